@@ -1,0 +1,556 @@
+/**
+ * @file acs.h
+ * ACS: launch GPU kernels in program order, run them out of order, get the results of program order.
+ *
+ * A program says for each op (kernel, copy, fill, host function, library call) which bytes it reads and writes: its
+ * *footprint*. ACS takes ops in program order into a sliding *window*, finds the dependencies among them, and issues
+ * them out of order to many streams. The window and its dependency check follow ACS (Automatic Concurrent Scheduling,
+ * sections 3 and 4), corrected so that reads are compared with earlier writes too; stream choice follows HuntKTm.
+ *
+ *     acs_dim3 grid = {n / 256, 1, 1}, block = {256, 1, 1};
+ *     ACS_LAUNCH(saxpy, grid, block, 0, ACS_ARGS(n, a, x, y),
+ *                ACS_USES(ACS_IN(x, n * sizeof *x), ACS_INOUT(y, n * sizeof *y)));
+ *     acs_sync(acs_default());
+ *
+ * **Plain CUDA beside it.** A cudaMemcpy, cudaDeviceSynchronize or kernel launch of the program's own cannot see ops
+ * that still wait in the FIFO. Either call acs_sync or acs_wait_range first, or order a stream with acs_stream_after
+ * and acs_after_stream, or link the CMake target acs::compat, which makes CUDA's synchronising and copying calls drain
+ * ACS first.
+ *
+ * **Promises.** If every footprint covers what its op touches, and kernels are deterministic and end on their own, then
+ * memory ends up exactly as if all ops of a context had run one at a time in the order of the calls. Between threads, a
+ * call that returned before another began comes first. Contexts are not ordered among each other. The library never
+ * exits, never prints unless ACS_LOG or ACS_STATS asks for it, and touches only streams that it made or was handed.
+ *
+ * **Threads.** Every function may be called from any thread at any time, except: acs_close must not run beside other
+ * calls on the same context; inside a retire callback, a host function, a library call or a footprint function every
+ * call that takes a context is refused with ACS_ERR_STATE. After fork() the child may not use the parent's contexts:
+ * calls return ACS_ERR_STATE there.
+ *
+ * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure; acs_last_error() then tells the calling
+ * thread what was wrong. What fails later (a launch that the driver refuses, a host function that reports failure) is kept
+ * in the context: acs_context_error(). Ops that conflict with a failed op, directly or through others, are skipped;
+ * independent ones run. acs_clear() forgets failures and lets the program go on.
+ */
+#ifndef ACS_H
+#define ACS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ACS_VERSION_MAJOR 0
+#define ACS_VERSION_MINOR 1
+#define ACS_VERSION_PATCH 0
+#define ACS_VERSION_STRING "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------------ status and errors */
+
+/** Every status, once: name, value, text. */
+#define ACS_STATUS_TABLE(X)                                                                                            \
+    X(ACS_OK, 0, "no error")                                                                                           \
+    X(ACS_NOT_READY, 1, "not finished yet, or nothing to do")                                                          \
+    X(ACS_ERR_ARGUMENT, 2, "an argument is invalid; nothing was queued")                                               \
+    X(ACS_ERR_FULL, 3, "the FIFO is full and waiting was declined; nothing was queued, retry is safe")                 \
+    X(ACS_ERR_MEMORY, 4, "memory is exhausted; nothing was queued")                                                    \
+    X(ACS_ERR_STATE, 5, "not allowed here: inside a callback, after close, or in a forked child")                      \
+    X(ACS_ERR_OPTION, 6, "an option has a bad value")                                                                  \
+    X(ACS_ERR_UNSUPPORTED, 7, "not supported by this backend or device, or refused because it weakens ordering")       \
+    X(ACS_ERR_LAUNCH, 8, "the backend refused to issue the op; it did not run")                                        \
+    X(ACS_ERR_HOST, 9, "a host function or library call reported failure")                                             \
+    X(ACS_ERR_SKIPPED, 10, "skipped because an op that it depends on failed")                                          \
+    X(ACS_ERR_DEVICE, 11, "the device faulted; the context runs nothing more")                                         \
+    X(ACS_ERR_CHECK, 12, "ACS_CHECK found a footprint that contradicts itself, its allocation or another op")          \
+    X(ACS_ERR_INTERNAL, 13, "a defect in the library")
+
+typedef enum acs_status {
+#define ACS_STATUS_ENUM_(name, value, text) name = value,
+    ACS_STATUS_TABLE(ACS_STATUS_ENUM_)
+#undef ACS_STATUS_ENUM_
+} acs_status;
+
+/** An op's number in its context's program order, counted from 1. 0: the call failed, see acs_last_error(). */
+typedef uint64_t acs_op;
+
+/** Where in the program an op was launched. Static storage: the library keeps the pointer. */
+typedef struct acs_site {
+    const char *name; /**< the kernel or call as written */
+    const char *file;
+    int line;
+} acs_site;
+
+#define ACS_ERROR_TEXT_BYTES 320
+
+/** What went wrong, and for which op. Set `size` before passing it to a function. */
+typedef struct acs_error {
+    size_t size;       /**< sizeof(acs_error) of the caller */
+    acs_status status; /**< what to switch on */
+    int native;        /**< cudaError_t, errno, or what the host function returned; 0 if none */
+    acs_op op;         /**< the op that failed; 0 if the error is not about one */
+    acs_op cause;      /**< for ACS_ERR_SKIPPED: the op whose failure is the origin */
+    const char *where; /**< function of the library that detected it; static storage */
+    acs_site site;     /**< the call site of `op`; name and file are NULL if unknown */
+    char text[ACS_ERROR_TEXT_BYTES]; /**< one sentence: what was wrong, with the values */
+} acs_error;
+
+/** Name of a status, "ACS_ERR_FULL"; "unknown status" for other numbers. Static storage. */
+const char *acs_status_name(acs_status status);
+/** One sentence about a status. Static storage. */
+const char *acs_status_text(acs_status status);
+
+/**
+ * The latest error that a call of this thread returned. Never cleared by successful calls.
+ * @param[out] error  `size` set by the caller; untouched when there was none.
+ * @return that error's status, or ACS_OK if this thread had none.
+ */
+acs_status acs_last_error(acs_error *error);
+
+/* ---------------------------------------------------------------------------------------------------------- options */
+
+enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_STEPPED };
+enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
+enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
+enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP };
+
+#define ACS_OPTION_TEXT_BYTES 128
+
+/** Options of a context; the fields are the rows of acs_options.def, documented in docs/options.md. */
+typedef struct acs_options {
+    size_t size; /**< sizeof(acs_options) of the caller; set by acs_options_init */
+#define ACS_OPT_NUMBER(field, env, def, lo, hi, unit, help) int64_t field;
+#define ACS_OPT_CHOICE(field, env, def, names, help) int32_t field;
+#define ACS_OPT_TEXT(field, env, def, form, help) char field[ACS_OPTION_TEXT_BYTES];
+#include "acs_options.def"
+#undef ACS_OPT_NUMBER
+#undef ACS_OPT_CHOICE
+#undef ACS_OPT_TEXT
+} acs_options;
+
+/**
+ * Fill options from their defaults and then from the environment.
+ * @param[out] options  whole struct is written, `size` included.
+ * @param      size     sizeof(acs_options) as the caller was compiled; use acs_options_init(&o, sizeof o).
+ * @retval ACS_ERR_OPTION  a variable has a bad value (the error names variable, value and range); `options` then holds the
+ *                         default for it and the environment's values for the others.
+ * An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
+ */
+acs_status acs_options_init(acs_options *options, size_t size);
+
+/**
+ * Write every option, its value and where the value came from ("default", "environment", "program"), one per line.
+ * @return bytes needed without the final 0, as snprintf does; `text` may be NULL when `bytes` is 0.
+ */
+size_t acs_options_dump(const acs_options *options, char *text, size_t bytes);
+
+/* --------------------------------------------------------------------------------------------------------- contexts */
+
+/** A FIFO, a window, its slots and workers. Opaque. */
+typedef struct acs_context acs_context;
+
+/**
+ * Open a context.
+ * @param      options  NULL: from the environment. Copied.
+ * @param[out] context  Written only on ACS_OK; release with acs_close.
+ * @retval ACS_ERR_OPTION       a value is out of its range, or the environment (options NULL) has a bad value.
+ * @retval ACS_ERR_UNSUPPORTED  the requested backend is not built in, or no device answers (ACS_BACKEND=cuda).
+ * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  nothing was opened.
+ * Blocks: may initialise the device. Opens threads as `workers` and `executors` say.
+ */
+acs_status acs_open(const acs_options *options, acs_context **context);
+
+/**
+ * Finish all ops, report statistics if asked, release everything. The context is gone whatever is returned.
+ * @return ACS_OK, or the context's first uncleared error.
+ * NULL is allowed. A handle that was closed already gets ACS_ERR_STATE here and in every other call as long as its
+ * memory has not been given to a new context.
+ */
+acs_status acs_close(acs_context *context);
+
+/**
+ * The default context, opened from the environment at first use and closed at exit.
+ * @return NULL if it cannot be opened (see acs_last_error; tried again at the next call).
+ */
+acs_context *acs_default(void);
+
+/** Which backend a context runs on: ACS_BACKEND_CUDA, _HOST or _STEPPED; -1 for an invalid context. */
+int acs_backend(acs_context *context);
+
+/* --------------------------------------------------------------------------------------------------------- segments */
+
+/** How an op touches a segment. */
+typedef enum acs_access {
+    ACS_READ = 1,    /**< in: reads only */
+    ACS_WRITE = 2,   /**< out: writes every byte, reads none */
+    ACS_UPDATE = 3   /**< inout: reads and writes, or may write: the old bytes must be there */
+} acs_access;
+
+typedef enum acs_extent {
+    ACS_EXTENT_BYTES = 0, /**< `rows` rows of `row_bytes` bytes, `pitch_bytes` apart; contiguous where rows is 1 */
+    ACS_EXTENT_ALL = 1,   /**< all memory, and all tokens */
+    ACS_EXTENT_TOKEN = 2  /**< no bytes: a name (`base`) to order ops by */
+} acs_extent;
+
+/** Bytes that an op touches. Zero bytes or rows touch nothing. Device and host memory share one address space. */
+typedef struct acs_segment {
+    uint64_t base;        /**< first byte; the key of a token */
+    uint64_t row_bytes;
+    uint64_t rows;
+    uint64_t pitch_bytes; /**< distance between the starts of two rows; ignored where rows is 1 */
+    uint8_t access;       /**< acs_access */
+    uint8_t extent;       /**< acs_extent */
+    uint16_t device;      /**< reserved; 0 */
+    uint32_t version;     /**< reserved; 0 */
+} acs_segment;
+
+/** What a footprint function sees: the launch, with its arguments' bytes. */
+typedef struct acs_footprint_input {
+    const char *name;         /**< kernel name; may be NULL */
+    uint32_t grid[3], block[3];
+    uint64_t shared_bytes;
+    void *const *args;        /**< args[i] points to the bytes of argument i */
+    size_t arg_count;
+    const void *user;         /**< as given in acs_uses */
+} acs_footprint_input;
+
+/**
+ * Computes an op's segments from its argument bytes (ACS, section 4.1: get_addresses). Runs on the launching thread
+ * inside the launch; must be pure and must not call ACS.
+ * @param[out] out  room for `capacity` segments.
+ * @return how many segments the op has. If more than `capacity`, nothing counts and it is called again with room.
+ */
+typedef size_t (*acs_footprint)(const acs_footprint_input *in, acs_segment *out, size_t capacity);
+
+/** The footprint of one op. All zero: the op touches nothing. */
+typedef struct acs_uses {
+    const acs_segment *segments; /**< copied before the call returns */
+    size_t count;
+    acs_footprint footprint;     /**< or NULL; its segments are added to `segments` */
+    const void *user;            /**< handed to `footprint` */
+    uint32_t any;                /**< nonzero: may touch anything */
+} acs_uses;
+
+/** Build a segment; the macros below are shorter. */
+static inline acs_segment acs_make_segment(acs_extent extent, acs_access access, uint64_t base, uint64_t row_bytes,
+                                           uint64_t rows, uint64_t pitch_bytes)
+{
+    acs_segment s;
+    s.base = base;
+    s.row_bytes = row_bytes;
+    s.rows = rows;
+    s.pitch_bytes = pitch_bytes;
+    s.access = (uint8_t)access;
+    s.extent = (uint8_t)extent;
+    s.device = 0;
+    s.version = 0;
+    return s;
+}
+
+#define ACS_BYTES_(access, ptr, bytes)                                                                                 \
+    acs_make_segment(ACS_EXTENT_BYTES, access, (uint64_t)(uintptr_t)(ptr), (uint64_t)(bytes), 1, 0)
+#define ACS_TILE_(access, ptr, row_bytes, rows, pitch_bytes)                                                           \
+    acs_make_segment(ACS_EXTENT_BYTES, access, (uint64_t)(uintptr_t)(ptr), (uint64_t)(row_bytes), (uint64_t)(rows),     \
+                     (uint64_t)(pitch_bytes))
+
+/** The op reads these bytes. */
+#define ACS_IN(ptr, bytes) ACS_BYTES_(ACS_READ, ptr, bytes)
+/** The op writes every one of these bytes and reads none of them. When in doubt, ACS_INOUT. */
+#define ACS_OUT(ptr, bytes) ACS_BYTES_(ACS_WRITE, ptr, bytes)
+/** The op reads and writes, or may write, these bytes. */
+#define ACS_INOUT(ptr, bytes) ACS_BYTES_(ACS_UPDATE, ptr, bytes)
+/** The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. */
+#define ACS_TILE_IN(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_READ, ptr, row_bytes, rows, pitch_bytes)
+#define ACS_TILE_OUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_WRITE, ptr, row_bytes, rows, pitch_bytes)
+#define ACS_TILE_INOUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_UPDATE, ptr, row_bytes, rows, pitch_bytes)
+/** Everything: conflicts with all that touches anything (tokens included). */
+#define ACS_ALL_MEMORY acs_make_segment(ACS_EXTENT_ALL, ACS_UPDATE, 0, 0, 0, 0)
+/** Reads anything: conflicts with all that writes. */
+#define ACS_ALL_MEMORY_IN acs_make_segment(ACS_EXTENT_ALL, ACS_READ, 0, 0, 0, 0)
+/** A name without bytes, for ordering alone: writers of one key follow each other in program order. */
+#define ACS_TOKEN(key) acs_make_segment(ACS_EXTENT_TOKEN, ACS_UPDATE, (uint64_t)(uintptr_t)(key), 0, 0, 0)
+/** Readers of a token are ordered against its writers only. */
+#define ACS_TOKEN_IN(key) acs_make_segment(ACS_EXTENT_TOKEN, ACS_READ, (uint64_t)(uintptr_t)(key), 0, 0, 0)
+
+/* ---------------------------------------------------------------------------------------------- kernels and launches */
+
+/** Three sizes; a zero is an error, so write 1 where a dimension is not used. */
+typedef struct acs_dim3 {
+    uint32_t x, y, z;
+} acs_dim3;
+
+/** What a host body sees of the launch. */
+typedef struct acs_grid {
+    acs_dim3 grid, block;
+    uint64_t shared_bytes;
+    void *shared;          /**< `shared_bytes` of zeroed scratch memory for the body, or NULL if 0 */
+} acs_grid;
+
+/** A kernel as a C function that runs the whole grid. args[i] points to the bytes of argument i. */
+typedef void (*acs_host_body)(const acs_grid *grid, void *const *args);
+
+typedef enum acs_kernel_kind {
+    ACS_KERNEL_NONE = 0,      /**< host body only */
+    ACS_KERNEL_FUNCTION = 1,  /**< a __global__ function of this program */
+    ACS_KERNEL_HANDLE = 2,    /**< a cudaKernel_t (== CUkernel) */
+    ACS_KERNEL_CUFUNCTION = 3 /**< a CUfunction, as NVRTC, Triton and Warp give it */
+} acs_kernel_kind;
+
+/** A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. */
+typedef struct acs_kernel {
+    const char *name;     /**< for errors and traces; static storage or NULL */
+    const void *function; /**< what `kind` says */
+    acs_host_body host;   /**< or NULL */
+    uint32_t kind;        /**< acs_kernel_kind */
+    uint32_t flags;       /**< 0 */
+} acs_kernel;
+
+/** Initialise an acs_kernel from a __global__ function and a host body; either may be NULL. */
+#define ACS_KERNEL_INIT(text, gpu, body)                                                                               \
+    { (text), (const void *)(gpu), (body), ACS_KERNEL_FUNCTION, 0 }
+/** Initialise an acs_kernel that has a host body only. */
+#define ACS_KERNEL_HOST_INIT(text, body)                                                                               \
+    { (text), NULL, (body), ACS_KERNEL_NONE, 0 }
+
+typedef enum acs_arg_type {
+    ACS_ARG_VALUE = 0,  /**< bytes that the library never changes */
+    ACS_ARG_POINTER = 1 /**< a plain device pointer */
+} acs_arg_type;
+
+/** One kernel argument; its bytes are copied by the launch. */
+typedef struct acs_arg {
+    const void *value;
+    uint32_t size; /**< bytes */
+    uint32_t type; /**< acs_arg_type */
+} acs_arg;
+
+/** A list of arguments, as ACS_ARGS makes it. */
+typedef struct acs_args {
+    const acs_arg *list;
+    size_t count;
+} acs_args;
+
+/** Largest sum of argument bytes of one op, each argument aligned as CUDA aligns it. */
+#define ACS_ARG_BYTES_MAX 32764
+
+/** What a launch asks for beyond grid and block. All zero: nothing. */
+typedef struct acs_attributes {
+    acs_dim3 cluster;      /**< thread block cluster in blocks; {0,0,0}: none */
+    int32_t priority;      /**< launch priority; 0: the stream's; negative: more urgent */
+    uint8_t cooperative;   /**< nonzero: grid-wide synchronisation is used */
+    uint8_t programmatic;  /**< programmatic dependent launch: refused, it weakens ordering against a neighbour */
+    uint8_t reserved[2];
+} acs_attributes;
+
+typedef struct acs_launch_params {
+    size_t size; /**< sizeof(acs_launch_params) */
+    const acs_kernel *kernel;
+    acs_dim3 grid, block;
+    uint64_t shared_bytes; /**< dynamic shared memory; above 48 KiB the opt-in of the device is used */
+    acs_args args;
+    acs_uses uses;
+    acs_attributes attributes;
+    const acs_site *site; /**< static storage; NULL: unknown */
+    uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
+} acs_launch_params;
+
+/**
+ * Queue a kernel. The macros ACS_LAUNCH and ACS_LAUNCH_ON are shorter and record file and line.
+ *
+ * Never allocates in the steady state and makes no CUDA call (a CUDA function's parameter sizes are asked once per
+ * kernel). Waits only while the FIFO is full, and then steps the runtime itself.
+ * @param context  NULL: the default context.
+ * @param launch   Copied, with argument bytes and segments, before the call returns.
+ * @return the op, or 0 with acs_last_error(): ACS_ERR_ARGUMENT (null kernel, a zero or too large grid, block or shared
+ *         memory, segments that wrap the address space, argument sizes that do not match the kernel),
+ *         ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (only with no_wait), ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE. Then nothing
+ *         was queued; since program order has a hole, the error is also kept for acs_context_error and acs_sync.
+ */
+acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
+
+/* ------------------------------------------------------------------------------------------------------- other ops */
+
+/** What the ops below share. Copied. */
+typedef struct acs_op_params {
+    const acs_site *site; /**< static storage; NULL: unknown */
+    uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
+} acs_op_params;
+
+/**
+ * Copy bytes between any two places, device or host. An op like others: neither range may be touched by the program
+ * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA.
+ */
+acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params);
+/** Set every byte to `value`. */
+acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params);
+
+/** A host function. Returns 0, or a code of its own: the op failed, ops that depend on it are skipped. */
+typedef int (*acs_host_fn)(void *closure);
+
+/**
+ * Queue a host function. It runs on a thread of the library (with ACS_WORKERS=0: of a caller) once all upstream ops have
+ * retired; ops that depend on it are issued after it returned. It must not call ACS.
+ * @param closure  `closure_bytes` bytes (at most ACS_ARG_BYTES_MAX) are copied; the function gets the copy. With 0
+ *                 bytes it gets the pointer itself.
+ */
+acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closure, size_t closure_bytes, acs_uses uses,
+                   const acs_op_params *params);
+
+/** What a library call is given. */
+typedef struct acs_call_env {
+    void *stream;       /**< cudaStream_t to issue to; NULL on the host backends */
+    int device;         /**< CUDA device; -1 on the host backends */
+    int slot;           /**< which slot, from 0 */
+    void *scratch;      /**< scratch_bytes of device memory, private to the slot; NULL if none was asked for */
+    size_t scratch_bytes;
+    void **place;       /**< a pointer of the program's own per slot and place key, NULL at first: for handles */
+} acs_call_env;
+
+/** A library call: issues work to env->stream and returns 0, or a code of its own (then the op failed). */
+typedef int (*acs_call_fn)(const acs_call_env *env, void *closure);
+
+typedef struct acs_call_params {
+    size_t size; /**< sizeof(acs_call_params) */
+    acs_call_fn function;
+    const void *closure;      /**< copied */
+    size_t closure_bytes;     /**< at most ACS_ARG_BYTES_MAX */
+    size_t scratch_bytes;     /**< device memory wanted */
+    const void *place_key;    /**< names the per-slot place; NULL: no place */
+    void (*place_destroy)(void *); /**< called for a place that is not NULL when the context closes; or NULL */
+    acs_uses uses;
+    const acs_site *site;
+    uint32_t no_wait;
+} acs_call_params;
+
+/** Queue a library call (cuBLAS and the like). It runs on a thread that steps the runtime; it must not synchronise. */
+acs_op acs_call(acs_context *context, const acs_call_params *call);
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from the device */ };
+
+/**
+ * Allocate memory; 256-byte aligned.
+ * @param      kind  ACS_MEMORY_DEVICE or ACS_MEMORY_HOST.
+ * @param[out] ptr   written only on ACS_OK; release with acs_free.
+ */
+acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr);
+
+/**
+ * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it.
+ * It is an op: it returns at once, and is never skipped. NULL is allowed (then returns the latest op).
+ * @return 0 with ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this context.
+ */
+acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
+
+/* ------------------------------------------------------------------------------------------------------------ waits */
+
+/**
+ * Wait until every op queued so far has retired. The waiting thread steps the runtime itself.
+ * @return ACS_OK, or the status of the first uncleared error (also for errors of launches that were refused).
+ */
+acs_status acs_sync(acs_context *context);
+
+/**
+ * Wait for one op.
+ * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for an op never queued.
+ */
+acs_status acs_wait(acs_context *context, acs_op op);
+
+/** As acs_wait without waiting: ACS_NOT_READY if it has not retired. Steps the runtime once when it has no workers. */
+acs_status acs_query(acs_context *context, acs_op op);
+
+/**
+ * Wait for the ops queued so far that conflict with an access of yours to a range; other ops go on.
+ * @param access  what you are about to do: ACS_READ waits for writers, ACS_WRITE and ACS_UPDATE for readers too.
+ * @return ACS_OK, ACS_ERR_SKIPPED if an op that should have written there failed or was skipped, ACS_ERR_DEVICE.
+ */
+acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access);
+
+/** Called when an op has retired, with how it ended. Must not call ACS; runs on a thread that steps the runtime. */
+typedef void (*acs_retire_fn)(void *user, acs_op op, acs_status status);
+
+/**
+ * Have `function` called once when `op` has retired (soon, if it has already).
+ * @return the op that stands for the callback: acs_wait on it returns after the callback did; 0 on failure.
+ */
+acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, void *user);
+
+/** Do one piece of the runtime's work on this thread, if there is any. ACS_NOT_READY: there was none. */
+acs_status acs_step(acs_context *context);
+
+/**
+ * Order ops launched from now on that touch `uses` behind the work already in a foreign stream.
+ * @param stream  cudaStream_t; on the host backends ignored.
+ * @return the op; 0 with ACS_ERR_UNSUPPORTED if the stream is being captured.
+ */
+acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
+
+/**
+ * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with
+ * `uses`. Returns once those are issued; does not wait for their completion (on the host backends, which have no
+ * streams, it does). Errors as acs_after_stream; ACS_ERR_SKIPPED if one of the ops failed.
+ */
+acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
+
+/* --------------------------------------------------------------------------------------------- errors of a context */
+
+/**
+ * The first failure since open or the last acs_clear.
+ * @param[out] error  `size` set by the caller, may be NULL; untouched when there is none.
+ * @return its status, or ACS_OK.
+ */
+acs_status acs_context_error(acs_context *context, acs_error *error);
+
+/**
+ * How one op ended. Failed and skipped ops are remembered until acs_clear, up to a bound that is logged when reached.
+ * @return ACS_OK also for ops that have not failed yet.
+ */
+acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
+
+/**
+ * Wait for all ops, then forget all failures, so that the program can go on. ACS_ERR_DEVICE stays for good.
+ * @return ACS_OK, or ACS_ERR_DEVICE.
+ */
+acs_status acs_clear(acs_context *context);
+
+/* ------------------------------------------------------------------------------------------------------- statistics */
+
+/** Counters of a context since it was opened. */
+typedef struct acs_statistics {
+    size_t size;               /**< sizeof(acs_statistics); set by the caller */
+    uint64_t queued;           /**< ops taken from callers */
+    uint64_t retired;          /**< of them, ended in any way */
+    uint64_t failed, skipped;  /**< of the retired */
+    uint64_t kernels, copies, fills, host_functions, calls; /**< issued, by kind */
+    uint64_t edges;            /**< dependencies found */
+    uint64_t joins;            /**< join nodes made instead of many edges */
+    uint64_t same_slot;        /**< dependencies kept by staying behind in one slot */
+    uint64_t waits_sent;       /**< waits sent to the backend */
+    uint64_t waits_implied;    /**< waits dropped because other order implies them */
+    uint64_t waits_complete;   /**< waits dropped because the upstream op was known to be complete */
+    uint64_t marks;            /**< events recorded */
+    uint64_t submissions;      /**< batches handed to the backend */
+    uint64_t caller_waits;     /**< times that a caller found the FIFO full */
+    uint64_t barriers;         /**< ops ordered behind everything because the index could not grow */
+    uint64_t window_high;      /**< most ops in the window at once */
+    uint64_t running_high;     /**< most ops issued and not retired at once */
+    uint64_t levels;           /**< length of the longest chain of dependent ops (critical path) */
+} acs_statistics;
+
+/** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */
+acs_status acs_stats(acs_context *context, acs_statistics *stats);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/* Call-site macros: ACS_LAUNCH, ACS_LAUNCH_ON, ACS_ARGS, ACS_USES, acs_memcpy, acs_memset, acs_host, acs_free. */
+#ifdef __cplusplus
+#include "acs_launch.hpp"
+#else
+#include "acs_launch.h"
+#endif
+
+#endif /* ACS_H */

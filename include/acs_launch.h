@@ -1,0 +1,133 @@
+/*
+ * Call-site macros of acs.h for C11 (gcc and clang: statement expressions, __typeof__). Included by acs.h only.
+ *
+ *   acs_op op = ACS_LAUNCH(kernel, grid, block, shared_bytes, ACS_ARGS(n, 2.0f, x, y), ACS_USES(ACS_IN(x, bytes), ...));
+ *
+ * kernel: an acs_kernel pointer, or a __global__ function with C linkage. grid, block: an integer or an acs_dim3.
+ * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another one. Arrays
+ * become pointers. At most 32 arguments here; acs_launch() takes any number. ACS_USES takes any number of segments.
+ */
+#ifndef ACS_LAUNCH_H
+#define ACS_LAUNCH_H
+
+#define ACS_SITE_(text)                                                                                                \
+    (__extension__({                                                                                                   \
+        static const acs_site acs_site_here_ = {(text), __FILE__, __LINE__};                                           \
+        &acs_site_here_;                                                                                               \
+    }))
+#define ACS_HERE_(text) (&(acs_op_params){ACS_SITE_(text), 0})
+
+/* Arguments: one compound literal of the argument's decayed type each, alive until the end of the enclosing block. */
+#define ACS_VAL(type, value) ((type)(value))
+#define ACS_ARG_DECAY_(x) __typeof__((void)0, (x))
+#define ACS_ARG_TYPE_(x) (__builtin_classify_type(x) == 5 ? ACS_ARG_POINTER : ACS_ARG_VALUE)
+#define ACS_ARG_(x) {(ACS_ARG_DECAY_(x)[1]){x}, (uint32_t)sizeof(ACS_ARG_DECAY_(x)), ACS_ARG_TYPE_(x)},
+
+#define ACS_CAT_(a, b) ACS_CAT2_(a, b)
+#define ACS_CAT2_(a, b) a##b
+#define ACS_COUNT_(...)                                                                                                \
+    ACS_COUNT_PICK_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12,   \
+                    11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define ACS_COUNT_PICK_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20,     \
+                        a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...)                            \
+    n
+#define ACS_EACH_1_(a) ACS_ARG_(a)
+#define ACS_EACH_2_(a, ...) ACS_ARG_(a) ACS_EACH_1_(__VA_ARGS__)
+#define ACS_EACH_3_(a, ...) ACS_ARG_(a) ACS_EACH_2_(__VA_ARGS__)
+#define ACS_EACH_4_(a, ...) ACS_ARG_(a) ACS_EACH_3_(__VA_ARGS__)
+#define ACS_EACH_5_(a, ...) ACS_ARG_(a) ACS_EACH_4_(__VA_ARGS__)
+#define ACS_EACH_6_(a, ...) ACS_ARG_(a) ACS_EACH_5_(__VA_ARGS__)
+#define ACS_EACH_7_(a, ...) ACS_ARG_(a) ACS_EACH_6_(__VA_ARGS__)
+#define ACS_EACH_8_(a, ...) ACS_ARG_(a) ACS_EACH_7_(__VA_ARGS__)
+#define ACS_EACH_9_(a, ...) ACS_ARG_(a) ACS_EACH_8_(__VA_ARGS__)
+#define ACS_EACH_10_(a, ...) ACS_ARG_(a) ACS_EACH_9_(__VA_ARGS__)
+#define ACS_EACH_11_(a, ...) ACS_ARG_(a) ACS_EACH_10_(__VA_ARGS__)
+#define ACS_EACH_12_(a, ...) ACS_ARG_(a) ACS_EACH_11_(__VA_ARGS__)
+#define ACS_EACH_13_(a, ...) ACS_ARG_(a) ACS_EACH_12_(__VA_ARGS__)
+#define ACS_EACH_14_(a, ...) ACS_ARG_(a) ACS_EACH_13_(__VA_ARGS__)
+#define ACS_EACH_15_(a, ...) ACS_ARG_(a) ACS_EACH_14_(__VA_ARGS__)
+#define ACS_EACH_16_(a, ...) ACS_ARG_(a) ACS_EACH_15_(__VA_ARGS__)
+#define ACS_EACH_17_(a, ...) ACS_ARG_(a) ACS_EACH_16_(__VA_ARGS__)
+#define ACS_EACH_18_(a, ...) ACS_ARG_(a) ACS_EACH_17_(__VA_ARGS__)
+#define ACS_EACH_19_(a, ...) ACS_ARG_(a) ACS_EACH_18_(__VA_ARGS__)
+#define ACS_EACH_20_(a, ...) ACS_ARG_(a) ACS_EACH_19_(__VA_ARGS__)
+#define ACS_EACH_21_(a, ...) ACS_ARG_(a) ACS_EACH_20_(__VA_ARGS__)
+#define ACS_EACH_22_(a, ...) ACS_ARG_(a) ACS_EACH_21_(__VA_ARGS__)
+#define ACS_EACH_23_(a, ...) ACS_ARG_(a) ACS_EACH_22_(__VA_ARGS__)
+#define ACS_EACH_24_(a, ...) ACS_ARG_(a) ACS_EACH_23_(__VA_ARGS__)
+#define ACS_EACH_25_(a, ...) ACS_ARG_(a) ACS_EACH_24_(__VA_ARGS__)
+#define ACS_EACH_26_(a, ...) ACS_ARG_(a) ACS_EACH_25_(__VA_ARGS__)
+#define ACS_EACH_27_(a, ...) ACS_ARG_(a) ACS_EACH_26_(__VA_ARGS__)
+#define ACS_EACH_28_(a, ...) ACS_ARG_(a) ACS_EACH_27_(__VA_ARGS__)
+#define ACS_EACH_29_(a, ...) ACS_ARG_(a) ACS_EACH_28_(__VA_ARGS__)
+#define ACS_EACH_30_(a, ...) ACS_ARG_(a) ACS_EACH_29_(__VA_ARGS__)
+#define ACS_EACH_31_(a, ...) ACS_ARG_(a) ACS_EACH_30_(__VA_ARGS__)
+#define ACS_EACH_32_(a, ...) ACS_ARG_(a) ACS_EACH_31_(__VA_ARGS__)
+
+/** Arguments of a kernel, in order. For a kernel without arguments: ACS_NO_ARGS. */
+#define ACS_ARGS(...)                                                                                                  \
+    ((acs_args){(acs_arg[]){ACS_CAT_(ACS_CAT_(ACS_EACH_, ACS_COUNT_(__VA_ARGS__)), _)(__VA_ARGS__)},                   \
+                ACS_COUNT_(__VA_ARGS__)})
+#define ACS_NO_ARGS ((acs_args){NULL, 0})
+
+/** The segments of an op, any number. */
+#define ACS_USES(...)                                                                                                  \
+    ((acs_uses){(acs_segment[]){__VA_ARGS__}, sizeof((acs_segment[]){__VA_ARGS__}) / sizeof(acs_segment), NULL, NULL, 0})
+/** Segments computed by a footprint function from the argument bytes. */
+#define ACS_USES_FN(function, user) ((acs_uses){NULL, 0, (function), (user), 0})
+/** No footprint: the op may touch anything. */
+#define ACS_USES_ANY ((acs_uses){NULL, 0, NULL, NULL, 1})
+/** The op touches nothing that others touch. */
+#define ACS_USES_NONE ((acs_uses){NULL, 0, NULL, NULL, 0})
+
+static inline acs_dim3 acs_dim3_same_(acs_dim3 d)
+{
+    return d;
+}
+static inline acs_dim3 acs_dim3_of_(uint64_t x)
+{
+    acs_dim3 d = {x > UINT32_MAX ? UINT32_MAX : (uint32_t)x, 1, 1}; /* too large stays too large: refused by the launch */
+    return d;
+}
+#define ACS_DIM3_(v) _Generic((v), acs_dim3 : acs_dim3_same_, default : acs_dim3_of_)(v)
+
+static inline acs_kernel acs_kernel_copy_(const acs_kernel *kernel)
+{
+    acs_kernel none = {NULL, NULL, NULL, ACS_KERNEL_NONE, 0};
+    return kernel ? *kernel : none;
+}
+static inline acs_kernel acs_kernel_function_(const void *function)
+{
+    acs_kernel kernel = {NULL, function, NULL, ACS_KERNEL_FUNCTION, 0};
+    return kernel;
+}
+#define ACS_KERNEL_OF_(k)                                                                                              \
+    _Generic((k), acs_kernel * : acs_kernel_copy_, const acs_kernel * : acs_kernel_copy_,                              \
+             default : acs_kernel_function_)((const void *)(uintptr_t)(k))
+
+/** Queue a kernel on a context, with attributes: see acs_launch. */
+#define ACS_LAUNCH_WITH(context, attrs, k, grid_, block_, shared_, args_, uses_)                                       \
+    acs_launch((context), &(acs_launch_params){.size = sizeof(acs_launch_params),                                      \
+                                               .kernel = &(acs_kernel[1]){ACS_KERNEL_OF_(k)}[0],                       \
+                                               .grid = ACS_DIM3_(grid_),                                               \
+                                               .block = ACS_DIM3_(block_),                                             \
+                                               .shared_bytes = (shared_),                                              \
+                                               .args = args_,                                                          \
+                                               .uses = uses_,                                                          \
+                                               .attributes = (attrs),                                                  \
+                                               .site = ACS_SITE_(#k)})
+/** Queue a kernel on a context. */
+#define ACS_LAUNCH_ON(context, k, grid_, block_, shared_, args_, uses_)                                                \
+    ACS_LAUNCH_WITH(context, ((acs_attributes){{0, 0, 0}, 0, 0, 0, {0, 0}}), k, grid_, block_, shared_, args_, uses_)
+/** Queue a kernel on the default context. */
+#define ACS_LAUNCH(k, grid_, block_, shared_, args_, uses_) ACS_LAUNCH_ON(NULL, k, grid_, block_, shared_, args_, uses_)
+
+#define acs_memcpy(context, dst, src, bytes)                                                                           \
+    acs_memcpy_op((context), (dst), (src), (bytes), ACS_HERE_("acs_memcpy"))
+#define acs_memset(context, dst, value, bytes)                                                                         \
+    acs_memset_op((context), (dst), (value), (bytes), ACS_HERE_("acs_memset"))
+#define acs_host(context, function, closure, closure_bytes, uses)                                                      \
+    acs_host_op((context), (function), (closure), (closure_bytes), uses, ACS_HERE_("acs_host(" #function ")"))
+#define acs_free(context, ptr) acs_free_op((context), (ptr), ACS_HERE_("acs_free"))
+
+#endif

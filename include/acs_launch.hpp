@@ -1,0 +1,181 @@
+/*
+ * Call-site macros of acs.h for C++17, host code and .cu files. Included by acs.h only.
+ *
+ *   acs_op op = ACS_LAUNCH(kernel<float, 4>, grid, block, shared_bytes, ACS_ARGS(n, 2.0, x, y), ACS_USES(ACS_IN(x, bytes)));
+ *
+ * kernel: a __global__ function, template arguments with commas included, or an acs_kernel (pointer or reference). For
+ * a function the arguments are converted to its parameter types, their number is checked by the compiler, and in .cu
+ * files the cudaKernel_t is resolved once per call site. grid, block: an integer, an acs_dim3, or anything with x, y, z.
+ */
+#ifndef ACS_LAUNCH_HPP
+#define ACS_LAUNCH_HPP
+
+#include <initializer_list>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#endif
+
+namespace acs {
+namespace detail {
+
+template <class T> acs_dim3 dim(const T &v)
+{
+    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+        const auto wide = static_cast<unsigned long long>(v); /* too large or negative: refused by the launch */
+        return acs_dim3{wide > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(wide), 1, 1};
+    } else {
+        return acs_dim3{static_cast<uint32_t>(v.x), static_cast<uint32_t>(v.y), static_cast<uint32_t>(v.z)};
+    }
+}
+
+/* References to the arguments, alive until the end of the launching expression. */
+template <class... A> struct arg_refs {
+    std::tuple<A &&...> refs;
+};
+template <class... A> arg_refs<A...> make_args(A &&...a)
+{
+    return {std::tuple<A &&...>(std::forward<A>(a)...)};
+}
+
+inline acs_uses make_uses(std::initializer_list<acs_segment> list)
+{
+    return acs_uses{list.begin(), list.size(), nullptr, nullptr, 0};
+}
+
+template <class T> acs_arg make_arg(const T &value)
+{
+    static_assert(std::is_trivially_copyable_v<T>, "a kernel argument must be trivially copyable");
+    return acs_arg{&value, static_cast<uint32_t>(sizeof(T)),
+                   static_cast<uint32_t>(std::is_pointer_v<T> ? ACS_ARG_POINTER : ACS_ARG_VALUE)};
+}
+
+inline acs_op queue(acs_context *context, const acs_site *site, const acs_attributes &attributes,
+                    const acs_kernel *kernel, acs_dim3 grid, acs_dim3 block, uint64_t shared_bytes, acs_args args,
+                    const acs_uses &uses)
+{
+    acs_launch_params p{};
+    p.size = sizeof p;
+    p.kernel = kernel;
+    p.grid = grid;
+    p.block = block;
+    p.shared_bytes = shared_bytes;
+    p.args = args;
+    p.uses = uses;
+    p.attributes = attributes;
+    p.site = site;
+    return acs_launch(context, &p);
+}
+
+template <class... V, size_t... I>
+acs_op queue_values(acs_context *context, const acs_site *site, const acs_attributes &attributes,
+                    const acs_kernel *kernel, acs_dim3 grid, acs_dim3 block, uint64_t shared_bytes,
+                    const std::tuple<V...> &values, const acs_uses &uses, std::index_sequence<I...>)
+{
+    const acs_arg list[sizeof...(V) + 1] = {make_arg(std::get<I>(values))..., acs_arg{}};
+    return queue(context, site, attributes, kernel, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, uses);
+}
+
+/* One per template instantiation; a call site that launches a function pointer chosen at run time resolves each time. */
+inline acs_kernel kernel_of(const void *function)
+{
+    acs_kernel k{nullptr, function, nullptr, ACS_KERNEL_FUNCTION, 0};
+#ifdef __CUDACC__
+    cudaKernel_t handle = nullptr;
+    if (function && cudaGetKernel(&handle, function) == cudaSuccess && handle) {
+        k.function = static_cast<const void *>(handle);
+        k.kind = ACS_KERNEL_HANDLE;
+    } else {
+        (void)cudaGetLastError(); /* no driver, or not a kernel: the backend says what is wrong */
+    }
+#endif
+    return k;
+}
+
+/* Last kernel that a thread launched from a call site: resolving costs a lookup in the CUDA runtime. */
+struct site_cache {
+    const void *function;
+    acs_kernel kernel;
+};
+
+template <class... P, class... A, class G, class B>
+acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, const acs_attributes &attributes,
+              void (*kernel)(P...), const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
+              const acs_uses &uses)
+{
+    static_assert(sizeof...(P) == sizeof...(A), "ACS_ARGS: wrong number of arguments for this kernel");
+    const std::tuple<std::remove_cv_t<P>...> values(std::move(args.refs));
+    const void *function = reinterpret_cast<const void *>(kernel);
+    if (cache.function != function || !function)
+        cache = site_cache{function, kernel_of(function)};
+    return queue_values(context, site, attributes, &cache.kernel, dim(grid), dim(block), shared_bytes, values, uses,
+                        std::index_sequence_for<P...>{});
+}
+
+template <class... A, class G, class B>
+acs_op launch(acs_context *context, const acs_site *site, site_cache &, const acs_attributes &attributes,
+              const acs_kernel *kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
+              const acs_uses &uses)
+{
+    const std::tuple<std::decay_t<A>...> values(std::move(args.refs));
+    return queue_values(context, site, attributes, kernel, dim(grid), dim(block), shared_bytes, values, uses,
+                        std::index_sequence_for<A...>{});
+}
+
+template <class... A, class G, class B>
+acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, const acs_attributes &attributes,
+              const acs_kernel &kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
+              const acs_uses &uses)
+{
+    return launch(context, site, cache, attributes, &kernel, grid, block, shared_bytes, args, uses);
+}
+
+} // namespace detail
+} // namespace acs
+
+#define ACS_SITE_(...)                                                                                                 \
+    ([]() -> const acs_site * {                                                                                        \
+        static const acs_site acs_site_here_ = {__VA_ARGS__, __FILE__, __LINE__};                                      \
+        return &acs_site_here_;                                                                                        \
+    }())
+#define ACS_HERE_(text) (std::initializer_list<acs_op_params>{acs_op_params{ACS_SITE_(text), 0}}.begin())
+#define ACS_SITE_CACHE_()                                                                                              \
+    ([]() -> ::acs::detail::site_cache & {                                                                             \
+        static thread_local ::acs::detail::site_cache acs_cache_here_{};                                               \
+        return acs_cache_here_;                                                                                        \
+    }())
+
+/** An argument of exactly this type. */
+#define ACS_VAL(type, value) (static_cast<type>(value))
+/** Arguments of a kernel, in order. */
+#define ACS_ARGS(...) (::acs::detail::make_args(__VA_ARGS__))
+#define ACS_NO_ARGS (::acs::detail::make_args())
+/** The segments of an op, any number. */
+#define ACS_USES(...) (::acs::detail::make_uses({__VA_ARGS__}))
+/** Segments computed by a footprint function from the argument bytes. */
+#define ACS_USES_FN(function, user) (acs_uses{nullptr, 0, (function), (user), 0})
+/** No footprint: the op may touch anything. */
+#define ACS_USES_ANY (acs_uses{nullptr, 0, nullptr, nullptr, 1})
+/** The op touches nothing that others touch. */
+#define ACS_USES_NONE (acs_uses{nullptr, 0, nullptr, nullptr, 0})
+
+/** Queue a kernel on a context, with attributes: (context, attributes, kernel, grid, block, shared_bytes, args, uses). */
+#define ACS_LAUNCH_WITH(context, attributes, ...)                                                                      \
+    (::acs::detail::launch((context), ACS_SITE_(#__VA_ARGS__), ACS_SITE_CACHE_(), (attributes), __VA_ARGS__))
+/** Queue a kernel on a context: (context, kernel, grid, block, shared_bytes, args, uses). */
+#define ACS_LAUNCH_ON(context, ...) ACS_LAUNCH_WITH(context, acs_attributes{}, __VA_ARGS__)
+/** Queue a kernel on the default context: (kernel, grid, block, shared_bytes, args, uses). */
+#define ACS_LAUNCH(...) ACS_LAUNCH_ON(nullptr, __VA_ARGS__)
+
+#define acs_memcpy(context, dst, src, bytes)                                                                           \
+    acs_memcpy_op((context), (dst), (src), (bytes), ACS_HERE_("acs_memcpy"))
+#define acs_memset(context, dst, value, bytes)                                                                         \
+    acs_memset_op((context), (dst), (value), (bytes), ACS_HERE_("acs_memset"))
+#define acs_host(context, function, closure, closure_bytes, uses)                                                      \
+    acs_host_op((context), (function), (closure), (closure_bytes), uses, ACS_HERE_("acs_host(" #function ")"))
+#define acs_free(context, ptr) acs_free_op((context), (ptr), ACS_HERE_("acs_free"))
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * The one table of functions through which the core acts. A backend has slots (streams), each a timeline: ops issued to
+ * a slot run in order and carry increasing values; "op done" = (slot, value). It knows nothing of windows or footprints.
+ *
+ * Marks. A mark is an event recorded in a slot behind everything issued to it so far. The core names marks: (slot, index),
+ * index < mark_capacity, and reuses an index only when that mark was seen complete. Waits name marks that were recorded
+ * earlier: by an earlier batch whose submit returned, or earlier in the same batch.
+ *
+ * Threads. submit is called by several threads at once, but never by two for the same slot, slots of the batch's marks
+ * included. poll of a slot may run beside submit to it. No function calls back into the core, except config.notify.
+ */
+#ifndef ACS_BACKEND_H
+#define ACS_BACKEND_H
+
+#include "base/base.h"
+#include "pool/record.h"
+
+typedef struct acs_backend acs_backend; /* each backend's own; first member: const acs_backend_ops *ops */
+
+typedef struct acs_mark {
+    uint16_t slot;
+    uint16_t index;
+    uint32_t reserved;
+    uint64_t value; /* the slot's value that it stands behind: complete implies all ops with value <= this are */
+} acs_mark;
+
+/* One op of a batch. */
+typedef struct acs_item {
+    acs_record *op;
+    uint64_t value;       /* token: done when the timeline of `slot` reaches it */
+    int16_t slot;         /* -1: none (STREAM_SIGNAL: the waits are put on the foreign stream) */
+    uint16_t first_mark;  /* marks to record before this op is issued: batch->marks */
+    uint16_t mark_count;
+    uint16_t first_wait;  /* outer waits: batch->waits, put on `slot` before the op */
+    uint16_t wait_count;
+    uint16_t first_edge;  /* inner edges: batch->edges, indices of earlier items that must have been issued; where one */
+    uint16_t edge_count;  /* failed, this item gets ACS_ERR_SKIPPED and is not issued */
+    bool mark_after;      /* record `after` behind the op (also if it failed: waits for it must not hang) */
+    acs_mark after;
+    /* result */
+    acs_status status;    /* ACS_OK, ACS_ERR_LAUNCH, _HOST (a library call failed), _SKIPPED, _DEVICE (fatal), _NOT_READY:
+                             bounced, issue it again */
+    int native;
+    const char *text;     /* static storage or NULL */
+} acs_item;
+
+enum {
+    ACS_BATCH_ITEMS = 64,
+    ACS_BATCH_WAITS = 64 * 8 + 64,
+    ACS_BATCH_MARKS = 64 * 8 + 64,
+    ACS_BATCH_EDGES = 256
+};
+
+typedef struct acs_batch {
+    uint32_t items_used, waits_used, marks_used, edges_used;
+    acs_item items[ACS_BATCH_ITEMS];
+    acs_mark waits[ACS_BATCH_WAITS];
+    acs_mark marks[ACS_BATCH_MARKS];
+    uint16_t edges[ACS_BATCH_EDGES];
+} acs_batch;
+
+typedef struct acs_backend_config {
+    const acs_options *options;
+    uint32_t slots;
+    uint32_t mark_capacity;      /* marks per slot */
+    bool inline_only;            /* make no threads (ACS_DISABLE, ACS_WORKERS=0 asks for no worker, this for no thread) */
+    void (*notify)(void *user);  /* something completed; called by backends whose `notifies` is set; any thread */
+    void *user;
+    int (*cpu_next)(void *user); /* next CPU of ACS_CPUS to pin a thread to, or -1 */
+} acs_backend_config;
+
+typedef struct acs_backend_ops {
+    const char *name;
+    int id;             /* ACS_BACKEND_* */
+    bool notifies;      /* calls config.notify on completions, so that threads may sleep without polling */
+    bool host_calls;    /* library calls run as host functions, after their upstream ops retired */
+    bool single_thread; /* everything runs on the calling threads; poll makes progress (stepped, inline host) */
+
+    acs_status (*open)(const acs_backend_config *config, acs_backend **backend);
+    /* All ops have completed, or the device is lost. */
+    void (*close)(acs_backend *backend);
+    /* Once per thread of the library before other calls: select the device, relax the capture mode. */
+    void (*thread_enter)(acs_backend *backend);
+    /*
+     * Validate a kernel on the caller's thread: limits of grid, block, cluster and shared memory, argument sizes against the
+     * kernel's parameters, a body for this backend; may set u.launch.resolved. Cached per kernel: no CUDA call when seen
+     * before. ACS_ERR_ARGUMENT or _UNSUPPORTED through ACS_FAIL, naming the value and the limit.
+     */
+    acs_status (*check)(acs_backend *backend, acs_record *op);
+    /* Issue a batch in order; results in the items. An item that fails does not stop the others. */
+    void (*submit)(acs_backend *backend, acs_batch *batch);
+    /*
+     * Learn what completed. marks: the recorded marks of `slot` not yet seen complete, oldest first (at least one).
+     * *completed is the value of the newest complete one, or untouched. ACS_ERR_DEVICE: fatal, through ACS_FAIL.
+     */
+    acs_status (*poll)(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
+    /*
+     * On the caller's thread: record the work now in a foreign stream (acs_after_stream), *event becomes the record's
+     * u.stream.event. A capturing stream: ACS_ERR_UNSUPPORTED. event NULL: only check that the stream is not capturing.
+     */
+    acs_status (*stream_record)(acs_backend *backend, void *stream, void **event);
+    /* Release an event of stream_record whose op is not submitted (skipped). */
+    void (*event_release)(acs_backend *backend, void *event);
+    /* 256-byte aligned. ACS_ERR_MEMORY through ACS_FAIL. */
+    acs_status (*memory_alloc)(acs_backend *backend, int memory, size_t bytes, void **ptr);
+    acs_status (*memory_free)(acs_backend *backend, int memory, void *ptr);
+} acs_backend_ops;
+
+struct acs_backend {
+    const acs_backend_ops *ops;
+};
+
+extern const acs_backend_ops acs_backend_host;
+extern const acs_backend_ops acs_backend_stepped;
+#ifdef ACS_HAVE_CUDA
+extern const acs_backend_ops acs_backend_cuda;
+#endif
+
+/*
+ * Open the backend that `options` ask for. auto: cuda where built and a device answers, else host with a log line.
+ * Never a silent fallback from an explicit choice.
+ */
+acs_status acs_backend_open(const acs_backend_config *config, acs_backend **backend);
+
+/*
+ * Library calls: scratch memory and places per slot, shared by the backends. Owned by the backend, one per backend.
+ */
+typedef struct acs_call_slots acs_call_slots;
+acs_status acs_call_slots_create(uint32_t slots, acs_call_slots **calls);
+/* Run the destroy functions of the places and free scratch through `backend`. */
+void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend);
+/* Run a CALL op. The slot is owned by this thread for the time of the call. Result as acs_item's. */
+acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record *op, int slot, int device, void *stream,
+                        int *native);
+
+#endif

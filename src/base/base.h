@@ -1,0 +1,73 @@
+/*
+ * What every module uses: errors, logging, small helpers. Lowest layer: includes nothing of the library but acs.h.
+ */
+#ifndef ACS_BASE_H
+#define ACS_BASE_H
+
+#include "acs.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ACS_LIKELY(x) __builtin_expect(!!(x), 1)
+#define ACS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ACS_CACHE_LINE 64
+#define ACS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+/*
+ * Errors. The function that detects a failure calls ACS_FAIL once: it fills this thread's error, logs it and returns the
+ * status. Everyone above only hands the status on, by ACS_TRY.
+ */
+acs_status acs_fail(acs_status status, int native, const char *where, const char *format, ...) ACS_PRINTF(4, 5);
+#define ACS_FAIL(status, native, ...) acs_fail((status), (native), __func__, __VA_ARGS__)
+#define ACS_TRY(expression)                                                                                            \
+    do {                                                                                                               \
+        acs_status acs_try_ = (expression);                                                                            \
+        if (ACS_UNLIKELY(acs_try_ != ACS_OK))                                                                          \
+            return acs_try_;                                                                                           \
+    } while (0)
+
+/* This thread's latest error, to be completed (op, site) by the layer that knows them. Never NULL. */
+acs_error *acs_error_thread(void);
+/* Fill an error without touching this thread's. `error->size` is set. */
+void acs_error_fill(acs_error *error, acs_status status, int native, const char *where, const char *format, ...)
+    ACS_PRINTF(5, 6);
+/* Copy to a caller's struct, honouring its `size`. */
+void acs_error_copy(acs_error *to, const acs_error *from);
+
+/* Logging to standard error; one level for the process, the highest that any context asked for. */
+void acs_log_set_level(int level);
+bool acs_log_enabled(int level);
+void acs_log(int level, const char *format, ...) ACS_PRINTF(2, 3);
+
+/* Deterministic random numbers (splitmix64): the same seed gives the same choices everywhere. */
+typedef struct acs_random {
+    uint64_t state;
+} acs_random;
+uint64_t acs_random_next(acs_random *random);
+/* Uniform in [0, n); 0 when n is 0. */
+uint32_t acs_random_below(acs_random *random, uint32_t n);
+
+/* Monotonic clock, nanoseconds. */
+uint64_t acs_clock_ns(void);
+
+static inline uint64_t acs_hash64(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    return x;
+}
+
+static inline uint32_t acs_round_up_pow2(uint32_t n)
+{
+    uint32_t p = 1;
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Mutexes with a rank. Take them in increasing rank; debug builds (NDEBUG not defined) abort on a reversal, naming both.
+ * No lock is held across a call of a backend that can block, or of user code.
+ */
+#ifndef ACS_LOCK_H
+#define ACS_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum acs_rank {
+    ACS_RANK_REGISTRY = 1, /* list of contexts, default context */
+    ACS_RANK_CORE,         /* window and scheduler of one context */
+    ACS_RANK_SLEEP,        /* a context's sleeping threads */
+    ACS_RANK_BACKEND,      /* inside a backend */
+    ACS_RANK_POOL,         /* pools of records, events and memory */
+    ACS_RANK_LOG           /* the log; leaf */
+};
+
+typedef struct acs_lock {
+    pthread_mutex_t mutex;
+    int rank;
+} acs_lock;
+
+/* 0, or an errno. */
+int acs_lock_init(acs_lock *lock, int rank);
+void acs_lock_fini(acs_lock *lock);
+void acs_lock_acquire(acs_lock *lock);
+bool acs_lock_try(acs_lock *lock);
+void acs_lock_release(acs_lock *lock);
+
+/* Condition variable on the monotonic clock. */
+typedef struct acs_cond {
+    pthread_cond_t cond;
+} acs_cond;
+
+int acs_cond_init(acs_cond *cond);
+void acs_cond_fini(acs_cond *cond);
+void acs_cond_wait(acs_cond *cond, acs_lock *lock);
+/* Wait at most `timeout_us`; false when the time ran out. */
+bool acs_cond_wait_us(acs_cond *cond, acs_lock *lock, uint64_t timeout_us);
+void acs_cond_signal(acs_cond *cond);
+void acs_cond_broadcast(acs_cond *cond);
+
+#endif

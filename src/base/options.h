@@ -1,0 +1,19 @@
+/*
+ * Options: read once per acs_open, before any thread of the context exists, and never changed. The only file that
+ * reads the environment is options.c.
+ */
+#ifndef ACS_OPTIONS_H
+#define ACS_OPTIONS_H
+
+#include "base/base.h"
+
+/* Check every range; name the option, its value and the range in the error. */
+acs_status acs_options_check(const acs_options *options);
+/* Copy a caller's struct of any known size over the defaults. */
+acs_status acs_options_adopt(acs_options *to, const acs_options *from);
+/* Log each unknown ACS_* variable with the nearest known name (level warn). */
+void acs_options_warn_unknown(void);
+/* docs/options.md, generated. Returns bytes needed without the final 0, as snprintf. */
+size_t acs_options_markdown(char *text, size_t bytes);
+
+#endif

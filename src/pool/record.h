@@ -1,0 +1,119 @@
+/*
+ * Op records: what the caller's path writes and everything below reads. A record is acquired by a producer, travels by
+ * pointer FIFO -> window -> slot -> retirement, and is released by whoever retires the op. One owner at any time.
+ *
+ * Common sizes of arguments and segments lie inside the record. Larger ones lie in one block of a pooled size class; the
+ * pool grows by malloc only while it is warming up, and never shrinks before the context closes.
+ */
+#ifndef ACS_RECORD_H
+#define ACS_RECORD_H
+
+#include "base/base.h"
+
+typedef enum acs_op_kind {
+    ACS_KIND_KERNEL,
+    ACS_KIND_MEMCPY,
+    ACS_KIND_MEMSET,
+    ACS_KIND_HOST,          /* host function */
+    ACS_KIND_CALL,          /* library call */
+    ACS_KIND_FREE,          /* acs_free; never skipped */
+    ACS_KIND_CALLBACK,      /* acs_on_retire; never skipped */
+    ACS_KIND_OBSERVE,       /* acs_wait_range: collects dependencies, registers none, does nothing */
+    ACS_KIND_STREAM_WAIT,   /* acs_after_stream: its slot waits for a foreign stream */
+    ACS_KIND_STREAM_SIGNAL, /* acs_stream_after: a foreign stream waits for the upstream ops */
+    ACS_KIND_REFUSED,       /* a launch that was refused: keeps the error's place in program order; never issued */
+    ACS_KIND_JOIN,          /* made by the window: stands for many upstream ops; never issued */
+    ACS_KIND_COUNT
+} acs_op_kind;
+
+/* One row of the argument table. Bound to a device when the op is issued; at present the identity. */
+typedef struct acs_arg_slot {
+    uint32_t offset;     /* into record->arg_bytes */
+    uint32_t size;
+    uint32_t type;       /* acs_arg_type */
+    uint32_t allocation; /* index in the allocation table; 0: none known */
+    int64_t delta;       /* added to a pointer when bound; 0 */
+} acs_arg_slot;
+
+enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 96, ACS_INLINE_SEGMENTS = 6 };
+
+typedef struct acs_record {
+    /* written by the producer */
+    acs_op seq;             /* program order; set when queued */
+    const acs_site *site;   /* never NULL */
+    uint8_t kind;           /* acs_op_kind */
+    uint8_t any;            /* may touch anything */
+    uint16_t device;        /* 0 */
+    uint32_t segment_count;
+    uint32_t arg_count;
+    uint32_t arg_bytes_used;
+    acs_segment *segments;  /* inline_segments or in `block` */
+    acs_arg_slot *args;
+    unsigned char *arg_bytes; /* 16-byte aligned; for kinds HOST and CALL the copied closure */
+    void *block;            /* pooled block, or NULL */
+    uint32_t block_class;
+    uint32_t index;         /* this record's place in its pool */
+    union {
+        struct {
+            acs_kernel kernel;
+            acs_dim3 grid, block;
+            uint64_t shared_bytes;
+            acs_attributes attributes;
+            void *resolved; /* the backend's own, set by its check() */
+        } launch;
+        struct {
+            void *dst;
+            const void *src;
+            uint64_t bytes;
+            int value; /* MEMSET */
+        } copy;
+        struct {
+            acs_host_fn function;
+            void *closure; /* arg_bytes, or the caller's pointer if 0 bytes were copied */
+        } host;
+        struct {
+            acs_call_fn function;
+            void *closure;
+            uint64_t scratch_bytes;
+            const void *place_key;
+            void (*place_destroy)(void *);
+        } call;
+        struct {
+            void *ptr;
+            int memory; /* ACS_MEMORY_* */
+        } free;
+        struct {
+            acs_retire_fn function;
+            void *user;
+            acs_op target;
+        } callback;
+        struct {
+            void *stream; /* foreign stream */
+            void *event;  /* STREAM_WAIT: the backend's record of the foreign stream's work; released by submit */
+        } stream;
+        acs_error *refused; /* owned; released with the record */
+    } u;
+    acs_segment inline_segments[ACS_INLINE_SEGMENTS];
+    acs_arg_slot inline_args[ACS_INLINE_ARGS];
+    _Alignas(16) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
+} acs_record;
+
+typedef struct acs_record_pool acs_record_pool;
+
+/* `records` records, allocated at once. */
+acs_status acs_record_pool_create(uint32_t records, acs_record_pool **pool);
+void acs_record_pool_destroy(acs_record_pool *pool);
+/* A record with counts 0 and pointers at its inline places; NULL if none is free. Any thread, lock-free. */
+acs_record *acs_record_acquire(acs_record_pool *pool);
+/*
+ * Make room for arguments (table rows and bytes) and segments; call once per record, before writing them.
+ * ACS_ERR_MEMORY: the pool could not grow; the record is as before.
+ */
+acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_t args, uint32_t arg_bytes,
+                              uint32_t segments);
+/* Any thread. Frees what the record owns. */
+void acs_record_release(acs_record_pool *pool, acs_record *record);
+/* Bytes held by the pool in all, for the soak test. */
+uint64_t acs_record_pool_bytes(const acs_record_pool *pool);
+
+#endif

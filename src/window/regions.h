@@ -1,0 +1,95 @@
+/*
+ * Regions: the address index of the window. A region is one exact shape (contiguous bytes, a tile of strided rows, or a
+ * token) that ops named. Shapes recur, so the common insertion is one hash lookup; a shape not seen before is searched in
+ * ordered spans and, for tiles, in grids per pitch, and linked with the regions that it overlaps. The dependency state
+ * inside a region belongs to window/depend.c. No threads, no clock; single owner.
+ *
+ * R1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other was made
+ *     and has since been evicted.
+ * R2  links are symmetric; `covers` at one end is `covered` at the other.
+ * R3  a region that is not idle is never evicted.        acs_regions_check() asserts R1 and R2 by brute force.
+ */
+#ifndef ACS_REGIONS_H
+#define ACS_REGIONS_H
+
+#include "base/base.h"
+
+enum { ACS_REGION_READERS = 6, ACS_NO_REGION = 0 };
+
+/* A reference to a window entry that goes dead by itself: valid while that entry's generation is the same. */
+typedef struct acs_ref {
+    uint32_t entry;
+    uint32_t generation; /* 0: none */
+} acs_ref;
+
+/* Normal form: rows == 1 (contiguous: pitch 0) or rows > 1 and row_bytes < pitch. Never empty. */
+typedef struct acs_shape {
+    uint64_t base, row_bytes, rows, pitch;
+    uint8_t token; /* nonzero: `base` is a key, no bytes */
+} acs_shape;
+
+typedef struct acs_link {
+    uint32_t region;   /* the other end */
+    uint8_t covers;    /* this region covers every byte of the other */
+    uint8_t covered;   /* the other covers every byte of this one */
+} acs_link;
+
+typedef struct acs_region {
+    acs_shape shape;
+    uint64_t hash;
+    uint32_t id;           /* index, from 1 */
+    uint32_t link_count;
+    uint32_t link_capacity;
+    acs_link *links;
+    /* dependency state: window/depend.c */
+    acs_ref writer;        /* newest writer */
+    acs_ref cover;         /* join that stands for part writers, see depend.c */
+    uint64_t cover_seq;
+    uint64_t epoch;        /* state is void if older than the window's epoch */
+    uint32_t reader_count;
+    acs_ref readers[ACS_REGION_READERS];
+    uint8_t poison;        /* acs_access bits of failed or skipped ops; such a region is never idle */
+    uint8_t in_use;
+    /* index state: window/regions.c */
+    uint32_t hash_next;
+    uint8_t touched;       /* clock bit for eviction */
+} acs_region;
+
+typedef struct acs_regions acs_regions;
+
+/* Whether a region may be forgotten: asked of the owner of the dependency state. */
+typedef bool (*acs_region_idle)(void *user, const acs_region *region);
+
+/*
+ * soft_cap: idle regions are evicted to stay near this count; live ones may exceed it.
+ */
+acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *user, acs_regions **regions);
+void acs_regions_destroy(acs_regions *regions);
+
+/*
+ * Segment -> normal shape. ACS_NOT_READY: it is empty (or ACS_EXTENT_ALL); ACS_ERR_ARGUMENT through ACS_FAIL: it wraps
+ * the address space, or its access or extent is not one.
+ */
+acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape);
+/* Exact overlap of bytes (or equality of tokens), any pitches. */
+bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
+/* Whether a's bytes include every byte of b. May answer false for a true cover of unlike pitches, never the reverse. */
+bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
+
+/* Find or make the region of a shape, linked as R1 says. NULL: memory is exhausted; the table is as before. */
+acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
+/* Find only. */
+acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);
+acs_region *acs_region_at(acs_regions *regions, uint32_t id);
+/* Unlink and forget regions linked to `region` that are idle. Call it when link_count is large. */
+void acs_region_drop_idle_links(acs_regions *regions, acs_region *region);
+/* Forget every idle region. */
+void acs_regions_evict_idle(acs_regions *regions);
+/* Call `visit` for each region in the table. */
+void acs_regions_each(acs_regions *regions, void (*visit)(void *user, acs_region *region), void *user);
+uint32_t acs_regions_count(const acs_regions *regions);
+uint64_t acs_regions_bytes(const acs_regions *regions);
+/* Invariants R1, R2 by brute force, for tests. */
+bool acs_regions_check(acs_regions *regions);
+
+#endif
