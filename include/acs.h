@@ -176,7 +176,7 @@ acs_status acs_close(acs_context *context);
 acs_context *acs_default(void);
 
 /** Which backend a context runs on: ACS_BACKEND_CUDA, _HOST or _STEPPED; -1 for an invalid context. */
-int acs_backend(acs_context *context);
+int acs_context_backend(acs_context *context);
 
 /* --------------------------------------------------------------------------------------------------------- segments */
 

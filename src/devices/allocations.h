@@ -1,0 +1,44 @@
+/*
+ * The table of allocations of a context: blocks of acs_malloc, and foreign ones once they are looked up. An address finds
+ * the block that holds it. Freed blocks are remembered for a while so that ACS_CHECK can say "freed memory". Thread-safe.
+ */
+#ifndef ACS_ALLOCATIONS_H
+#define ACS_ALLOCATIONS_H
+
+#include "base/base.h"
+
+typedef enum acs_allocation_state {
+    ACS_ALLOCATION_LIVE,
+    ACS_ALLOCATION_FREEING, /* its free op is queued: no later op may name it */
+    ACS_ALLOCATION_FREED    /* remembered for diagnostics only */
+} acs_allocation_state;
+
+typedef struct acs_allocation {
+    uint64_t base, bytes;
+    uint32_t id;       /* from 1; never reused */
+    uint8_t state;     /* acs_allocation_state */
+    uint8_t memory;    /* ACS_MEMORY_* */
+    uint8_t foreign;   /* not made by acs_malloc */
+    uint16_t home;     /* device; 0 */
+    uint32_t version;  /* 0 */
+    acs_op freed_by;   /* the free op, once queued */
+} acs_allocation;
+
+typedef struct acs_allocations acs_allocations;
+
+acs_status acs_allocations_create(acs_allocations **table);
+void acs_allocations_destroy(acs_allocations *table);
+acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory);
+/* LIVE -> FREEING for the block that starts at ptr. ACS_ERR_ARGUMENT through ACS_FAIL: not one, or freed before. */
+acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy);
+/* Back to LIVE: the free op could not be queued. */
+void acs_allocations_cancel_free(acs_allocations *table, const void *ptr);
+void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_op op);
+/* FREEING -> FREED: the memory is given back. */
+void acs_allocations_end_free(acs_allocations *table, const void *ptr);
+/* The block that holds the address, live ones first, else the latest freed one. False: none known. */
+bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy);
+/* Take any block out of the table (close releases what the program did not). False: empty. */
+bool acs_allocations_take(acs_allocations *table, acs_allocation *copy);
+
+#endif

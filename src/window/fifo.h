@@ -1,0 +1,25 @@
+/*
+ * The FIFO between callers and the window: bounded, in program order, any number of producers, one consumer at a time
+ * (whoever holds the core's lock). Lock-free; it moves pointers to records and never touches what they point to, except
+ * that a push sets record->seq. Sequence numbers count from 1 without gaps: the n-th record pushed is op n.
+ */
+#ifndef ACS_FIFO_H
+#define ACS_FIFO_H
+
+#include "base/base.h"
+#include "pool/record.h"
+
+typedef struct acs_fifo acs_fifo;
+
+/* `capacity` is rounded up to a power of two. */
+acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo);
+void acs_fifo_destroy(acs_fifo *fifo);
+/* Any thread. Returns the record's sequence number, or 0 when full (nothing changed). */
+acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);
+/* The consumer. NULL when the next record in program order has not been pushed completely. */
+acs_record *acs_fifo_pop(acs_fifo *fifo);
+/* Any thread, approximate: whether a pop would give a record; the last sequence number handed out. */
+bool acs_fifo_ready(const acs_fifo *fifo);
+acs_op acs_fifo_last(const acs_fifo *fifo);
+
+#endif
