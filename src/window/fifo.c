@@ -1,0 +1,133 @@
+/*
+ * The FIFO between callers and the window: a ring of cells, each with a turn counter (Vyukov's bounded queue). A producer
+ * takes a ticket, which is its place in program order, and fills the ticket's cell; the consumer empties cells in ticket
+ * order. Producers call push on the caller's path; whoever holds the core's lock calls pop. It never allocates after
+ * create, never blocks, and never owns the records.
+ *
+ * The turn of the cell of ticket t is t when the cell is free for it, t + 1 once it holds the record, and t + capacity
+ * after the pop, which is "free" for the ticket one lap later. Counters run free; only differences mean anything.
+ *
+ * A  push: write seq and cell, turn release -> pop: turn acquire, read cell and record.
+ *    Broken: the consumer reads a record that is not there yet, or half of one.
+ * B  pop: read cell, turn release -> push of the next lap: turn acquire, write cell.
+ *    Broken: a producer overwrites a cell that the consumer still reads.
+ */
+#include "window/fifo_internal.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Not padded: a burst of pushes then shares cache lines, and a lap is long enough to keep the two sides apart. */
+struct cell {
+    _Atomic uint64_t turn;
+    acs_record *record;
+};
+
+struct acs_fifo {
+    /* immutable */
+    struct cell *cells;
+    uint64_t mask;
+    uint64_t first; /* the first ticket: 0 but in tests */
+    /* producers */
+    _Alignas(ACS_CACHE_LINE) _Atomic uint64_t tail; /* next ticket */
+    /* consumer */
+    _Alignas(ACS_CACHE_LINE) _Atomic uint64_t head; /* next ticket to pop; atomic because acs_fifo_ready reads it */
+};
+
+enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* in a ring of one cell "full" and "free" would be the same turn */
+
+acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo **fifo)
+{
+    if (capacity > CAPACITY_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "FIFO capacity %u is larger than %d", capacity, CAPACITY_MAX);
+    uint64_t cells = acs_round_up_pow2(capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity);
+
+    acs_fifo *f = aligned_alloc(ACS_CACHE_LINE, sizeof *f);
+    struct cell *ring = calloc(cells, sizeof *ring);
+    if (!f || !ring) {
+        free(f);
+        free(ring);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a FIFO of %llu ops", (unsigned long long)cells);
+    }
+    f->cells = ring;
+    f->mask = cells - 1;
+    f->first = first_ticket;
+    for (uint64_t i = 0; i < cells; i++)
+        atomic_init(&ring[(first_ticket + i) & f->mask].turn, first_ticket + i);
+    atomic_init(&f->tail, first_ticket);
+    atomic_init(&f->head, first_ticket);
+    *fifo = f;
+    return ACS_OK;
+}
+
+acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo)
+{
+    return acs_fifo_create_at(capacity, 0, fifo);
+}
+
+void acs_fifo_destroy(acs_fifo *fifo)
+{
+    if (!fifo)
+        return;
+    free(fifo->cells);
+    free(fifo);
+}
+
+acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record)
+{
+    /* relaxed: a stale ticket loses the exchange below and is read again */
+    uint64_t ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
+    struct cell *cell;
+
+    for (;;) {
+        cell = &fifo->cells[ticket & fifo->mask];
+        int64_t lead = (int64_t)(atomic_load_explicit(&cell->turn, memory_order_acquire) - ticket); /* B */
+        if (lead < 0)
+            return 0; /* full: the cell still holds the record of the lap before */
+        if (lead > 0) {
+            /* relaxed: as above; another producer was faster */
+            ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
+            continue;
+        }
+        /* relaxed: the ticket alone orders callers, by the coherence of `tail`; the record is published by the turn */
+        if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            break;
+    }
+    acs_op seq = ticket - fifo->first + 1;
+    record->seq = seq;
+    cell->record = record;
+    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+    return seq; /* not record->seq: the consumer may have recycled the record already */
+}
+
+acs_record *acs_fifo_pop(acs_fifo *fifo)
+{
+    /* relaxed: only the consumer writes it, and consumers follow each other through the core's lock */
+    uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
+    struct cell *cell = &fifo->cells[head & fifo->mask];
+
+    if (atomic_load_explicit(&cell->turn, memory_order_acquire) != head + 1) /* A */
+        return NULL;
+    acs_record *record = cell->record;
+    atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+    /* relaxed: others only guess from it */
+    atomic_store_explicit(&fifo->head, head + 1, memory_order_relaxed);
+    return record;
+}
+
+bool acs_fifo_ready(const acs_fifo *fifo)
+{
+    /* relaxed: nothing is read through the answer; a thread that sleeps on it puts its own fence before this call */
+    uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
+    uint64_t turn = atomic_load_explicit(&fifo->cells[head & fifo->mask].turn, memory_order_relaxed);
+
+    /* A turn beyond head + 1 means that `head` is stale: say yes, a useless look is cheaper than a lost wake-up. */
+    return (int64_t)(turn - (head + 1)) >= 0;
+}
+
+acs_op acs_fifo_last(const acs_fifo *fifo)
+{
+    /* relaxed: coherence alone promises a caller its own pushes and those that happened before this call */
+    return atomic_load_explicit(&fifo->tail, memory_order_relaxed) - fifo->first;
+}
