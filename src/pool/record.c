@@ -1,0 +1,282 @@
+/*
+ * Op records and the blocks that hold what does not fit inside one. Producers acquire and reserve on the caller's path,
+ * whoever retires an op releases; any threads at once, lock-free. Memory is taken from the system only while the pool warms
+ * up, and for single blocks beyond the largest class. It knows nothing of what an op means, but frees a refused one's error.
+ *
+ * Everything here is a stack of indices: the free records, the free blocks of each size class, the unused block numbers.
+ * There are as many block numbers as records, so however the sizes shift, cached and used blocks together are never more
+ * than records: a class that runs empty when all numbers are given out takes a block from another class.
+ *
+ * C  push: last use of the item, link it, top release -> pop: top acquire, read the link, use the item.
+ *    Broken: two owners write one record or block at once. Every change of `top` is a read-modify-write, so a pop
+ *    synchronises with all pushes before it, not only with the last.
+ */
+#include "pool/record.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    BLOCK_BYTES_MIN = 512,
+    BLOCK_CLASSES = 13, /* 512 B ... 2 MiB */
+    BLOCK_EXACT = BLOCK_CLASSES,
+    PART_ALIGN = 16
+};
+
+/* Treiber's stack. `top` holds a tag in its upper half, counted up by each change against ABA, and below it index + 1. */
+struct stack {
+    _Alignas(ACS_CACHE_LINE) _Atomic uint64_t top;
+};
+
+/* What a block begins with; the parts of a record follow. */
+struct block {
+    uint64_t bytes;
+    uint32_t number; /* of a pooled block */
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct block) % PART_ALIGN == 0, "parts stay aligned");
+
+struct acs_record_pool {
+    /* immutable */
+    unsigned char *records;
+    uint64_t stride;
+    uint32_t count;
+    /* owned through the stacks: who popped an index owns its row */
+    _Atomic uint32_t *record_links;
+    _Atomic uint32_t *block_links; /* shared by `classes` and `unused`: a number is in one of them at most */
+    struct block **blocks;         /* by number */
+    /* any thread */
+    _Atomic uint64_t block_bytes;
+    struct stack free;
+    struct stack classes[BLOCK_CLASSES];
+    struct stack unused;
+};
+
+/* The word that replaces `top`: a new tag, and `entry` (index + 1, or 0 for empty) below it. */
+static uint64_t stack_word(uint64_t top, uint32_t entry)
+{
+    return (((top >> 32) + 1) << 32) | entry;
+}
+
+static void stack_push(struct stack *stack, _Atomic uint32_t *links, uint32_t index)
+{
+    /* relaxed: a stale top loses the exchange */
+    uint64_t top = atomic_load_explicit(&stack->top, memory_order_relaxed);
+    do {
+        /* relaxed: published by the exchange; a pop that reads it too late loses its own exchange to the tag */
+        atomic_store_explicit(&links[index], (uint32_t)top, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, stack_word(top, index + 1), memory_order_release,
+                                                    memory_order_relaxed)); /* C; relaxed on failure: tried again */
+}
+
+/* False: empty. */
+static bool stack_pop(struct stack *stack, _Atomic uint32_t *links, uint32_t *index)
+{
+    uint64_t top = atomic_load_explicit(&stack->top, memory_order_acquire); /* C */
+    uint32_t below;
+    do {
+        if ((uint32_t)top == 0)
+            return false;
+        /* relaxed: ordered by C; if the entry was popped meanwhile the value is of no use and the tag says so */
+        below = atomic_load_explicit(&links[(uint32_t)top - 1], memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, stack_word(top, below), memory_order_acquire,
+                                                    memory_order_acquire)); /* C */
+    *index = (uint32_t)top - 1;
+    return true;
+}
+
+/* Before any other thread knows the pool: index 0 on top, the others in order below, so that few pages are touched. */
+static void stack_fill(struct stack *stack, _Atomic uint32_t *links, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        atomic_init(&links[i], i + 1 < count ? i + 2 : 0);
+    atomic_init(&stack->top, 1);
+}
+
+static uint64_t align_up(uint64_t bytes, uint64_t align)
+{
+    return (bytes + align - 1) & ~(align - 1);
+}
+
+acs_status acs_record_pool_create(uint32_t records, acs_record_pool **pool)
+{
+    if (records == 0 || records == UINT32_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a pool of %u records", records);
+
+    acs_record_pool *p = aligned_alloc(ACS_CACHE_LINE, sizeof *p);
+    if (!p)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a pool of records");
+    p->count = records;
+    p->stride = align_up(sizeof(acs_record), ACS_CACHE_LINE);
+    p->records = aligned_alloc(ACS_CACHE_LINE, p->stride * records);
+    p->record_links = calloc(records, sizeof *p->record_links);
+    p->block_links = calloc(records, sizeof *p->block_links);
+    p->blocks = calloc(records, sizeof *p->blocks);
+    if (!p->records || !p->record_links || !p->block_links || !p->blocks) {
+        free(p->records);
+        free(p->record_links);
+        free(p->block_links);
+        free(p->blocks);
+        free(p);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u records", records);
+    }
+    stack_fill(&p->free, p->record_links, records);
+    stack_fill(&p->unused, p->block_links, records);
+    for (int c = 0; c < BLOCK_CLASSES; c++)
+        atomic_init(&p->classes[c].top, 0);
+    atomic_init(&p->block_bytes, 0);
+    *pool = p;
+    return ACS_OK;
+}
+
+void acs_record_pool_destroy(acs_record_pool *pool)
+{
+    if (!pool)
+        return;
+    for (uint32_t i = 0; i < pool->count; i++)
+        free(pool->blocks[i]);
+    free(pool->blocks);
+    free(pool->block_links);
+    free(pool->record_links);
+    free(pool->records);
+    free(pool);
+}
+
+acs_record *acs_record_acquire(acs_record_pool *pool)
+{
+    uint32_t index;
+    if (ACS_UNLIKELY(!stack_pop(&pool->free, pool->record_links, &index)))
+        return NULL;
+
+    acs_record *record = (acs_record *)(void *)(pool->records + index * pool->stride);
+    record->seq = 0;
+    record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
+    record->any = 0;
+    record->device = 0;
+    record->segment_count = 0;
+    record->arg_count = 0;
+    record->arg_bytes_used = 0;
+    record->segments = record->inline_segments;
+    record->args = record->inline_args;
+    record->arg_bytes = record->inline_bytes;
+    record->block = NULL;
+    record->block_class = 0;
+    record->index = index;
+    return record;
+}
+
+/* The smallest class of at least `bytes`, or BLOCK_EXACT. */
+static uint32_t class_of(uint64_t bytes)
+{
+    uint32_t c = 0;
+    while (c < BLOCK_CLASSES && ((uint64_t)BLOCK_BYTES_MIN << c) < bytes)
+        c++;
+    return c;
+}
+
+static struct block *block_malloc(acs_record_pool *pool, uint64_t bytes)
+{
+    struct block *block = malloc(bytes);
+    if (!block)
+        return NULL;
+    block->bytes = bytes;
+    /* relaxed: a statistic */
+    atomic_fetch_add_explicit(&pool->block_bytes, bytes, memory_order_relaxed);
+    return block;
+}
+
+static void block_free(acs_record_pool *pool, struct block *block)
+{
+    if (!block)
+        return;
+    /* relaxed: a statistic */
+    atomic_fetch_sub_explicit(&pool->block_bytes, block->bytes, memory_order_relaxed);
+    free(block);
+}
+
+/* A number without a block: an unused one, else one of a cached block of another class, which goes back to the system. */
+static bool number_take(acs_record_pool *pool, uint32_t *number)
+{
+    if (stack_pop(&pool->unused, pool->block_links, number))
+        return true;
+    for (int c = 0; c < BLOCK_CLASSES; c++) {
+        if (stack_pop(&pool->classes[c], pool->block_links, number)) {
+            block_free(pool, pool->blocks[*number]);
+            pool->blocks[*number] = NULL;
+            return true;
+        }
+    }
+    return false; /* numbers moved between the stacks while we looked */
+}
+
+/* A block of at least `bytes`; `*class_used` says where it belongs. NULL: memory is exhausted. */
+static struct block *block_take(acs_record_pool *pool, uint64_t bytes, uint32_t *class_used)
+{
+    uint32_t c = class_of(bytes), number;
+    *class_used = c;
+    if (c == BLOCK_EXACT)
+        return block_malloc(pool, bytes);
+    if (ACS_LIKELY(stack_pop(&pool->classes[c], pool->block_links, &number)))
+        return pool->blocks[number];
+
+    if (!number_take(pool, &number)) {
+        *class_used = BLOCK_EXACT;
+        return block_malloc(pool, bytes);
+    }
+    struct block *block = block_malloc(pool, (uint64_t)BLOCK_BYTES_MIN << c);
+    if (!block) {
+        stack_push(&pool->unused, pool->block_links, number);
+        return NULL;
+    }
+    block->number = number;
+    pool->blocks[number] = block;
+    return block;
+}
+
+acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_t args, uint32_t arg_bytes,
+                              uint32_t segments)
+{
+    /* What fits inside the record stays there: it is in the cache already. */
+    uint64_t segment_part = segments > ACS_INLINE_SEGMENTS ? (uint64_t)segments * sizeof(acs_segment) : 0;
+    uint64_t arg_part = args > ACS_INLINE_ARGS ? (uint64_t)args * sizeof(acs_arg_slot) : 0;
+    uint64_t byte_part = arg_bytes > ACS_INLINE_ARG_BYTES ? arg_bytes : 0;
+    if (ACS_LIKELY(!(segment_part | arg_part | byte_part)))
+        return ACS_OK;
+
+    uint64_t arg_offset = sizeof(struct block) + align_up(segment_part, PART_ALIGN);
+    uint64_t byte_offset = arg_offset + align_up(arg_part, PART_ALIGN);
+    uint32_t class_used;
+    struct block *block = block_take(pool, byte_offset + byte_part, &class_used);
+    if (!block)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an op with %u arguments of %u bytes and %u segments", args,
+                        arg_bytes, segments);
+    unsigned char *start = (unsigned char *)block;
+    record->block = block;
+    record->block_class = class_used;
+    if (segment_part)
+        record->segments = (acs_segment *)(void *)(start + sizeof(struct block));
+    if (arg_part)
+        record->args = (acs_arg_slot *)(void *)(start + arg_offset);
+    if (byte_part)
+        record->arg_bytes = start + byte_offset;
+    return ACS_OK;
+}
+
+void acs_record_release(acs_record_pool *pool, acs_record *record)
+{
+    struct block *block = record->block;
+    if (ACS_UNLIKELY(record->kind == ACS_KIND_REFUSED))
+        free(record->u.refused);
+    if (block && record->block_class == BLOCK_EXACT)
+        block_free(pool, block);
+    else if (block)
+        stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
+    stack_push(&pool->free, pool->record_links, record->index);
+}
+
+uint64_t acs_record_pool_bytes(const acs_record_pool *pool)
+{
+    uint64_t rows = pool->stride + sizeof *pool->record_links + sizeof *pool->block_links + sizeof *pool->blocks;
+    /* relaxed: a statistic */
+    return sizeof *pool + pool->count * rows + atomic_load_explicit(&pool->block_bytes, memory_order_relaxed);
+}
