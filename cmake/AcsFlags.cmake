@@ -1,0 +1,34 @@
+# acs_flags: how this project compiles its own targets. Linked PRIVATE everywhere and never installed, so a consumer
+# gets none of it.
+add_library(acs_flags INTERFACE)
+
+set(acs_c_and_cxx "$<COMPILE_LANGUAGE:C,CXX>")
+set(acs_warnings -Wall -Wextra -Wshadow -Wpointer-arith -Wundef)
+target_compile_options(acs_flags INTERFACE
+    "$<${acs_c_and_cxx}:${acs_warnings};-pedantic;-fno-common;-fno-omit-frame-pointer>"
+    "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>")
+target_compile_definitions(acs_flags INTERFACE $<${acs_c_and_cxx}:_GNU_SOURCE>)
+
+if(ACS_SANITIZE)
+    target_compile_options(acs_flags INTERFACE
+        "$<${acs_c_and_cxx}:-fsanitize=${ACS_SANITIZE};-fno-sanitize-recover=all>"
+        "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fsanitize=${ACS_SANITIZE}>")
+    target_link_options(acs_flags INTERFACE -fsanitize=${ACS_SANITIZE})
+endif()
+
+# Language level and visibility of every target below. Warnings are errors for whoever works on ACS itself, not for a
+# project that adds it as a subdirectory.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CUDA_STANDARD 17)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+    set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()

@@ -1,0 +1,159 @@
+/*
+ * Mutexes with ranks and condition variables on the monotonic clock, for every module that has threads. Debug builds
+ * count the ranks that each thread holds and abort on a reversal, since that is a deadlock waiting for its moment; with
+ * NDEBUG there is no check and no cost. Never waits on the wall clock.
+ */
+#include "base/lock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#ifndef NDEBUG
+
+static _Thread_local unsigned tl_held[ACS_RANK_LOG + 1];
+
+static const char *rank_name(int rank)
+{
+    static const char *const names[] = {
+        [ACS_RANK_REGISTRY] = "REGISTRY", [ACS_RANK_CORE] = "CORE", [ACS_RANK_SLEEP] = "SLEEP",
+        [ACS_RANK_BACKEND] = "BACKEND",   [ACS_RANK_POOL] = "POOL", [ACS_RANK_LOG] = "LOG",
+    };
+    return names[rank];
+}
+
+static void rank_check(const acs_lock *lock)
+{
+    for (int held = lock->rank; held <= ACS_RANK_LOG; held++) {
+        if (tl_held[held]) {
+            fprintf(stderr, "acs: lock order: %s taken while %s is held\n", rank_name(lock->rank), rank_name(held));
+            abort();
+        }
+    }
+}
+
+static void rank_add(const acs_lock *lock)
+{
+    tl_held[lock->rank]++;
+}
+
+static void rank_remove(const acs_lock *lock)
+{
+    if (tl_held[lock->rank] == 0) {
+        fprintf(stderr, "acs: lock order: %s released by a thread that does not hold it\n", rank_name(lock->rank));
+        abort();
+    }
+    tl_held[lock->rank]--;
+}
+
+#else
+
+static void rank_check(const acs_lock *lock)
+{
+    (void)lock;
+}
+
+static void rank_add(const acs_lock *lock)
+{
+    (void)lock;
+}
+
+static void rank_remove(const acs_lock *lock)
+{
+    (void)lock;
+}
+
+#endif
+
+int acs_lock_init(acs_lock *lock, int rank)
+{
+    if (rank < ACS_RANK_REGISTRY || rank > ACS_RANK_LOG)
+        return EINVAL;
+    lock->rank = rank;
+    return pthread_mutex_init(&lock->mutex, NULL);
+}
+
+void acs_lock_fini(acs_lock *lock)
+{
+    pthread_mutex_destroy(&lock->mutex);
+}
+
+void acs_lock_acquire(acs_lock *lock)
+{
+    rank_check(lock); /* before waiting: a deadlock would never get to report itself */
+    pthread_mutex_lock(&lock->mutex);
+    rank_add(lock);
+}
+
+bool acs_lock_try(acs_lock *lock)
+{
+    /* No check: who does not wait cannot deadlock. */
+    if (pthread_mutex_trylock(&lock->mutex) != 0)
+        return false;
+    rank_add(lock);
+    return true;
+}
+
+void acs_lock_release(acs_lock *lock)
+{
+    rank_remove(lock);
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+int acs_cond_init(acs_cond *cond)
+{
+    pthread_condattr_t attributes;
+    int rc = pthread_condattr_init(&attributes);
+    if (rc != 0)
+        return rc;
+    rc = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (rc == 0)
+        rc = pthread_cond_init(&cond->cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return rc;
+}
+
+void acs_cond_fini(acs_cond *cond)
+{
+    pthread_cond_destroy(&cond->cond);
+}
+
+void acs_cond_wait(acs_cond *cond, acs_lock *lock)
+{
+    pthread_cond_wait(&cond->cond, &lock->mutex);
+}
+
+/* The monotonic time `timeout_us` from now; the far future where that is out of range. */
+static struct timespec deadline_after_us(uint64_t timeout_us)
+{
+    const uint64_t longest_s = 1u << 30;
+    uint64_t seconds = timeout_us / 1000000;
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t)(seconds < longest_s ? seconds : longest_s);
+    at.tv_nsec += (long)(timeout_us % 1000000) * 1000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_nsec -= 1000000000;
+        at.tv_sec++;
+    }
+    return at;
+}
+
+bool acs_cond_wait_us(acs_cond *cond, acs_lock *lock, uint64_t timeout_us)
+{
+    /* Not pthread_cond_clockwait: gcc's thread sanitizer does not know it and would report races that are none. */
+    struct timespec at = deadline_after_us(timeout_us);
+    return pthread_cond_timedwait(&cond->cond, &lock->mutex, &at) != ETIMEDOUT;
+}
+
+void acs_cond_signal(acs_cond *cond)
+{
+    pthread_cond_signal(&cond->cond);
+}
+
+void acs_cond_broadcast(acs_cond *cond)
+{
+    pthread_cond_broadcast(&cond->cond);
+}

@@ -1,0 +1,416 @@
+/*
+ * Options: reads them from the environment, checks them, dumps them and writes docs/options.md, all from the rows of
+ * acs_options.def. Called by programs (acs_options_init, acs_options_dump) and by acs_open; the only file of the library
+ * that reads the environment. Keeps no state: what was read lives in the caller's struct.
+ */
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { KIND_NUMBER, KIND_CHOICE, KIND_TEXT };
+
+struct row {
+    enum kind kind;
+    const char *field;
+    const char *env;
+    size_t offset;     /* of the field in acs_options */
+    size_t bytes;      /* of the field */
+    int64_t number;    /* default of a number or a choice */
+    int64_t min, max;  /* NUMBER only */
+    const char *text;  /* default of a text */
+    const char *words; /* unit of a number, "name0|name1" of a choice, form of a text */
+    const char *help;
+};
+
+static const struct row g_rows[] = {
+#define ACS_OPT_PLACE_(field) offsetof(acs_options, field), sizeof(((acs_options *)0)->field)
+#define ACS_OPT_NUMBER(field, env, def, lo, hi, unit, help)                                                            \
+    {KIND_NUMBER, #field, env, ACS_OPT_PLACE_(field), def, lo, hi, "", unit, help},
+#define ACS_OPT_CHOICE(field, env, def, names, help)                                                                   \
+    {KIND_CHOICE, #field, env, ACS_OPT_PLACE_(field), def, 0, 0, "", names, help},
+#define ACS_OPT_TEXT(field, env, def, form, help)                                                                      \
+    {KIND_TEXT, #field, env, ACS_OPT_PLACE_(field), 0, 0, 0, def, form, help},
+#include "acs_options.def"
+#undef ACS_OPT_NUMBER
+#undef ACS_OPT_CHOICE
+#undef ACS_OPT_TEXT
+#undef ACS_OPT_PLACE_
+};
+
+#define ROW_COUNT (sizeof g_rows / sizeof g_rows[0])
+
+/* Text that is built piece by piece into room that may be too small; `used` counts what it would take. */
+struct sink {
+    char *text;
+    size_t bytes;
+    size_t used;
+};
+
+ACS_PRINTF(2, 3) static void sink_add(struct sink *sink, const char *format, ...)
+{
+    size_t room = sink->used < sink->bytes ? sink->bytes - sink->used : 0;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(room ? sink->text + sink->used : NULL, room, format, args);
+    va_end(args);
+    if (length > 0)
+        sink->used += (size_t)length;
+}
+
+/* ------------------------------------------------------------------------------------------------------ one value */
+
+/* The `index`th of the names in "name0|name1|...", or NULL; its length goes to `length`. */
+static const char *choice_name(const char *names, int64_t index, size_t *length)
+{
+    for (;; names += *length + 1) {
+        *length = strcspn(names, "|");
+        if (index-- == 0)
+            return names;
+        if (names[*length] == 0)
+            return NULL;
+    }
+}
+
+static int64_t choice_count(const struct row *row)
+{
+    int64_t count = 1;
+    for (const char *p = row->words; *p; p++)
+        count += *p == '|';
+    return count;
+}
+
+static int64_t integer_get(const struct row *row, const acs_options *options)
+{
+    const char *place = (const char *)options + row->offset;
+    if (row->kind == KIND_NUMBER) {
+        int64_t number;
+        memcpy(&number, place, sizeof number);
+        return number;
+    }
+    int32_t choice;
+    memcpy(&choice, place, sizeof choice);
+    return choice;
+}
+
+static void integer_set(const struct row *row, acs_options *options, int64_t value)
+{
+    char *place = (char *)options + row->offset;
+    int32_t choice = (int32_t)value;
+    if (row->kind == KIND_NUMBER)
+        memcpy(place, &value, sizeof value);
+    else
+        memcpy(place, &choice, sizeof choice);
+}
+
+/* Store a text that is known to fit; the rest of the field is cleared, so that fields can be compared as bytes. */
+static void text_set(const struct row *row, acs_options *options, const char *text)
+{
+    char *place = (char *)options + row->offset;
+    size_t length = strlen(text);
+    memcpy(place, text, length);
+    memset(place + length, 0, row->bytes - length);
+}
+
+static void set_default(const struct row *row, acs_options *options)
+{
+    if (row->kind == KIND_TEXT)
+        text_set(row, options, row->text);
+    else
+        integer_set(row, options, row->number);
+}
+
+static bool parse_number(const struct row *row, const char *text, int64_t *value)
+{
+    char *end;
+    if ((*text < '0' || *text > '9') && *text != '-')
+        return false; /* strtoll would skip spaces */
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (errno != 0 || end == text || *end != 0 || number < row->min || number > row->max)
+        return false;
+    *value = number;
+    return true;
+}
+
+static bool parse_choice(const struct row *row, const char *text, int64_t *value)
+{
+    size_t length;
+    const char *name;
+    for (int64_t i = 0; (name = choice_name(row->words, i, &length)) != NULL; i++) {
+        if (strlen(text) == length && memcmp(text, name, length) == 0) {
+            *value = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Store what `text` says; false, and nothing stored, where it is not a value of this option. */
+static bool parse(const struct row *row, const char *text, acs_options *options)
+{
+    int64_t value = 0;
+    if (row->kind == KIND_TEXT) {
+        if (strlen(text) >= row->bytes)
+            return false;
+        text_set(row, options, text);
+        return true;
+    }
+    if (!(row->kind == KIND_NUMBER ? parse_number(row, text, &value) : parse_choice(row, text, &value)))
+        return false;
+    integer_set(row, options, value);
+    return true;
+}
+
+/* A field may come from the program: it is checked before it is trusted, also by those who print it. */
+static bool in_range(const struct row *row, const acs_options *options)
+{
+    if (row->kind == KIND_TEXT)
+        return memchr((const char *)options + row->offset, 0, row->bytes) != NULL;
+    int64_t value = integer_get(row, options);
+    return row->kind == KIND_NUMBER ? value >= row->min && value <= row->max
+                                    : value >= 0 && value < choice_count(row);
+}
+
+static void value_print(const struct row *row, const acs_options *options, struct sink *sink)
+{
+    size_t length;
+    const char *place = (const char *)options + row->offset;
+    if (row->kind == KIND_TEXT)
+        sink_add(sink, "%.*s", (int)strnlen(place, row->bytes), place);
+    else if (row->kind == KIND_CHOICE && in_range(row, options)) {
+        const char *name = choice_name(row->words, integer_get(row, options), &length);
+        sink_add(sink, "%.*s", (int)length, name);
+    } else
+        sink_add(sink, "%lld", (long long)integer_get(row, options));
+}
+
+/* What may stand there, in words: the end of the sentence "... must be". */
+static void range_print(const struct row *row, struct sink *sink)
+{
+    const char *space = *row->words ? " " : "";
+    if (row->kind == KIND_NUMBER)
+        sink_add(sink, "a whole number from %lld to %lld%s%s", (long long)row->min, (long long)row->max, space,
+                 row->words);
+    else if (row->kind == KIND_CHOICE)
+        sink_add(sink, "one of %s", row->words);
+    else
+        sink_add(sink, "a %s, at most %zu characters", row->words, row->bytes - 1);
+}
+
+/* ---------------------------------------------------------------------------------------------------- whole structs */
+
+static void set_defaults(acs_options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        set_default(&g_rows[i], options);
+}
+
+/* Read the environment over `options`. Returns the first row whose variable has a bad value, or NULL. */
+static const struct row *read_environment(acs_options *options)
+{
+    const struct row *bad = NULL;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const char *text = getenv(g_rows[i].env);
+        if (text && !parse(&g_rows[i], text, options) && !bad)
+            bad = &g_rows[i];
+    }
+    return bad;
+}
+
+static acs_status size_check(size_t size)
+{
+    if (size < sizeof(size_t) || size > sizeof(acs_options))
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_options.size is %zu; it must be set, and at most %zu", size,
+                        sizeof(acs_options));
+    return ACS_OK;
+}
+
+acs_status acs_options_init(acs_options *options, size_t size)
+{
+    if (!options)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "options is NULL");
+    ACS_TRY(size_check(size));
+
+    acs_options full;
+    set_defaults(&full);
+    const struct row *bad = read_environment(&full);
+    full.size = size;
+    memcpy(options, &full, size);
+    if (!bad)
+        return ACS_OK;
+
+    char range[192];
+    range_print(bad, &(struct sink){range, sizeof range, 0});
+    acs_log_set_level(full.log); /* no context will be opened with these: this is where the log can tell */
+    return ACS_FAIL(ACS_ERR_OPTION, 0, "%s is \"%.64s\"; it must be %s", bad->env, getenv(bad->env), range);
+}
+
+acs_status acs_options_check(const acs_options *options)
+{
+    char value[ACS_OPTION_TEXT_BYTES], range[192];
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct row *row = &g_rows[i];
+        if (in_range(row, options))
+            continue;
+        value_print(row, options, &(struct sink){value, sizeof value, 0});
+        range_print(row, &(struct sink){range, sizeof range, 0});
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "option %s (%s) is %.32s; it must be %s", row->field, row->env, value, range);
+    }
+    return ACS_OK;
+}
+
+acs_status acs_options_adopt(acs_options *to, const acs_options *from)
+{
+    size_t size = from->size;
+    ACS_TRY(size_check(size));
+    set_defaults(to);
+    /* Field by field: a struct of an older header has only the first ones, and ends anywhere. */
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct row *row = &g_rows[i];
+        if (row->offset + row->bytes <= size)
+            memcpy((char *)to + row->offset, (const char *)from + row->offset, row->bytes);
+    }
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ dump and warnings */
+
+static bool same_value(const struct row *row, const acs_options *a, const acs_options *b)
+{
+    const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
+    return row->kind == KIND_TEXT ? strncmp(x, y, row->bytes) == 0 : integer_get(row, a) == integer_get(row, b);
+}
+
+static const char *source_of(const struct row *row, const acs_options *options)
+{
+    acs_options other;
+    const char *text = getenv(row->env);
+    if (text && parse(row, text, &other) && same_value(row, options, &other))
+        return "environment";
+    set_default(row, &other);
+    return same_value(row, options, &other) ? "default" : "program";
+}
+
+size_t acs_options_dump(const acs_options *options, char *text, size_t bytes)
+{
+    struct sink sink = {text, bytes, 0};
+    acs_options full;
+
+    if (bytes > 0)
+        text[0] = 0;
+    if (!options || acs_options_adopt(&full, options) != ACS_OK)
+        return 0;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        sink_add(&sink, "%s=", g_rows[i].env);
+        value_print(&g_rows[i], &full, &sink);
+        sink_add(&sink, " (%s)\n", source_of(&g_rows[i], &full));
+    }
+    return sink.used;
+}
+
+#define NAME_MAX_LENGTH 32
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned low = a < b ? a : b;
+    return low < c ? low : c;
+}
+
+/* Edits (insert, delete, replace) that turn one name into the other; of long names only the first characters count. */
+static unsigned edit_distance(const char *a, size_t a_length, const char *b)
+{
+    unsigned row[NAME_MAX_LENGTH + 1];
+    size_t b_length = strnlen(b, NAME_MAX_LENGTH);
+    if (a_length > NAME_MAX_LENGTH)
+        a_length = NAME_MAX_LENGTH;
+
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = min3(replaced, row[j] + 1, row[j - 1] + 1);
+        }
+    }
+    return row[b_length];
+}
+
+/* The known variable nearest to a name, and how far it is (0: the same). */
+static const char *nearest_known(const char *name, size_t length, unsigned *distance)
+{
+    const char *nearest = NULL;
+    *distance = UINT32_MAX;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        unsigned d = edit_distance(name, length, g_rows[i].env);
+        if (d < *distance) {
+            *distance = d;
+            nearest = g_rows[i].env;
+        }
+    }
+    return nearest;
+}
+
+void acs_options_warn_unknown(void)
+{
+    for (char **entry = environ; entry && *entry; entry++) {
+        size_t length = strcspn(*entry, "=");
+        unsigned distance;
+        if (strncmp(*entry, "ACS_", 4) != 0)
+            continue;
+        const char *nearest = nearest_known(*entry, length, &distance);
+        if (distance != 0)
+            acs_log(ACS_LOG_WARN, "unknown variable %.*s is ignored; the nearest known is %s",
+                    (int)(length < 64 ? length : 64), *entry, nearest);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------- documentation */
+
+static void markdown_values(const struct row *row, struct sink *sink)
+{
+    size_t length;
+    const char *name;
+    if (row->kind == KIND_NUMBER)
+        sink_add(sink, "%lld to %lld%s%s", (long long)row->min, (long long)row->max, *row->words ? " " : "", row->words);
+    else if (row->kind == KIND_TEXT)
+        sink_add(sink, "%s", row->words);
+    else
+        for (int64_t i = 0; (name = choice_name(row->words, i, &length)) != NULL; i++)
+            sink_add(sink, "%s`%.*s`", i ? ", " : "", (int)length, name);
+}
+
+size_t acs_options_markdown(char *text, size_t bytes)
+{
+    struct sink sink = {text, bytes, 0};
+    acs_options defaults;
+
+    set_defaults(&defaults);
+    sink_add(&sink, "# Options\n\n"
+                    "Generated from `include/acs_options.def`; `build/<preset>/tools/options_doc` writes it.\n\n"
+                    "Each option is an environment variable and a field of `acs_options`. A context opened without "
+                    "options reads the\nenvironment; `acs_options_init` fills a struct from it, which the program may "
+                    "change before `acs_open`. A value out of\nrange is an error that names it; an unknown `ACS_*` "
+                    "variable is logged with the nearest known name. `ACS_LOG=info` shows\nwhat is in force and where "
+                    "it came from.\n\n"
+                    "| variable | field | values | default | meaning |\n"
+                    "| --- | --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct row *row = &g_rows[i];
+        sink_add(&sink, "| `%s` | `%s` | ", row->env, row->field);
+        markdown_values(row, &sink);
+        sink_add(&sink, row->kind == KIND_TEXT && !*row->text ? " | (empty" : " | `");
+        value_print(row, &defaults, &sink);
+        sink_add(&sink, row->kind == KIND_TEXT && !*row->text ? ")" : "`");
+        sink_add(&sink, " | %s |\n", row->help);
+    }
+    return sink.used;
+}
