@@ -30,6 +30,7 @@ typedef struct acs_shape {
 
 typedef struct acs_link {
     uint32_t region;   /* the other end */
+    uint32_t mirror;   /* index of the same link at the other end */
     uint8_t covers;    /* this region covers every byte of the other */
     uint8_t covered;   /* the other covers every byte of this one */
 } acs_link;
@@ -48,8 +49,11 @@ typedef struct acs_region {
     uint64_t epoch;        /* state is void if older than the window's epoch */
     uint32_t reader_count;
     acs_ref readers[ACS_REGION_READERS];
-    uint8_t poison;        /* acs_access bits of failed or skipped ops; such a region is never idle */
-    uint8_t in_use;
+    uint32_t level_read;   /* longest chain of dependent ops that ends in a reader, in a writer */
+    uint32_t level_write;
+    acs_op poison_read;    /* a failed op that read here, directly or through the ops it made skip; 0: none */
+    acs_op poison_write;   /* the same for writers; a region with either is never idle */
+    uint32_t pins;         /* held by an insertion that is under way */
     /* index state: window/regions.c */
     uint32_t hash_next;
     uint8_t touched;       /* clock bit for eviction */

@@ -1,0 +1,457 @@
+/*
+ * Dependencies: which ops of the window a new op must wait for, found through the regions that its segments name. RAW, WAR
+ * and WAW are kept (ACS, Algorithm 1, compares only the new op's writes and so misses RAW); reads share.
+ *
+ * A region remembers its newest writer and the readers since. A covering write empties the regions that it covers: who
+ * touches them later also touches the covering one. Many readers become a join, an entry that stands for all of them, and so do many
+ * writers of parts that a whole is read from: n readers and m writers then need n + m edges, not n * m.
+ */
+#include "window/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IDLE_LINKS_KEPT = 32, COVER_WRITERS = 8, POISONED_REGIONS_MAX = 1 << 16 };
+
+static bool reads(uint8_t access)
+{
+    return (access & ACS_READ) != 0;
+}
+
+static bool writes(uint8_t access)
+{
+    return (access & ACS_WRITE) != 0;
+}
+
+/* -------------------------------------------------------------------------------------------------------- references */
+
+static void ref_drop(acs_window *w, acs_ref *ref)
+{
+    if (acs_ref_live(w, *ref))
+        w->entries[ref->entry].refs--;
+    *ref = (acs_ref){0, 0};
+}
+
+static acs_ref ref_make(acs_window *w, acs_entry *entry)
+{
+    entry->refs++;
+    return (acs_ref){acs_entry_index(w, entry), entry->generation};
+}
+
+static acs_entry *ref_entry(acs_window *w, acs_ref ref)
+{
+    return acs_ref_live(w, ref) ? &w->entries[ref.entry] : NULL;
+}
+
+static void region_empty(acs_window *w, acs_region *region)
+{
+    ref_drop(w, &region->writer);
+    ref_drop(w, &region->cover);
+    for (uint32_t i = 0; i < region->reader_count; i++)
+        ref_drop(w, &region->readers[i]);
+    region->reader_count = 0;
+}
+
+/* Since a write of all memory everything that a region remembered is implied by that write. */
+static void region_refresh(acs_window *w, acs_region *region)
+{
+    if (ACS_LIKELY(region->epoch >= w->epoch))
+        return;
+    region_empty(w, region);
+    region->level_read = region->level_write = w->level_all;
+    region->epoch = w->epoch;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- readers */
+
+/* Drop dead readers, and older ones that the newest of their slot stands for. Returns how many are left. */
+static uint32_t readers_compact(acs_window *w, acs_ref *readers, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        acs_entry *entry = ref_entry(w, readers[i]);
+        bool implied = false;
+        for (uint32_t j = i + 1; entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && j < count; j++) {
+            const acs_entry *later = ref_entry(w, readers[j]);
+            implied |= later && later->state == ACS_ENTRY_ISSUED && later->slot == entry->slot &&
+                       later->value > entry->value;
+        }
+        if (entry && !implied)
+            readers[kept++] = readers[i];
+        else
+            ref_drop(w, &readers[i]);
+    }
+    return kept;
+}
+
+static acs_entry *readers_join(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
+{
+    acs_entry *join = acs_window_new_join(w, seq);
+    for (uint32_t i = 0; i < count; i++) {
+        acs_window_link(w, &w->entries[readers[i].entry], join);
+        ref_drop(w, &readers[i]);
+    }
+    acs_window_close_join(w, join);
+    return join;
+}
+
+static void readers_add(acs_window *w, acs_ref *readers, uint32_t *count, uint32_t capacity, acs_entry *entry)
+{
+    if (*count && readers[*count - 1].entry == acs_entry_index(w, entry) &&
+        readers[*count - 1].generation == entry->generation)
+        return;
+    if (*count == capacity)
+        *count = readers_compact(w, readers, *count);
+    if (*count == capacity) {
+        acs_entry *join = readers_join(w, readers, *count, entry->seq);
+        readers[0] = ref_make(w, join);
+        *count = 1;
+    }
+    readers[(*count)++] = ref_make(w, entry);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- collect */
+
+static void raise_level(acs_entry *entry, uint32_t upstream)
+{
+    if (entry->level <= upstream)
+        entry->level = upstream + 1;
+}
+
+static void note_poison(acs_entry *entry, acs_op cause)
+{
+    if (cause && !entry->immune && !entry->cause)
+        entry->cause = cause;
+}
+
+/* Depend on what a region remembers. A live reader implies the writer: it waits for it itself. */
+static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, uint8_t access, bool skip_writer)
+{
+    region_refresh(w, region);
+    note_poison(entry, region->poison_write);
+    raise_level(entry, region->level_write);
+    bool implied = skip_writer;
+    if (writes(access)) {
+        note_poison(entry, region->poison_read);
+        raise_level(entry, region->level_read);
+        for (uint32_t i = 0; i < region->reader_count; i++) {
+            acs_entry *reader = ref_entry(w, region->readers[i]);
+            if (!reader || reader == entry)
+                continue;
+            acs_window_link(w, reader, entry);
+            implied = true;
+        }
+    }
+    acs_entry *writer = ref_entry(w, region->writer);
+    if (writer && !implied)
+        acs_window_link(w, writer, entry);
+}
+
+static uint32_t count_part_writers(acs_window *w, const acs_region *region, uint64_t after)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < region->link_count; i++) {
+        acs_region *part = acs_region_at(w->regions, region->links[i].region);
+        region_refresh(w, part);
+        const acs_entry *writer = ref_entry(w, part->writer);
+        count += writer && writer->insertion > after;
+    }
+    return count;
+}
+
+static void link_part_writers(acs_window *w, const acs_region *region, acs_entry *to, uint64_t after)
+{
+    for (uint32_t i = 0; i < region->link_count; i++) {
+        acs_entry *writer = ref_entry(w, acs_region_at(w->regions, region->links[i].region)->writer);
+        if (writer && writer->insertion > after)
+            acs_window_link(w, writer, to);
+    }
+}
+
+/*
+ * A whole that is read while many parts of it were written: the writers become a join, kept for the next reader. Returns
+ * true if the part writers are taken care of. acs_window_has_room did not count its
+ * edges, so without room for them the edges are made one by one.
+ */
+static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
+{
+    acs_entry *cover = ref_entry(w, region->cover);
+    uint64_t after = cover ? region->cover_seq : 0;
+    uint32_t newer = count_part_writers(w, region, after);
+    if (!cover && newer <= COVER_WRITERS)
+        return false;
+    uint32_t room = w->live + w->live_joins + w->live_reserved;
+    bool fits = (uint64_t)w->edges_used + 2 * newer + 1 + room + 64 <= w->edge_count;
+    if (newer > COVER_WRITERS && fits) {
+        acs_entry *join = acs_window_new_join(w, entry->seq);
+        if (cover)
+            acs_window_link(w, cover, join);
+        link_part_writers(w, region, join, after);
+        acs_window_close_join(w, join);
+        ref_drop(w, &region->cover);
+        region->cover = ref_make(w, join);
+        region->cover_seq = w->insertion - 1;
+        acs_window_link(w, join, entry);
+        return true;
+    }
+    if (cover)
+        acs_window_link(w, cover, entry);
+    link_part_writers(w, region, entry, after);
+    return true;
+}
+
+static void collect_shape(acs_window *w, acs_entry *entry, acs_region *region, uint8_t access)
+{
+    collect_region(w, entry, region, access, false);
+    if (ACS_LIKELY(region->link_count == 0))
+        return;
+    if (region->link_count > IDLE_LINKS_KEPT)
+        acs_region_drop_idle_links(w->regions, region);
+    bool covered = access == ACS_READ && region->link_count > COVER_WRITERS && collect_cover(w, entry, region);
+    for (uint32_t i = 0; i < region->link_count; i++)
+        collect_region(w, entry, acs_region_at(w->regions, region->links[i].region), access, covered);
+}
+
+/* All memory: everything in the window back to the newest op that wrote all memory. */
+static void collect_all(acs_window *w, acs_entry *entry, uint8_t access)
+{
+    raise_level(entry, w->counters.levels);
+    note_poison(entry, w->poison_any_write);
+    if (writes(access))
+        note_poison(entry, w->poison_any_read);
+    acs_entry *all = ref_entry(w, w->all_writer);
+    for (uint32_t i = w->order_tail; i; i = w->entries[i].order_prev) {
+        acs_entry *other = &w->entries[i];
+        if (!other->observer && (writes(access) || other->writes))
+            acs_window_link(w, other, entry);
+        if (other == all)
+            break;
+    }
+}
+
+/* What every op with a footprint owes to ops that touched all memory. */
+static void collect_common(acs_window *w, acs_entry *entry, uint8_t access)
+{
+    note_poison(entry, w->poison_all_write);
+    raise_level(entry, w->level_all);
+    acs_entry *all = ref_entry(w, w->all_writer);
+    if (all)
+        acs_window_link(w, all, entry);
+    if (!writes(access))
+        return;
+    note_poison(entry, w->poison_all_read);
+    for (uint32_t i = 0; i < w->all_reader_count; i++) {
+        acs_entry *reader = ref_entry(w, w->all_readers[i]);
+        if (reader)
+            acs_window_link(w, reader, entry);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- register */
+
+static void register_write(acs_window *w, acs_entry *entry, acs_region *region)
+{
+    region_empty(w, region);
+    region->writer = ref_make(w, entry);
+    region->level_write = entry->level;
+    for (uint32_t i = 0; i < region->link_count; i++) {
+        if (!region->links[i].covers)
+            continue;
+        acs_region *part = acs_region_at(w->regions, region->links[i].region);
+        region_refresh(w, part);
+        region_empty(w, part);
+    }
+}
+
+static void register_read(acs_window *w, acs_entry *entry, acs_region *region)
+{
+    if (region->level_read < entry->level)
+        region->level_read = entry->level;
+    readers_add(w, region->readers, &region->reader_count, ACS_REGION_READERS, entry);
+}
+
+static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
+{
+    if (!writes(access)) {
+        readers_add(w, w->all_readers, &w->all_reader_count, ACS_ALL_READERS, entry);
+        return;
+    }
+    for (uint32_t i = 0; i < w->all_reader_count; i++)
+        ref_drop(w, &w->all_readers[i]);
+    w->all_reader_count = 0;
+    ref_drop(w, &w->all_writer);
+    w->all_writer = ref_make(w, entry);
+    w->epoch = w->insertion + 1;
+    w->level_all = entry->level;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ insert */
+
+static bool scratch_fit(acs_window *w, uint32_t count)
+{
+    if (ACS_LIKELY(count <= w->scratch_capacity))
+        return true;
+    uint32_t capacity = acs_round_up_pow2(count < 64 ? 64 : count);
+    acs_region **grown = realloc(w->scratch, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    w->scratch = grown;
+    w->scratch_capacity = capacity;
+    return true;
+}
+
+static void unpin(acs_window *w, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (w->scratch[i])
+            w->scratch[i]->pins--;
+}
+
+/*
+ * Find the regions of an op's segments, pinned, and the access to all memory that it has. When memory for the index is
+ * exhausted the op is ordered behind and before everything: slower, never wrong.
+ */
+static uint8_t find_regions(acs_window *w, const acs_record *op, uint8_t *access)
+{
+    uint8_t all = op->any ? ACS_UPDATE : 0;
+    if (!scratch_fit(w, op->segment_count)) {
+        w->counters.barriers++;
+        return ACS_UPDATE;
+    }
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        const acs_segment *segment = &op->segments[i];
+        acs_shape shape;
+        w->scratch[i] = NULL;
+        if (segment->extent == ACS_EXTENT_ALL) {
+            all |= segment->access;
+            continue;
+        }
+        if (acs_shape_of(segment, &shape) != ACS_OK)
+            continue; /* empty; bad ones were refused at the launch */
+        *access |= segment->access;
+        w->scratch[i] = acs_regions_get(w->regions, &shape);
+        if (ACS_UNLIKELY(!w->scratch[i])) {
+            unpin(w, i);
+            w->counters.barriers++;
+            acs_log(ACS_LOG_WARN, "no memory to index a segment: op %llu is ordered against everything",
+                    (unsigned long long)op->seq);
+            return ACS_UPDATE;
+        }
+        w->scratch[i]->pins++;
+    }
+    if (writes(all))
+        unpin(w, op->segment_count);
+    return all;
+}
+
+static void insert_regions(acs_window *w, acs_entry *entry)
+{
+    const acs_record *op = entry->op;
+    for (uint32_t i = 0; i < op->segment_count; i++)
+        if (w->scratch[i])
+            collect_shape(w, entry, w->scratch[i], op->segments[i].access);
+    if (!entry->observer) {
+        for (uint32_t i = 0; i < op->segment_count; i++)
+            if (w->scratch[i] && !writes(op->segments[i].access))
+                register_read(w, entry, w->scratch[i]);
+        for (uint32_t i = 0; i < op->segment_count; i++)
+            if (w->scratch[i] && writes(op->segments[i].access))
+                register_write(w, entry, w->scratch[i]);
+    }
+    unpin(w, op->segment_count);
+}
+
+void acs_depend_insert(acs_window *w, acs_entry *entry)
+{
+    uint8_t access = 0;
+    uint8_t all = find_regions(w, entry->op, &access);
+    entry->writes = writes((uint8_t)(access | all));
+    if (all) {
+        collect_all(w, entry, all);
+        if (!writes(all) && access) {
+            collect_common(w, entry, access);
+            insert_regions(w, entry);
+        }
+        if (!entry->observer)
+            register_all(w, entry, all);
+    } else if (access) {
+        collect_common(w, entry, access);
+        insert_regions(w, entry);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ poison */
+
+static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
+{
+    w->poisoned += !region->poison_read && !region->poison_write;
+    if (reads(access) && !region->poison_read)
+        region->poison_read = cause;
+    if (writes(access) && !region->poison_write)
+        region->poison_write = cause;
+}
+
+static void poison_all(acs_window *w, uint8_t access, acs_op cause)
+{
+    if (reads(access) && !w->poison_all_read)
+        w->poison_all_read = cause;
+    if (writes(access) && !w->poison_all_write)
+        w->poison_all_write = cause;
+}
+
+static void poison_any(acs_window *w, uint8_t access, acs_op cause)
+{
+    if (reads(access) && !w->poison_any_read)
+        w->poison_any_read = cause;
+    if (writes(access) && !w->poison_any_write)
+        w->poison_any_write = cause;
+}
+
+void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
+{
+    if (op->any) {
+        poison_all(w, ACS_UPDATE, cause);
+        poison_any(w, ACS_UPDATE, cause);
+    }
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        const acs_segment *segment = &op->segments[i];
+        acs_shape shape;
+        bool all = segment->extent == ACS_EXTENT_ALL;
+        if (!all && acs_shape_of(segment, &shape) != ACS_OK)
+            continue;
+        poison_any(w, segment->access, cause);
+        acs_region *region = all || w->poisoned >= POISONED_REGIONS_MAX ? NULL : acs_regions_get(w->regions, &shape);
+        if (region)
+            poison_region(w, region, segment->access, cause);
+        else
+            poison_all(w, segment->access, cause);
+    }
+}
+
+static void forget_region(void *user, acs_region *region)
+{
+    (void)user;
+    region->poison_read = region->poison_write = 0;
+}
+
+void acs_window_clear_poison(acs_window *w)
+{
+    if (w->poisoned)
+        acs_regions_each(w->regions, forget_region, NULL);
+    w->poisoned = 0;
+    w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
+}
+
+static void forget_inside(void *user, acs_region *region)
+{
+    const acs_shape *block = user;
+    if (acs_shape_covers(block, &region->shape))
+        forget_region(NULL, region);
+}
+
+void acs_window_forget_block(acs_window *w, uint64_t base, uint64_t bytes)
+{
+    acs_shape block = {.base = base, .row_bytes = bytes, .rows = 1};
+    if (w->poisoned)
+        acs_regions_each(w->regions, forget_inside, &block);
+}

@@ -1,0 +1,510 @@
+/*
+ * The window's entries: their places, states, edges and queues. Which ops depend on which is found in depend.c; this file
+ * keeps the count, tells who is ready, and passes failures on to what depends on them. Called by the core under its lock.
+ * It never calls a backend, never blocks, and allocates only in acs_window_init.
+ */
+#include "window/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EDGES_PER_ENTRY = 16, JOIN_EDGES_PER_SEGMENT = 8 };
+
+/* ---------------------------------------------------------------------------------------------------------- queues */
+
+static void queue_push(acs_window *w, acs_queue *queue, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(w, entry);
+    entry->queue_next = 0;
+    if (queue->tail)
+        w->entries[queue->tail].queue_next = index;
+    else
+        queue->head = index;
+    queue->tail = index;
+    queue->count++;
+}
+
+static acs_entry *queue_pop(acs_window *w, acs_queue *queue)
+{
+    if (!queue->head)
+        return NULL;
+    acs_entry *entry = &w->entries[queue->head];
+    queue->head = entry->queue_next;
+    if (!queue->head)
+        queue->tail = 0;
+    queue->count--;
+    return entry;
+}
+
+static void order_append(acs_window *w, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(w, entry);
+    entry->order_prev = w->order_tail;
+    entry->order_next = 0;
+    if (w->order_tail)
+        w->entries[w->order_tail].order_next = index;
+    else
+        w->order_head = index;
+    w->order_tail = index;
+}
+
+static void order_remove(acs_window *w, acs_entry *entry)
+{
+    if (entry->order_prev)
+        w->entries[entry->order_prev].order_next = entry->order_next;
+    else
+        w->order_head = entry->order_next;
+    if (entry->order_next)
+        w->entries[entry->order_next].order_prev = entry->order_prev;
+    else
+        w->order_tail = entry->order_prev;
+}
+
+static void seq_insert(acs_window *w, acs_entry *entry)
+{
+    uint32_t *bucket = &w->seq_buckets[entry->seq & w->seq_mask];
+    entry->seq_next = *bucket;
+    *bucket = acs_entry_index(w, entry);
+}
+
+static void seq_remove(acs_window *w, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(w, entry);
+    uint32_t *at = &w->seq_buckets[entry->seq & w->seq_mask];
+    while (*at != index)
+        at = &w->entries[*at].seq_next;
+    *at = entry->seq_next;
+}
+
+acs_entry *acs_window_find(acs_window *w, acs_op seq)
+{
+    for (uint32_t i = w->seq_buckets[seq & w->seq_mask]; i; i = w->entries[i].seq_next)
+        if (w->entries[i].seq == seq)
+            return &w->entries[i];
+    return NULL;
+}
+
+acs_op acs_window_oldest(const acs_window *w)
+{
+    return w->order_head ? w->entries[w->order_head].seq : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- create and destroy */
+
+static bool region_idle(void *user, const acs_region *region)
+{
+    const acs_window *w = user;
+    if (region->pins || region->poison_read || region->poison_write)
+        return false;
+    if (region->epoch < w->epoch)
+        return true;
+    if (acs_ref_live(w, region->writer) || acs_ref_live(w, region->cover))
+        return false;
+    for (uint32_t i = 0; i < region->reader_count; i++)
+        if (acs_ref_live(w, region->readers[i]))
+            return false;
+    return true;
+}
+
+static void thread_free_lists(acs_window *w)
+{
+    for (uint32_t i = w->entry_count; i >= 1; i--) {
+        w->entries[i].generation = 1;
+        w->entries[i].queue_next = w->free_entries;
+        w->free_entries = i;
+    }
+    for (uint32_t i = w->edge_count; i >= 1; i--) {
+        w->edges[i].next = w->edges_free;
+        w->edges_free = i;
+    }
+}
+
+acs_status acs_window_init(acs_window *w, const acs_window_config *config)
+{
+    memset(w, 0, sizeof *w);
+    w->limit = config->limit;
+    w->slots = config->slots;
+    w->host_wait = config->host_wait;
+    w->reserve = 8 + config->limit / 8;
+    w->joins = 512 + 2 * config->limit;
+    w->entry_count = w->limit + w->reserve + w->joins;
+    w->edge_count = w->entry_count * EDGES_PER_ENTRY;
+    w->epoch = 1; /* a new region, all zero, is older: its first use takes the state of "all memory" */
+    uint32_t buckets = acs_round_up_pow2(2 * (w->limit + w->reserve));
+    w->seq_mask = buckets - 1;
+    size_t places = (size_t)w->entry_count + 1;
+    w->entries = calloc(places, sizeof *w->entries);
+    w->needs = calloc(places * w->slots, sizeof *w->needs);
+    w->clocks = calloc(places * w->slots, sizeof *w->clocks);
+    w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
+    w->seq_buckets = calloc(buckets, sizeof *w->seq_buckets);
+    if (!w->entries || !w->needs || !w->clocks || !w->edges || !w->seq_buckets) {
+        acs_window_fini(w);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
+    }
+    thread_free_lists(w);
+    uint32_t soft_cap = config->limit < 256 ? 1024 : 4 * config->limit;
+    acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
+    if (status != ACS_OK)
+        acs_window_fini(w);
+    return status;
+}
+
+void acs_window_fini(acs_window *w)
+{
+    if (w->regions)
+        acs_regions_destroy(w->regions);
+    free(w->entries);
+    free(w->needs);
+    free(w->clocks);
+    free(w->edges);
+    free(w->seq_buckets);
+    free(w->scratch);
+    memset(w, 0, sizeof *w);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- entries */
+
+static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
+{
+    acs_entry *entry = &w->entries[w->free_entries];
+    w->free_entries = entry->queue_next;
+    uint32_t generation = entry->generation;
+    memset(entry, 0, sizeof *entry);
+    entry->generation = generation;
+    entry->seq = seq;
+    entry->op = op;
+    entry->slot = -1;
+    entry->own_stamp = ++w->stamp;
+    entry->insertion = w->insertion;
+    return entry;
+}
+
+bool acs_window_has_room(const acs_window *w, const acs_record *op, bool reserved)
+{
+    uint32_t all = w->live + w->live_reserved + w->live_joins;
+    if (all == 0)
+        return true; /* nothing to depend on: neither edges nor joins are needed */
+    if (reserved ? w->live_reserved >= w->reserve : w->live >= w->limit)
+        return false;
+    /* At most two joins per segment, at most one edge from each entry, and the edges of those joins. */
+    uint64_t joins = 2 * (uint64_t)op->segment_count + 2;
+    uint64_t edges = all + (uint64_t)JOIN_EDGES_PER_SEGMENT * (op->segment_count + 1);
+    return w->live_joins + joins <= w->joins && w->edges_used + edges <= w->edge_count;
+}
+
+acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
+{
+    acs_entry *join = entry_take(w, seq, NULL);
+    join->kind = ACS_KIND_JOIN;
+    join->state = ACS_ENTRY_PENDING;
+    w->live_joins++;
+    w->counters.joins++;
+    return join;
+}
+
+static void add_join_needs(acs_window *w, acs_entry *entry, const acs_entry *join)
+{
+    const acs_need *from = acs_entry_needs(w, join);
+    acs_need *to = acs_entry_needs(w, entry);
+    for (uint64_t mask = join->need_mask; mask; mask &= mask - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(mask);
+        if (!(entry->need_mask >> slot & 1) || to[slot].value < from[slot].value)
+            to[slot] = from[slot];
+    }
+    entry->need_mask |= join->need_mask;
+}
+
+void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstream)
+{
+    if (upstream->kind == ACS_KIND_JOIN) {
+        add_join_needs(w, entry, upstream);
+        return;
+    }
+    if (upstream->slot < 0)
+        return;
+    uint64_t bit = 1ull << upstream->slot;
+    acs_need *need = &acs_entry_needs(w, entry)[upstream->slot];
+    if (!(entry->need_mask & bit) || need->value < upstream->value)
+        *need = (acs_need){upstream->value, acs_entry_index(w, upstream), upstream->generation};
+    entry->need_mask |= bit;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- edges */
+
+static uint8_t edge_type(const acs_window *w, const acs_entry *up, const acs_entry *down)
+{
+    if (down->kind == ACS_KIND_JOIN)
+        return ACS_EDGE_JOIN;
+    return w->host_wait || up->on_host || down->on_host ? ACS_EDGE_RETIRE : ACS_EDGE_ISSUE;
+}
+
+void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
+{
+    if (up == down || up->stamp == down->own_stamp)
+        return;
+    up->stamp = down->own_stamp;
+    bool to_join = down->kind == ACS_KIND_JOIN;
+    uint32_t level = to_join ? up->level : up->level + 1;
+    if (down->level < level)
+        down->level = level;
+    w->counters.edges++;
+    uint8_t type = edge_type(w, up, down);
+    bool issued = up->state == ACS_ENTRY_ISSUED;
+    if (issued && type != ACS_EDGE_RETIRE) {
+        acs_entry_add_need(w, down, up);
+        if (up->cause && !down->immune && !down->cause)
+            down->cause = up->cause; /* only joins are issued and carry a failure */
+        if (type == ACS_EDGE_ISSUE)
+            return;
+    } else {
+        down->pending++;
+    }
+    down->unretired += to_join;
+    uint32_t index = w->edges_free;
+    acs_edge *edge = &w->edges[index];
+    w->edges_free = edge->next;
+    w->edges_used++;
+    *edge = (acs_edge){acs_entry_index(w, down), up->edges, type};
+    up->edges = index;
+    up->waiters++;
+}
+
+static void edge_free(acs_window *w, uint32_t index)
+{
+    w->edges[index].next = w->edges_free;
+    w->edges_free = index;
+    w->edges_used--;
+}
+
+/* One upstream edge of `down` is satisfied. */
+static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
+{
+    if (up->cause && !down->immune && !down->cause)
+        down->cause = up->cause;
+    if (--down->pending != 0)
+        return;
+    if (up->op) {
+        down->last_upstream = acs_entry_index(w, up);
+        down->last_site = up->op->site;
+    }
+    if (down->state == ACS_ENTRY_PENDING)
+        queue_push(w, &w->settle, down);
+}
+
+void acs_window_close_join(acs_window *w, acs_entry *join)
+{
+    (void)w;
+    if (join->pending == 0)
+        join->state = ACS_ENTRY_ISSUED; /* all upstream ops are issued, none has retired: dead ones are not linked */
+}
+
+/* Satisfy the ISSUE edges of an entry and the issue half of its JOIN edges. */
+static void satisfy_issue(acs_window *w, acs_entry *entry)
+{
+    uint32_t *at = &entry->edges;
+    while (*at) {
+        uint32_t index = *at;
+        acs_edge *edge = &w->edges[index];
+        acs_entry *down = &w->entries[edge->down];
+        if (edge->type == ACS_EDGE_RETIRE) {
+            at = &edge->next;
+            continue;
+        }
+        acs_entry_add_need(w, down, entry);
+        if (edge->type == ACS_EDGE_ISSUE) {
+            *at = edge->next;
+            edge_free(w, index);
+            entry->waiters--;
+        } else {
+            at = &edge->next;
+        }
+        satisfy(w, entry, down);
+    }
+}
+
+/* Satisfy and free all that is left. `issued`: satisfy_issue ran before. */
+static void satisfy_end(acs_window *w, acs_entry *entry, bool issued)
+{
+    while (entry->edges) {
+        uint32_t index = entry->edges;
+        acs_edge edge = w->edges[index];
+        acs_entry *down = &w->entries[edge.down];
+        entry->edges = edge.next;
+        edge_free(w, index);
+        if (edge.type == ACS_EDGE_JOIN) {
+            down->unretired--;
+            if (!issued)
+                satisfy(w, entry, down);
+            else if (down->unretired == 0 && down->state == ACS_ENTRY_ISSUED)
+                queue_push(w, &w->settle, down);
+        } else {
+            satisfy(w, entry, down);
+        }
+    }
+    entry->waiters = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ settle */
+
+static void settle_join(acs_window *w, acs_entry *join)
+{
+    if (join->state == ACS_ENTRY_PENDING) {
+        join->state = ACS_ENTRY_ISSUED;
+        satisfy_issue(w, join);
+    }
+    if (join->unretired != 0)
+        return;
+    join->generation++;
+    satisfy_end(w, join, true);
+    w->live_joins--;
+    acs_window_free(w, join);
+}
+
+static void settle(acs_window *w)
+{
+    acs_entry *entry;
+    while ((entry = queue_pop(w, &w->settle))) {
+        if (entry->kind == ACS_KIND_JOIN) {
+            settle_join(w, entry);
+        } else if (entry->cause && !entry->immune) {
+            acs_window_end(w, entry, ACS_ERR_SKIPPED, entry->cause);
+        } else if (entry->kind == ACS_KIND_OBSERVE) {
+            acs_window_end(w, entry, ACS_OK, 0);
+        } else {
+            entry->state = ACS_ENTRY_READY;
+            queue_push(w, &w->ready, entry);
+        }
+    }
+}
+
+acs_entry *acs_window_pop_ready(acs_window *w)
+{
+    return queue_pop(w, &w->ready);
+}
+
+void acs_window_push_ready(acs_window *w, acs_entry *entry, bool front)
+{
+    entry->state = ACS_ENTRY_READY;
+    if (!front || !w->ready.head) {
+        queue_push(w, &w->ready, entry);
+        return;
+    }
+    entry->queue_next = w->ready.head;
+    w->ready.head = acs_entry_index(w, entry);
+    w->ready.count++;
+}
+
+void acs_window_issued(acs_window *w, acs_entry *entry)
+{
+    entry->state = ACS_ENTRY_ISSUED;
+    satisfy_issue(w, entry);
+    settle(w);
+}
+
+void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
+{
+    bool issued = entry->state == ACS_ENTRY_ISSUED;
+    entry->state = ACS_ENTRY_ENDED;
+    entry->status = status;
+    entry->cause = entry->immune ? 0 : cause;
+    entry->generation++;
+    if (status != ACS_OK && entry->cause && !entry->observer)
+        acs_depend_poison(w, entry->op, entry->cause);
+    order_remove(w, entry);
+    seq_remove(w, entry);
+    satisfy_end(w, entry, issued);
+    queue_push(w, &w->ended, entry);
+}
+
+acs_entry *acs_window_pop_ended(acs_window *w)
+{
+    settle(w);
+    return queue_pop(w, &w->ended);
+}
+
+void acs_window_free(acs_window *w, acs_entry *entry)
+{
+    if (entry->kind != ACS_KIND_JOIN) {
+        if (entry->reserved)
+            w->live_reserved--;
+        else
+            w->live--;
+    }
+    entry->op = NULL;
+    entry->state = ACS_ENTRY_FREE;
+    entry->queue_next = w->free_entries;
+    w->free_entries = acs_entry_index(w, entry);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ insert */
+
+static void count_insertion(acs_window *w, const acs_entry *entry)
+{
+    w->counters.inserted++;
+    if (w->counters.window_high < w->live)
+        w->counters.window_high = w->live;
+    if (w->counters.levels < entry->level && !entry->observer)
+        w->counters.levels = entry->level;
+}
+
+acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_traits *traits)
+{
+    w->insertion++;
+    acs_entry *entry = entry_take(w, op->seq, op);
+    entry->kind = op->kind;
+    entry->on_host = traits->on_host;
+    entry->observer = traits->observer;
+    entry->immune = traits->immune;
+    entry->reserved = traits->reserved;
+    entry->state = traits->held ? ACS_ENTRY_HELD : ACS_ENTRY_PENDING;
+    entry->level = 1;
+    if (traits->reserved)
+        w->live_reserved++;
+    else
+        w->live++;
+    acs_depend_insert(w, entry);
+    acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
+    if (behind)
+        acs_window_link(w, behind, entry);
+    order_append(w, entry);
+    seq_insert(w, entry);
+    count_insertion(w, entry);
+    if (entry->pending == 0 && entry->state == ACS_ENTRY_PENDING)
+        queue_push(w, &w->settle, entry);
+    settle(w);
+    return entry;
+}
+
+void acs_window_release(acs_window *w, acs_entry *entry)
+{
+    entry->state = ACS_ENTRY_PENDING;
+    if (entry->pending == 0)
+        queue_push(w, &w->settle, entry);
+    settle(w);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- check */
+
+bool acs_window_check(acs_window *w)
+{
+    uint32_t used = 0, live = 0;
+    for (uint32_t i = 1; i <= w->entry_count; i++) {
+        const acs_entry *e = &w->entries[i];
+        if (e->state == ACS_ENTRY_FREE)
+            continue;
+        live += e->kind != ACS_KIND_JOIN && !e->reserved;
+        if ((e->state == ACS_ENTRY_READY || e->state == ACS_ENTRY_ISSUED) && e->pending != 0)
+            return false;
+        uint32_t waiters = 0;
+        for (uint32_t at = e->edges; at; at = w->edges[at].next) {
+            used++;
+            waiters++;
+            if (w->entries[w->edges[at].down].state == ACS_ENTRY_FREE)
+                return false;
+        }
+        if (waiters != e->waiters)
+            return false;
+    }
+    return used == w->edges_used && live == w->live && w->live <= (w->limit ? w->limit : 1);
+}

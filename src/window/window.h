@@ -1,0 +1,229 @@
+/*
+ * The window: ops taken from the FIFO that have not retired, the dependencies among them, and who is ready. A state
+ * machine without threads, clock or CUDA; its owner (the core) calls it under one lock.
+ *
+ * An entry lives from insertion until its end was collected:
+ *
+ *   HELD, WAITING_MEMORY -> PENDING -> READY -> ISSUING -> ISSUED -> ENDED -> free
+ *                              |        ^---- bounced ---'             ^
+ *                              '------ skipped, observers, joins ------'
+ *
+ * W1  live ops <= limit; joins and ops of the runtime have places of their own, so they never wait for the program's.
+ * W2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,
+ *     except for ISSUING ops that follow an upstream op inside the same batch.
+ * W3  an edge is in exactly one list: of its upstream entry, or of the free edges.
+ * W4  a reference (acs_ref) whose generation differs from its entry's is dead: that op has ended.
+ * acs_window_check() asserts W1-W3.
+ */
+#ifndef ACS_WINDOW_H
+#define ACS_WINDOW_H
+
+#include "base/base.h"
+#include "pool/record.h"
+#include "window/regions.h"
+
+typedef enum acs_entry_state {
+    ACS_ENTRY_FREE,
+    ACS_ENTRY_HELD,           /* of a group that has not been submitted */
+    ACS_ENTRY_WAITING_MEMORY, /* waits for memory to become free */
+    ACS_ENTRY_PENDING,
+    ACS_ENTRY_READY,
+    ACS_ENTRY_ISSUING,        /* in a batch, or running on the host, outside the lock */
+    ACS_ENTRY_ISSUED,         /* handed to a slot; a join: all upstream ops are issued */
+    ACS_ENTRY_ENDED
+} acs_entry_state;
+
+/* When an edge is satisfied. */
+typedef enum acs_edge_type {
+    ACS_EDGE_ISSUE,  /* when the upstream op was issued: the backend orders the two */
+    ACS_EDGE_RETIRE, /* when it retired */
+    ACS_EDGE_JOIN    /* to a join: counts at issue and again at retirement */
+} acs_edge_type;
+
+typedef struct acs_edge {
+    uint32_t down;
+    uint32_t next; /* 0: last */
+    uint8_t type;
+} acs_edge;
+
+typedef struct acs_entry {
+    acs_record *op;        /* NULL: a join */
+    acs_op seq;            /* of a join: of the op whose insertion made it */
+    uint32_t generation;
+    uint8_t state;         /* acs_entry_state */
+    uint8_t kind;          /* acs_op_kind */
+    uint8_t on_host;       /* runs on, or is only about, the host: its edges are RETIRE on both sides */
+    uint8_t immune;        /* never skipped */
+    uint8_t observer;      /* later ops do not depend on it */
+    uint8_t writes;        /* names a segment that it writes */
+    uint8_t reserved;      /* inserted by the runtime */
+    uint8_t bounced;       /* how often its issue was refused for now */
+    uint32_t pending;
+    uint32_t unretired;    /* joins: upstream ops that have not retired */
+    uint32_t edges;        /* to downstream entries; 0: none */
+    uint32_t waiters;      /* number of them */
+    uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
+    uint32_t level;        /* longest chain of dependent ops up to and with this one */
+    uint64_t stamp;        /* window.stamp of the entry to which an edge from here was made last: no edge twice */
+    uint64_t own_stamp;    /* window.stamp while its own upstream ops are collected */
+    uint64_t insertion;    /* number of its own insertion */
+    /* skipping */
+    acs_op cause;          /* nonzero: an op that it depends on failed: skip */
+    acs_status status;     /* how it ended */
+    /* placement: scheduler */
+    int16_t slot;          /* -1: none */
+    uint16_t need_count;
+    uint64_t value;
+    uint64_t issue_stamp;
+    uint64_t need_mask;    /* slots with a need */
+    uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
+    uint32_t batch_count;
+    uint32_t last_upstream; /* entry whose progress made this one ready; for statistics */
+    const acs_site *last_site;
+    /* lists */
+    uint32_t queue_next;   /* ready, settle or ended queue */
+    uint32_t slot_next;    /* issued ops of one slot */
+    uint32_t order_prev, order_next; /* program order of ops that have not ended */
+    uint32_t seq_next;     /* hash by seq */
+} acs_entry;
+
+/* The op must run behind (slot, value); `entry` issued it. */
+typedef struct acs_need {
+    uint64_t value;
+    uint32_t entry;
+    uint32_t generation;
+} acs_need;
+
+typedef struct acs_queue {
+    uint32_t head, tail, count; /* entry indices; 0: none */
+} acs_queue;
+
+enum { ACS_ALL_READERS = 6 };
+
+typedef struct acs_window_counters {
+    uint64_t edges, joins, barriers, inserted, window_high, levels;
+} acs_window_counters;
+
+typedef struct acs_window {
+    uint32_t limit;        /* W */
+    uint32_t reserve;      /* places for ops of the runtime */
+    uint32_t joins;        /* places for joins */
+    uint32_t slots;
+    bool host_wait;        /* every edge is a RETIRE edge */
+    uint32_t live;         /* the program's ops in the window */
+    uint32_t live_reserved;
+    uint32_t live_joins;
+
+    uint32_t entry_count;  /* entries 1..entry_count; 0 means none */
+    acs_entry *entries;
+    acs_need *needs;       /* [entry][slot] */
+    uint64_t *clocks;      /* [entry][slot]: what was known to be ordered before it when it was issued */
+    uint32_t free_entries; /* through queue_next */
+    uint32_t edge_count, edges_free, edges_used;
+    acs_edge *edges;
+
+    acs_queue ready;       /* waiting to be issued, by time of becoming ready */
+    acs_queue settle;      /* pending == 0, to be looked at: joins, skips, observers */
+    acs_queue ended;       /* to be collected by the core */
+    uint32_t order_head, order_tail;
+    uint32_t *seq_buckets;
+    uint32_t seq_mask;
+
+    acs_regions *regions;
+    acs_region **scratch;  /* regions of the op being inserted */
+    uint32_t scratch_capacity;
+    uint64_t insertion;    /* counts insertions */
+    uint64_t stamp;        /* counts entries whose upstream ops were collected: ops and joins */
+    uint32_t poisoned;     /* regions with poison, about */
+    uint64_t epoch;        /* insertion of the newest op that wrote all memory */
+    acs_ref all_writer;
+    uint32_t all_reader_count;
+    acs_ref all_readers[ACS_ALL_READERS];
+    uint32_t level_all;    /* level of the newest writer of all memory */
+    acs_op poison_all_read, poison_all_write; /* a failed op touched everything, or was forgotten */
+    acs_op poison_any_read, poison_any_write; /* a failed op touched something */
+
+    acs_window_counters counters;
+} acs_window;
+
+typedef struct acs_window_config {
+    uint32_t limit, slots;
+    bool host_wait;
+    bool host_calls; /* library calls run on the host */
+} acs_window_config;
+
+acs_status acs_window_init(acs_window *window, const acs_window_config *config);
+void acs_window_fini(acs_window *window);
+
+static inline acs_entry *acs_window_entry(acs_window *window, uint32_t index)
+{
+    return &window->entries[index];
+}
+static inline uint32_t acs_entry_index(const acs_window *window, const acs_entry *entry)
+{
+    return (uint32_t)(entry - window->entries);
+}
+static inline acs_need *acs_entry_needs(acs_window *window, const acs_entry *entry)
+{
+    return &window->needs[(size_t)acs_entry_index(window, entry) * window->slots];
+}
+static inline uint64_t *acs_entry_clock(acs_window *window, const acs_entry *entry)
+{
+    return &window->clocks[(size_t)acs_entry_index(window, entry) * window->slots];
+}
+static inline bool acs_ref_live(const acs_window *window, acs_ref ref)
+{
+    return ref.generation != 0 && window->entries[ref.entry].generation == ref.generation;
+}
+
+/* Whether an op with so many segments can be inserted now. `reserved`: on a place of the runtime's. */
+bool acs_window_has_room(const acs_window *window, const acs_record *op, bool reserved);
+/*
+ * Insert the next op in program order; needs room. Its edges are made and its segments become what later ops depend on. How
+ * the op is treated (host, observer, immune) was decided by the caller in `traits`. The entry ends up PENDING, READY, or
+ * settled into `ended` (observers without upstream ops, skips).
+ */
+typedef struct acs_entry_traits {
+    bool on_host, observer, immune, reserved, held;
+    acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
+} acs_entry_traits;
+acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
+/* A held op may go. */
+void acs_window_release(acs_window *window, acs_entry *entry);
+
+acs_entry *acs_window_pop_ready(acs_window *window);
+void acs_window_push_ready(acs_window *window, acs_entry *entry, bool front);
+/* An ISSUING op is now in its slot: satisfy its ISSUE edges. */
+void acs_window_issued(acs_window *window, acs_entry *entry);
+/* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */
+void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
+/* Collect one ended entry (never a join); NULL: none. The caller then frees it. */
+acs_entry *acs_window_pop_ended(acs_window *window);
+void acs_window_free(acs_window *window, acs_entry *entry);
+
+/* The op `seq`, if it is in the window. */
+acs_entry *acs_window_find(acs_window *window, acs_op seq);
+/* Oldest op that has not ended; 0: none. */
+acs_op acs_window_oldest(const acs_window *window);
+/* The op must run behind (slot, value), which `upstream` holds. */
+void acs_entry_add_need(acs_window *window, acs_entry *entry, const acs_entry *upstream);
+
+/* Forget all failures. The window must be empty. */
+void acs_window_clear_poison(acs_window *window);
+/* Forget failures inside a block that was freed. */
+void acs_window_forget_block(acs_window *window, uint64_t base, uint64_t bytes);
+bool acs_window_check(acs_window *window);
+
+/* Between window.c and depend.c. */
+
+/* Collect the upstream ops of an entry and register its segments for later ones. */
+void acs_depend_insert(acs_window *window, acs_entry *entry);
+/* Remember the segments of an op that failed or was skipped; `cause` is the op that failed first. */
+void acs_depend_poison(acs_window *window, const acs_record *op, acs_op cause);
+/* Make `entry` depend on `upstream`, once. */
+void acs_window_link(acs_window *window, acs_entry *upstream, acs_entry *entry);
+/* A join without upstream ops yet; finish it with acs_window_close_join once they are linked. */
+acs_entry *acs_window_new_join(acs_window *window, acs_op seq);
+void acs_window_close_join(acs_window *window, acs_entry *join);
+
+#endif
