@@ -1,7 +1,7 @@
 /*
- * The table of allocations: live blocks in an array sorted by address, found by binary search, and the latest freed ones
- * in a ring for diagnostics. Called by acs_malloc, acs_free, ACS_CHECK and close, from any thread, under one lock. It
- * allocates only its own array, never the blocks, and never calls a backend.
+ * The table of allocations: live blocks in an array sorted by address, found by binary search, and the latest freed
+ * ones in a ring for diagnostics. Called by acs_malloc, acs_free, ACS_CHECK and close, from any thread, under one lock.
+ * It allocates only its own array, never the blocks, and never calls a backend.
  *
  * Blocks in the array never overlap, so the block that holds an address is the last one that starts at or below it.
  */
@@ -119,8 +119,8 @@ static acs_status grow_locked(acs_allocations *table)
 }
 
 /*
- * Make the range free of blocks. The allocator gave it out again, so a block there that is being freed has been given back
- * already and its end_free is on the way; a live one is a defect.
+ * Make the range free of blocks. The allocator gave it out again, so a block there that is being freed has been given
+ * back already and its end_free is on the way; a live one is a defect.
  */
 static acs_status clear_range_locked(acs_allocations *table, uint64_t base, uint64_t bytes)
 {

@@ -1,11 +1,12 @@
 /*
  * Op records and the blocks that hold what does not fit inside one. Producers acquire and reserve on the caller's path,
- * whoever retires an op releases; any threads at once, lock-free. Memory is taken from the system only while the pool warms
- * up, and for single blocks beyond the largest class. It knows nothing of what an op means, but frees a refused one's error.
+ * whoever retires an op releases; any threads at once, lock-free. Memory is taken from the system only while the pool
+ * warms up, and for single blocks beyond the largest class. It knows nothing of what an op means, but frees the error
+ * of a refused one.
  *
- * Everything here is a stack of indices: the free records, the free blocks of each size class, the unused block numbers.
- * There are as many block numbers as records, so however the sizes shift, cached and used blocks together are never more
- * than records: a class that runs empty when all numbers are given out takes a block from another class.
+ * Everything here is a stack of indices: free records, the free blocks of each size class, the unused block numbers.
+ * There are as many numbers as records, so however the sizes shift, cached and used blocks together are never more than
+ * records: a class that runs empty when all numbers are given out takes a block from another class.
  *
  * C  push: last use of the item, link it, top release -> pop: top acquire, read the link, use the item.
  *    Broken: two owners write one record or block at once. Every change of `top` is a read-modify-write, so a pop
@@ -23,7 +24,7 @@ enum {
     PART_ALIGN = 16
 };
 
-/* Treiber's stack. `top` holds a tag in its upper half, counted up by each change against ABA, and below it index + 1. */
+/* Treiber's stack. `top` holds a tag in its upper half, counted up by each change against ABA; below it, index + 1. */
 struct stack {
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t top;
 };
@@ -194,7 +195,7 @@ static void block_free(acs_record_pool *pool, struct block *block)
     free(block);
 }
 
-/* A number without a block: an unused one, else one of a cached block of another class, which goes back to the system. */
+/* A number without a block: an unused one, else that of a cached block of another class, whose memory is freed. */
 static bool number_take(acs_record_pool *pool, uint32_t *number)
 {
     if (stack_pop(&pool->unused, pool->block_links, number))

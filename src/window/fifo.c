@@ -1,8 +1,8 @@
 /*
- * The FIFO between callers and the window: a ring of cells, each with a turn counter (Vyukov's bounded queue). A producer
- * takes a ticket, which is its place in program order, and fills the ticket's cell; the consumer empties cells in ticket
- * order. Producers call push on the caller's path; whoever holds the core's lock calls pop. It never allocates after
- * create, never blocks, and never owns the records.
+ * The FIFO between callers and the window: a ring of cells, each with a turn counter (Vyukov's bounded queue). A
+ * producer takes a ticket, which is its place in program order, and fills the ticket's cell; the consumer empties cells
+ * in ticket order. Producers call push on the caller's path; whoever holds the core's lock calls pop. After create it
+ * never allocates; it never blocks and never owns the records.
  *
  * The turn of the cell of ticket t is t when the cell is free for it, t + 1 once it holds the record, and t + capacity
  * after the pop, which is "free" for the ticket one lap later. Counters run free; only differences mean anything.
