@@ -10,6 +10,8 @@
 #ifndef ACS_LAUNCH_H
 #define ACS_LAUNCH_H
 
+#include "acs.h" /* a no-op where acs.h includes this file */
+
 #define ACS_SITE_(text)                                                                                                \
     (__extension__({                                                                                                   \
         static const acs_site acs_site_here_ = {(text), __FILE__, __LINE__};                                           \

@@ -10,6 +10,8 @@
 #ifndef ACS_LAUNCH_HPP
 #define ACS_LAUNCH_HPP
 
+#include "acs.h" /* a no-op where acs.h includes this file */
+
 #include <initializer_list>
 #include <tuple>
 #include <type_traits>
@@ -130,7 +132,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
               const acs_kernel &kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
               const acs_uses &uses)
 {
-    return launch(context, site, cache, attributes, &kernel, grid, block, shared_bytes, args, uses);
+    return launch(context, site, cache, attributes, &kernel, grid, block, shared_bytes, std::move(args), uses);
 }
 
 } // namespace detail
