@@ -1,0 +1,500 @@
+/*
+ * The table of regions: exact shapes by hash, overlaps by links, eviction of what is idle. Owns every region, its links and
+ * the search structures. Called by depend.c with the core's lock held. Never looks at the dependency state inside a region:
+ * whether one may be forgotten is asked of its owner.
+ */
+#include "window/regions.h"
+
+#include "window/span_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK_BITS = 8,
+    CHUNK_SLOTS = 1 << CHUNK_BITS, /* regions are allocated so many at a time and never move */
+    BUCKETS_MIN = 256,
+    LINKS_MIN = 4,
+    LINKS_KEPT = 16, /* a free slot keeps a link array up to this size for its next region */
+    CLOCK_STEPS = 8  /* regions that one creation looks at when the table is over its cap */
+};
+
+/* A region and what the search needs to know of it. Whole cache lines: the shape is in the first. */
+typedef struct slot {
+    _Alignas(ACS_CACHE_LINE) acs_region region;
+    uint32_t visit; /* the search that met it last */
+    bool in_use;
+} slot;
+
+struct acs_regions {
+    slot **chunks;
+    uint32_t chunk_count, chunk_capacity;
+    uint32_t high;  /* ids 1 to high have been used */
+    uint32_t free;  /* first free id below high, chained by hash_next */
+    uint32_t count; /* in use */
+    uint32_t soft_cap;
+    uint32_t hand;  /* of the clock: the id looked at last */
+    uint32_t visit; /* stamp of the current search */
+    uint32_t *buckets;
+    uint32_t mask;
+    acs_span_set spans; /* contiguous regions */
+    acs_span_set tiles; /* bounds of tiles */
+    acs_id_list found;  /* by the current search: overlapping regions, those that are not idle first */
+    uint32_t found_live;
+    uint64_t link_bytes;
+    acs_region_idle idle;
+    void *user;
+};
+
+static slot *slot_at(const acs_regions *t, uint32_t id)
+{
+    return &t->chunks[(id - 1) >> CHUNK_BITS][(id - 1) & (CHUNK_SLOTS - 1)];
+}
+
+static uint64_t last_byte(const acs_shape *s)
+{
+    return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
+}
+
+/* ----------------------------------------------------------------------------------------------------- create, destroy */
+
+acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *user, acs_regions **regions)
+{
+    acs_regions *t = calloc(1, sizeof *t);
+    uint32_t *buckets = calloc(BUCKETS_MIN, sizeof *buckets);
+
+    if (t == NULL || buckets == NULL) {
+        free(buckets);
+        free(t);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a table of %u regions", soft_cap);
+    }
+    t->buckets = buckets;
+    t->mask = BUCKETS_MIN - 1;
+    t->soft_cap = soft_cap;
+    t->idle = idle;
+    t->user = user;
+    acs_span_set_init(&t->spans);
+    acs_span_set_init(&t->tiles);
+    *regions = t;
+    return ACS_OK;
+}
+
+void acs_regions_destroy(acs_regions *regions)
+{
+    if (regions == NULL)
+        return;
+    for (uint32_t id = 1; id <= regions->high; id++)
+        free(slot_at(regions, id)->region.links);
+    for (uint32_t c = 0; c < regions->chunk_count; c++)
+        free(regions->chunks[c]);
+    free(regions->chunks);
+    free(regions->buckets);
+    free(regions->found.ids);
+    acs_span_set_fini(&regions->spans);
+    acs_span_set_fini(&regions->tiles);
+    free(regions);
+}
+
+/* --------------------------------------------------------------------------------------------------- exact shapes: hash */
+
+static uint64_t shape_hash(const acs_shape *s)
+{
+    /* The products do not wait for each other; the last step brings the high bits down to where the mask takes them. */
+    uint64_t h = s->base * 0x9e3779b97f4a7c15u + s->row_bytes * 0xd6e8feb86659fd93u + s->rows * 0xc2b2ae3d27d4eb4fu +
+                 s->pitch * 0x165667b19e3779f9u + s->token;
+
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    return h ^ (h >> 32);
+}
+
+static bool shape_equal(const acs_shape *a, const acs_shape *b)
+{
+    return ((a->base ^ b->base) | (a->row_bytes ^ b->row_bytes) | (a->rows ^ b->rows) | (a->pitch ^ b->pitch) |
+            (uint64_t)(a->token ^ b->token)) == 0;
+}
+
+static slot *hash_find(const acs_regions *t, const acs_shape *shape, uint64_t hash)
+{
+    uint32_t id = t->buckets[hash & t->mask];
+
+    while (id != ACS_NO_REGION) {
+        slot *s = slot_at(t, id);
+        if (s->region.hash == hash && shape_equal(&s->region.shape, shape))
+            return s;
+        id = s->region.hash_next;
+    }
+    return NULL;
+}
+
+static void hash_insert(acs_regions *t, acs_region *region)
+{
+    uint32_t *bucket = &t->buckets[region->hash & t->mask];
+
+    region->hash_next = *bucket;
+    *bucket = region->id;
+}
+
+static void hash_remove(acs_regions *t, const acs_region *region)
+{
+    uint32_t *at = &t->buckets[region->hash & t->mask];
+
+    while (*at != region->id)
+        at = &slot_at(t, *at)->region.hash_next;
+    *at = region->hash_next;
+}
+
+/* Double the buckets once there are as many regions. Without memory the chains grow longer: slower, not wrong. */
+static void hash_grow(acs_regions *t)
+{
+    if (t->count <= t->mask)
+        return;
+
+    uint32_t buckets = (t->mask + 1) * 2;
+    uint32_t *grown = calloc(buckets, sizeof *grown);
+    if (grown == NULL)
+        return;
+    free(t->buckets);
+    t->buckets = grown;
+    t->mask = buckets - 1;
+    for (uint32_t id = 1; id <= t->high; id++) {
+        slot *s = slot_at(t, id);
+        if (s->in_use)
+            hash_insert(t, &s->region);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- slots */
+
+static bool chunk_add(acs_regions *t)
+{
+    if (t->chunk_count == t->chunk_capacity) {
+        uint32_t capacity = t->chunk_capacity ? t->chunk_capacity * 2 : 8;
+        slot **chunks = realloc(t->chunks, capacity * sizeof *chunks);
+        if (chunks == NULL)
+            return false;
+        t->chunks = chunks;
+        t->chunk_capacity = capacity;
+    }
+
+    slot *chunk = aligned_alloc(ACS_CACHE_LINE, CHUNK_SLOTS * sizeof *chunk);
+    if (chunk == NULL)
+        return false;
+    memset(chunk, 0, CHUNK_SLOTS * sizeof *chunk);
+    t->chunks[t->chunk_count++] = chunk;
+    return true;
+}
+
+/* A free slot. It stays free until slot_take: whoever fails in between has nothing to give back. */
+static slot *slot_peek(acs_regions *t)
+{
+    if (t->free != ACS_NO_REGION)
+        return slot_at(t, t->free);
+    if (t->high == t->chunk_count * CHUNK_SLOTS && !chunk_add(t))
+        return NULL;
+    slot *s = slot_at(t, ++t->high);
+    s->region.id = t->high;
+    s->region.hash_next = ACS_NO_REGION;
+    t->free = t->high;
+    return s;
+}
+
+/* Turn the slot of slot_peek into a region without links. Regions evicted since are in front of it in the free list. */
+static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t hash)
+{
+    uint32_t id = s->region.id, *at = &t->free;
+    acs_link *links = s->region.links;
+    uint32_t capacity = s->region.link_capacity;
+
+    while (*at != id)
+        at = &slot_at(t, *at)->region.hash_next;
+    *at = s->region.hash_next;
+    memset(&s->region, 0, sizeof s->region);
+    s->region.shape = *shape;
+    s->region.hash = hash;
+    s->region.id = id;
+    s->region.links = links;
+    s->region.link_capacity = capacity;
+    s->in_use = true;
+    t->count++;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- links */
+
+static bool links_reserve(acs_regions *t, acs_region *region, uint32_t count)
+{
+    if (count <= region->link_capacity)
+        return true;
+
+    uint32_t capacity = acs_round_up_pow2(count < LINKS_MIN ? LINKS_MIN : count);
+    acs_link *links = realloc(region->links, capacity * sizeof *links);
+    if (links == NULL)
+        return false;
+    t->link_bytes += (capacity - region->link_capacity) * sizeof *links;
+    region->links = links;
+    region->link_capacity = capacity;
+    return true;
+}
+
+/* Both ends have room. */
+static void link_add(acs_region *a, acs_region *b)
+{
+    uint8_t covers = acs_shape_covers(&a->shape, &b->shape), covered = acs_shape_covers(&b->shape, &a->shape);
+
+    a->links[a->link_count] = (acs_link){b->id, b->link_count, covers, covered};
+    b->links[b->link_count] = (acs_link){a->id, a->link_count, covered, covers};
+    a->link_count++;
+    b->link_count++;
+}
+
+/* Forget one end: the last link takes its place, and that one's other end is told so. */
+static void link_drop(acs_regions *t, acs_region *region, uint32_t index)
+{
+    acs_link moved = region->links[--region->link_count];
+
+    if (index == region->link_count)
+        return;
+    region->links[index] = moved;
+    slot_at(t, moved.region)->region.links[moved.mirror].mirror = index;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- search index */
+
+static acs_span_set *index_of(acs_regions *t, const acs_shape *shape)
+{
+    return shape->rows == 1 ? &t->spans : &t->tiles;
+}
+
+static bool index_insert(acs_regions *t, slot *s, const acs_shape *shape)
+{
+    return shape->token || acs_span_set_insert(index_of(t, shape), shape->base, last_byte(shape), s->region.id);
+}
+
+static void index_remove(acs_regions *t, slot *s)
+{
+    const acs_shape *shape = &s->region.shape;
+
+    if (!shape->token)
+        acs_span_set_remove(index_of(t, shape), shape->base, last_byte(shape), s->region.id);
+}
+
+/* Candidates: all that overlap, perhaps more, perhaps twice. */
+static bool index_query(acs_regions *t, const acs_shape *shape)
+{
+    uint64_t last = last_byte(shape);
+
+    return shape->token || (acs_span_set_query(&t->spans, shape->base, last, &t->found) &&
+                            acs_span_set_query(&t->tiles, shape->base, last, &t->found));
+}
+
+/* Fill t->found with the regions that overlap the shape: each once, those that are not idle first. */
+static bool search(acs_regions *t, const acs_shape *shape)
+{
+    acs_id_list *found = &t->found;
+    uint32_t kept = 0;
+
+    found->count = t->found_live = 0;
+    if (!index_query(t, shape))
+        return false;
+    t->visit++;
+    for (uint32_t i = 0; i < found->count; i++) {
+        uint32_t id = found->ids[i];
+        slot *s = slot_at(t, id);
+        if (s->visit == t->visit || !acs_shape_overlap(shape, &s->region.shape))
+            continue;
+        s->visit = t->visit;
+        found->ids[kept++] = id;
+        if (!t->idle(t->user, &s->region)) {
+            found->ids[kept - 1] = found->ids[t->found_live];
+            found->ids[t->found_live++] = id;
+        }
+    }
+    found->count = kept;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- eviction */
+
+static void evict(acs_regions *t, slot *s)
+{
+    acs_region *region = &s->region;
+
+    for (uint32_t i = 0; i < region->link_count; i++)
+        link_drop(t, &slot_at(t, region->links[i].region)->region, region->links[i].mirror);
+    region->link_count = 0;
+    if (region->link_capacity > LINKS_KEPT) {
+        t->link_bytes -= region->link_capacity * sizeof *region->links;
+        free(region->links);
+        region->links = NULL;
+        region->link_capacity = 0;
+    }
+    index_remove(t, s);
+    hash_remove(t, region);
+    s->in_use = false;
+    region->hash_next = t->free;
+    t->free = region->id;
+    t->count--;
+}
+
+/* The clock: evict idle regions that were not hit since it came by last. A few steps a call, so that no call is long. */
+static void evict_some(acs_regions *t)
+{
+    for (uint32_t i = 0; i < CLOCK_STEPS && t->count >= t->soft_cap; i++) {
+        t->hand = t->hand % t->high + 1;
+        slot *s = slot_at(t, t->hand);
+        if (s->region.touched)
+            s->region.touched = 0;
+        else if (s->in_use && t->idle(t->user, &s->region))
+            evict(t, s);
+    }
+}
+
+void acs_region_drop_idle_links(acs_regions *regions, acs_region *region)
+{
+    /* Backwards: an eviction moves the last link to where the evicted one was. */
+    for (uint32_t i = region->link_count; i-- > 0;) {
+        slot *s = slot_at(regions, region->links[i].region);
+        if (regions->idle(regions->user, &s->region))
+            evict(regions, s);
+    }
+}
+
+void acs_regions_evict_idle(acs_regions *regions)
+{
+    for (uint32_t id = 1; id <= regions->high; id++) {
+        slot *s = slot_at(regions, id);
+        if (s->in_use && regions->idle(regions->user, &s->region))
+            evict(regions, s);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- find and make */
+
+/* Everything that can fail comes first and shows nowhere; what follows cannot fail. */
+static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t hash)
+{
+    slot *s = slot_peek(t);
+
+    if (s == NULL || !search(t, shape) || !links_reserve(t, &s->region, t->found_live))
+        return NULL;
+    for (uint32_t i = 0; i < t->found_live; i++) {
+        acs_region *other = &slot_at(t, t->found.ids[i])->region;
+        if (!links_reserve(t, other, other->link_count + 1))
+            return NULL;
+    }
+    if (!index_insert(t, s, shape))
+        return NULL;
+
+    for (uint32_t i = t->found_live; i < t->found.count; i++)
+        evict(t, slot_at(t, t->found.ids[i]));
+    evict_some(t);
+    slot_take(t, s, shape, hash);
+    for (uint32_t i = 0; i < t->found_live; i++)
+        link_add(&s->region, &slot_at(t, t->found.ids[i])->region);
+    hash_insert(t, &s->region);
+    hash_grow(t);
+    return &s->region;
+}
+
+acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
+{
+    uint64_t hash = shape_hash(shape);
+    slot *s = hash_find(regions, shape, hash);
+
+    if (ACS_UNLIKELY(s == NULL))
+        return region_make(regions, shape, hash);
+    s->region.touched = 1;
+    return &s->region;
+}
+
+acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape)
+{
+    slot *s = hash_find(regions, shape, shape_hash(shape));
+
+    return s == NULL ? NULL : &s->region;
+}
+
+acs_region *acs_region_at(acs_regions *regions, uint32_t id)
+{
+    return &slot_at(regions, id)->region;
+}
+
+void acs_regions_each(acs_regions *regions, void (*visit)(void *user, acs_region *region), void *user)
+{
+    for (uint32_t id = 1; id <= regions->high; id++) {
+        slot *s = slot_at(regions, id);
+        if (s->in_use)
+            visit(user, &s->region);
+    }
+}
+
+uint32_t acs_regions_count(const acs_regions *regions)
+{
+    return regions->count;
+}
+
+uint64_t acs_regions_bytes(const acs_regions *regions)
+{
+    const acs_regions *t = regions;
+
+    return sizeof *t + t->chunk_capacity * sizeof *t->chunks + (uint64_t)t->chunk_count * CHUNK_SLOTS * sizeof(slot) +
+           (t->mask + 1ull) * sizeof *t->buckets + t->found.capacity * sizeof *t->found.ids + t->link_bytes +
+           t->spans.bytes + t->tiles.bytes;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ invariants */
+
+/* R2 for the links of one region, and that each is true. */
+static bool check_links(acs_regions *t, const acs_region *a)
+{
+    for (uint32_t i = 0; i < a->link_count; i++) {
+        const acs_link *link = &a->links[i];
+        const acs_region *b = &slot_at(t, link->region)->region;
+        if (!slot_at(t, link->region)->in_use || link->mirror >= b->link_count)
+            return false;
+
+        const acs_link *back = &b->links[link->mirror];
+        if (back->region != a->id || back->mirror != i || back->covers != link->covered || back->covered != link->covers)
+            return false;
+        if (!acs_shape_overlap(&a->shape, &b->shape) || link->covers != acs_shape_covers(&a->shape, &b->shape))
+            return false;
+    }
+    return true;
+}
+
+/* R1 for one region against those made under a higher id: the links are as many as the overlaps, and none is double. */
+static bool check_overlaps(acs_regions *t, const acs_region *a)
+{
+    uint32_t overlaps = 0;
+
+    for (uint32_t id = 1; id <= t->high; id++) {
+        const slot *b = slot_at(t, id);
+        if (b->in_use && &b->region != a && acs_shape_overlap(&a->shape, &b->region.shape))
+            overlaps++;
+    }
+    t->visit++;
+    for (uint32_t i = 0; i < a->link_count; i++) {
+        slot *s = slot_at(t, a->links[i].region);
+        if (s->visit == t->visit)
+            return false;
+        s->visit = t->visit;
+    }
+    return overlaps == a->link_count;
+}
+
+bool acs_regions_check(acs_regions *regions)
+{
+    uint32_t count = 0;
+
+    for (uint32_t id = 1; id <= regions->high; id++) {
+        const acs_region *region = acs_region_at(regions, id);
+        if (!slot_at(regions, id)->in_use)
+            continue;
+        count++;
+        if (region->id != id || acs_regions_find(regions, &region->shape) != region)
+            return false;
+        if (!check_links(regions, region) || !check_overlaps(regions, region))
+            return false;
+    }
+    return count == regions->count;
+}

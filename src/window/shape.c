@@ -1,0 +1,140 @@
+/*
+ * Shapes: the arithmetic of contiguous bytes, tiles of strided rows and tokens. Normalises the segments that callers give,
+ * and answers overlap and cover exactly and without allocation. Called by regions.c, by depend.c and by the checkers.
+ * Knows nothing of the table of regions.
+ */
+#include "window/regions.h"
+
+#include <inttypes.h>
+
+__extension__ typedef unsigned __int128 u128; /* products of two addresses */
+
+/* The last byte; a normal shape does not wrap. */
+static uint64_t shape_last(const acs_shape *s)
+{
+    return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
+}
+
+static acs_status wraps(const acs_segment *s)
+{
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                    "segment wraps the address space: base 0x%" PRIx64 ", row_bytes %" PRIu64 ", rows %" PRIu64
+                    ", pitch %" PRIu64,
+                    s->base, s->row_bytes, s->rows, s->pitch_bytes);
+}
+
+acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape)
+{
+    const acs_segment *s = segment;
+
+    if (s->access < ACS_READ || s->access > ACS_UPDATE)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": access is %u, not 1 to 3", s->base, s->access);
+    if (s->extent > ACS_EXTENT_TOKEN)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": extent is %u, not 0 to 2", s->base, s->extent);
+    if (s->extent == ACS_EXTENT_ALL)
+        return ACS_NOT_READY;
+    if (s->extent == ACS_EXTENT_TOKEN) {
+        *shape = (acs_shape){.base = s->base, .token = 1};
+        return ACS_OK;
+    }
+    if (s->row_bytes == 0 || s->rows == 0)
+        return ACS_NOT_READY;
+
+    uint64_t pitch = s->rows == 1 ? 0 : s->pitch_bytes;
+    u128 bytes = (u128)(s->rows - 1) * pitch + s->row_bytes; /* first byte to last, both included: fits in 128 bits */
+    if (bytes > UINT64_MAX || s->base + (uint64_t)(bytes - 1) < s->base)
+        return wraps(s);
+    if (pitch > s->row_bytes)
+        *shape = (acs_shape){.base = s->base, .row_bytes = s->row_bytes, .rows = s->rows, .pitch = pitch};
+    else /* the rows touch or overlap: they leave no gap */
+        *shape = (acs_shape){.base = s->base, .row_bytes = (uint64_t)bytes, .rows = 1};
+    return ACS_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- overlap */
+
+/* Bytes [first, last] against any shape. */
+static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
+{
+    if (last < s->base || first > shape_last(s))
+        return false;
+    if (first <= s->base || s->rows == 1)
+        return true;
+
+    uint64_t row = (first - s->base) / s->pitch, column = (first - s->base) % s->pitch;
+    if (column < s->row_bytes)
+        return true;
+    /* `first` lies in the gap behind `row`: does the range reach the next row? */
+    return row + 1 < s->rows && last >= s->base + (row + 1) * s->pitch;
+}
+
+/* Two tiles of one pitch, a's base not above b's. Row r of b lies opposite row r + q of a, or between it and the next. */
+static bool tiles_overlap(const acs_shape *a, const acs_shape *b)
+{
+    uint64_t q = (b->base - a->base) / a->pitch, column = (b->base - a->base) % a->pitch;
+
+    return (column < a->row_bytes && q < a->rows) || (a->pitch - column < b->row_bytes && q < a->rows - 1);
+}
+
+/* Rows of `s` that reach into [first, last], which overlaps its bounds: [*low, *low + count). */
+static uint64_t rows_within(const acs_shape *s, uint64_t first, uint64_t last, uint64_t *low)
+{
+    uint64_t high = last <= s->base ? 0 : (last - s->base) / s->pitch;
+
+    *low = first <= s->base ? 0 : (first - s->base) / s->pitch;
+    if (high > s->rows - 1)
+        high = s->rows - 1;
+    return high - *low + 1;
+}
+
+/* Tiles of different pitches: each row of the one that has fewer against the whole of the other. */
+static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
+{
+    uint64_t first = a->base > b->base ? a->base : b->base;
+    uint64_t last = shape_last(a) < shape_last(b) ? shape_last(a) : shape_last(b);
+    uint64_t low_a, low_b;
+
+    if (first > last)
+        return false;
+
+    uint64_t count_a = rows_within(a, first, last, &low_a), count_b = rows_within(b, first, last, &low_b);
+    const acs_shape *few = count_a <= count_b ? a : b, *many = few == a ? b : a;
+    uint64_t low = few == a ? low_a : low_b, count = few == a ? count_a : count_b;
+    for (uint64_t row = low; row < low + count; row++) {
+        uint64_t start = few->base + row * few->pitch;
+        if (range_overlaps(start, start + few->row_bytes - 1, many))
+            return true;
+    }
+    return false;
+}
+
+bool acs_shape_overlap(const acs_shape *a, const acs_shape *b)
+{
+    if (a->token || b->token)
+        return a->token && b->token && a->base == b->base;
+    if (a->rows == 1)
+        return range_overlaps(a->base, shape_last(a), b);
+    if (b->rows == 1)
+        return range_overlaps(b->base, shape_last(b), a);
+    if (a->pitch != b->pitch)
+        return unlike_tiles_overlap(a, b);
+    return a->base <= b->base ? tiles_overlap(a, b) : tiles_overlap(b, a);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- cover */
+
+bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
+{
+    if (a->token || b->token)
+        return a->token && b->token && a->base == b->base;
+    if (b->base < a->base || shape_last(b) > shape_last(a))
+        return false;
+    if (a->rows == 1)
+        return true;
+    if (b->rows > 1 && b->pitch != a->pitch)
+        return false;
+
+    /* Every row of b must lie inside one row of a; shape_last has made sure that a has a row for each. */
+    uint64_t column = (b->base - a->base) % a->pitch;
+    return column < a->row_bytes && b->row_bytes <= a->row_bytes - column;
+}

@@ -1,0 +1,241 @@
+/*
+ * Ordered spans of bytes. Owns its chunks and directories; called by regions.c for contiguous regions and for the bounding
+ * ranges of tiles. Never looks at a region, never decides what an overlap means.
+ */
+#include "window/span_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPAN_MERGE = ACS_SPAN_CHUNK / 4, SPAN_DIRECTORY = 4 };
+
+bool acs_id_list_grow(acs_id_list *list)
+{
+    uint32_t capacity = list->capacity ? list->capacity * 2 : 64;
+    uint32_t *ids = realloc(list->ids, capacity * sizeof *ids);
+
+    if (ids == NULL)
+        return false;
+    list->ids = ids;
+    list->capacity = capacity;
+    return true;
+}
+
+void acs_span_set_init(acs_span_set *set)
+{
+    memset(set, 0, sizeof *set);
+}
+
+void acs_span_set_fini(acs_span_set *set)
+{
+    for (uint32_t l = 0; l < ACS_SPAN_LEVELS; l++) {
+        for (uint32_t i = 0; i < set->levels[l].count; i++)
+            free(set->levels[l].entries[i].chunk);
+        free(set->levels[l].entries);
+    }
+    memset(set, 0, sizeof *set);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ search */
+
+/* The class of a span by its length; lengths in one class differ by less than a factor of 16. */
+static uint32_t level_of(uint64_t first, uint64_t last)
+{
+    return (uint32_t)(63 - __builtin_clzll((last - first) | 1)) / 4;
+}
+
+static bool key_less(uint64_t a_first, uint32_t a_id, uint64_t b_first, uint32_t b_id)
+{
+    return (a_first < b_first) | ((a_first == b_first) & (a_id < b_id));
+}
+
+/* Index of the chunk in which (first, id) belongs: the last whose key is not above it, else the first chunk. */
+static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t id)
+{
+    const acs_span_entry *base = level->entries;
+    uint32_t n = level->count;
+
+    /* Without branches on the data: addresses come in any order, so a branch here would be guessed wrong half the time. */
+    while (n > 1) {
+        uint32_t half = n / 2;
+        base += key_less(first, id, base[half].first, base[half].id) ? 0 : half;
+        n -= half;
+    }
+    return (uint32_t)(base - level->entries);
+}
+
+/* Index of the chunk's first span that is not below (first, id); its count if all are. */
+static uint32_t span_find(const acs_span_entry *entry, uint64_t first, uint32_t id)
+{
+    const acs_span *base = entry->chunk->spans;
+    uint32_t n = entry->count;
+
+    while (n > 1) {
+        uint32_t half = n / 2;
+        base += key_less(base[half - 1].first, base[half - 1].id, first, id) ? half : 0;
+        n -= half;
+    }
+    return (uint32_t)(base - entry->chunk->spans) + (n == 1 && key_less(base->first, base->id, first, id));
+}
+
+/* A span of this level that overlaps starts in [first - reach, last]. */
+static bool level_query(const acs_span_level *level, uint64_t first, uint64_t last, acs_id_list *found)
+{
+    uint64_t low = first > level->reach ? first - level->reach : 0;
+    uint32_t e = entry_find(level, low, 0);
+    uint32_t i = span_find(&level->entries[e], low, 0);
+
+    for (; e < level->count; e++, i = 0) {
+        const acs_span_entry *entry = &level->entries[e];
+        for (; i < entry->count; i++) {
+            const acs_span *span = &entry->chunk->spans[i];
+            if (span->first > last)
+                return true;
+            if (span->last >= first && !acs_id_list_push(found, span->id))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool acs_span_set_query(const acs_span_set *set, uint64_t first, uint64_t last, acs_id_list *found)
+{
+    for (uint32_t used = set->used; used; used &= used - 1)
+        if (!level_query(&set->levels[__builtin_ctz(used)], first, last, found))
+            return false;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------ insertion, removal */
+
+static void entry_rekey(acs_span_entry *entry)
+{
+    entry->first = entry->chunk->spans[0].first;
+    entry->id = entry->chunk->spans[0].id;
+}
+
+/* Make room for a new chunk at directory index `at`. */
+static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
+{
+    acs_span_chunk *chunk = malloc(sizeof *chunk);
+
+    if (chunk == NULL)
+        return false;
+    if (level->count == level->capacity) {
+        uint32_t capacity = level->capacity ? level->capacity * 2 : SPAN_DIRECTORY;
+        acs_span_entry *entries = realloc(level->entries, capacity * sizeof *entries);
+        if (entries == NULL) {
+            free(chunk);
+            return false;
+        }
+        set->bytes += (capacity - level->capacity) * sizeof *entries;
+        level->entries = entries;
+        level->capacity = capacity;
+    }
+    memmove(&level->entries[at + 1], &level->entries[at], (level->count - at) * sizeof *level->entries);
+    level->entries[at] = (acs_span_entry){.chunk = chunk};
+    level->count++;
+    set->bytes += sizeof *chunk;
+    return true;
+}
+
+static void entry_close(acs_span_set *set, acs_span_level *level, uint32_t at)
+{
+    free(level->entries[at].chunk);
+    level->count--;
+    memmove(&level->entries[at], &level->entries[at + 1], (level->count - at) * sizeof *level->entries);
+    set->bytes -= sizeof(acs_span_chunk);
+}
+
+/* Move the upper half of a full chunk to a new one behind it. */
+static bool entry_split(acs_span_set *set, acs_span_level *level, uint32_t at)
+{
+    if (!entry_open(set, level, at + 1))
+        return false;
+
+    acs_span_entry *low = &level->entries[at], *high = low + 1;
+    high->count = low->count / 2;
+    low->count -= high->count;
+    memcpy(high->chunk->spans, &low->chunk->spans[low->count], high->count * sizeof(acs_span));
+    entry_rekey(high);
+    return true;
+}
+
+/* Append the chunk behind `at` to the one there, if both are small. Leaves slack, so that the next insertion does not split. */
+static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
+{
+    if (at + 1 >= level->count)
+        return;
+
+    acs_span_entry *low = &level->entries[at], *high = low + 1;
+    if (low->count + high->count > ACS_SPAN_CHUNK / 2)
+        return;
+    memcpy(&low->chunk->spans[low->count], high->chunk->spans, high->count * sizeof(acs_span));
+    low->count += high->count;
+    entry_close(set, level, at + 1);
+}
+
+bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint32_t id)
+{
+    uint32_t l = level_of(first, last);
+    acs_span_level *level = &set->levels[l];
+    uint32_t e = 0;
+
+    if (level->count == 0) {
+        if (!entry_open(set, level, 0))
+            return false;
+    } else {
+        e = entry_find(level, first, id);
+        if (level->entries[e].count == ACS_SPAN_CHUNK) {
+            if (!entry_split(set, level, e))
+                return false;
+            e += !key_less(first, id, level->entries[e + 1].first, level->entries[e + 1].id);
+        }
+    }
+
+    acs_span_entry *entry = &level->entries[e];
+    uint32_t i = span_find(entry, first, id);
+    acs_span *span = &entry->chunk->spans[i];
+    memmove(span + 1, span, (entry->count - i) * sizeof *span);
+    *span = (acs_span){first, last, id};
+    entry->count++;
+    entry_rekey(entry);
+    if (last - first > level->reach)
+        level->reach = last - first;
+    set->used |= 1u << l;
+    set->count++;
+    return true;
+}
+
+void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint32_t id)
+{
+    uint32_t l = level_of(first, last);
+    acs_span_level *level = &set->levels[l];
+
+    if (level->count == 0)
+        return;
+
+    uint32_t e = entry_find(level, first, id);
+    acs_span_entry *entry = &level->entries[e];
+    uint32_t i = span_find(entry, first, id);
+    acs_span *span = &entry->chunk->spans[i];
+    if (i == entry->count || span->first != first || span->id != id)
+        return;
+    entry->count--;
+    memmove(span, span + 1, (entry->count - i) * sizeof *span);
+    set->count--;
+    if (entry->count == 0) {
+        entry_close(set, level, e);
+    } else {
+        entry_rekey(entry);
+        if (entry->count <= SPAN_MERGE) {
+            entry_merge(set, level, e);
+            if (e > 0)
+                entry_merge(set, level, e - 1);
+        }
+    }
+    if (level->count == 0) {
+        level->reach = 0;
+        set->used &= ~(1u << l);
+    }
+}
