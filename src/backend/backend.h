@@ -15,7 +15,8 @@
 #include "base/base.h"
 #include "pool/record.h"
 
-typedef struct acs_backend acs_backend; /* each backend's own; first member: const acs_backend_ops *ops */
+typedef struct acs_backend acs_backend; /* each backend's own struct begins with one */
+typedef struct acs_call_slots acs_call_slots;
 
 typedef struct acs_mark {
     uint16_t slot;
@@ -34,7 +35,7 @@ typedef struct acs_item {
     uint16_t first_wait;  /* outer waits: batch->waits, put on `slot` before the op */
     uint16_t wait_count;
     uint16_t first_edge;  /* inner edges: batch->edges, indices of earlier items that must have been issued; where one */
-    uint16_t edge_count;  /* failed, this item gets ACS_ERR_SKIPPED and is not issued */
+    uint16_t edge_count;  /* failed, this item gets ACS_ERR_SKIPPED, where one bounced _NOT_READY, and is not issued */
     bool mark_after;      /* record `after` behind the op (also if it failed: waits for it must not hang) */
     acs_mark after;
     /* result */
@@ -108,9 +109,11 @@ typedef struct acs_backend_ops {
 
 struct acs_backend {
     const acs_backend_ops *ops;
+    acs_call_slots *calls; /* made by open, destroyed by close */
 };
 
 extern const acs_backend_ops acs_backend_host;
+extern const acs_backend_ops acs_backend_host_inline; /* the same without threads: config.inline_only */
 extern const acs_backend_ops acs_backend_stepped;
 #ifdef ACS_HAVE_CUDA
 extern const acs_backend_ops acs_backend_cuda;
@@ -125,12 +128,17 @@ acs_status acs_backend_open(const acs_backend_config *config, acs_backend **back
 /*
  * Library calls: scratch memory and places per slot, shared by the backends. Owned by the backend, one per backend.
  */
-typedef struct acs_call_slots acs_call_slots;
 acs_status acs_call_slots_create(uint32_t slots, acs_call_slots **calls);
 /* Run the destroy functions of the places and free scratch through `backend`. */
 void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend);
-/* Run a CALL op. The slot is owned by this thread for the time of the call. Result as acs_item's. */
+/*
+ * Run a CALL op. The slot is owned by this thread for the time of the call; with device -1 (host backends) `slot` is
+ * ignored and a free one is claimed, waiting until another thread's call ends where there is none. Result: ACS_OK;
+ * ACS_ERR_HOST, *native being what the function returned; ACS_ERR_MEMORY for scratch or the place, function not run.
+ */
 acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record *op, int slot, int device, void *stream,
                         int *native);
+/* The same for backends whose host_calls is set, any thread: the upstream ops have retired. */
+acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native);
 
 #endif

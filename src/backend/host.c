@@ -1,0 +1,465 @@
+/*
+ * The host backend: slots run on CPU threads, or inside poll where the context may make no threads.
+ * Called by the core through its ops table. It is the shell around host_executor: one lock, a queue of slots that can
+ * advance, executor threads that sleep while it is empty.
+ * Never holds the lock while an op runs or the core is notified, and never polls.
+ */
+#include "backend/host_executor.h"
+#include "backend/host_kernel.h"
+#include "base/lock.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/*
+ * Every slot is in one of these states; the lock guards them.
+ *   IDLE     nothing in its queue
+ *   QUEUED   in the run queue: its head may be able to go
+ *   CLAIMED  a thread runs its head
+ *   BLOCKED  its head waits for another slot's timeline, in whose list of blocked slots it is
+ */
+typedef enum host_state { HOST_IDLE, HOST_QUEUED, HOST_CLAIMED, HOST_BLOCKED } host_state;
+
+#define HOST_NONE UINT32_MAX
+
+typedef struct host_link {
+    host_state state;
+    uint32_t next;    /* QUEUED: next in the run queue; BLOCKED: next in the list it is in */
+    uint32_t blocked; /* first of the slots that wait for this one */
+} host_link;
+
+typedef struct host_backend host_backend;
+
+typedef struct host_runner {
+    host_backend *host;
+    pthread_t thread;
+    int cpu; /* to pin to, or -1 */
+    acs_host_scratch scratch;
+} host_runner;
+
+struct host_backend {
+    acs_backend base;
+    acs_backend_config config;
+
+    acs_lock lock; /* rank BACKEND; guards all to the next blank line */
+    acs_cond work; /* the run queue is not empty, a timeline moved, or closing */
+    acs_host_slots slots;
+    host_link *links;
+    uint32_t run_first, run_last;
+    uint32_t sleepers;
+    bool closing;
+    bool draining; /* inline: a thread is running ops inside poll */
+
+    uint32_t runner_count;
+    uint32_t started; /* threads to join */
+    host_runner *runners;
+};
+
+/* ---------------------------------------------------------------------------------------- which slot can advance */
+
+static void queue_push_locked(host_backend *h, uint32_t slot)
+{
+    h->links[slot].state = HOST_QUEUED;
+    h->links[slot].next = HOST_NONE;
+    if (h->run_first == HOST_NONE)
+        h->run_first = slot;
+    else
+        h->links[h->run_last].next = slot;
+    h->run_last = slot;
+}
+
+static uint32_t queue_pop_locked(host_backend *h)
+{
+    uint32_t slot = h->run_first;
+
+    if (slot != HOST_NONE)
+        h->run_first = h->links[slot].next;
+    return slot;
+}
+
+static void block_locked(host_backend *h, uint32_t slot, uint32_t behind)
+{
+    h->links[slot].state = HOST_BLOCKED;
+    h->links[slot].next = h->links[behind].blocked;
+    h->links[behind].blocked = slot;
+}
+
+/* Queue the slots whose wait for this one is satisfied; the others stay in its list. */
+static void unblock_locked(host_backend *h, uint32_t behind)
+{
+    uint32_t *link = &h->links[behind].blocked;
+
+    while (*link != HOST_NONE) {
+        uint32_t slot = *link;
+        if (!acs_host_satisfied(&h->slots, acs_host_head(&h->slots, slot))) {
+            link = &h->links[slot].next;
+            continue;
+        }
+        *link = h->links[slot].next;
+        queue_push_locked(h, slot);
+    }
+}
+
+static void finish_locked(host_backend *h, uint32_t slot)
+{
+    acs_host_finish(&h->slots, slot);
+    unblock_locked(h, slot);
+}
+
+/* Advance one slot to its next op. NULL: it has none that can run now. */
+static acs_record *advance_locked(host_backend *h, uint32_t slot)
+{
+    const acs_host_entry *head;
+
+    while ((head = acs_host_head(&h->slots, slot)) != NULL) {
+        if (!acs_host_satisfied(&h->slots, head)) {
+            block_locked(h, slot, head->wait_slot);
+            return NULL;
+        }
+        if (head->op) {
+            h->links[slot].state = HOST_CLAIMED;
+            return head->op;
+        }
+        finish_locked(h, slot);
+    }
+    h->links[slot].state = HOST_IDLE;
+    return NULL;
+}
+
+static void wake_one_locked(host_backend *h)
+{
+    if (h->sleepers && h->run_first != HOST_NONE)
+        acs_cond_signal(&h->work);
+}
+
+/* Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. */
+static acs_record *claim_locked(host_backend *h, uint32_t *slot)
+{
+    while ((*slot = queue_pop_locked(h)) != HOST_NONE) {
+        acs_record *op = advance_locked(h, *slot);
+        if (op) {
+            wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
+            return op;
+        }
+    }
+    return NULL;
+}
+
+/* The claimed slot's op ran. */
+static void done_locked(host_backend *h, uint32_t slot)
+{
+    finish_locked(h, slot);
+    queue_push_locked(h, slot);
+}
+
+/* ------------------------------------------------------------------------------------------------------- threads */
+
+static void notify(const host_backend *h)
+{
+    if (h->config.notify)
+        h->config.notify(h->config.user);
+}
+
+static bool progress_take_locked(host_backend *h)
+{
+    bool progress = h->slots.progress;
+
+    h->slots.progress = false;
+    return progress;
+}
+
+static void pin(const host_runner *runner)
+{
+    cpu_set_t set;
+    int error;
+
+    if (runner->cpu < 0 || runner->cpu >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(runner->cpu, &set);
+    error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    if (error)
+        acs_log(ACS_LOG_WARN, "host backend: cannot pin a thread to CPU %d: errno %d", runner->cpu, error);
+}
+
+/* Completions are told before the next op runs: it may take long. */
+static void *executor(void *arg)
+{
+    host_runner *runner = arg;
+    host_backend *h = runner->host;
+    uint32_t slot;
+
+    pin(runner);
+    acs_lock_acquire(&h->lock);
+    for (;;) {
+        acs_record *op = claim_locked(h, &slot);
+        bool progress = progress_take_locked(h);
+        if (op || progress) {
+            acs_lock_release(&h->lock);
+            if (progress)
+                notify(h);
+            if (op)
+                acs_host_run(op, &runner->scratch);
+            acs_lock_acquire(&h->lock);
+            if (op)
+                done_locked(h, slot);
+        } else if (h->closing) {
+            break;
+        } else {
+            h->sleepers++;
+            acs_cond_wait(&h->work, &h->lock);
+            h->sleepers--;
+        }
+    }
+    acs_lock_release(&h->lock);
+    return NULL;
+}
+
+/* Threads inherit the mask: the program's signals stay with the program's threads. */
+static acs_status start_threads(host_backend *h)
+{
+    sigset_t all, before;
+    int error = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (h->started < h->runner_count && !error) {
+        host_runner *runner = &h->runners[h->started];
+        runner->cpu = h->config.cpu_next ? h->config.cpu_next(h->config.user) : -1;
+        error = pthread_create(&runner->thread, NULL, executor, runner);
+        if (!error)
+            h->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return ACS_FAIL(ACS_ERR_MEMORY, error, "host backend: thread %u of %u could not be made",
+                        (unsigned)h->started + 1, (unsigned)h->runner_count);
+    return ACS_OK;
+}
+
+static void join_threads(host_backend *h)
+{
+    acs_lock_acquire(&h->lock);
+    h->closing = true;
+    acs_cond_broadcast(&h->work);
+    acs_lock_release(&h->lock);
+    for (uint32_t i = 0; i < h->started; i++)
+        pthread_join(h->runners[i].thread, NULL);
+}
+
+/* --------------------------------------------------------------------------------------------- opening, closing */
+
+/* CPUs that this process may use. */
+static uint32_t cpu_count(void)
+{
+    cpu_set_t set;
+    long online;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (uint32_t)CPU_COUNT(&set);
+    online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+static uint32_t runners_wanted(const acs_backend_config *config)
+{
+    uint32_t wanted = config->options->executors ? (uint32_t)config->options->executors : cpu_count();
+
+    if (config->inline_only)
+        return 1;
+    return wanted < config->slots ? wanted : config->slots; /* a slot keeps one thread busy at most */
+}
+
+static acs_status make_runners(host_backend *h)
+{
+    h->runners = calloc(h->runner_count, sizeof *h->runners);
+    if (!h->runners)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory for %u threads", (unsigned)h->runner_count);
+    for (uint32_t i = 0; i < h->runner_count; i++) {
+        h->runners[i].host = h;
+        ACS_TRY(acs_host_scratch_init(&h->runners[i].scratch));
+    }
+    return ACS_OK;
+}
+
+static acs_status make_links(host_backend *h)
+{
+    h->run_first = HOST_NONE;
+    h->links = calloc(h->config.slots, sizeof *h->links);
+    if (!h->links)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory for %u slots", (unsigned)h->config.slots);
+    for (uint32_t i = 0; i < h->config.slots; i++)
+        h->links[i].blocked = HOST_NONE;
+    return ACS_OK;
+}
+
+/* Everything but the lock and its condition; whatever was made is released by release_parts. */
+static acs_status make_parts(host_backend *h)
+{
+    ACS_TRY(acs_host_slots_init(&h->slots, h->config.slots));
+    ACS_TRY(make_links(h));
+    ACS_TRY(make_runners(h));
+    ACS_TRY(acs_call_slots_create(h->config.slots, &h->base.calls));
+    return h->config.inline_only ? ACS_OK : start_threads(h);
+}
+
+static void release_parts(host_backend *h)
+{
+    join_threads(h);
+    acs_call_slots_destroy(h->base.calls, &h->base);
+    for (uint32_t i = 0; h->runners && i < h->runner_count; i++)
+        acs_host_scratch_fini(&h->runners[i].scratch);
+    free(h->runners);
+    free(h->links);
+    acs_host_slots_fini(&h->slots);
+    acs_cond_fini(&h->work);
+    acs_lock_fini(&h->lock);
+    free(h);
+}
+
+static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_config *config, acs_backend **backend)
+{
+    host_backend *h = calloc(1, sizeof *h);
+    acs_status status;
+    int error;
+
+    if (!h)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory");
+    h->base.ops = ops;
+    h->config = *config;
+    h->config.inline_only = ops->single_thread;
+    h->runner_count = runners_wanted(&h->config);
+    error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
+    if (error)
+        goto free_backend;
+    error = acs_cond_init(&h->work);
+    if (error)
+        goto fini_lock;
+    status = make_parts(h);
+    if (status != ACS_OK) {
+        release_parts(h);
+        return status;
+    }
+    *backend = &h->base;
+    return ACS_OK;
+fini_lock:
+    acs_lock_fini(&h->lock);
+free_backend:
+    free(h);
+    return ACS_FAIL(ACS_ERR_MEMORY, error, "host backend: no lock");
+}
+
+static acs_status host_open(const acs_backend_config *config, acs_backend **backend)
+{
+    return host_open_as(&acs_backend_host, config, backend);
+}
+
+static acs_status host_inline_open(const acs_backend_config *config, acs_backend **backend)
+{
+    return host_open_as(&acs_backend_host_inline, config, backend);
+}
+
+static void host_close(acs_backend *backend)
+{
+    release_parts((host_backend *)backend);
+}
+
+/* ----------------------------------------------------------------------------------------------- submit and poll */
+
+static void host_submit(acs_backend *backend, acs_batch *batch)
+{
+    host_backend *h = (host_backend *)backend;
+    bool progress;
+
+    acs_lock_acquire(&h->lock);
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        acs_item *item = &batch->items[i];
+        item->status = ACS_OK;
+        item->native = 0;
+        item->text = NULL;
+        acs_host_issue(&h->slots, batch, item);
+        if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
+            queue_push_locked(h, (uint32_t)item->slot);
+    }
+    wake_one_locked(h);
+    progress = progress_take_locked(h); /* a mark in an empty slot is complete at once */
+    acs_lock_release(&h->lock);
+    if (progress && h->base.ops->notifies)
+        notify(h);
+}
+
+static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    host_backend *h = (host_backend *)backend;
+    uint32_t n = acs_host_marks_complete(marks, count, acs_host_completed(&h->slots, (uint32_t)slot));
+
+    if (n)
+        *completed = marks[n - 1].value;
+    return ACS_OK;
+}
+
+/* Run all that can run, on one thread at a time: with no threads of its own the context also has no parallelism. */
+static void drain(host_backend *h)
+{
+    acs_record *op;
+    uint32_t slot;
+
+    acs_lock_acquire(&h->lock);
+    if (!h->draining) {
+        h->draining = true;
+        while ((op = claim_locked(h, &slot)) != NULL) {
+            acs_lock_release(&h->lock);
+            acs_host_run(op, &h->runners[0].scratch);
+            acs_lock_acquire(&h->lock);
+            done_locked(h, slot);
+        }
+        h->draining = false;
+    }
+    acs_lock_release(&h->lock);
+}
+
+static acs_status host_inline_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count,
+                                   uint64_t *completed)
+{
+    drain((host_backend *)backend);
+    return host_poll(backend, slot, marks, count, completed);
+}
+
+const acs_backend_ops acs_backend_host = {
+    .name = "host",
+    .id = ACS_BACKEND_HOST,
+    .notifies = true,
+    .host_calls = true,
+    .single_thread = false,
+    .open = host_open,
+    .close = host_close,
+    .thread_enter = acs_host_thread_enter,
+    .check = acs_host_check,
+    .submit = host_submit,
+    .poll = host_poll,
+    .stream_record = acs_host_stream_record,
+    .event_release = acs_host_event_release,
+    .memory_alloc = acs_host_memory_alloc,
+    .memory_free = acs_host_memory_free,
+};
+
+const acs_backend_ops acs_backend_host_inline = {
+    .name = "host",
+    .id = ACS_BACKEND_HOST,
+    .notifies = false,
+    .host_calls = true,
+    .single_thread = true,
+    .open = host_inline_open,
+    .close = host_close,
+    .thread_enter = acs_host_thread_enter,
+    .check = acs_host_check,
+    .submit = host_submit,
+    .poll = host_inline_poll,
+    .stream_record = acs_host_stream_record,
+    .event_release = acs_host_event_release,
+    .memory_alloc = acs_host_memory_alloc,
+    .memory_free = acs_host_memory_free,
+};

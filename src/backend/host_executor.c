@@ -1,0 +1,195 @@
+/*
+ * Slots of the CPU backends: queues of entries and timelines, a state machine that its owner advances under a lock.
+ * Called by the host and the stepped backend. Never runs an op, takes a lock or chooses among slots.
+ */
+#include "backend/host_executor.h"
+
+#include "backend/host_kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RING_FIRST = 64 };
+
+acs_status acs_host_slots_init(acs_host_slots *slots, uint32_t count)
+{
+    memset(slots, 0, sizeof *slots);
+    slots->slot = aligned_alloc(ACS_CACHE_LINE, count * sizeof *slots->slot);
+    if (!slots->slot)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", (unsigned)count);
+    memset(slots->slot, 0, count * sizeof *slots->slot);
+    slots->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        atomic_init(&slots->slot[i].completed, 0);
+    return ACS_OK;
+}
+
+void acs_host_slots_fini(acs_host_slots *slots)
+{
+    for (uint32_t i = 0; i < slots->count; i++)
+        free(slots->slot[i].ring);
+    free(slots->slot);
+    slots->slot = NULL;
+    slots->count = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- queue entries */
+
+static acs_host_entry *entry_at(const acs_host_slot *slot, uint32_t position)
+{
+    return &slot->ring[position & (slot->capacity - 1)];
+}
+
+/* Make room for `more` entries. A queue is bounded by the window, so it stops growing soon. */
+static bool ring_reserve(acs_host_slot *slot, uint32_t more)
+{
+    uint32_t used = slot->tail - slot->head;
+    uint32_t capacity = acs_round_up_pow2(used + more < RING_FIRST ? RING_FIRST : used + more);
+    acs_host_entry *ring;
+
+    if (capacity <= slot->capacity)
+        return true;
+    ring = malloc(capacity * sizeof *ring);
+    if (!ring)
+        return false;
+    for (uint32_t i = 0; i < used; i++)
+        ring[i] = *entry_at(slot, slot->head + i);
+    free(slot->ring);
+    slot->ring = ring;
+    slot->capacity = capacity;
+    slot->head = 0;
+    slot->tail = used;
+    return true;
+}
+
+static void publish(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
+{
+    /* Relaxed: only written under the lock, which is held here. */
+    if (value <= atomic_load_explicit(&slot->completed, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&slot->completed, value, memory_order_release); /* A */
+    slots->progress = true;
+}
+
+static void record_mark(acs_host_slots *slots, const acs_mark *mark)
+{
+    acs_host_slot *slot = &slots->slot[mark->slot];
+    acs_host_entry *last;
+
+    if (slot->head == slot->tail) {
+        publish(slots, slot, mark->value);
+        return;
+    }
+    last = entry_at(slot, slot->tail - 1);
+    if (last->value < mark->value)
+        last->value = mark->value;
+}
+
+/* --------------------------------------------------------------------------------------------------------- issue */
+
+static void refuse(acs_item *item, acs_status status, int native, const char *text)
+{
+    item->status = status;
+    item->native = native;
+    item->text = text;
+}
+
+/* Set the item's status where it cannot be issued. */
+static void judge(const acs_host_slots *slots, const acs_batch *batch, acs_item *item)
+{
+    bool bounced = false;
+
+    if (slots->lost) {
+        refuse(item, ACS_ERR_DEVICE, ENOMEM, "an earlier op found no memory in a slot's queue");
+        return;
+    }
+    for (uint32_t i = 0; i < item->edge_count; i++) {
+        acs_status upstream = batch->items[batch->edges[item->first_edge + i]].status;
+        if (upstream != ACS_OK && upstream != ACS_NOT_READY) {
+            refuse(item, ACS_ERR_SKIPPED, 0, NULL);
+            return;
+        }
+        bounced |= upstream == ACS_NOT_READY;
+    }
+    if (item->status != ACS_OK)
+        return;
+    if (bounced)
+        refuse(item, ACS_NOT_READY, 0, "an upstream op of the batch was not issued");
+    else if (item->slot >= 0 && !acs_host_runs(item->op))
+        refuse(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of a CPU backend");
+}
+
+/* One entry per wait, the last of them carrying the op. */
+static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
+{
+    acs_host_slot *slot = &slots->slot[item->slot];
+    bool runs = item->status == ACS_OK;
+    uint32_t count = runs && !item->wait_count ? 1 : item->wait_count;
+
+    if (!ring_reserve(slot, count)) {
+        slots->lost = true;
+        refuse(item, ACS_ERR_DEVICE, ENOMEM, "no memory in the slot's queue");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        acs_host_entry entry = {NULL, 0, 0, 0};
+        if (i < item->wait_count) {
+            const acs_mark *mark = &batch->waits[item->first_wait + i];
+            entry.wait_slot = mark->slot;
+            entry.wait_value = mark->value;
+        }
+        if (runs && i == count - 1) {
+            entry.op = item->op;
+            entry.value = item->value;
+        }
+        *entry_at(slot, slot->tail++) = entry;
+    }
+}
+
+void acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
+{
+    for (uint32_t i = 0; i < item->mark_count; i++)
+        record_mark(slots, &batch->marks[item->first_mark + i]);
+    judge(slots, batch, item);
+    if (item->slot >= 0)
+        enqueue(slots, batch, item);
+    if (item->mark_after)
+        record_mark(slots, &item->after);
+}
+
+/* ------------------------------------------------------------------------------------------------------- advance */
+
+const acs_host_entry *acs_host_head(const acs_host_slots *slots, uint32_t slot)
+{
+    const acs_host_slot *s = &slots->slot[slot];
+    return s->head == s->tail ? NULL : entry_at(s, s->head);
+}
+
+uint64_t acs_host_completed(const acs_host_slots *slots, uint32_t slot)
+{
+    return atomic_load_explicit(&slots->slot[slot].completed, memory_order_acquire); /* A */
+}
+
+bool acs_host_satisfied(const acs_host_slots *slots, const acs_host_entry *entry)
+{
+    return entry->wait_value <= acs_host_completed(slots, entry->wait_slot);
+}
+
+void acs_host_finish(acs_host_slots *slots, uint32_t slot)
+{
+    acs_host_slot *s = &slots->slot[slot];
+    uint64_t value = entry_at(s, s->head)->value;
+
+    s->head++;
+    publish(slots, s, value);
+}
+
+uint32_t acs_host_marks_complete(const acs_mark *marks, uint32_t count, uint64_t completed)
+{
+    uint32_t n = 0;
+
+    while (n < count && marks[n].value <= completed)
+        n++;
+    return n;
+}

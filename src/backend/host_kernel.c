@@ -1,0 +1,198 @@
+/*
+ * What an op does on a CPU: checks a launch as CUDA would, runs kernel bodies, copies and fills, and allocates memory.
+ * Called by the host and the stepped backend: check on the launching thread, run on whichever thread executes.
+ * Never queues, orders or locks anything, and cannot fail once an op runs: its memory is set aside beforehand.
+ */
+#include "backend/host_kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MEMORY_ALIGN = 256,
+    GRID_X_MAX = INT32_MAX,
+    GRID_YZ_MAX = 65535,
+    BLOCK_XY_MAX = 1024,
+    BLOCK_Z_MAX = 64,
+    BLOCK_THREADS_MAX = 1024,
+    CLUSTER_BLOCKS_MAX = 16 /* the most that any device offers */
+};
+
+acs_status acs_host_scratch_init(acs_host_scratch *scratch)
+{
+    scratch->shared = aligned_alloc(MEMORY_ALIGN, ACS_HOST_SHARED_MAX);
+    scratch->args = malloc(ACS_ARG_BYTES_MAX * sizeof *scratch->args);
+    if (scratch->shared && scratch->args)
+        return ACS_OK;
+    acs_host_scratch_fini(scratch);
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the scratch space of a thread that runs kernels");
+}
+
+void acs_host_scratch_fini(acs_host_scratch *scratch)
+{
+    free(scratch->shared);
+    free(scratch->args);
+    scratch->shared = NULL;
+    scratch->args = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------- running */
+
+static void run_kernel(const acs_record *op, acs_host_scratch *scratch)
+{
+    acs_grid grid = {op->u.launch.grid, op->u.launch.block, op->u.launch.shared_bytes, NULL};
+
+    if (grid.shared_bytes) {
+        grid.shared = scratch->shared;
+        memset(grid.shared, 0, grid.shared_bytes);
+    }
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        scratch->args[i] = op->arg_bytes + op->args[i].offset;
+    op->u.launch.kernel.host(&grid, scratch->args);
+}
+
+bool acs_host_runs(const acs_record *op)
+{
+    return op->kind == ACS_KIND_KERNEL || op->kind == ACS_KIND_MEMCPY || op->kind == ACS_KIND_MEMSET ||
+           op->kind == ACS_KIND_STREAM_WAIT;
+}
+
+void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
+{
+    /* STREAM_WAIT does nothing: a CPU has no foreign stream to wait for. Copies of no bytes may have null ends. */
+    if (op->kind == ACS_KIND_KERNEL)
+        run_kernel(op, scratch);
+    else if (op->kind == ACS_KIND_MEMCPY && op->u.copy.bytes)
+        memmove(op->u.copy.dst, op->u.copy.src, op->u.copy.bytes);
+    else if (op->kind == ACS_KIND_MEMSET && op->u.copy.bytes)
+        memset(op->u.copy.dst, op->u.copy.value, op->u.copy.bytes);
+}
+
+/* ------------------------------------------------------------------------------------------------------ checking */
+
+static const char *kernel_name(const acs_record *op)
+{
+    if (op->u.launch.kernel.name)
+        return op->u.launch.kernel.name;
+    return op->site && op->site->name ? op->site->name : "(unnamed)";
+}
+
+/* `what` is "grid" or "block". */
+static acs_status check_dims(const char *name, const char *what, acs_dim3 d, acs_dim3 max)
+{
+    if (d.x && d.y && d.z && d.x <= max.x && d.y <= max.y && d.z <= max.z)
+        return ACS_OK;
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                    "kernel '%s': %s is (%" PRIu32 ", %" PRIu32 ", %" PRIu32 "); each must be from 1 to (%" PRIu32
+                    ", %" PRIu32 ", %" PRIu32 ")",
+                    name, what, d.x, d.y, d.z, max.x, max.y, max.z);
+}
+
+/* A cluster is three nonzero sizes that divide the grid, or none at all. */
+static acs_status check_cluster(const char *name, acs_dim3 cluster, acs_dim3 grid)
+{
+    static const acs_dim3 max = {CLUSTER_BLOCKS_MAX, CLUSTER_BLOCKS_MAX, CLUSTER_BLOCKS_MAX};
+    uint32_t blocks;
+
+    if (!cluster.x && !cluster.y && !cluster.z)
+        return ACS_OK;
+    ACS_TRY(check_dims(name, "cluster", cluster, max));
+    blocks = cluster.x * cluster.y * cluster.z; /* at most 16 * 16 * 16 */
+    if (blocks > CLUSTER_BLOCKS_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': cluster has %" PRIu32 " blocks; at most %d are possible",
+                        name, blocks, CLUSTER_BLOCKS_MAX);
+    if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                        "kernel '%s': cluster (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") does not divide grid (%" PRIu32
+                        ", %" PRIu32 ", %" PRIu32 ")",
+                        name, cluster.x, cluster.y, cluster.z, grid.x, grid.y, grid.z);
+    return ACS_OK;
+}
+
+static acs_status check_body(const acs_record *op)
+{
+    const acs_kernel *kernel = &op->u.launch.kernel;
+
+    if (kernel->host)
+        return ACS_OK;
+    if (!kernel->function)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s' is null: it has neither a function nor a host body",
+                        kernel_name(op));
+    return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "kernel '%s' has no host body, without which it cannot run on this backend",
+                    kernel_name(op));
+}
+
+acs_status acs_host_check(acs_backend *backend, acs_record *op)
+{
+    static const acs_dim3 grid_max = {GRID_X_MAX, GRID_YZ_MAX, GRID_YZ_MAX};
+    static const acs_dim3 block_max = {BLOCK_XY_MAX, BLOCK_XY_MAX, BLOCK_Z_MAX};
+    const char *name;
+    acs_dim3 block;
+
+    (void)backend;
+    if (op->kind != ACS_KIND_KERNEL)
+        return ACS_OK;
+    name = kernel_name(op);
+    block = op->u.launch.block;
+    ACS_TRY(check_body(op));
+    ACS_TRY(check_dims(name, "grid", op->u.launch.grid, grid_max));
+    ACS_TRY(check_dims(name, "block", block, block_max));
+    if (block.x * block.y * block.z > BLOCK_THREADS_MAX) /* at most 2^26 */
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': block has %" PRIu32 " threads; at most %d are possible",
+                        name, block.x * block.y * block.z, BLOCK_THREADS_MAX);
+    if (op->u.launch.shared_bytes > ACS_HOST_SHARED_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': %" PRIu64 " bytes of shared memory; at most %d are possible",
+                        name, op->u.launch.shared_bytes, ACS_HOST_SHARED_MAX);
+    if (op->arg_count > ACS_ARG_BYTES_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': %" PRIu32 " arguments; at most %d are possible", name,
+                        op->arg_count, ACS_ARG_BYTES_MAX);
+    return check_cluster(name, op->u.launch.attributes.cluster, op->u.launch.grid);
+}
+
+/* -------------------------------------------------------------------------------------- the rest of the ops table */
+
+void acs_host_thread_enter(acs_backend *backend)
+{
+    (void)backend;
+}
+
+acs_status acs_host_stream_record(acs_backend *backend, void *stream, void **event)
+{
+    (void)backend;
+    (void)stream;
+    if (event)
+        *event = NULL;
+    return ACS_OK;
+}
+
+void acs_host_event_release(acs_backend *backend, void *event)
+{
+    (void)backend;
+    (void)event;
+}
+
+acs_status acs_host_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
+{
+    void *block;
+
+    (void)backend;
+    (void)memory; /* device and host memory are the same here */
+    if (!bytes)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "an allocation of 0 bytes");
+    if (bytes > SIZE_MAX - MEMORY_ALIGN)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an allocation of %zu bytes", bytes);
+    block = aligned_alloc(MEMORY_ALIGN, (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN);
+    if (!block)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an allocation of %zu bytes", bytes);
+    *ptr = block;
+    return ACS_OK;
+}
+
+acs_status acs_host_memory_free(acs_backend *backend, int memory, void *ptr)
+{
+    (void)backend;
+    (void)memory;
+    free(ptr);
+    return ACS_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * Chooses and opens the backend that the options ask for. Called once per context, before its threads exist.
+ * Never falls back from an explicit choice; falling back from `auto` is logged with the reason.
+ */
+#include "backend/backend.h"
+
+static acs_status open_host(const acs_backend_config *config, acs_backend **backend)
+{
+    return config->inline_only ? acs_backend_host_inline.open(config, backend) : acs_backend_host.open(config, backend);
+}
+
+#ifdef ACS_HAVE_CUDA
+
+static acs_status open_cuda(const acs_backend_config *config, acs_backend **backend)
+{
+    return acs_backend_cuda.open(config, backend);
+}
+
+/* A GPU that does not answer is no error of the caller's: its latest error stays as it was. */
+static acs_status open_auto(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_error before = *acs_error_thread();
+
+    if (acs_backend_cuda.open(config, backend) == ACS_OK)
+        return ACS_OK;
+    acs_log(ACS_LOG_WARN, "backend: host, since cuda did not open: %s", acs_error_thread()->text);
+    *acs_error_thread() = before;
+    return open_host(config, backend);
+}
+
+#else
+
+static acs_status open_cuda(const acs_backend_config *config, acs_backend **backend)
+{
+    (void)config;
+    (void)backend;
+    return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "ACS_BACKEND=cuda, but this library was built without CUDA");
+}
+
+static acs_status open_auto(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_log(ACS_LOG_INFO, "backend: host, since this library was built without CUDA");
+    return open_host(config, backend);
+}
+
+#endif
+
+acs_status acs_backend_open(const acs_backend_config *config, acs_backend **backend)
+{
+    switch (config->options->backend) {
+    case ACS_BACKEND_AUTO:
+        return open_auto(config, backend);
+    case ACS_BACKEND_CUDA:
+        return open_cuda(config, backend);
+    case ACS_BACKEND_HOST:
+        return open_host(config, backend);
+    case ACS_BACKEND_STEPPED:
+        return acs_backend_stepped.open(config, backend);
+    default:
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_BACKEND is %d; it must be from 0 to %d", (int)config->options->backend,
+                        ACS_BACKEND_STEPPED);
+    }
+}
