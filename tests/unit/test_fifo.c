@@ -1,4 +1,4 @@
-/* Unit tests of window/fifo: order, bounds and sequence numbers, from one thread. Threads: stress/test_fifo_stress.c. */
+/* Unit tests of window/fifo: order, bounds, sequence numbers, from one thread. Threads: stress/test_fifo_stress.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
