@@ -5,14 +5,14 @@ add_library(acs_flags INTERFACE)
 set(acs_c_and_cxx "$<COMPILE_LANGUAGE:C,CXX>")
 set(acs_warnings -Wall -Wextra -Wshadow -Wpointer-arith -Wundef)
 target_compile_options(acs_flags INTERFACE
-    "$<${acs_c_and_cxx}:${acs_warnings};-pedantic;-fno-common;-fno-omit-frame-pointer>"
+    "$<${acs_c_and_cxx}:${acs_warnings};-pedantic;-fno-common>"
     "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
     "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>")
 target_compile_definitions(acs_flags INTERFACE $<${acs_c_and_cxx}:_GNU_SOURCE>)
 
 if(ACS_SANITIZE)
     target_compile_options(acs_flags INTERFACE
-        "$<${acs_c_and_cxx}:-fsanitize=${ACS_SANITIZE};-fno-sanitize-recover=all>"
+        "$<${acs_c_and_cxx}:-fsanitize=${ACS_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>"
         "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fsanitize=${ACS_SANITIZE}>")
     target_link_options(acs_flags INTERFACE -fsanitize=${ACS_SANITIZE})
 endif()

@@ -16,8 +16,8 @@
 #define ACS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /*
- * Errors. The function that detects a failure calls ACS_FAIL once: it fills this thread's error, logs it and returns the
- * status. Everyone above only hands the status on, by ACS_TRY.
+ * Errors. The function that detects a failure calls ACS_FAIL once: it fills this thread's error, logs it and returns
+ * the status. Everyone above only hands the status on, by ACS_TRY.
  */
 acs_status acs_fail(acs_status status, int native, const char *where, const char *format, ...) ACS_PRINTF(4, 5);
 #define ACS_FAIL(status, native, ...) acs_fail((status), (native), __func__, __VA_ARGS__)

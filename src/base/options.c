@@ -1,7 +1,7 @@
 /*
  * Options: reads them from the environment, checks them, dumps them and writes docs/options.md, all from the rows of
- * acs_options.def. Called by programs (acs_options_init, acs_options_dump) and by acs_open; the only file of the library
- * that reads the environment. Keeps no state: what was read lives in the caller's struct.
+ * acs_options.def. Called by programs (acs_options_init, acs_options_dump) and by acs_open; the only file of the
+ * library that reads the environment. Keeps no state: what was read lives in the caller's struct.
  */
 #include "base/options.h"
 
@@ -260,7 +260,8 @@ acs_status acs_options_check(const acs_options *options)
             continue;
         value_print(row, options, &(struct sink){value, sizeof value, 0});
         range_print(row, &(struct sink){range, sizeof range, 0});
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "option %s (%s) is %.32s; it must be %s", row->field, row->env, value, range);
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "option %s (%s) is %.32s; it must be %s", row->field, row->env, value,
+                        range);
     }
     return ACS_OK;
 }
@@ -380,7 +381,8 @@ static void markdown_values(const struct row *row, struct sink *sink)
     size_t length;
     const char *name;
     if (row->kind == KIND_NUMBER)
-        sink_add(sink, "%lld to %lld%s%s", (long long)row->min, (long long)row->max, *row->words ? " " : "", row->words);
+        sink_add(sink, "%lld to %lld%s%s", (long long)row->min, (long long)row->max, *row->words ? " " : "",
+                 row->words);
     else if (row->kind == KIND_TEXT)
         sink_add(sink, "%s", row->words);
     else
@@ -413,4 +415,16 @@ size_t acs_options_markdown(char *text, size_t bytes)
         sink_add(&sink, " | %s |\n", row->help);
     }
     return sink.used;
+}
+
+/* ------------------------------------------------------------------------------------- variables of other libraries */
+
+const char *acs_environment(const char *name)
+{
+    return getenv(name);
+}
+
+bool acs_environment_set(const char *name, const char *value)
+{
+    return setenv(name, value, 1) == 0;
 }

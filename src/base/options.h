@@ -16,4 +16,9 @@ void acs_options_warn_unknown(void);
 /* docs/options.md, generated. Returns bytes needed without the final 0, as snprintf. */
 size_t acs_options_markdown(char *text, size_t bytes);
 
+/* A variable that is not an option of ACS (CUDA's own): NULL if it is not set. */
+const char *acs_environment(const char *name);
+/* Set one, while the process has a single thread. False: no memory. */
+bool acs_environment_set(const char *name, const char *value);
+
 #endif

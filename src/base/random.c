@@ -16,7 +16,7 @@ uint32_t acs_random_below(acs_random *random, uint32_t n)
 {
     if (n == 0)
         return 0;
-    /* Scale 32 random bits to [0, n); the lowest 2^32 mod n products would make some results more likely (Lemire 2019). */
+    /* Scale 32 random bits to [0, n). The lowest 2^32 mod n products would favour some results: Lemire 2019. */
     uint32_t unfair = (0u - n) % n;
     uint64_t product;
     do {

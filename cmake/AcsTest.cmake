@@ -1,0 +1,57 @@
+# How tests are built and registered. Tests see the library's internal headers and none of the caller's ACS_* variables.
+find_package(PkgConfig)
+if(PKG_CONFIG_FOUND)
+    pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+endif()
+if(NOT CMOCKA_FOUND)
+    message(FATAL_ERROR "The tests need cmocka and pkg-config (packages libcmocka-dev and pkg-config); "
+        "install them or configure with -DACS_TESTS=OFF")
+endif()
+
+# Every variable of acs_options.def, to be removed from a test's environment.
+file(STRINGS ${PROJECT_SOURCE_DIR}/include/acs_options.def rows REGEX "^ACS_OPT_[A-Z]+\\(")
+set(ACS_TEST_ENVIRONMENT "")
+foreach(row IN LISTS rows)
+    if(row MATCHES "\"(ACS_[A-Z_]+)\"")
+        list(APPEND ACS_TEST_ENVIRONMENT "${CMAKE_MATCH_1}=unset:")
+    endif()
+endforeach()
+if(ACS_SANITIZE MATCHES "address" AND ACS_HAVE_CUDA)
+    # The CUDA driver maps memory where the address sanitizer keeps a gap.
+    list(APPEND ACS_TEST_ENVIRONMENT "ASAN_OPTIONS=path_list_append:protect_shadow_gap=0")
+endif()
+
+# acs_register_test(<name> COMMAND <command...> [LABELS <label...>] [TIMEOUT <seconds>]). Exit status 77 means skipped.
+function(acs_register_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 300)
+    endif()
+    add_test(NAME ${name} COMMAND ${arg_COMMAND})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+        ENVIRONMENT_MODIFICATION "${ACS_TEST_ENVIRONMENT}")
+endfunction()
+
+# acs_add_test_program(<name> SOURCES <file...> [LIBS <library...>]): build only; acs_register_test runs it. Defines no
+# target where a source is missing.
+function(acs_add_test_program name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+    foreach(source IN LISTS arg_SOURCES)
+        if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+            message(STATUS "ACS: not there yet: ${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+            return()
+        endif()
+    endforeach()
+    add_executable(${name} ${arg_SOURCES})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(${name} PRIVATE acs acs_flags PkgConfig::CMOCKA ${arg_LIBS})
+endfunction()
+
+# acs_add_test(<name> SOURCES <file...> [LIBS <library...>] [LABELS <label...>] [TIMEOUT <seconds>]): build and register.
+function(acs_add_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+    acs_add_test_program(${name} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+    if(TARGET ${name})
+        acs_register_test(${name} COMMAND ${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT})
+    endif()
+endfunction()

@@ -1,0 +1,46 @@
+// Every call-site macro of acs_launch.hpp once. Compiled only, as C++17 and, where nvcc is there, as CUDA. Never run.
+#include "acs.h"
+
+struct pair {
+    float a, b;
+};
+
+template <class T, int N> void scale(int, T, T *, const T *, pair) {}
+static const acs_kernel g_kernel = ACS_KERNEL_HOST_INIT("kernel", nullptr);
+
+static int host_function(void *closure)
+{
+    return *static_cast<int *>(closure);
+}
+
+static size_t footprint(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+{
+    if (capacity > 0)
+        out[0] = ACS_IN(*static_cast<void *const *>(in->args[0]), 4);
+    return 1;
+}
+
+acs_op call_sites(acs_context *context, float *x, const float *y, int n);
+acs_op call_sites(acs_context *context, float *x, const float *y, int n)
+{
+    const acs_dim3 grid = {4, 2, 1};
+    const pair by_value = {1, 2};
+    float array[4] = {};
+    int closure = 0;
+    acs_attributes attributes{};
+    acs_op last = 0;
+
+    attributes.cooperative = 1;
+    last += ACS_LAUNCH(&g_kernel, 1, 32, 0, ACS_NO_ARGS, ACS_USES_NONE);
+    last += ACS_LAUNCH(g_kernel, grid, n, 1024, ACS_ARGS(n, ACS_VAL(float, 2.0), x, y, by_value, array),
+                       ACS_USES(ACS_INOUT(x, 4), ACS_TILE_IN(y, 16, 4, 64), ACS_TOKEN(&closure)));
+    last += ACS_LAUNCH(scale<float, 4>, grid, 32, 0, ACS_ARGS(n, 2.0, x, y, by_value), ACS_USES(ACS_OUT(x, 4)));
+    last += ACS_LAUNCH_ON(context, scale<float, 2>, 1, 32, 0, ACS_ARGS(n, 2, x, y, by_value),
+                          ACS_USES_FN(footprint, nullptr));
+    last += ACS_LAUNCH_WITH(context, attributes, &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
+    last += acs_memcpy(context, x, y, 16);
+    last += acs_memset(context, x, 0, 16);
+    last += acs_host(context, host_function, &closure, sizeof closure, ACS_USES(ACS_ALL_MEMORY, ACS_TOKEN_IN(7)));
+    last += acs_free(context, x);
+    return last;
+}

@@ -1,0 +1,31 @@
+# Installs the build tree to a scratch prefix, then builds and runs the consumer twice: by find_package and by pkg-config.
+function(run)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+        list(JOIN ARGN " " command)
+        message(FATAL_ERROR "${command}\nended with ${result}:\n${output}")
+    endif()
+endfunction()
+
+set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
+set(prefix ${scratch}/prefix)
+file(REMOVE_RECURSE ${scratch})
+run(${CMAKE_COMMAND} --install ${build} --prefix ${prefix})
+
+run(${CMAKE_COMMAND} -S ${consumer} -B ${scratch}/build -G ${generator} -D CMAKE_C_COMPILER=${cc}
+    -D CMAKE_CXX_COMPILER=${cxx} -D CMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${scratch}/build)
+run(${scratch}/build/consumer_c)
+run(${scratch}/build/consumer_cxx)
+if(EXISTS ${scratch}/build/consumer_compat)
+    run(${scratch}/build/consumer_compat)
+endif()
+
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${libdir}/pkgconfig)
+execute_process(COMMAND ${pkg_config} --static --cflags --libs acs OUTPUT_VARIABLE flags RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+    message(FATAL_ERROR "pkg-config does not find acs in ${prefix}")
+endif()
+separate_arguments(flags UNIX_COMMAND "${flags}")
+run(${cc} -std=c11 ${consumer}/consumer.c -o ${scratch}/consumer_pc ${flags})
+run(${scratch}/consumer_pc)
