@@ -11,9 +11,11 @@ target_compile_options(acs_flags INTERFACE
 target_compile_definitions(acs_flags INTERFACE $<${acs_c_and_cxx}:_GNU_SOURCE>)
 
 if(ACS_SANITIZE)
+    # nvcc takes a comma in -Xcompiler for the end of a flag.
+    string(REPLACE "," ";-Xcompiler=-fsanitize=" acs_nvcc_sanitize "-Xcompiler=-fsanitize=${ACS_SANITIZE}")
     target_compile_options(acs_flags INTERFACE
         "$<${acs_c_and_cxx}:-fsanitize=${ACS_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>"
-        "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fsanitize=${ACS_SANITIZE}>")
+        "$<$<COMPILE_LANGUAGE:CUDA>:${acs_nvcc_sanitize}>")
     target_link_options(acs_flags INTERFACE -fsanitize=${ACS_SANITIZE})
 endif()
 
