@@ -6,6 +6,7 @@
 #include "window/regions.h"
 
 #include "window/span_set.h"
+#include "window/tile_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ enum {
 /* A region and what the search needs to know of it. Whole cache lines: the shape is in the first. */
 typedef struct slot {
     _Alignas(ACS_CACHE_LINE) acs_region region;
-    uint32_t visit; /* the search that met it last */
+    acs_tile_place place; /* of a tile */
+    uint32_t visit;       /* the search that met it last */
     bool in_use;
 } slot;
 
@@ -38,7 +40,7 @@ struct acs_regions {
     uint32_t *buckets;
     uint32_t mask;
     acs_span_set spans; /* contiguous regions */
-    acs_span_set tiles; /* bounds of tiles */
+    acs_tile_set tiles;
     acs_id_list found;  /* by the current search: overlapping regions, those that are not idle first */
     uint32_t found_live;
     uint64_t link_bytes;
@@ -74,7 +76,7 @@ acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *use
     t->idle = idle;
     t->user = user;
     acs_span_set_init(&t->spans);
-    acs_span_set_init(&t->tiles);
+    acs_tile_set_init(&t->tiles);
     *regions = t;
     return ACS_OK;
 }
@@ -91,7 +93,7 @@ void acs_regions_destroy(acs_regions *regions)
     free(regions->buckets);
     free(regions->found.ids);
     acs_span_set_fini(&regions->spans);
-    acs_span_set_fini(&regions->tiles);
+    acs_tile_set_fini(&regions->tiles);
     free(regions);
 }
 
@@ -260,31 +262,32 @@ static void link_drop(acs_regions *t, acs_region *region, uint32_t index)
 
 /* ---------------------------------------------------------------------------------------------------------- search index */
 
-static acs_span_set *index_of(acs_regions *t, const acs_shape *shape)
-{
-    return shape->rows == 1 ? &t->spans : &t->tiles;
-}
-
 static bool index_insert(acs_regions *t, slot *s, const acs_shape *shape)
 {
-    return shape->token || acs_span_set_insert(index_of(t, shape), shape->base, last_byte(shape), s->region.id);
+    if (shape->token)
+        return true;
+    if (shape->rows == 1)
+        return acs_span_set_insert(&t->spans, shape->base, last_byte(shape), s->region.id);
+    return acs_tile_set_insert(&t->tiles, shape, s->region.id, &s->place);
 }
 
 static void index_remove(acs_regions *t, slot *s)
 {
     const acs_shape *shape = &s->region.shape;
 
-    if (!shape->token)
-        acs_span_set_remove(index_of(t, shape), shape->base, last_byte(shape), s->region.id);
+    if (shape->token)
+        return;
+    if (shape->rows == 1)
+        acs_span_set_remove(&t->spans, shape->base, last_byte(shape), s->region.id);
+    else
+        acs_tile_set_remove(&t->tiles, shape, s->region.id, s->place);
 }
 
-/* Candidates: all that overlap, perhaps more, perhaps twice. */
+/* Candidates: all that overlap, perhaps more, perhaps twice. A token overlaps only its equal, which is not there. */
 static bool index_query(acs_regions *t, const acs_shape *shape)
 {
-    uint64_t last = last_byte(shape);
-
-    return shape->token || (acs_span_set_query(&t->spans, shape->base, last, &t->found) &&
-                            acs_span_set_query(&t->tiles, shape->base, last, &t->found));
+    return shape->token || (acs_span_set_query(&t->spans, shape->base, last_byte(shape), &t->found) &&
+                            acs_tile_set_query(&t->tiles, shape, &t->found));
 }
 
 /* Fill t->found with the regions that overlap the shape: each once, those that are not idle first. */
@@ -439,7 +442,7 @@ uint64_t acs_regions_bytes(const acs_regions *regions)
 
     return sizeof *t + t->chunk_capacity * sizeof *t->chunks + (uint64_t)t->chunk_count * CHUNK_SLOTS * sizeof(slot) +
            (t->mask + 1ull) * sizeof *t->buckets + t->found.capacity * sizeof *t->found.ids + t->link_bytes +
-           t->spans.bytes + t->tiles.bytes;
+           t->spans.bytes + acs_tile_set_bytes(&t->tiles);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ invariants */

@@ -87,25 +87,61 @@ static uint64_t rows_within(const acs_shape *s, uint64_t first, uint64_t last, u
     return high - *low + 1;
 }
 
-/* Tiles of different pitches: each row of the one that has fewer against the whole of the other. */
+/*
+ * The smallest x with low <= a * x mod m <= high, where 0 < low <= high < m and a < m; UINT64_MAX if there is none. Each
+ * step halves m at least, as in Euclid's algorithm.
+ */
+static uint64_t first_multiple(uint64_t a, uint64_t m, uint64_t low, uint64_t high)
+{
+    if (a == 0)
+        return UINT64_MAX;
+    if (a > m / 2) /* count downwards in smaller steps */
+        return first_multiple(m - a, m, m - high, m - low);
+
+    uint64_t x = low / a + (low % a != 0);
+    if (x <= high / a)
+        return x;
+    /* The first turn round m steps over [low, high]: y is the first that does not, and then x the first step in it. */
+    uint64_t y = first_multiple((a - m % a) % a, a, low % a, high % a);
+    return y == UINT64_MAX ? y : (uint64_t)(((u128)m * y + low + a - 1) / a);
+}
+
+/*
+ * Whether one of `count` rows overlaps b, if b had rows without end in both directions. The rows are `step` apart; `end` is
+ * how far behind b's base the last byte of the first one lies. A row overlaps where that, modulo b's pitch, is below
+ * `reach`: the sum of both row lengths, less one.
+ */
+static bool rows_meet(uint64_t end, uint64_t step, uint64_t count, uint64_t reach, uint64_t pitch)
+{
+    uint64_t at = end % pitch;
+
+    if (at < reach)
+        return count > 0;
+    return first_multiple(step % pitch, pitch, pitch - at, pitch - at + reach - 1) < count;
+}
+
+/*
+ * Tiles of different pitches. The first and the last row of a that can overlap b are compared with b itself; for those in
+ * between, which begin and end inside b's rows and the gaps behind them, b may be taken as endless.
+ */
 static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
 {
     uint64_t first = a->base > b->base ? a->base : b->base;
     uint64_t last = shape_last(a) < shape_last(b) ? shape_last(a) : shape_last(b);
-    uint64_t low_a, low_b;
+    uint64_t low, count;
 
     if (first > last)
         return false;
+    count = rows_within(a, first, last, &low);
 
-    uint64_t count_a = rows_within(a, first, last, &low_a), count_b = rows_within(b, first, last, &low_b);
-    const acs_shape *few = count_a <= count_b ? a : b, *many = few == a ? b : a;
-    uint64_t low = few == a ? low_a : low_b, count = few == a ? count_a : count_b;
-    for (uint64_t row = low; row < low + count; row++) {
-        uint64_t start = few->base + row * few->pitch;
-        if (range_overlaps(start, start + few->row_bytes - 1, many))
-            return true;
-    }
-    return false;
+    uint64_t start = a->base + low * a->pitch, end = start + (count - 1) * a->pitch;
+    if (range_overlaps(start, start + a->row_bytes - 1, b) || range_overlaps(end, end + a->row_bytes - 1, b))
+        return true;
+    if (count <= 2)
+        return false;
+    start += a->pitch;
+    return a->row_bytes - 1 >= b->pitch - b->row_bytes ||
+           rows_meet(start + a->row_bytes - 1 - b->base, a->pitch, count - 2, a->row_bytes + b->row_bytes - 1, b->pitch);
 }
 
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b)

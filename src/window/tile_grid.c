@@ -1,0 +1,409 @@
+/*
+ * Tiles by place. Owns the grids of the pitches in use and the bounding ranges of tiles; called by regions.c alone. Answers
+ * with candidates: the exact test is its caller's.
+ */
+#include "window/tile_grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_MIN = 64, BUCKET_BITS_MIN = 6, LEVELS_MIN = 4 };
+
+/* A rectangle of the plane; `column + width` may pass the pitch. */
+typedef struct rect {
+    uint64_t row, column, rows, width;
+} rect;
+
+static uint64_t last_byte(const acs_shape *s)
+{
+    return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
+}
+
+static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
+{
+    return (rect){s->base / grid->pitch, s->base % grid->pitch, s->rows, s->row_bytes};
+}
+
+void acs_tile_set_init(acs_tile_set *set)
+{
+    memset(set, 0, sizeof *set);
+}
+
+void acs_tile_set_fini(acs_tile_set *set)
+{
+    for (uint32_t i = 0; i < set->grid_count; i++) {
+        free(set->grids[i].nodes);
+        free(set->grids[i].buckets);
+        free(set->grids[i].levels);
+        acs_span_set_fini(&set->grids[i].bounds);
+    }
+    acs_span_set_fini(&set->mixed);
+    memset(set, 0, sizeof *set);
+}
+
+uint64_t acs_tile_set_bytes(const acs_tile_set *set)
+{
+    uint64_t bytes = set->mixed.bytes;
+
+    for (uint32_t i = 0; i < set->grid_count; i++) {
+        const acs_tile_grid *g = &set->grids[i];
+        bytes += g->node_capacity * sizeof *g->nodes + g->level_capacity * sizeof *g->levels + g->bounds.bytes;
+        if (g->buckets != NULL)
+            bytes += sizeof *g->buckets << g->bucket_bits;
+    }
+    return bytes;
+}
+
+/* --------------------------------------------------------------------------------------------------- cells and buckets */
+
+static uint32_t *bucket_of(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column)
+{
+    uint64_t h = cell_row * 0x9e3779b97f4a7c15u + cell_column * 0xc2b2ae3d27d4eb4fu + level;
+
+    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+    return &grid->buckets[h >> (64 - grid->bucket_bits)];
+}
+
+static uint32_t *bucket_of_node(const acs_tile_grid *grid, const acs_tile_node *node)
+{
+    const acs_tile_level *level = &grid->levels[node->level];
+
+    return bucket_of(grid, node->level, node->row >> level->row_shift, node->column >> level->column_shift);
+}
+
+static void bucket_insert(acs_tile_grid *grid, uint32_t index)
+{
+    uint32_t *bucket = bucket_of_node(grid, &grid->nodes[index]);
+
+    grid->nodes[index].next = *bucket;
+    *bucket = index;
+}
+
+static void bucket_remove(acs_tile_grid *grid, uint32_t index)
+{
+    uint32_t *at = bucket_of_node(grid, &grid->nodes[index]);
+
+    while (*at != index)
+        at = &grid->nodes[*at].next;
+    *at = grid->nodes[index].next;
+}
+
+/* As many buckets as there can be nodes, or more. */
+static bool buckets_resize(acs_tile_grid *grid, uint32_t bits)
+{
+    uint32_t *buckets = calloc((size_t)1 << bits, sizeof *buckets);
+
+    if (buckets == NULL)
+        return false;
+    free(grid->buckets);
+    grid->buckets = buckets;
+    grid->bucket_bits = bits;
+    for (uint32_t i = 1; i <= grid->node_high; i++)
+        if (grid->nodes[i].id != ACS_NO_REGION)
+            bucket_insert(grid, i);
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------- nodes and levels */
+
+/* Have a free node at grid->node_free. */
+static bool node_reserve(acs_tile_grid *grid)
+{
+    if (grid->node_free != 0)
+        return true;
+    if (grid->node_high + 1 >= grid->node_capacity) {
+        uint32_t capacity = grid->node_capacity ? grid->node_capacity * 2 : NODES_MIN;
+        acs_tile_node *nodes = realloc(grid->nodes, capacity * sizeof *nodes);
+        if (nodes == NULL)
+            return false;
+        grid->nodes = nodes;
+        grid->node_capacity = capacity;
+    }
+    if (grid->buckets == NULL || grid->node_high + 1 >= 1u << grid->bucket_bits)
+        if (!buckets_resize(grid, grid->buckets ? grid->bucket_bits + 1 : BUCKET_BITS_MIN))
+            return false;
+    grid->node_free = ++grid->node_high;
+    grid->nodes[grid->node_free] = (acs_tile_node){0};
+    return true;
+}
+
+static uint8_t shift_for(uint64_t n)
+{
+    return n <= 1 ? 0 : (uint8_t)(64 - __builtin_clzll(n - 1));
+}
+
+/* The level of tiles of this size, made if there is none. False: memory is exhausted. */
+static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint32_t *index)
+{
+    uint8_t row_shift = shift_for(rows), column_shift = shift_for(width);
+    uint32_t unused = grid->level_count;
+
+    for (uint32_t i = 0; i < grid->level_count; i++) {
+        const acs_tile_level *level = &grid->levels[i];
+        if (level->count == 0)
+            unused = i;
+        else if (level->row_shift == row_shift && level->column_shift == column_shift)
+            return *index = i, true;
+    }
+    if (unused == grid->level_capacity) {
+        uint32_t capacity = grid->level_capacity ? grid->level_capacity * 2 : LEVELS_MIN;
+        acs_tile_level *levels = realloc(grid->levels, capacity * sizeof *levels);
+        if (levels == NULL)
+            return false;
+        grid->levels = levels;
+        grid->level_capacity = capacity;
+    }
+    if (unused == grid->level_count)
+        grid->level_count++;
+    grid->levels[unused] = (acs_tile_level){.row_shift = row_shift, .column_shift = column_shift};
+    *index = unused;
+    return true;
+}
+
+static void level_add(acs_tile_grid *grid, uint32_t index)
+{
+    acs_tile_node *node = &grid->nodes[index];
+    acs_tile_level *level = &grid->levels[node->level];
+
+    node->level_prev = 0;
+    node->level_next = level->first;
+    if (level->first != 0)
+        grid->nodes[level->first].level_prev = index;
+    level->first = index;
+    level->count++;
+}
+
+static void level_remove(acs_tile_grid *grid, const acs_tile_node *node)
+{
+    acs_tile_level *level = &grid->levels[node->level];
+
+    if (node->level_prev != 0)
+        grid->nodes[node->level_prev].level_next = node->level_next;
+    else
+        level->first = node->level_next;
+    if (node->level_next != 0)
+        grid->nodes[node->level_next].level_prev = node->level_prev;
+    level->count--;
+}
+
+/* ----------------------------------------------------------------------------------------------- insertion and removal */
+
+static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_t id)
+{
+    rect r = rect_of(grid, shape);
+    uint32_t level;
+
+    if (!node_reserve(grid) || !level_find(grid, r.rows, r.width, &level))
+        return 0;
+    if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
+        return 0;
+
+    uint32_t index = grid->node_free;
+    acs_tile_node *node = &grid->nodes[index];
+    grid->node_free = node->next;
+    *node = (acs_tile_node){.row = r.row, .column = r.column, .rows = r.rows, .width = r.width, .id = id, .level = level};
+    bucket_insert(grid, index);
+    level_add(grid, index);
+    grid->wrapping += r.column + r.width > grid->pitch;
+    if (grid->count == 0 || shape->base < grid->low)
+        grid->low = shape->base;
+    if (grid->count == 0 || last_byte(shape) > grid->high)
+        grid->high = last_byte(shape);
+    grid->count++;
+    return index;
+}
+
+static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id, uint32_t index)
+{
+    acs_tile_node *node = &grid->nodes[index];
+
+    bucket_remove(grid, index);
+    level_remove(grid, node);
+    grid->wrapping -= node->column + node->width > grid->pitch;
+    node->id = ACS_NO_REGION;
+    node->next = grid->node_free;
+    grid->node_free = index;
+    grid->count--;
+    if (grid->bounded)
+        acs_span_set_remove(&grid->bounds, shape->base, last_byte(shape), id);
+    if (grid->count == 0)
+        grid->bounded = false;
+}
+
+/* The grid of a pitch: its own, or one that is empty. ACS_TILE_MIXED: there is none. */
+static uint32_t grid_for(acs_tile_set *set, uint64_t pitch)
+{
+    uint32_t empty = set->grid_count;
+
+    if (pitch >> ACS_TILE_PITCH_BITS)
+        return ACS_TILE_MIXED;
+    for (uint32_t i = 0; i < set->grid_count; i++) {
+        if (set->grids[i].count == 0)
+            empty = i;
+        else if (set->grids[i].pitch == pitch)
+            return i;
+    }
+    if (empty == ACS_TILE_GRIDS)
+        return ACS_TILE_MIXED;
+    if (empty == set->grid_count)
+        set->grid_count++;
+    set->grids[empty].pitch = pitch;
+    return empty;
+}
+
+bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place *place)
+{
+    uint32_t grid = grid_for(set, shape->pitch), node = 0;
+
+    if (grid == ACS_TILE_MIXED) {
+        if (!acs_span_set_insert(&set->mixed, shape->base, last_byte(shape), id))
+            return false;
+    } else {
+        node = grid_insert(&set->grids[grid], shape, id);
+        if (node == 0)
+            return false;
+    }
+    *place = (acs_tile_place){grid, node};
+    return true;
+}
+
+void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place place)
+{
+    if (place.grid == ACS_TILE_MIXED)
+        acs_span_set_remove(&set->mixed, shape->base, last_byte(shape), id);
+    else
+        grid_remove(&set->grids[place.grid], shape, id, place.node);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- search */
+
+/*
+ * One address has three names in the plane around a rectangle: (row, column), and one row up or down and one pitch to the
+ * right or left. A tile is met under `turn` 0 to 2: its place is taken as (row - turn + 1, column + (turn - 1) * pitch).
+ */
+static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const rect *q, uint64_t turn)
+{
+    uint64_t row = q->row + turn, column = q->column + grid->pitch, at = a->column + turn * grid->pitch;
+
+    return a->row + 1 < row + q->rows && row < a->row + 1 + a->rows && at < column + q->width && column < at + a->width;
+}
+
+/* First bytes that tiles of a level which meet the rectangle can have: rows [row, row_end), columns alike. */
+typedef struct window {
+    uint64_t row, row_end, column, column_end;
+} window;
+
+static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, const rect *q, uint64_t turn, window *w)
+{
+    uint64_t cell_rows = 1ull << level->row_shift, cell_columns = 1ull << level->column_shift;
+    /* Columns are counted from one pitch (turn 1), two (0) or none (2) to the left, to stay above zero. */
+    uint64_t left = turn * grid->pitch, column = q->column + grid->pitch + 1, end = column + q->width - 1;
+
+    w->row = q->row + turn > cell_rows ? q->row + turn - cell_rows : 0;
+    w->row_end = q->row + q->rows + turn - 1;
+    w->column = column > left + cell_columns ? column - cell_columns - left : 0;
+    w->column_end = end > left ? end - left : 0;
+    if (w->column_end > grid->pitch)
+        w->column_end = grid->pitch;
+    return w->row < w->row_end && w->column < w->column_end;
+}
+
+static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column, const rect *q,
+                       uint64_t turn, acs_id_list *found)
+{
+    const acs_tile_level *l = &grid->levels[level];
+
+    for (uint32_t i = *bucket_of(grid, level, cell_row, cell_column); i != 0; i = grid->nodes[i].next) {
+        const acs_tile_node *node = &grid->nodes[i];
+        /* Other cells may share the bucket: only this one's nodes, so that no cell is seen twice. */
+        if (node->level == level && node->row >> l->row_shift == cell_row && node->column >> l->column_shift == cell_column &&
+            node_meets(grid, node, q, turn) && !acs_id_list_push(found, node->id))
+            return false;
+    }
+    return true;
+}
+
+/* All tiles of a level: for rectangles that touch more cells than there are tiles. */
+static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, const rect *q, acs_id_list *found)
+{
+    for (uint32_t i = level->first; i != 0; i = grid->nodes[i].level_next) {
+        const acs_tile_node *node = &grid->nodes[i];
+        bool meets = node_meets(grid, node, q, 0) || node_meets(grid, node, q, 1) || node_meets(grid, node, q, 2);
+        if (meets && !acs_id_list_push(found, node->id))
+            return false;
+    }
+    return true;
+}
+
+static bool level_query(const acs_tile_grid *grid, uint32_t index, const rect *q, acs_id_list *found)
+{
+    const acs_tile_level *level = &grid->levels[index];
+    /* Turn 0 finds tiles that wrap, turn 2 tiles that a wrapping rectangle meets in the next row. */
+    uint64_t turn = grid->wrapping ? 0 : 1, turns = q->column + q->width > grid->pitch ? 3 : 2;
+    window w;
+
+    for (; turn < turns; turn++) {
+        if (!window_of(grid, level, q, turn, &w))
+            continue;
+
+        uint64_t row_end = (w.row_end - 1) >> level->row_shift, column_end = (w.column_end - 1) >> level->column_shift;
+        uint64_t row = w.row >> level->row_shift, first = w.column >> level->column_shift;
+        uint64_t rows = row_end - row + 1, columns = column_end - first + 1;
+        if (rows > level->count || columns > level->count || rows * columns > level->count)
+            return level_scan(grid, level, q, found);
+        for (; row <= row_end; row++)
+            for (uint64_t column = first; column <= column_end; column++)
+                if (!cell_query(grid, index, row, column, q, turn, found))
+                    return false;
+    }
+    return true;
+}
+
+static bool grid_query(const acs_tile_grid *grid, const acs_shape *shape, acs_id_list *found)
+{
+    rect q = rect_of(grid, shape);
+
+    for (uint32_t i = 0; i < grid->level_count; i++)
+        if (grid->levels[i].count > 0 && !level_query(grid, i, &q, found))
+            return false;
+    return true;
+}
+
+/* Make the bounding ranges of a grid that is asked for them the first time. */
+static bool bounds_build(acs_tile_grid *grid)
+{
+    for (uint32_t i = 1; i <= grid->node_high; i++) {
+        const acs_tile_node *n = &grid->nodes[i];
+        uint64_t base = n->row * grid->pitch + n->column;
+        if (n->id == ACS_NO_REGION)
+            continue;
+        if (!acs_span_set_insert(&grid->bounds, base, base + (n->rows - 1) * grid->pitch + n->width - 1, n->id)) {
+            acs_span_set_fini(&grid->bounds);
+            return false;
+        }
+    }
+    grid->bounded = true;
+    return true;
+}
+
+bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *found)
+{
+    uint64_t first = shape->base, last = last_byte(shape);
+
+    for (uint32_t i = 0; i < set->grid_count; i++) {
+        acs_tile_grid *grid = &set->grids[i];
+        if (grid->count == 0 || last < grid->low || first > grid->high)
+            continue;
+        /* A run of bytes shorter than a row is a tile of one row in any plane. */
+        if (shape->pitch == grid->pitch || (shape->rows == 1 && shape->row_bytes < grid->pitch)) {
+            if (!grid_query(grid, shape, found))
+                return false;
+            continue;
+        }
+        if (!grid->bounded && !bounds_build(grid))
+            return false;
+        if (!acs_span_set_query(&grid->bounds, first, last, found))
+            return false;
+    }
+    return acs_span_set_query(&set->mixed, first, last, found);
+}

@@ -1,0 +1,78 @@
+/*
+ * Tiles by place: which tiles overlap a given shape? Tiles of one pitch live in a plane (row = address / pitch, column =
+ * address % pitch), in a hash of cells: each tile in the one cell of its first byte, the cells at least as large as the
+ * tile, apart for each class of tile sizes. A search among tiles of its own pitch looks at a few cells however many tiles
+ * there are. Shapes of another pitch search the bounding ranges, which a pitch keeps once it was asked for them. Private to
+ * src/window/; single owner.
+ *
+ * T1  a tile's level has cells of 2^row_shift by 2^column_shift, at least the tile's rows and width.
+ * T2  the bounds of a grid, where `bounded`, hold the bounding range of each of its tiles.
+ * T3  every tile of a grid lies within [low, high].
+ */
+#ifndef ACS_TILE_GRID_H
+#define ACS_TILE_GRID_H
+
+#include "window/regions.h"
+#include "window/span_set.h"
+
+enum {
+    ACS_TILE_GRIDS = 32,      /* pitches kept apart; tiles of further ones share a set of bounding ranges */
+    ACS_TILE_PITCH_BITS = 48, /* larger pitches too, so that sums of columns cannot wrap */
+    ACS_TILE_MIXED = ACS_TILE_GRIDS /* as acs_tile_place.grid: in the shared set */
+};
+
+/* Where a tile was put; kept by the caller for the removal. */
+typedef struct acs_tile_place {
+    uint32_t grid;
+    uint32_t node;
+} acs_tile_place;
+
+typedef struct acs_tile_node {
+    uint64_t row, column; /* of the first byte */
+    uint64_t rows, width;
+    uint32_t id;          /* of the region; 0: free */
+    uint32_t level;
+    uint32_t next;        /* in the bucket, or among the free */
+    uint32_t level_next, level_prev;
+} acs_tile_node;
+
+typedef struct acs_tile_level {
+    uint8_t row_shift, column_shift;
+    uint32_t count; /* 0: may be given to another size */
+    uint32_t first; /* list of its nodes */
+} acs_tile_level;
+
+typedef struct acs_tile_grid {
+    uint64_t pitch; /* 0: never used */
+    uint64_t low, high;
+    uint32_t count;
+    uint32_t wrapping;    /* tiles that go past the end of a row of the plane */
+    acs_tile_node *nodes; /* index 0 is none */
+    uint32_t node_high, node_capacity, node_free;
+    uint32_t *buckets;
+    uint32_t bucket_bits;
+    acs_tile_level *levels;
+    uint32_t level_count, level_capacity;
+    bool bounded;
+    acs_span_set bounds;
+} acs_tile_grid;
+
+typedef struct acs_tile_set {
+    acs_tile_grid grids[ACS_TILE_GRIDS];
+    uint32_t grid_count;
+    acs_span_set mixed;
+} acs_tile_set;
+
+void acs_tile_set_init(acs_tile_set *set);
+void acs_tile_set_fini(acs_tile_set *set);
+/* `shape` is a tile. False: memory is exhausted; the set holds what it held. */
+bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place *place);
+void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place place);
+/*
+ * Append the ids of the tiles that may overlap the shape, tile or contiguous: all that do, some that do not, some twice.
+ * False: memory is exhausted, the list is partial.
+ */
+bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *found);
+uint64_t acs_tile_set_bytes(const acs_tile_set *set);
+
+#endif

@@ -1,0 +1,580 @@
+/*
+ * Shapes against sets of bytes, and the table of regions against brute force. A region of these tests is live while its
+ * `pins` is not zero, as in the window; `acs_regions_check` compares all pairs with the arithmetic that the first half of
+ * this file compares with sets of bytes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "window/regions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPACE = 768 }; /* bytes of the address space in which shapes are compared */
+
+static acs_segment tile(uint64_t base, uint64_t row_bytes, uint64_t rows, uint64_t pitch)
+{
+    return acs_make_segment(ACS_EXTENT_BYTES, ACS_READ, base, row_bytes, rows, pitch);
+}
+
+static acs_shape shape_of(acs_segment segment)
+{
+    acs_shape shape;
+
+    memset(&shape, 0xff, sizeof shape);
+    assert_int_equal(acs_shape_of(&segment, &shape), ACS_OK);
+    return shape;
+}
+
+static void assert_shape(acs_segment segment, uint64_t base, uint64_t row_bytes, uint64_t rows, uint64_t pitch)
+{
+    acs_shape s = shape_of(segment);
+
+    assert_int_equal(s.base, base);
+    assert_int_equal(s.row_bytes, row_bytes);
+    assert_int_equal(s.rows, rows);
+    assert_int_equal(s.pitch, pitch);
+    assert_int_equal(s.token, 0);
+}
+
+static uint32_t between(acs_random *random, uint32_t low, uint32_t high)
+{
+    return low + acs_random_below(random, high - low + 1);
+}
+
+/* --------------------------------------------------------------------------------------------------------- normal form */
+
+static void shape_of_rows_without_gaps_is_contiguous(void **state)
+{
+    (void)state;
+    assert_shape(tile(1000, 64, 1, 7777), 1000, 64, 1, 0);
+    assert_shape(tile(1000, 64, 10, 64), 1000, 640, 1, 0);
+    assert_shape(tile(1000, 64, 10, 32), 1000, 9 * 32 + 64, 1, 0);
+    assert_shape(tile(1000, 64, 10, 0), 1000, 64, 1, 0);
+}
+
+static void shape_of_rows_with_gaps_is_a_tile(void **state)
+{
+    (void)state;
+    assert_shape(tile(1000, 64, 10, 65), 1000, 64, 10, 65);
+    assert_shape(tile(0, 1, 2, 2), 0, 1, 2, 2);
+}
+
+static void shape_of_token_keeps_only_its_key(void **state)
+{
+    (void)state;
+    acs_shape s = shape_of(ACS_TOKEN(77));
+
+    assert_int_equal(s.token, 1);
+    assert_int_equal(s.base, 77);
+    assert_int_equal(s.row_bytes | s.rows | s.pitch, 0);
+}
+
+static void shape_of_nothing_or_everything_is_not_ready(void **state)
+{
+    (void)state;
+    acs_segment none = tile(1000, 0, 5, 64), no_rows = tile(1000, 64, 0, 64), all = ACS_ALL_MEMORY;
+    acs_shape s;
+
+    assert_int_equal(acs_shape_of(&none, &s), ACS_NOT_READY);
+    assert_int_equal(acs_shape_of(&no_rows, &s), ACS_NOT_READY);
+    assert_int_equal(acs_shape_of(&all, &s), ACS_NOT_READY);
+}
+
+static void shape_of_bytes_up_to_the_last_address_is_accepted(void **state)
+{
+    (void)state;
+    assert_shape(tile(UINT64_MAX, 1, 1, 0), UINT64_MAX, 1, 1, 0);
+    assert_shape(tile(UINT64_MAX - 299, 100, 2, 200), UINT64_MAX - 299, 100, 2, 200);
+}
+
+static void shape_of_bytes_that_wrap_is_an_error_with_their_values(void **state)
+{
+    (void)state;
+    const acs_segment bad[] = {
+        tile(UINT64_MAX, 2, 1, 0),
+        tile(UINT64_MAX - 298, 100, 2, 200),
+        tile(0, 2, UINT64_MAX, UINT64_MAX),
+        tile(0, 1, 3, 1ull << 63),
+        tile(4096, 8, (1ull << 40) + 1, 1ull << 24), /* the distance of the last row is 0 modulo 2^64 */
+    };
+    acs_shape untouched = {.base = 5}, s = untouched;
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(acs_shape_of(&bad[i], &s), ACS_ERR_ARGUMENT);
+        assert_memory_equal(&s, &untouched, sizeof s);
+    }
+
+    acs_error error = {.size = sizeof error};
+    assert_int_equal(acs_last_error(&error), ACS_ERR_ARGUMENT);
+    assert_non_null(strstr(error.text, "0x1000"));
+    assert_non_null(strstr(error.text, "1099511627777"));
+}
+
+static void shape_of_unknown_access_or_extent_is_an_error(void **state)
+{
+    (void)state;
+    acs_segment s = tile(1000, 8, 1, 0);
+    acs_shape shape;
+
+    s.access = 0;
+    assert_int_equal(acs_shape_of(&s, &shape), ACS_ERR_ARGUMENT);
+    s.access = 4;
+    assert_int_equal(acs_shape_of(&s, &shape), ACS_ERR_ARGUMENT);
+    s.access = ACS_WRITE;
+    s.extent = 3;
+    assert_int_equal(acs_shape_of(&s, &shape), ACS_ERR_ARGUMENT);
+}
+
+/* -------------------------------------------------------------------------------------------------- overlap and cover */
+
+static void fill_bytes(uint8_t *set, const acs_shape *s, uint64_t origin)
+{
+    memset(set, 0, SPACE);
+    for (uint64_t row = 0; row < s->rows; row++)
+        for (uint64_t i = 0; i < s->row_bytes; i++)
+            set[s->base - origin + row * s->pitch + i] = 1;
+}
+
+/* A random shape inside [origin, origin + SPACE). pitch 0: any. */
+static acs_shape random_shape(acs_random *random, uint64_t origin, uint32_t pitch)
+{
+    for (;;) {
+        uint32_t p = pitch ? pitch : between(random, 2, 90), w = between(random, 1, p), h = between(random, 1, 9);
+        uint64_t offset = acs_random_below(random, SPACE);
+        if (acs_random_below(random, 3) == 0)
+            w = between(random, 1, 3);
+        if (offset + (uint64_t)(h - 1) * p + w <= SPACE)
+            return shape_of(tile(origin + offset, w, h, p));
+    }
+}
+
+static void assert_same_as_bytes(const acs_shape *a, const acs_shape *b, uint64_t origin)
+{
+    uint8_t set_a[SPACE], set_b[SPACE];
+    bool overlap = false, covers = true;
+
+    fill_bytes(set_a, a, origin);
+    fill_bytes(set_b, b, origin);
+    for (uint32_t i = 0; i < SPACE; i++) {
+        overlap |= set_a[i] && set_b[i];
+        covers &= set_a[i] || !set_b[i];
+    }
+    assert_int_equal(acs_shape_overlap(a, b), overlap);
+    assert_int_equal(acs_shape_overlap(b, a), overlap);
+    if (a->rows == 1 || b->rows == 1 || a->pitch == b->pitch)
+        assert_int_equal(acs_shape_covers(a, b), covers);
+    else if (acs_shape_covers(a, b))
+        assert_true(covers);
+}
+
+static void compare_random_shapes(uint64_t origin, bool same_pitch, uint32_t rounds)
+{
+    acs_random random = {origin + same_pitch};
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint32_t pitch = same_pitch ? between(&random, 2, 90) : 0;
+        acs_shape a = random_shape(&random, origin, pitch), b = random_shape(&random, origin, pitch);
+        assert_same_as_bytes(&a, &b, origin);
+        assert_true(acs_shape_covers(&a, &a));
+    }
+}
+
+static void overlap_of_random_shapes_is_that_of_their_bytes(void **state)
+{
+    (void)state;
+    compare_random_shapes(1 << 20, false, 20000);
+    compare_random_shapes(1 << 20, true, 20000);
+}
+
+static void overlap_at_both_ends_of_the_address_space_is_that_of_their_bytes(void **state)
+{
+    (void)state;
+    compare_random_shapes(0, false, 10000);
+    compare_random_shapes(0, true, 10000);
+    compare_random_shapes(UINT64_MAX - SPACE + 1, false, 10000);
+    compare_random_shapes(UINT64_MAX - SPACE + 1, true, 10000);
+}
+
+static void overlap_of_huge_tiles_is_found_without_walking_them(void **state)
+{
+    (void)state;
+    /* 2^40 rows each. Those of a and b keep apart since their pitches have a common factor; those of a and c do not. */
+    acs_shape a = shape_of(tile(0, 2, 1ull << 40, 1 << 10));
+    acs_shape b = shape_of(tile(5, 2, 1ull << 40, 3 << 10)), c = shape_of(tile(5, 2, 1ull << 40, (3 << 10) + 9));
+
+    assert_false(acs_shape_overlap(&a, &b));
+    assert_true(acs_shape_overlap(&a, &c));
+    assert_true(acs_shape_overlap(&c, &a));
+}
+
+static void tokens_overlap_only_their_equals(void **state)
+{
+    (void)state;
+    acs_shape a = shape_of(ACS_TOKEN(1000)), b = shape_of(ACS_TOKEN(1001)), bytes = shape_of(tile(1000, 8, 1, 0));
+
+    assert_true(acs_shape_overlap(&a, &a));
+    assert_true(acs_shape_covers(&a, &a));
+    assert_false(acs_shape_overlap(&a, &b));
+    assert_false(acs_shape_overlap(&a, &bytes));
+    assert_false(acs_shape_overlap(&bytes, &a));
+    assert_false(acs_shape_covers(&bytes, &a));
+}
+
+/* ----------------------------------------------------------------------------------------------------------- the table */
+
+static bool unpinned(void *user, const acs_region *region)
+{
+    (void)user;
+    return region->pins == 0;
+}
+
+static acs_regions *table(uint32_t soft_cap)
+{
+    acs_regions *regions = NULL;
+
+    assert_int_equal(acs_regions_create(soft_cap, unpinned, NULL, &regions), ACS_OK);
+    return regions;
+}
+
+static acs_region *get(acs_regions *regions, acs_shape shape)
+{
+    acs_region *region = acs_regions_get(regions, &shape);
+
+    assert_non_null(region);
+    assert_memory_equal(&region->shape.base, &shape.base, 4 * sizeof(uint64_t));
+    assert_ptr_equal(acs_region_at(regions, region->id), region);
+    return region;
+}
+
+static acs_region *get_live(acs_regions *regions, acs_shape shape)
+{
+    acs_region *region = get(regions, shape);
+
+    region->pins = 1;
+    return region;
+}
+
+static void get_of_a_known_shape_returns_the_same_region(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+    acs_shape shape = shape_of(tile(1000, 8, 4, 64)), other = shape_of(tile(1000, 8, 4, 65));
+    acs_region *region = get_live(regions, shape);
+
+    region->level_read = 7;
+    assert_null(acs_regions_find(regions, &other));
+    assert_ptr_equal(get(regions, shape), region);
+    assert_ptr_equal(acs_regions_find(regions, &shape), region);
+    assert_int_equal(region->level_read, 7);
+    assert_int_equal(acs_regions_count(regions), 1);
+    acs_regions_destroy(regions);
+}
+
+static void get_links_live_overlaps_and_forgets_idle_ones(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+    acs_region *whole = get_live(regions, shape_of(tile(1000, 100, 1, 0)));
+    acs_shape idle = shape_of(tile(1050, 100, 1, 0));
+
+    get(regions, idle);
+    acs_region *part = get_live(regions, shape_of(tile(1040, 20, 1, 0)));
+    assert_null(acs_regions_find(regions, &idle));
+    assert_int_equal(whole->link_count, 1);
+    assert_int_equal(part->link_count, 1);
+    assert_int_equal(whole->links[0].region, part->id);
+    assert_true(whole->links[0].covers && !whole->links[0].covered);
+    assert_true(part->links[0].covered && !part->links[0].covers);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void get_after_eviction_starts_from_zero(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+    acs_shape shape = shape_of(tile(1000, 100, 1, 0));
+    acs_region *region = get(regions, shape), zero;
+
+    region->level_write = 3;
+    region->writer.generation = 9;
+    acs_regions_evict_idle(regions);
+    assert_int_equal(acs_regions_count(regions), 0);
+    region = get(regions, shape);
+    memset(&zero, 0, sizeof zero);
+    assert_memory_equal(&region->writer, &zero.writer, sizeof zero.writer);
+    assert_int_equal(region->level_write, 0);
+    assert_int_equal(region->link_count, 0);
+    acs_regions_destroy(regions);
+}
+
+static void drop_idle_links_keeps_the_live(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(1000);
+    acs_region *whole = get_live(regions, shape_of(tile(0, 64 * 100, 1, 0)));
+    acs_region *parts[100];
+
+    for (uint32_t i = 0; i < 100; i++)
+        parts[i] = get_live(regions, shape_of(tile(64 * i, 64, 1, 0)));
+    for (uint32_t i = 0; i < 100; i++)
+        parts[i]->pins = i % 3 == 0;
+    acs_region_drop_idle_links(regions, whole);
+    assert_int_equal(whole->link_count, 34);
+    assert_int_equal(acs_regions_count(regions), 35);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void each_visits_all(void *user, acs_region *region)
+{
+    *(uint64_t *)user += region->shape.base;
+}
+
+static void each_visits_every_region_once(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(10000);
+    uint64_t sum = 0;
+
+    for (uint32_t i = 1; i <= 1000; i++)
+        get(regions, shape_of(tile(i * 16, 16, 1, 0)));
+    acs_regions_each(regions, each_visits_all, &sum);
+    assert_int_equal(sum, 16 * 1000 * 1001 / 2);
+    acs_regions_destroy(regions);
+}
+
+/* What a random run draws its shapes from. */
+typedef struct mix {
+    uint64_t space;       /* bytes */
+    uint32_t pitches[4];  /* 0 ends the list */
+    uint32_t width, rows; /* most */
+    uint32_t longest;     /* contiguous bytes */
+} mix;
+
+static acs_shape draw(acs_random *random, const mix *m)
+{
+    uint32_t kind = acs_random_below(random, 16), pitches = 0;
+
+    while (pitches < 4 && m->pitches[pitches])
+        pitches++;
+    if (kind == 0)
+        return shape_of(ACS_TOKEN(acs_random_below(random, 8)));
+    if (kind < 6 || pitches == 0) {
+        uint32_t bits = acs_random_below(random, 32 - (uint32_t)__builtin_clz(m->longest));
+        uint64_t bytes = between(random, 1, 1u << bits);
+        return shape_of(tile(4096 + (acs_random_next(random) % m->space), bytes, 1, 0));
+    }
+
+    uint32_t pitch = m->pitches[acs_random_below(random, pitches)];
+    uint32_t width = between(random, 1, m->width < pitch ? m->width : pitch), rows = between(random, 1, m->rows);
+    return shape_of(tile(4096 + (acs_random_next(random) % m->space), width, rows, pitch));
+}
+
+enum { LIVE = 150, STEPS = 2500 };
+
+/*
+ * Random shapes; up to LIVE of them are live, in a ring, so that the oldest goes idle when a new one comes. Every live one
+ * must be in the table where it was, and all pairs must be linked as R1 and R2 say.
+ */
+static void run_random(uint64_t seed, const mix *m, uint32_t soft_cap)
+{
+    acs_random random = {seed};
+    acs_regions *regions = table(soft_cap);
+    acs_region *live[LIVE] = {NULL};
+    acs_shape shapes[LIVE];
+
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint32_t at = acs_random_below(&random, LIVE), again = acs_random_below(&random, LIVE);
+        if (live[at] != NULL)
+            live[at]->pins--;
+        shapes[at] = live[again] != NULL && again != at && step % 5 == 0 ? shapes[again] : draw(&random, m);
+        live[at] = get(regions, shapes[at]);
+        live[at]->pins++;
+        if (step % 100 == 99) {
+            for (uint32_t i = 0; i < LIVE; i++)
+                assert_true(live[i] == NULL || acs_regions_find(regions, &shapes[i]) == live[i]);
+            assert_true(acs_regions_check(regions));
+        }
+        if (step % 700 == 699)
+            acs_regions_evict_idle(regions);
+        if (live[again] != NULL && step % 50 == 0)
+            acs_region_drop_idle_links(regions, live[again]);
+    }
+    acs_regions_evict_idle(regions);
+    assert_true(acs_regions_count(regions) <= LIVE);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void random_shapes_are_linked_as_brute_force_says(void **state)
+{
+    (void)state;
+    static const mix mixes[] = {
+        {1 << 12, {64, 0}, 80, 20, 512},              /* crowded, one pitch, many wrap past its edge */
+        {1 << 20, {1024, 0}, 64, 32, 4096},           /* sparse, one pitch */
+        {1 << 14, {100, 128, 7, 33}, 60, 10, 1024},   /* pitches that cut across each other */
+        {1 << 20, {0}, 1, 1, 1 << 20},                /* contiguous only, all lengths */
+        {1 << 16, {4096, 4100, 0}, 4096, 16, 1 << 14} /* nearly whole rows */
+    };
+
+    for (uint32_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
+        for (uint64_t seed = 1; seed <= 6; seed++) {
+            run_random(seed, &mixes[i], 1000);
+            run_random(seed, &mixes[i], 100);
+        }
+}
+
+static void tiles_of_more_pitches_than_are_kept_apart_are_linked(void **state)
+{
+    (void)state;
+    acs_random random = {11};
+    acs_regions *regions = table(100);
+
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 300; i++) {
+            uint64_t base = acs_random_below(&random, 1 << 18);
+            get_live(regions, shape_of(tile(base, between(&random, 1, 60), between(&random, 1, 12), 100 + i % 75)));
+        }
+        assert_true(acs_regions_check(regions));
+    }
+    acs_regions_destroy(regions);
+}
+
+static void nested_regions_are_all_linked(void **state)
+{
+    (void)state;
+    enum { DEPTH = 700 };
+    acs_regions *regions = table(100);
+    acs_region *outermost = get_live(regions, shape_of(tile(1 << 20, 2 * DEPTH, 1, 0)));
+
+    /* Alternately with the same start and inside, so that equal keys occur too. */
+    for (uint32_t i = 1; i < DEPTH; i++) {
+        acs_region *region = get_live(regions, shape_of(tile((1 << 20) + i / 2, 2 * DEPTH - i - i / 2, 1, 0)));
+        assert_int_equal(region->link_count, i);
+    }
+    assert_int_equal(outermost->link_count, DEPTH - 1);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void long_regions_among_many_short_ones_are_linked(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+
+    for (uint32_t i = 0; i < 1500; i++)
+        get_live(regions, shape_of(tile(64 * ((i * 7919u) % 1500), 64, 1, 0)));
+    assert_int_equal(get_live(regions, shape_of(tile(0, 64 * 1500, 1, 0)))->link_count, 1500);
+    assert_int_equal(get_live(regions, shape_of(tile(64 * 100 - 1, 65, 1, 0)))->link_count, 3);
+    assert_int_equal(get_live(regions, shape_of(tile(0, 1, 64 * 15, 100)))->link_count, 962);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void count_stays_near_the_soft_cap_while_regions_are_idle(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(200);
+
+    for (uint64_t i = 0; i < 5000; i++) {
+        get(regions, shape_of(tile(64 * i, 64, 1, 0)));
+        assert_true(acs_regions_count(regions) <= 200);
+    }
+    acs_regions_destroy(regions);
+}
+
+static void live_regions_exceed_the_soft_cap_and_stay(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(50);
+    acs_region *live[500];
+
+    for (uint64_t i = 0; i < 500; i++)
+        live[i] = get_live(regions, shape_of(tile(64 * i, 64, 1, 0)));
+    for (uint64_t i = 500; i < 3000; i++)
+        get(regions, shape_of(tile(64 * i, 64, 1, 0)));
+    for (uint64_t i = 0; i < 500; i++) {
+        acs_shape shape = shape_of(tile(64 * i, 64, 1, 0));
+        assert_ptr_equal(acs_regions_find(regions, &shape), live[i]);
+    }
+    assert_true(acs_regions_count(regions) < 600);
+    acs_regions_destroy(regions);
+}
+
+static void regions_that_are_hit_outlive_those_that_are_not(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+    acs_shape hot = shape_of(tile(1, 1, 1, 0));
+    acs_region *region = get(regions, hot);
+
+    for (uint64_t i = 1; i < 2000; i++) {
+        get(regions, shape_of(tile(64 * i, 64, 1, 0)));
+        assert_ptr_equal(get(regions, hot), region);
+    }
+    assert_true(acs_regions_count(regions) <= 120);
+    acs_regions_destroy(regions);
+}
+
+static void memory_stays_bounded_over_a_long_history(void **state)
+{
+    (void)state;
+    acs_random random = {5};
+    acs_regions *regions = table(1000);
+    acs_region *ring[256] = {NULL};
+    uint64_t high = 0;
+
+    for (uint32_t i = 0; i < 100000; i++) {
+        acs_region **at = &ring[i % 256];
+        uint64_t base = (uint64_t)acs_random_below(&random, 1 << 30);
+        if (*at != NULL)
+            (*at)->pins--;
+        *at = get(regions, i % 2 ? shape_of(tile(base, between(&random, 1, 5000), 1, 0))
+                                 : shape_of(tile(base, 256, between(&random, 2, 100), 8192 + 8192 * (i % 6))));
+        (*at)->pins++;
+        if (i == 20000)
+            high = acs_regions_bytes(regions);
+    }
+    assert_true(acs_regions_bytes(regions) <= high + high / 4);
+    assert_true(acs_regions_bytes(regions) < 1500000);
+    acs_regions_destroy(regions);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shape_of_rows_without_gaps_is_contiguous),
+        cmocka_unit_test(shape_of_rows_with_gaps_is_a_tile),
+        cmocka_unit_test(shape_of_token_keeps_only_its_key),
+        cmocka_unit_test(shape_of_nothing_or_everything_is_not_ready),
+        cmocka_unit_test(shape_of_bytes_up_to_the_last_address_is_accepted),
+        cmocka_unit_test(shape_of_bytes_that_wrap_is_an_error_with_their_values),
+        cmocka_unit_test(shape_of_unknown_access_or_extent_is_an_error),
+        cmocka_unit_test(overlap_of_random_shapes_is_that_of_their_bytes),
+        cmocka_unit_test(overlap_at_both_ends_of_the_address_space_is_that_of_their_bytes),
+        cmocka_unit_test(overlap_of_huge_tiles_is_found_without_walking_them),
+        cmocka_unit_test(tokens_overlap_only_their_equals),
+        cmocka_unit_test(get_of_a_known_shape_returns_the_same_region),
+        cmocka_unit_test(get_links_live_overlaps_and_forgets_idle_ones),
+        cmocka_unit_test(get_after_eviction_starts_from_zero),
+        cmocka_unit_test(drop_idle_links_keeps_the_live),
+        cmocka_unit_test(each_visits_every_region_once),
+        cmocka_unit_test(random_shapes_are_linked_as_brute_force_says),
+        cmocka_unit_test(tiles_of_more_pitches_than_are_kept_apart_are_linked),
+        cmocka_unit_test(nested_regions_are_all_linked),
+        cmocka_unit_test(long_regions_among_many_short_ones_are_linked),
+        cmocka_unit_test(count_stays_near_the_soft_cap_while_regions_are_idle),
+        cmocka_unit_test(live_regions_exceed_the_soft_cap_and_stay),
+        cmocka_unit_test(regions_that_are_hit_outlive_those_that_are_not),
+        cmocka_unit_test(memory_stays_bounded_over_a_long_history),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
