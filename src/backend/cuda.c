@@ -1,0 +1,440 @@
+/*
+ * The CUDA backend: opening and closing a device, its streams and its memory. Owns the backend's state; called by the
+ * runtime through acs_backend_cuda (backend.h). It never prints, never touches a stream that it did not make or was
+ * not handed, and leaves an application's thread with the device, capture mode and last error that it came with (only
+ * errors of open itself, and of looking up a function that is no kernel, go through the runtime's last error; both
+ * are cleared).
+ */
+#include "backend/cuda_internal.h"
+
+#include "base/options.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONNECTIONS_DEFAULT = 8, CONNECTIONS_MOST = 32 };
+
+static _Atomic uint64_t g_serial;    /* backends opened so far */
+static _Thread_local uint64_t tl_entered; /* serial of the backend that this thread of the library works for; 0: none */
+
+/* ------------------------------------------------------------------------------------------------------- errors */
+
+const char *acs_cuda_text(int native)
+{
+    return cudaGetErrorString((cudaError_t)native);
+}
+
+/* Errors that leave the process unable to run anything more, by the words of cudaError_t's documentation. */
+static bool is_fatal(CUresult result)
+{
+    switch ((cudaError_t)result) {
+    case cudaErrorInitializationError:
+    case cudaErrorCudartUnloading:
+    case cudaErrorDeviceUninitialized: /* CUDA_ERROR_INVALID_CONTEXT */
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void acs_cuda_lose(acs_cuda *self, CUresult result)
+{
+    int none = 0;
+    /* Relaxed: the code stands for itself, nothing else is published with it. The first one wins. */
+    atomic_compare_exchange_strong_explicit(&self->fault, &none, (int)result, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+bool acs_cuda_note(acs_cuda *self, CUresult result)
+{
+    if (!is_fatal(result))
+        return false;
+    acs_cuda_lose(self, result);
+    return true;
+}
+
+int acs_cuda_fault(const acs_cuda *self)
+{
+    return atomic_load_explicit(&self->fault, memory_order_relaxed); /* relaxed: see acs_cuda_lose */
+}
+
+/* ------------------------------------------------------------------------------------------------------- threads */
+
+CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
+{
+    scope->pushed = false;
+    if (tl_entered == self->serial)
+        return CUDA_SUCCESS;
+    CUresult result = self->cu.cuCtxPushCurrent(self->context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    scope->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    result = self->cu.cuThreadExchangeStreamCaptureMode(&scope->mode);
+    if (result != CUDA_SUCCESS) {
+        CUcontext popped;
+        (void)self->cu.cuCtxPopCurrent(&popped); /* the first error is the one to report */
+        return result;
+    }
+    scope->pushed = true;
+    return CUDA_SUCCESS;
+}
+
+void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope)
+{
+    if (!scope->pushed)
+        return;
+    CUcontext popped;
+    CUresult mode = self->cu.cuThreadExchangeStreamCaptureMode(&scope->mode);
+    CUresult pop = self->cu.cuCtxPopCurrent(&popped);
+    if (mode != CUDA_SUCCESS || pop != CUDA_SUCCESS)
+        acs_log(ACS_LOG_WARN, "cuda: a thread's context or capture mode could not be restored: %s",
+                acs_cuda_text((int)(mode != CUDA_SUCCESS ? mode : pop)));
+}
+
+static void cuda_thread_enter(acs_backend *backend)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUresult result = self->cu.cuCtxSetCurrent(self->context);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuThreadExchangeStreamCaptureMode(&mode);
+    if (result == CUDA_SUCCESS)
+        tl_entered = self->serial;
+    else /* each call of this thread then enters a scope, and reports what is wrong */
+        acs_log(ACS_LOG_WARN, "cuda: a thread could not enter the device: %s", acs_cuda_text((int)result));
+}
+
+/* -------------------------------------------------------------------------------------------- hardware connections */
+
+/* True if this thread is the only one: setenv beside a getenv of another thread is undefined. */
+static bool process_is_single_threaded(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    if (!tasks)
+        return false;
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count == 1;
+}
+
+static void *driver_symbol(const char *name, unsigned version)
+{
+    void *symbol = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    cudaError_t error = cudaGetDriverEntryPointByVersion(name, &symbol, version, cudaEnableLegacyStream, &found);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* clear our own */
+        return NULL;
+    }
+    return found == cudaDriverEntryPointSuccess ? symbol : NULL;
+}
+
+/* Whether the current device has a context already; asks without making one. When in doubt, yes. */
+static bool context_exists(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!driver)
+        return false; /* the driver's library is not loaded yet: nobody can have made a context */
+    dlclose(driver);
+    int device = 0, active = 1;
+    unsigned flags;
+    PFN_cuDevicePrimaryCtxGetState_v7000 get_state = NULL;
+    void *symbol = driver_symbol("cuDevicePrimaryCtxGetState", 12000);
+    memcpy(&get_state, &symbol, sizeof symbol);
+    if (cudaGetDevice(&device) != cudaSuccess)
+        (void)cudaGetLastError();
+    else if (get_state && get_state(device, &flags, &active) != CUDA_SUCCESS)
+        active = 1;
+    return active != 0;
+}
+
+/*
+ * Streams share hardware connections, and streams on one connection wait for each other falsely. The driver reads how
+ * many to make when it makes the context; so the variable is set before the first CUDA call, and only where it is safe.
+ */
+static void connections_prepare(uint32_t slots)
+{
+    static const char variable[] = "CUDA_DEVICE_MAX_CONNECTIONS";
+    const char *given = acs_environment(variable);
+    long in_force = given ? strtol(given, NULL, 10) : CONNECTIONS_DEFAULT;
+    if (in_force <= 0)
+        in_force = CONNECTIONS_DEFAULT;
+    if ((long)slots <= in_force)
+        return;
+    if (!given && process_is_single_threaded() && !context_exists() && acs_environment_set(variable, "32"))
+        in_force = CONNECTIONS_MOST;
+    if ((long)slots > in_force)
+        acs_log(ACS_LOG_WARN,
+                "cuda: %u streams share %ld hardware connections, so some wait for each other without need; set %s=%d "
+                "before the program starts, or use fewer streams",
+                slots, in_force, variable, CONNECTIONS_MOST);
+}
+
+/* ------------------------------------------------------------------------------------------------------- opening */
+
+/* True for errors that mean "there is no GPU to use here": `auto` then takes the host backend. */
+static bool means_no_device(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorCallRequiresNewerDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorInitializationError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static acs_status open_failed(const char *what, int native)
+{
+    acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY
+                        : means_no_device((cudaError_t)native) ? ACS_ERR_UNSUPPORTED
+                                                               : ACS_ERR_DEVICE;
+    return ACS_FAIL(status, native, "cuda: %s: %s", what, acs_cuda_text(native));
+}
+
+static acs_status open_driver(acs_cuda *self)
+{
+    cudaError_t error = cudaGetDevice(&self->device);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* handled: the program shall not find it */
+        return open_failed("no usable device", (int)error);
+    }
+    void *symbol;
+#define LOAD(name, version, asked)                                                                                     \
+    symbol = driver_symbol(#name, asked);                                                                              \
+    memcpy(&self->cu.name, &symbol, sizeof symbol);
+#define LOAD_NEEDED(name, version, asked)                                                                              \
+    LOAD(name, version, asked)                                                                                         \
+    if (!symbol)                                                                                                       \
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "cuda: the driver has no %s; a driver for CUDA 12 is needed", #name);
+    ACS_CUDA_DRIVER_NEEDED(LOAD_NEEDED)
+    ACS_CUDA_DRIVER_OPTIONAL(LOAD)
+#undef LOAD_NEEDED
+#undef LOAD
+    return ACS_OK;
+}
+
+static acs_status open_limits(acs_cuda *self)
+{
+    const struct {
+        CUdevice_attribute attribute;
+        int *value;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &self->limits.grid[0]},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &self->limits.grid[1]},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &self->limits.grid[2]},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &self->limits.block[0]},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &self->limits.block[1]},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &self->limits.block[2]},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &self->limits.block_threads},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &self->limits.shared_bytes},
+        {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &self->limits.cooperative},
+        {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &self->limits.clusters},
+    };
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CUDA_SUCCESS; i++)
+        result = self->cu.cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, self->device);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuCtxGetStreamPriorityRange(&self->limits.priority_low, &self->limits.priority_high);
+    return result == CUDA_SUCCESS ? ACS_OK : open_failed("the device's limits are not known", (int)result);
+}
+
+static acs_status open_streams(acs_cuda *self)
+{
+    self->streams = calloc(self->slots, sizeof *self->streams);
+    self->marks = calloc((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
+    self->scratch_high = calloc(self->slots, sizeof *self->scratch_high);
+    if (!self->streams || !self->marks || !self->scratch_high)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for %u slots of %u marks", self->slots,
+                        self->mark_capacity);
+    for (uint32_t i = 0; i < self->slots; i++) {
+        CUresult result = self->cu.cuStreamCreate(&self->streams[i], CU_STREAM_NON_BLOCKING);
+        if (result != CUDA_SUCCESS) {
+            self->streams[i] = NULL;
+            return open_failed("a stream could not be made", (int)result);
+        }
+    }
+    return ACS_OK;
+}
+
+/* What needs the context to be current. */
+static acs_status open_inside(acs_cuda *self)
+{
+    ACS_TRY(open_limits(self));
+    ACS_TRY(open_streams(self));
+    ACS_TRY(acs_cuda_kernels_init(self));
+    return acs_call_slots_create(self->slots, &self->base.calls);
+}
+
+/* -------------------------------------------------------------------------------------------------------- closing */
+
+/* Log what could not be destroyed; expected after a fault and while the process exits. */
+static void close_note(acs_cuda *self, const char *what, CUresult result)
+{
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
+}
+
+static void close_inside(acs_cuda *self)
+{
+    acs_call_slots_destroy(self->base.calls, &self->base);
+    acs_cuda_events_fini(self);
+    for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
+        if (self->marks[i])
+            close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
+    for (uint32_t i = 0; self->streams && i < self->slots; i++)
+        if (self->streams[i])
+            close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
+}
+
+static void cuda_close(acs_backend *backend)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUresult entered = acs_cuda_scope_enter(self, &scope);
+    close_note(self, "context", entered);
+    close_inside(self); /* also when the context is gone: the calls then fail, the host's memory is freed */
+    if (entered == CUDA_SUCCESS)
+        acs_cuda_scope_leave(self, &scope);
+    close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
+    acs_cuda_kernels_fini(self);
+    acs_lock_fini(&self->lock);
+    free(self->scratch_high);
+    free(self->marks);
+    free(self->streams);
+    free(self);
+}
+
+static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_status status;
+    acs_cuda_scope scope;
+    acs_cuda *self = calloc(1, sizeof *self);
+    if (!self)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the backend");
+    self->base.ops = &acs_backend_cuda;
+    self->slots = config->slots;
+    self->mark_capacity = config->mark_capacity;
+    /* Relaxed: only has to be unique. */
+    self->serial = 1 + atomic_fetch_add_explicit(&g_serial, 1, memory_order_relaxed);
+    if (acs_lock_init(&self->lock, ACS_RANK_BACKEND) != 0) {
+        status = ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: a mutex could not be made");
+        goto free_self;
+    }
+    connections_prepare(self->slots);
+    status = open_driver(self);
+    if (status != ACS_OK)
+        goto fini_lock;
+    CUresult result = self->cu.cuDevicePrimaryCtxRetain(&self->context, self->device);
+    if (result != CUDA_SUCCESS) {
+        status = open_failed("the device does not answer", (int)result);
+        goto fini_lock;
+    }
+    result = acs_cuda_scope_enter(self, &scope);
+    status = result == CUDA_SUCCESS ? open_inside(self) : open_failed("the device cannot be selected", (int)result);
+    if (result == CUDA_SUCCESS)
+        acs_cuda_scope_leave(self, &scope);
+    if (status != ACS_OK) {
+        cuda_close(&self->base);
+        return status;
+    }
+    *backend = &self->base;
+    return ACS_OK;
+
+fini_lock:
+    acs_lock_fini(&self->lock);
+free_self:
+    free(self);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- memory */
+
+static acs_status memory_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
+{
+    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
+    return ACS_FAIL(status, (int)result, "cuda: %s of %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
+}
+
+/* Both allocators align to 256 bytes and more. */
+static acs_status cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUdeviceptr device = 0;
+    void *host = NULL;
+    size_t wanted = bytes ? bytes : 1; /* the driver refuses 0 */
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = memory == ACS_MEMORY_HOST
+                     ? self->cu.cuMemHostAlloc(&host, wanted, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
+                     : self->cu.cuMemAlloc(&device, wanted);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result != CUDA_SUCCESS)
+        return memory_failed(self, "allocation", bytes, result);
+    *ptr = memory == ACS_MEMORY_HOST ? host : (void *)(uintptr_t)device;
+    return ACS_OK;
+}
+
+static acs_status cuda_memory_free(acs_backend *backend, int memory, void *ptr)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = memory == ACS_MEMORY_HOST ? self->cu.cuMemFreeHost(ptr)
+                                           : self->cu.cuMemFree((CUdeviceptr)(uintptr_t)ptr);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT;
+    return ACS_FAIL(status, (int)result, "cuda: freeing %p: %s", ptr, acs_cuda_text((int)result));
+}
+
+const acs_backend_ops acs_backend_cuda = {
+    .name = "cuda",
+    .id = ACS_BACKEND_CUDA,
+    .open = cuda_open,
+    .close = cuda_close,
+    .thread_enter = cuda_thread_enter,
+    .check = acs_cuda_check,
+    .submit = acs_cuda_submit,
+    .poll = acs_cuda_poll,
+    .stream_record = acs_cuda_stream_record,
+    .event_release = acs_cuda_event_release,
+    .memory_alloc = cuda_memory_alloc,
+    .memory_free = cuda_memory_free,
+};

@@ -1,0 +1,164 @@
+/*
+ * Private to src/backend/cuda*.c: the backend's state and what its three files share.
+ *
+ * Which API. The runtime API is used where only it knows the answer (current device, __global__ functions of the
+ * program, error texts). Everything on the path of an op goes through the driver's entry points, for two reasons: a
+ * CUfunction of NVRTC, Triton or Warp can be launched in no other way, so one path serves all kinds of kernels; and
+ * the driver keeps no "last error" per thread, so stepping the runtime on an application's thread neither shows it
+ * our errors nor clears its own. CUresult and cudaError_t share their numbers; natives are reported as cudaError_t.
+ *
+ * Threads. A thread of the library enters once (thread_enter). Any other thread enters a scope around each call: the
+ * device's primary context is pushed and the capture mode relaxed, both restored after, so that an application's
+ * thread keeps its device and may be capturing a stream of its own.
+ *
+ * Locks. acs_cuda.lock (rank BACKEND) guards what is written on first sight of a kernel, and the events of foreign
+ * streams.
+ */
+#ifndef ACS_CUDA_INTERNAL_H
+#define ACS_CUDA_INTERNAL_H
+
+#include "backend/backend.h"
+#include "base/lock.h"
+
+#include <cuda_runtime_api.h>
+#include <cudaTypedefs.h>
+#include <stdatomic.h>
+
+#if CUDART_VERSION < 12050
+#error "the CUDA backend needs CUDA 12.5 or newer"
+#endif
+
+/* Driver functions: name, version of the signature, CUDA version to ask the driver for. */
+#define ACS_CUDA_DRIVER_NEEDED(X)                                                                                      \
+    X(cuDevicePrimaryCtxRetain, 7000, 12000)                                                                           \
+    X(cuDevicePrimaryCtxRelease, 11000, 12000)                                                                         \
+    X(cuDeviceGetAttribute, 2000, 12000)                                                                               \
+    X(cuCtxGetCurrent, 4000, 12000)                                                                                    \
+    X(cuCtxSetCurrent, 4000, 12000)                                                                                    \
+    X(cuCtxPushCurrent, 4000, 12000)                                                                                   \
+    X(cuCtxPopCurrent, 4000, 12000)                                                                                    \
+    X(cuCtxGetStreamPriorityRange, 5050, 12000)                                                                        \
+    X(cuThreadExchangeStreamCaptureMode, 10010, 12000)                                                                 \
+    X(cuKernelGetFunction, 12000, 12000)                                                                               \
+    X(cuFuncGetAttribute, 2020, 12000)                                                                                 \
+    X(cuFuncSetAttribute, 9000, 12000)                                                                                 \
+    X(cuLaunchKernelEx, 11060, 12000)                                                                                  \
+    X(cuMemcpyAsync, 4000, 12000)                                                                                      \
+    X(cuMemsetD8Async, 3020, 12000)                                                                                    \
+    X(cuStreamCreate, 2000, 12000)                                                                                     \
+    X(cuStreamDestroy, 4000, 12000)                                                                                    \
+    X(cuStreamSynchronize, 2000, 12000)                                                                                \
+    X(cuStreamWaitEvent, 3020, 12000)                                                                                  \
+    X(cuStreamIsCapturing, 10000, 12000)                                                                               \
+    X(cuStreamGetCtx, 9020, 12000)                                                                                     \
+    X(cuEventCreate, 2000, 12000)                                                                                      \
+    X(cuEventDestroy, 4000, 12000)                                                                                     \
+    X(cuEventRecord, 2000, 12000)                                                                                      \
+    X(cuEventQuery, 2000, 12000)                                                                                       \
+    X(cuEventSynchronize, 2000, 12000)                                                                                 \
+    X(cuMemAlloc, 3020, 12000)                                                                                         \
+    X(cuMemFree, 3020, 12000)                                                                                          \
+    X(cuMemHostAlloc, 2020, 12000)                                                                                     \
+    X(cuMemFreeHost, 2000, 12000)
+/* May be NULL with an older driver: arguments are then not checked, and kernels are loaded at their first launch. */
+#define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
+    X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
+    X(cuFuncLoad, 12040, 12040)
+
+enum { ACS_CUDA_ARGS_MOST = 4096 }; /* arguments of one kernel */
+
+typedef struct acs_cuda_driver {
+#define ACS_CUDA_DRIVER_FIELD(name, version, asked) PFN_##name##_v##version name;
+    ACS_CUDA_DRIVER_NEEDED(ACS_CUDA_DRIVER_FIELD)
+    ACS_CUDA_DRIVER_OPTIONAL(ACS_CUDA_DRIVER_FIELD)
+#undef ACS_CUDA_DRIVER_FIELD
+} acs_cuda_driver;
+
+/* What the device allows, read once. */
+typedef struct acs_cuda_limits {
+    int grid[3], block[3];
+    int block_threads;
+    int shared_bytes; /* per block, with the opt-in above 48 KiB */
+    int cooperative, clusters;
+    int priority_low, priority_high; /* high is the smaller number */
+} acs_cuda_limits;
+
+/* A kernel that was seen before. Immutable once it is in the table, but for the two opt-ins. */
+typedef struct acs_cuda_kernel {
+    const void *key; /* as the program gave it, with `kind` */
+    uint32_t kind;
+    CUfunction function; /* in our context: for attributes */
+    CUfunction launch;   /* what is launched: the CUkernel itself where the program gave one */
+    int block_threads;   /* most threads per block, by the kernel's registers */
+    int static_shared;
+    _Atomic int dynamic_shared;  /* bytes that the kernel may ask for now */
+    _Atomic bool wide_clusters;  /* opted in to clusters of more than 8 blocks */
+    bool params_known;
+    uint32_t param_count;
+    struct acs_cuda_kernel *older; /* every kernel resolved so far, for close */
+    uint32_t param_bytes[];
+} acs_cuda_kernel;
+
+/* Open addressing; a table that became too small is kept until close, since readers take no lock. */
+typedef struct acs_cuda_kernel_table {
+    struct acs_cuda_kernel_table *older;
+    uint32_t mask, used;
+    _Atomic(acs_cuda_kernel *) cells[];
+} acs_cuda_kernel_table;
+
+/* An event that a foreign stream's work was recorded in. */
+typedef struct acs_cuda_event {
+    CUevent event;
+    struct acs_cuda_event *next;  /* spare */
+    struct acs_cuda_event *older; /* every one made so far, for close */
+} acs_cuda_event;
+
+typedef struct acs_cuda {
+    acs_backend base; /* first */
+    acs_cuda_driver cu;
+    acs_cuda_limits limits;
+    uint64_t serial; /* tells this backend from an earlier one at the same address */
+    int device;
+    CUcontext context; /* the device's primary context, retained */
+    uint32_t slots, mark_capacity;
+    CUstream *streams; /* one per slot */
+    CUevent *marks;    /* slots * mark_capacity; NULL until first recorded */
+    size_t *scratch_high; /* per slot: largest scratch block that a library call asked for; the slot's owner's */
+    _Atomic int fault; /* first fatal CUresult; 0: the device is well */
+
+    acs_lock lock; /* rank BACKEND; guards what follows, and insertion into `kernels` */
+    _Atomic(acs_cuda_kernel_table *) kernels;
+    acs_cuda_kernel *all_kernels;
+    acs_cuda_event *spare_events, *all_events;
+} acs_cuda;
+
+/* Entered, and what to restore when it is left. */
+typedef struct acs_cuda_scope {
+    bool pushed;
+    CUstreamCaptureMode mode;
+} acs_cuda_scope;
+
+/* cuda.c */
+CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope);
+void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope);
+/* True for errors after which CUDA runs nothing more in this process; then the backend is marked as faulted. */
+bool acs_cuda_note(acs_cuda *self, CUresult result);
+/* Mark the backend as faulted whatever the error: order or completion can no longer be known. */
+void acs_cuda_lose(acs_cuda *self, CUresult result);
+int acs_cuda_fault(const acs_cuda *self);
+/* Static storage. */
+const char *acs_cuda_text(int native);
+
+/* cuda_kernel.c */
+acs_status acs_cuda_kernels_init(acs_cuda *self);
+void acs_cuda_kernels_fini(acs_cuda *self);
+acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+
+/* cuda_submit.c */
+void acs_cuda_submit(acs_backend *backend, acs_batch *batch);
+acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
+acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
+void acs_cuda_event_release(acs_backend *backend, void *event);
+void acs_cuda_events_fini(acs_cuda *self);
+
+#endif

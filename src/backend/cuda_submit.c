@@ -1,0 +1,422 @@
+/*
+ * The CUDA backend's path of an op: issue of batches, marks, completion, order against foreign streams. Called by
+ * threads that step the runtime; no lock is taken on the path of an op. It never waits for the GPU, with one
+ * exception: where the driver cannot make or record an event, the stream is synchronised instead, so that order is
+ * never lost.
+ */
+#include "backend/cuda_internal.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------------------------------------------- marks */
+
+static CUevent *mark_event(acs_cuda *self, const acs_mark *mark)
+{
+    return &self->marks[(size_t)mark->slot * self->mark_capacity + mark->index];
+}
+
+/* Record a mark. If the driver refuses, wait for the slot: a mark not recorded then counts, rightly, as complete. */
+static void record_mark(acs_cuda *self, const acs_mark *mark)
+{
+    if (acs_cuda_fault(self))
+        return;
+    CUevent *event = mark_event(self, mark);
+    CUstream stream = self->streams[mark->slot];
+    CUresult result = *event ? CUDA_SUCCESS : self->cu.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuEventRecord(*event, stream);
+        if (result == CUDA_SUCCESS)
+            return;
+    } else {
+        *event = NULL;
+    }
+    if (acs_cuda_note(self, result))
+        return;
+    acs_log(ACS_LOG_WARN, "cuda: slot %u: an event could not be recorded (%s); waiting for the stream", mark->slot,
+            acs_cuda_text((int)result));
+    result = self->cu.cuStreamSynchronize(stream);
+    if (result != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
+}
+
+/* Have a stream of ours wait for an event; on the host if the driver cannot. */
+static void wait_event(acs_cuda *self, CUstream stream, CUevent event)
+{
+    if (!event || acs_cuda_fault(self))
+        return;
+    CUresult result = self->cu.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
+    if (result == CUDA_SUCCESS || acs_cuda_note(self, result))
+        return;
+    acs_log(ACS_LOG_WARN, "cuda: a stream could not wait for an event (%s); waiting on the host",
+            acs_cuda_text((int)result));
+    result = self->cu.cuEventSynchronize(event);
+    if (result != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ ops */
+
+/* Fill the item's result from the driver's answer. */
+static acs_status item_result(acs_cuda *self, acs_item *item, CUresult result)
+{
+    if (ACS_LIKELY(result == CUDA_SUCCESS))
+        return ACS_OK;
+    item->native = (int)result;
+    item->text = acs_cuda_text((int)result);
+    return acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH;
+}
+
+static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wanted, CUlaunchAttribute *list)
+{
+    unsigned n = 0;
+    if (wanted->cluster.x) {
+        list[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        list[n].value.clusterDim.x = wanted->cluster.x;
+        list[n].value.clusterDim.y = wanted->cluster.y;
+        list[n++].value.clusterDim.z = wanted->cluster.z;
+    }
+    if (wanted->cooperative) {
+        list[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        list[n++].value.cooperative = 1;
+    }
+    if (wanted->priority) { /* clamped, as cudaStreamCreateWithPriority does it; more urgent is the smaller number */
+        int priority = wanted->priority;
+        priority = priority < self->limits.priority_high ? self->limits.priority_high : priority;
+        priority = priority > self->limits.priority_low ? self->limits.priority_low : priority;
+        list[n].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+        list[n++].value.priority = priority;
+    }
+    return n;
+}
+
+static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+{
+    CUlaunchAttribute attributes[3];
+    const acs_cuda_kernel *kernel = op->u.launch.resolved;
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
+    CUlaunchConfig config = {
+        .gridDimX = op->u.launch.grid.x,
+        .gridDimY = op->u.launch.grid.y,
+        .gridDimZ = op->u.launch.grid.z,
+        .blockDimX = op->u.launch.block.x,
+        .blockDimY = op->u.launch.block.y,
+        .blockDimZ = op->u.launch.block.z,
+        .sharedMemBytes = (unsigned)op->u.launch.shared_bytes, /* checked against the device */
+        .hStream = stream,
+        .attrs = attributes,
+    };
+    config.numAttrs = launch_attributes(self, &op->u.launch.attributes, attributes);
+    return self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+}
+
+/* Rare, and apart so that other launches do not pay for its stack. */
+static __attribute__((noinline)) CUresult launch_many_args(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    void *args[ACS_CUDA_ARGS_MOST]; /* check refuses more */
+    return launch_with(self, op, stream, args);
+}
+
+static CUresult launch(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    void *args[32];
+    if (ACS_UNLIKELY(op->arg_count > sizeof args / sizeof args[0]))
+        return launch_many_args(self, op, stream);
+    return launch_with(self, op, stream, args);
+}
+
+static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
+    if (op->u.copy.bytes == 0)
+        return CUDA_SUCCESS;
+    if (op->kind == ACS_KIND_MEMSET)
+        return self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
+    /* The driver tells device from host by the addresses; pageable host memory works and makes the copy synchronous. */
+    return self->cu.cuMemcpyAsync(dst, (CUdeviceptr)(uintptr_t)op->u.copy.src, op->u.copy.bytes, stream);
+}
+
+/* A larger scratch block replaces the slot's old one, which earlier calls of the slot may still be using on the GPU. */
+static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream stream)
+{
+    size_t *high = &self->scratch_high[item->slot];
+    if (item->op->u.call.scratch_bytes <= *high)
+        return CUDA_SUCCESS;
+    CUresult result = *high ? self->cu.cuStreamSynchronize(stream) : CUDA_SUCCESS;
+    *high = item->op->u.call.scratch_bytes;
+    return result;
+}
+
+static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
+{
+    ACS_TRY(item_result(self, item, scratch_settle(self, item, stream)));
+    acs_status status =
+        acs_call_run(self->base.calls, &self->base, item->op, item->slot, self->device, (void *)stream, &item->native);
+    if (status == ACS_ERR_MEMORY) { /* the function did not run */
+        item->text = "no memory for the call's scratch block or place";
+        return ACS_ERR_LAUNCH;
+    }
+    return status; /* a code of the call's own has no text here: it need not be a CUDA error */
+}
+
+/* The foreign stream waits for the upstream ops. A capturing stream would have its capture broken: refused instead. */
+static CUresult signal_stream(acs_cuda *self, const acs_batch *batch, const acs_item *item)
+{
+    CUstream stream = item->op->u.stream.stream;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
+    if (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    for (uint32_t i = 0; i < item->wait_count && result == CUDA_SUCCESS; i++) {
+        CUevent event = *mark_event(self, &batch->waits[item->first_wait + i]);
+        if (event)
+            result = self->cu.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
+    }
+    return result;
+}
+
+static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
+{
+    acs_record *op = item->op;
+    CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
+    switch (op->kind) {
+    case ACS_KIND_KERNEL:
+        return item_result(self, item, launch(self, op, stream));
+    case ACS_KIND_MEMCPY:
+    case ACS_KIND_MEMSET:
+        return item_result(self, item, copy(self, op, stream));
+    case ACS_KIND_CALL:
+        return call(self, item, stream);
+    case ACS_KIND_STREAM_WAIT:
+        wait_event(self, stream, ((acs_cuda_event *)op->u.stream.event)->event);
+        return ACS_OK; /* a failure has been waited for on the host, or marked the device as lost */
+    case ACS_KIND_STREAM_SIGNAL:
+        return item_result(self, item, signal_stream(self, batch, item));
+    default:
+        item->text = "the cuda backend does not run this kind of op";
+        return ACS_ERR_INTERNAL;
+    }
+}
+
+static bool upstream_failed(const acs_batch *batch, const acs_item *item)
+{
+    for (uint32_t i = 0; i < item->edge_count; i++)
+        if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK)
+            return true; /* no item bounces here */
+    return false;
+}
+
+static void item_lost(acs_item *item, int fault)
+{
+    item->status = ACS_ERR_DEVICE;
+    item->native = fault;
+    item->text = acs_cuda_text(fault);
+}
+
+/* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
+static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
+{
+    item->status = ACS_OK;
+    item->native = 0;
+    item->text = NULL;
+    for (uint32_t i = 0; i < item->mark_count; i++)
+        record_mark(self, &batch->marks[item->first_mark + i]);
+    for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++)
+        wait_event(self, self->streams[item->slot], *mark_event(self, &batch->waits[item->first_wait + i]));
+    if (acs_cuda_fault(self))
+        item_lost(item, acs_cuda_fault(self));
+    else
+        item->status = upstream_failed(batch, item) ? ACS_ERR_SKIPPED : issue(self, batch, item);
+    if (item->mark_after)
+        record_mark(self, &item->after);
+    if (item->status == ACS_OK && acs_cuda_fault(self)) /* found while waiting or marking: nothing is known of the op */
+        item_lost(item, acs_cuda_fault(self));
+    if (item->op->kind == ACS_KIND_STREAM_WAIT) {
+        acs_cuda_event_release(&self->base, item->op->u.stream.event);
+        item->op->u.stream.event = NULL;
+    }
+}
+
+void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUresult entered = acs_cuda_scope_enter(self, &scope);
+    if (entered != CUDA_SUCCESS)
+        acs_cuda_lose(self, entered); /* our context cannot be made current: it is gone */
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        submit_item(self, batch, &batch->items[i]);
+    acs_cuda_scope_leave(self, &scope);
+}
+
+/* ----------------------------------------------------------------------------------------------------- completion */
+
+static CUresult query(acs_cuda *self, const acs_mark *mark)
+{
+    CUevent event = *mark_event(self, mark);
+    return event ? self->cu.cuEventQuery(event) : CUDA_SUCCESS; /* never recorded: the slot was waited for instead */
+}
+
+/* Marks of a slot complete in order. Most often none has, or all have; else halve. */
+static CUresult poll_marks(acs_cuda *self, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    CUresult result = query(self, &marks[0]);
+    if (result != CUDA_SUCCESS)
+        return result;
+    uint32_t done = 0, pending = count; /* marks[done] is complete, marks[pending] is not or does not exist */
+    uint32_t probe = count - 1;
+    while (pending - done > 1) {
+        result = query(self, &marks[probe]);
+        if (result == CUDA_SUCCESS)
+            done = probe;
+        else if (result == CUDA_ERROR_NOT_READY)
+            pending = probe;
+        else
+            break; /* what was seen complete is complete, whatever happened since */
+        probe = done + (pending - done) / 2;
+    }
+    *completed = marks[done].value;
+    return result;
+}
+
+acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    int fault = acs_cuda_fault(self);
+    if (!fault) {
+        CUresult result = acs_cuda_scope_enter(self, &scope);
+        if (result == CUDA_SUCCESS) {
+            result = poll_marks(self, marks, count, completed);
+            acs_cuda_scope_leave(self, &scope);
+        }
+        if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
+            return ACS_OK;
+        acs_cuda_lose(self, result); /* completion can no longer be learnt, whatever the error */
+        fault = acs_cuda_fault(self);
+    }
+    return ACS_FAIL(ACS_ERR_DEVICE, fault, "cuda: the device faulted (seen in slot %d): %s", slot,
+                    acs_cuda_text(fault));
+}
+
+/* ------------------------------------------------------------------------------------------------ foreign streams */
+
+static bool is_special(CUstream stream)
+{
+    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+/* Refuse streams of another device or context, and streams that are being captured. In a scope, but for `current`. */
+static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext current)
+{
+    CUcontext owner = NULL;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
+    /* "implicit": the legacy stream, while a stream that synchronises with it is being captured */
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
+                        "the stream %p is being captured into a graph; ACS cannot order ops against it yet",
+                        (void *)stream);
+    if (result == CUDA_SUCCESS && !is_special(stream))
+        result = self->cu.cuStreamGetCtx(stream, &owner);
+    else if (result == CUDA_SUCCESS)
+        owner = current;
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
+                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+    if (owner && owner != self->context)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "the stream %p belongs to another device or CUDA context; this ACS context runs on device %d",
+                        (void *)stream, self->device);
+    return ACS_OK;
+}
+
+/* A spare event, or a new one. */
+static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
+{
+    acs_lock_acquire(&self->lock);
+    acs_cuda_event *node = self->spare_events;
+    if (node)
+        self->spare_events = node->next;
+    acs_lock_release(&self->lock);
+    if (!node) {
+        node = calloc(1, sizeof *node);
+        if (!node)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for an event");
+        CUresult result = self->cu.cuEventCreate(&node->event, CU_EVENT_DISABLE_TIMING);
+        if (result != CUDA_SUCCESS) {
+            free(node);
+            return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY, (int)result,
+                            "cuda: an event could not be made: %s", acs_cuda_text((int)result));
+        }
+        acs_lock_acquire(&self->lock);
+        node->older = self->all_events;
+        self->all_events = node;
+        acs_lock_release(&self->lock);
+    }
+    *out = node;
+    return ACS_OK;
+}
+
+/* An event may be recorded anew as soon as the waits for it are sent: they keep what it stood for when they were. */
+void acs_cuda_event_release(acs_backend *backend, void *event)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_event *node = event;
+    if (!node)
+        return;
+    acs_lock_acquire(&self->lock);
+    node->next = self->spare_events;
+    self->spare_events = node;
+    acs_lock_release(&self->lock);
+}
+
+static acs_status stream_record(acs_cuda *self, CUstream stream, acs_cuda_event **event)
+{
+    acs_cuda_event *node = NULL;
+    ACS_TRY(event_acquire(self, &node));
+    CUresult result = self->cu.cuEventRecord(node->event, stream);
+    if (result != CUDA_SUCCESS) {
+        acs_cuda_event_release(&self->base, node);
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
+                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+    }
+    *event = node;
+    return ACS_OK;
+}
+
+acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUcontext current = NULL;
+    acs_cuda_event *node = NULL;
+    if (!event && stream == (void *)CU_STREAM_PER_THREAD)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "cudaStreamPerThread names another stream on the thread that issues; give a stream of your own");
+    CUresult result = self->cu.cuCtxGetCurrent(&current);
+    if (result == CUDA_SUCCESS)
+        result = acs_cuda_scope_enter(self, &scope);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
+                        "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
+    acs_status status = stream_check(self, stream, current);
+    if (status == ACS_OK && event)
+        status = stream_record(self, stream, &node);
+    acs_cuda_scope_leave(self, &scope);
+    if (status == ACS_OK && event)
+        *event = node;
+    return status;
+}
+
+void acs_cuda_events_fini(acs_cuda *self)
+{
+    while (self->all_events) {
+        acs_cuda_event *node = self->all_events;
+        self->all_events = node->older;
+        CUresult result = self->cu.cuEventDestroy(node->event);
+        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+            acs_log(ACS_LOG_WARN, "cuda: close: event: %s", acs_cuda_text((int)result));
+        free(node);
+    }
+}
