@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by scripts/test and scripts/demo: installs Debian or Ubuntu packages, but only those whose purpose is unmet.
 
 # have_command <name>, have_header <file>, have_pc <module>: what a package is needed for.
