@@ -4,8 +4,7 @@
  *
  * Seen to fail with a weakened order:
  *   A  turn stored relaxed in push, or loaded relaxed in pop: TSan, race on the record's contents.
- *   B  turn stored relaxed in pop, or loaded relaxed in push: TSan, race on cell->record and on the contents of a record
- *      that is used again.
+ *   B  turn stored relaxed in pop, or loaded relaxed in push: TSan, race on cell->record and on a record used again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
