@@ -124,15 +124,12 @@ void acs_cond_wait(acs_cond *cond, acs_lock *lock)
     pthread_cond_wait(&cond->cond, &lock->mutex);
 }
 
-/* The monotonic time `timeout_us` from now; the far future where that is out of range. */
+/* The monotonic time `timeout_us` from now. Even the longest fits: time_t has 63 bits for seconds. */
 static struct timespec deadline_after_us(uint64_t timeout_us)
 {
-    const uint64_t longest_s = 1u << 30;
-    uint64_t seconds = timeout_us / 1000000;
     struct timespec at;
-
     clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(seconds < longest_s ? seconds : longest_s);
+    at.tv_sec += (time_t)(timeout_us / 1000000);
     at.tv_nsec += (long)(timeout_us % 1000000) * 1000;
     if (at.tv_nsec >= 1000000000) {
         at.tv_nsec -= 1000000000;

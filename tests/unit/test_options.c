@@ -93,6 +93,25 @@ static void init_with_a_bad_number_names_variable_value_and_range(void **state)
     }
 }
 
+static void init_with_a_number_beyond_64_bits_is_refused(void **state)
+{
+    (void)state;
+    acs_options options;
+    setenv("ACS_SEED", "9223372036854775808", 1);
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_ERR_OPTION);
+    assert_int_equal(options.seed, 0);
+}
+
+static void init_with_two_bad_values_names_the_first(void **state)
+{
+    (void)state;
+    acs_options options;
+    setenv("ACS_FIFO", "x", 1);
+    setenv("ACS_BATCH", "y", 1);
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_ERR_OPTION);
+    assert_non_null(strstr(error_text(), "ACS_FIFO is \"x\""));
+}
+
 static void init_with_a_bad_name_lists_the_names(void **state)
 {
     (void)state;
@@ -256,6 +275,7 @@ static void dump_of_values_out_of_range_prints_numbers(void **state)
     acs_options options = defaults();
     options.backend = 99;
     memset(options.cpus, '7', sizeof options.cpus);
+    options.executors = '8'; /* the byte behind the text that has no end */
 
     acs_options_dump(&options, text, sizeof text);
 
@@ -332,6 +352,8 @@ int main(void)
         cmocka_unit_test_setup(init_without_variables_gives_the_defaults, clear_environment),
         cmocka_unit_test_setup(init_reads_numbers_names_and_texts, clear_environment),
         cmocka_unit_test_setup(init_with_a_bad_number_names_variable_value_and_range, clear_environment),
+        cmocka_unit_test_setup(init_with_a_number_beyond_64_bits_is_refused, clear_environment),
+        cmocka_unit_test_setup(init_with_two_bad_values_names_the_first, clear_environment),
         cmocka_unit_test_setup(init_with_a_bad_name_lists_the_names, clear_environment),
         cmocka_unit_test_setup(init_with_a_text_that_is_too_long_is_refused, clear_environment),
         cmocka_unit_test_setup(init_with_a_shorter_struct_stays_inside_it, clear_environment),
