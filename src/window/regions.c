@@ -5,7 +5,6 @@
  */
 #include "window/regions.h"
 
-#include "window/span_set.h"
 #include "window/tile_grid.h"
 
 #include <stdlib.h>
@@ -23,7 +22,7 @@ enum {
 /* A region and what the search needs to know of it. Whole cache lines: the shape is in the first. */
 typedef struct slot {
     _Alignas(ACS_CACHE_LINE) acs_region region;
-    acs_tile_place place; /* of a tile */
+    acs_tile_place place; /* where the search finds it; unused for a token */
     uint32_t visit;       /* the search that met it last */
     bool in_use;
 } slot;
@@ -39,9 +38,8 @@ struct acs_regions {
     uint32_t visit; /* stamp of the current search */
     uint32_t *buckets;
     uint32_t mask;
-    acs_span_set spans; /* contiguous regions */
-    acs_tile_set tiles;
-    acs_id_list found;  /* by the current search: overlapping regions, those that are not idle first */
+    acs_tile_set places; /* regions that have bytes */
+    acs_id_list found;   /* by the current search: overlapping regions, those that are not idle first */
     uint32_t found_live;
     uint64_t link_bytes;
     acs_region_idle idle;
@@ -51,11 +49,6 @@ struct acs_regions {
 static slot *slot_at(const acs_regions *t, uint32_t id)
 {
     return &t->chunks[(id - 1) >> CHUNK_BITS][(id - 1) & (CHUNK_SLOTS - 1)];
-}
-
-static uint64_t last_byte(const acs_shape *s)
-{
-    return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
 }
 
 /* ----------------------------------------------------------------------------------------------------- create, destroy */
@@ -75,8 +68,7 @@ acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *use
     t->soft_cap = soft_cap;
     t->idle = idle;
     t->user = user;
-    acs_span_set_init(&t->spans);
-    acs_tile_set_init(&t->tiles);
+    acs_tile_set_init(&t->places);
     *regions = t;
     return ACS_OK;
 }
@@ -92,8 +84,7 @@ void acs_regions_destroy(acs_regions *regions)
     free(regions->chunks);
     free(regions->buckets);
     free(regions->found.ids);
-    acs_span_set_fini(&regions->spans);
-    acs_tile_set_fini(&regions->tiles);
+    acs_tile_set_fini(&regions->places);
     free(regions);
 }
 
@@ -264,30 +255,19 @@ static void link_drop(acs_regions *t, acs_region *region, uint32_t index)
 
 static bool index_insert(acs_regions *t, slot *s, const acs_shape *shape)
 {
-    if (shape->token)
-        return true;
-    if (shape->rows == 1)
-        return acs_span_set_insert(&t->spans, shape->base, last_byte(shape), s->region.id);
-    return acs_tile_set_insert(&t->tiles, shape, s->region.id, &s->place);
+    return shape->token || acs_tile_set_insert(&t->places, shape, s->region.id, &s->place);
 }
 
 static void index_remove(acs_regions *t, slot *s)
 {
-    const acs_shape *shape = &s->region.shape;
-
-    if (shape->token)
-        return;
-    if (shape->rows == 1)
-        acs_span_set_remove(&t->spans, shape->base, last_byte(shape), s->region.id);
-    else
-        acs_tile_set_remove(&t->tiles, shape, s->region.id, s->place);
+    if (!s->region.shape.token)
+        acs_tile_set_remove(&t->places, &s->region.shape, s->region.id, s->place);
 }
 
 /* Candidates: all that overlap, perhaps more, perhaps twice. A token overlaps only its equal, which is not there. */
 static bool index_query(acs_regions *t, const acs_shape *shape)
 {
-    return shape->token || (acs_span_set_query(&t->spans, shape->base, last_byte(shape), &t->found) &&
-                            acs_tile_set_query(&t->tiles, shape, &t->found));
+    return shape->token || acs_tile_set_query(&t->places, shape, &t->found);
 }
 
 /* Fill t->found with the regions that overlap the shape: each once, those that are not idle first. */
@@ -442,7 +422,7 @@ uint64_t acs_regions_bytes(const acs_regions *regions)
 
     return sizeof *t + t->chunk_capacity * sizeof *t->chunks + (uint64_t)t->chunk_count * CHUNK_SLOTS * sizeof(slot) +
            (t->mask + 1ull) * sizeof *t->buckets + t->found.capacity * sizeof *t->found.ids + t->link_bytes +
-           t->spans.bytes + acs_tile_set_bytes(&t->tiles);
+           acs_tile_set_bytes(&t->places);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ invariants */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+__extension__ typedef unsigned __int128 u128;
+
 enum { SPAN_MERGE = ACS_SPAN_CHUNK / 4, SPAN_DIRECTORY = 4 };
 
 bool acs_id_list_grow(acs_id_list *list)
@@ -44,9 +46,16 @@ static uint32_t level_of(uint64_t first, uint64_t last)
     return (uint32_t)(63 - __builtin_clzll((last - first) | 1)) / 4;
 }
 
+/* As one number of 128 bits: compared without a branch, which would be guessed wrong for every other address. */
 static bool key_less(uint64_t a_first, uint32_t a_id, uint64_t b_first, uint32_t b_id)
 {
-    return (a_first < b_first) | ((a_first == b_first) & (a_id < b_id));
+    return ((u128)a_first << 64 | a_id) < ((u128)b_first << 64 | b_id);
+}
+
+/* `n` if the condition holds, else 0; a multiplication or a branch would be slower. */
+static uint32_t only_if(uint32_t n, bool condition)
+{
+    return n & (0u - (uint32_t)condition);
 }
 
 /* Index of the chunk in which (first, id) belongs: the last whose key is not above it, else the first chunk. */
@@ -55,10 +64,9 @@ static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t
     const acs_span_entry *base = level->entries;
     uint32_t n = level->count;
 
-    /* Without branches on the data: addresses come in any order, so a branch here would be guessed wrong half the time. */
     while (n > 1) {
         uint32_t half = n / 2;
-        base += key_less(first, id, base[half].first, base[half].id) ? 0 : half;
+        base += only_if(half, !key_less(first, id, base[half].first, base[half].id));
         n -= half;
     }
     return (uint32_t)(base - level->entries);
@@ -72,7 +80,7 @@ static uint32_t span_find(const acs_span_entry *entry, uint64_t first, uint32_t 
 
     while (n > 1) {
         uint32_t half = n / 2;
-        base += key_less(base[half - 1].first, base[half - 1].id, first, id) ? half : 0;
+        base += only_if(half, key_less(base[half - 1].first, base[half - 1].id, first, id));
         n -= half;
     }
     return (uint32_t)(base - entry->chunk->spans) + (n == 1 && key_less(base->first, base->id, first, id));

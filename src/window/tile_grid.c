@@ -1,13 +1,19 @@
 /*
- * Tiles by place. Owns the grids of the pitches in use and the bounding ranges of tiles; called by regions.c alone. Answers
- * with candidates: the exact test is its caller's.
+ * Regions by place. Owns the grids of the pitches in use and the sets of bounding ranges; called by regions.c alone. Answers
+ * with candidates: the exact test is its caller's. Knows regions by their ids only.
  */
 #include "window/tile_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MIN = 64, BUCKET_BITS_MIN = 6, LEVELS_MIN = 4 };
+enum {
+    NODES_MIN = 64,
+    BUCKET_BITS_MIN = 6,
+    LEVELS_MIN = 4,
+    CELLS_MOST = 64,     /* a search among runs that would look at more asks the bounds */
+    BOUNDS_UNUSED = 4096 /* insertions after which bounds that nobody asks are dropped */
+};
 
 /* A rectangle of the plane; `column + width` may pass the pitch. */
 typedef struct rect {
@@ -27,6 +33,8 @@ static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
 void acs_tile_set_init(acs_tile_set *set)
 {
     memset(set, 0, sizeof *set);
+    set->grids[ACS_TILE_RUNS].pitch = 1ull << ACS_TILE_PITCH_BITS;
+    set->grid_count = 1;
 }
 
 void acs_tile_set_fini(acs_tile_set *set)
@@ -188,6 +196,12 @@ static void level_remove(acs_tile_grid *grid, const acs_tile_node *node)
 
 /* ----------------------------------------------------------------------------------------------- insertion and removal */
 
+static void bounds_drop(acs_tile_grid *grid)
+{
+    acs_span_set_fini(&grid->bounds);
+    grid->bounded = false;
+}
+
 static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_t id)
 {
     rect r = rect_of(grid, shape);
@@ -195,6 +209,8 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
 
     if (!node_reserve(grid) || !level_find(grid, r.rows, r.width, &level))
         return 0;
+    if (grid->bounded && ++grid->bounds_unused > BOUNDS_UNUSED + grid->count)
+        bounds_drop(grid);
     if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
         return 0;
 
@@ -226,18 +242,19 @@ static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id
     grid->count--;
     if (grid->bounded)
         acs_span_set_remove(&grid->bounds, shape->base, last_byte(shape), id);
-    if (grid->count == 0)
-        grid->bounded = false;
 }
 
-/* The grid of a pitch: its own, or one that is empty. ACS_TILE_MIXED: there is none. */
-static uint32_t grid_for(acs_tile_set *set, uint64_t pitch)
+/* The grid of a shape: that of its pitch, or one that is empty. ACS_TILE_MIXED: there is none. */
+static uint32_t grid_for(acs_tile_set *set, const acs_shape *shape)
 {
+    uint64_t pitch = shape->pitch;
     uint32_t empty = set->grid_count;
 
-    if (pitch >> ACS_TILE_PITCH_BITS)
+    if ((pitch | shape->row_bytes) >> ACS_TILE_PITCH_BITS)
         return ACS_TILE_MIXED;
-    for (uint32_t i = 0; i < set->grid_count; i++) {
+    if (shape->rows == 1)
+        return ACS_TILE_RUNS;
+    for (uint32_t i = ACS_TILE_RUNS + 1; i < set->grid_count; i++) {
         if (set->grids[i].count == 0)
             empty = i;
         else if (set->grids[i].pitch == pitch)
@@ -253,7 +270,7 @@ static uint32_t grid_for(acs_tile_set *set, uint64_t pitch)
 
 bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place *place)
 {
-    uint32_t grid = grid_for(set, shape->pitch), node = 0;
+    uint32_t grid = grid_for(set, shape), node = 0;
 
     if (grid == ACS_TILE_MIXED) {
         if (!acs_span_set_insert(&set->mixed, shape->base, last_byte(shape), id))
@@ -359,12 +376,10 @@ static bool level_query(const acs_tile_grid *grid, uint32_t index, const rect *q
     return true;
 }
 
-static bool grid_query(const acs_tile_grid *grid, const acs_shape *shape, acs_id_list *found)
+static bool grid_query(const acs_tile_grid *grid, const rect *q, acs_id_list *found)
 {
-    rect q = rect_of(grid, shape);
-
     for (uint32_t i = 0; i < grid->level_count; i++)
-        if (grid->levels[i].count > 0 && !level_query(grid, i, &q, found))
+        if (grid->levels[i].count > 0 && !level_query(grid, i, q, found))
             return false;
     return true;
 }
@@ -378,12 +393,47 @@ static bool bounds_build(acs_tile_grid *grid)
         if (n->id == ACS_NO_REGION)
             continue;
         if (!acs_span_set_insert(&grid->bounds, base, base + (n->rows - 1) * grid->pitch + n->width - 1, n->id)) {
-            acs_span_set_fini(&grid->bounds);
+            bounds_drop(grid);
             return false;
         }
     }
     grid->bounded = true;
     return true;
+}
+
+static bool bounds_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_id_list *found)
+{
+    if (!grid->bounded && !bounds_build(grid))
+        return false;
+    grid->bounds_unused = 0;
+    return acs_span_set_query(&grid->bounds, first, last, found);
+}
+
+/* Contiguous regions that overlap [first, last]. */
+static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_id_list *found)
+{
+    rect q = {first / grid->pitch, first % grid->pitch, 1, last - first + 1};
+    uint64_t cells = 0;
+
+    if (last - first >= grid->pitch - 1)
+        return bounds_query(grid, first, last, found);
+    for (uint32_t i = 0; i < grid->level_count; i++) {
+        const acs_tile_level *level = &grid->levels[i];
+        uint64_t touched = (q.width >> level->column_shift) + 2;
+        cells += touched < level->count ? touched : level->count;
+    }
+    return cells > CELLS_MOST ? bounds_query(grid, first, last, found) : grid_query(grid, &q, found);
+}
+
+/* Tiles of the grid's pitch that overlap a shape. */
+static bool tiles_query(acs_tile_grid *grid, const acs_shape *shape, acs_id_list *found)
+{
+    /* A run of bytes shorter than a row is a tile of one row in any plane. */
+    if (shape->pitch == grid->pitch || (shape->rows == 1 && shape->row_bytes < grid->pitch)) {
+        rect q = rect_of(grid, shape);
+        return grid_query(grid, &q, found);
+    }
+    return bounds_query(grid, shape->base, last_byte(shape), found);
 }
 
 bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *found)
@@ -394,15 +444,7 @@ bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *
         acs_tile_grid *grid = &set->grids[i];
         if (grid->count == 0 || last < grid->low || first > grid->high)
             continue;
-        /* A run of bytes shorter than a row is a tile of one row in any plane. */
-        if (shape->pitch == grid->pitch || (shape->rows == 1 && shape->row_bytes < grid->pitch)) {
-            if (!grid_query(grid, shape, found))
-                return false;
-            continue;
-        }
-        if (!grid->bounded && !bounds_build(grid))
-            return false;
-        if (!acs_span_set_query(&grid->bounds, first, last, found))
+        if (!(i == ACS_TILE_RUNS ? runs_query(grid, first, last, found) : tiles_query(grid, shape, found)))
             return false;
     }
     return acs_span_set_query(&set->mixed, first, last, found);

@@ -1,12 +1,13 @@
 /*
- * Tiles by place: which tiles overlap a given shape? Tiles of one pitch live in a plane (row = address / pitch, column =
+ * Regions by place: which of them overlap a given shape? Tiles of one pitch live in a plane (row = address / pitch, column =
  * address % pitch), in a hash of cells: each tile in the one cell of its first byte, the cells at least as large as the
- * tile, apart for each class of tile sizes. A search among tiles of its own pitch looks at a few cells however many tiles
- * there are. Shapes of another pitch search the bounding ranges, which a pitch keeps once it was asked for them. Private to
+ * tile, apart for each class of sizes. A search among tiles of its own pitch looks at a few cells however many there are.
+ * Contiguous regions are tiles of one row in a plane of their own. Shapes that do not fit a plane, or touch very many of
+ * its cells, search an ordered set of bounding ranges, which a plane keeps while it is asked for it. Private to
  * src/window/; single owner.
  *
  * T1  a tile's level has cells of 2^row_shift by 2^column_shift, at least the tile's rows and width.
- * T2  the bounds of a grid, where `bounded`, hold the bounding range of each of its tiles.
+ * T2  the bounds of a grid, while `bounded`, hold the bounding range of each of its tiles.
  * T3  every tile of a grid lies within [low, high].
  */
 #ifndef ACS_TILE_GRID_H
@@ -16,9 +17,10 @@
 #include "window/span_set.h"
 
 enum {
-    ACS_TILE_GRIDS = 32,      /* pitches kept apart; tiles of further ones share a set of bounding ranges */
-    ACS_TILE_PITCH_BITS = 48, /* larger pitches too, so that sums of columns cannot wrap */
-    ACS_TILE_MIXED = ACS_TILE_GRIDS /* as acs_tile_place.grid: in the shared set */
+    ACS_TILE_RUNS = 0,             /* the grid of contiguous regions */
+    ACS_TILE_GRIDS = 32,           /* that one, and pitches kept apart; tiles of further ones share a set of ranges */
+    ACS_TILE_MIXED = ACS_TILE_GRIDS, /* as acs_tile_place.grid: in the shared set */
+    ACS_TILE_PITCH_BITS = 48       /* longer pitches and runs go there too, so that sums of columns cannot wrap */
 };
 
 /* Where a tile was put; kept by the caller for the removal. */
@@ -54,6 +56,7 @@ typedef struct acs_tile_grid {
     acs_tile_level *levels;
     uint32_t level_count, level_capacity;
     bool bounded;
+    uint32_t bounds_unused; /* insertions since the bounds were asked */
     acs_span_set bounds;
 } acs_tile_grid;
 
@@ -65,11 +68,11 @@ typedef struct acs_tile_set {
 
 void acs_tile_set_init(acs_tile_set *set);
 void acs_tile_set_fini(acs_tile_set *set);
-/* `shape` is a tile. False: memory is exhausted; the set holds what it held. */
+/* `shape` has bytes. False: memory is exhausted; the set holds what it held. */
 bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place *place);
 void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place place);
 /*
- * Append the ids of the tiles that may overlap the shape, tile or contiguous: all that do, some that do not, some twice.
+ * Append the ids of the regions that may overlap the shape: all that do, some that do not, some twice.
  * False: memory is exhausted, the list is partial.
  */
 bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *found);
