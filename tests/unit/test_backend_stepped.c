@@ -18,7 +18,7 @@ static void note_ran(const acs_grid *grid, void *const *args)
     *(int *)pointer_of(args) += 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ orders */
+/* --------------------------------------------------------------------------------------------------------- orders */
 
 enum { DAG_OPS = 60, DAG_SLOTS = 4 };
 
@@ -135,7 +135,7 @@ static void some_seed_runs_a_first_op_last(void **state)
     assert_true(last > SEEDS / 10);
 }
 
-/* ---------------------------------------------------------------------------------------------- progress, visibility */
+/* ------------------------------------------------------------------------------------------- progress, visibility */
 
 static void any_seed_runs_and_shows_an_op_within_few_polls(void **state)
 {
@@ -180,7 +180,7 @@ static void polls_of_one_slot_let_all_slots_advance(void **state)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ faults */
+/* --------------------------------------------------------------------------------------------------------- faults */
 
 typedef struct fault_count {
     int failed, bounced, issued;
@@ -289,7 +289,7 @@ static void item_behind_a_bounced_one_bounces_too(void **state)
     assert_true(seen > SEEDS / 10);
 }
 
-/* ------------------------------------------------------------------------------------------- rules of marks and values */
+/* ---------------------------------------------------------------------------------------- rules of marks and values */
 
 typedef enum breach { BREACH_NONE, BREACH_WAIT, BREACH_REUSE, BREACH_VALUE, BREACH_INDEX, BREACH_SLOT } breach;
 
