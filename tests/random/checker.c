@@ -1,0 +1,293 @@
+/*
+ * The checker of recorded runs. Called by the random programs and by test_pairs: events come in through checker_event
+ * while the run goes on (under the core's lock, so one at a time), checker_verify judges at the end. It uses its own
+ * overlap code, and of the library only what the trace says. An op that failed or was skipped hands on no order: what
+ * it waited for need not have been waited for.
+ */
+#include "checker.h"
+#include "overlap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct traced {
+    acs_op seq;             /* 0: not seen */
+    uint8_t kind;
+    const char *name;
+    acs_op target;          /* CALLBACK */
+    footprint uses;
+    acs_segment *segments;
+    uint64_t issued, retired; /* when, counted in events; 0: never */
+    int slot;
+    uint64_t value;
+    acs_mark *waits;
+    uint32_t wait_count;
+    acs_status status;
+    uint64_t *before;       /* ops known to have ended before this one starts, one bit each */
+} traced;
+
+struct checker {
+    traced *ops;            /* op n at n - 1 */
+    size_t count, capacity;
+    uint64_t clock;
+    size_t words;           /* of a set of ops */
+    uint64_t *bits;         /* all the sets */
+    bool no_memory;
+};
+
+checker *checker_create(void)
+{
+    return calloc(1, sizeof(checker));
+}
+
+void checker_destroy(checker *c)
+{
+    for (size_t i = 0; c && i < c->count; i++) {
+        free(c->ops[i].segments);
+        free(c->ops[i].waits);
+    }
+    if (c) {
+        free(c->ops);
+        free(c->bits);
+    }
+    free(c);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- recording */
+
+static void *copy_of(checker *c, const void *bytes, size_t size)
+{
+    void *copy = malloc(size + 1);
+    if (!copy)
+        c->no_memory = true;
+    else if (size)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+static traced *traced_at(checker *c, acs_op seq)
+{
+    if (seq > c->capacity) {
+        size_t capacity = (size_t)seq * 2 + 64;
+        traced *ops = realloc(c->ops, capacity * sizeof *ops);
+        if (!ops) {
+            c->no_memory = true;
+            return NULL;
+        }
+        memset(ops + c->capacity, 0, (capacity - c->capacity) * sizeof *ops);
+        c->ops = ops;
+        c->capacity = capacity;
+    }
+    if (seq > c->count)
+        c->count = (size_t)seq;
+    return &c->ops[seq - 1];
+}
+
+static void note_insert(checker *c, traced *t, const acs_record *op)
+{
+    t->seq = op->seq;
+    t->kind = op->kind;
+    t->name = op->site ? op->site->name : "";
+    t->target = op->kind == ACS_KIND_CALLBACK ? op->u.callback.target : 0;
+    t->segments = copy_of(c, op->segments, op->segment_count * sizeof *op->segments);
+    t->uses = (footprint){t->segments, t->segments ? op->segment_count : 0, op->any != 0};
+    t->slot = -1;
+}
+
+void checker_event(void *user, const acs_trace_event *event)
+{
+    checker *c = user;
+    if (event->seq == 0 || (event->op && event->op->kind == ACS_KIND_JOIN))
+        return;
+    traced *t = traced_at(c, event->seq);
+    if (!t)
+        return;
+    c->clock++;
+    if (event->type == ACS_TRACE_INSERT) {
+        note_insert(c, t, event->op);
+    } else if (event->type == ACS_TRACE_ISSUE) { /* a bounced op is issued again: the last time counts */
+        t->issued = c->clock;
+        t->slot = event->slot;
+        t->value = event->value;
+        free(t->waits);
+        t->waits = copy_of(c, event->waits, event->wait_count * sizeof *event->waits);
+        t->wait_count = t->waits ? event->wait_count : 0;
+    } else {
+        t->retired = c->clock;
+        t->status = event->status;
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- order */
+
+static bool ran(const traced *t)
+{
+    return t->seq && (t->issued || t->retired) && (t->status == ACS_OK || t->status == ACS_ERR_HOST);
+}
+
+static bool has(const uint64_t *set, size_t i)
+{
+    return set[i / 64] >> (i % 64) & 1;
+}
+
+/* Whether x is ordered before b by one fact; wait number `without` of b is left out. */
+static bool directly_before(const traced *x, const traced *b, uint32_t without)
+{
+    if (x->retired && x->retired < b->issued)
+        return true;
+    if (!x->issued || x->issued >= b->issued || x->slot < 0)
+        return false;
+    if (x->slot == b->slot && x->value < b->value)
+        return true;
+    for (uint32_t w = 0; w < b->wait_count; w++)
+        if (w != without && b->waits[w].slot == x->slot && x->value <= b->waits[w].value)
+            return true;
+    return false;
+}
+
+/* All ops known to have ended before b starts. */
+static void collect_before(const checker *c, const traced *b, uint32_t without, uint64_t *set)
+{
+    memset(set, 0, c->words * sizeof *set);
+    for (size_t i = 0; i < c->count; i++) {
+        const traced *x = &c->ops[i];
+        if (!x->seq || x == b || !directly_before(x, b, without))
+            continue;
+        set[i / 64] |= 1ull << (i % 64);
+        for (size_t w = 0; ran(x) && x->issued && w < c->words; w++)
+            set[w] |= x->before[w];
+    }
+}
+
+static int by_issue(const void *a, const void *b)
+{
+    const traced *x = *(traced *const *)a, *y = *(traced *const *)b;
+    return x->issued < y->issued ? -1 : x->issued > y->issued;
+}
+
+/* Fill in every op's set, in the order of issue: what an op is behind was issued or retired earlier. */
+static bool find_order(checker *c)
+{
+    traced **order = malloc((c->count + 1) * sizeof *order);
+    c->words = c->count / 64 + 1;
+    c->bits = calloc((c->count + 1) * c->words, sizeof *c->bits);
+    for (size_t i = 0; order && c->bits && i < c->count; i++) {
+        order[i] = &c->ops[i];
+        c->ops[i].before = c->bits + i * c->words;
+    }
+    if (!order || !c->bits) {
+        free(order);
+        return false;
+    }
+    qsort(order, c->count, sizeof *order, by_issue);
+    for (size_t i = 0; i < c->count; i++)
+        if (order[i]->issued)
+            collect_before(c, order[i], UINT32_MAX, order[i]->before);
+    free(order);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- judging */
+
+static bool complain(checker_report *report, const traced *a, const traced *b, const char *what)
+{
+    snprintf(report->text, sizeof report->text,
+             "%s: op %" PRIu64 " (%s, slot %d value %" PRIu64 ") and op %" PRIu64 " (%s, slot %d value %" PRIu64 ", %u waits)",
+             what, a->seq, a->name, a->slot, a->value, b->seq, b->name, b->slot, b->value, b->wait_count);
+    return false;
+}
+
+/* Ops that only look do not make others wait. */
+static bool orders_later_ops(const traced *t)
+{
+    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK;
+}
+
+static bool is_before(const checker *c, const traced *a, const traced *b)
+{
+    if (!b->issued) /* ended without being issued: acs_wait_range and the like */
+        return a->retired && a->retired < b->retired;
+    return has(b->before, (size_t)(a - c->ops));
+}
+
+static bool check_pair(const checker *c, const traced *a, const traced *b, checker_report *report)
+{
+    if (b->kind == ACS_KIND_CALLBACK && b->target == a->seq && !(a->retired && a->retired < b->retired))
+        return complain(report, a, b, "a callback ran before its op had retired");
+    if (!orders_later_ops(a) || !ran(a) || !footprint_conflict(&a->uses, &b->uses))
+        return true;
+    if (!is_before(c, a, b))
+        return complain(report, a, b, "a required order is missing");
+    report->pairs++;
+    report->same_slot += a->slot >= 0 && a->slot == b->slot;
+    return true;
+}
+
+/* Whether an earlier op had a wait on a mark of this slot in [from, to). */
+static bool tighter_mark(const checker *c, const traced *b, int slot, uint64_t from, uint64_t to)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const traced *x = &c->ops[i];
+        for (uint32_t w = 0; x->issued && x->issued < b->issued && w < x->wait_count; w++)
+            if (x->waits[w].slot == slot && x->waits[w].value >= from && x->waits[w].value < to)
+                return true;
+    }
+    return false;
+}
+
+/* A wait is needed if without it some conflicting op on its slot would not be ordered before b. */
+static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
+{
+    const acs_mark *mark = &b->waits[wait];
+    const traced *latest = NULL;
+    collect_before(c, b, wait, set);
+    for (size_t i = 0; i < b->seq - 1; i++) {
+        const traced *a = &c->ops[i];
+        if (!a->issued || a->slot != mark->slot || a->value > mark->value || has(set, i) || !orders_later_ops(a))
+            continue;
+        if ((!latest || a->value > latest->value) && footprint_conflict(&a->uses, &b->uses))
+            latest = a;
+    }
+    if (!latest) {
+        char what[80];
+        snprintf(what, sizeof what, "wait for slot %u value %" PRIu64 " is not needed", mark->slot, mark->value);
+        return complain(report, b, b, what);
+    }
+    if (latest->value < mark->value && tighter_mark(c, b, mark->slot, latest->value, mark->value))
+        return complain(report, latest, b, "a wait is for a later mark than one that existed");
+    report->waits++;
+    report->late_marks += latest->value < mark->value;
+    return true;
+}
+
+static bool check_op(checker *c, const traced *b, int64_t slots, uint64_t *set, checker_report *report)
+{
+    if (b->slot >= slots)
+        return complain(report, b, b, "a slot that does not exist");
+    for (const traced *a = c->ops; a < b; a++)
+        if (a->seq && !check_pair(c, a, b, report))
+            return false;
+    for (uint32_t w = 0; w < b->wait_count; w++)
+        if (!check_wait(c, b, w, set, report))
+            return false;
+    return true;
+}
+
+bool checker_verify(checker *c, int64_t slots, checker_report *report)
+{
+    memset(report, 0, sizeof *report);
+    uint64_t *set = find_order(c) ? malloc(c->words * sizeof *set) : NULL;
+    if (c->no_memory || !set) {
+        free(set);
+        snprintf(report->text, sizeof report->text, "memory is exhausted");
+        return false;
+    }
+    bool good = true;
+    for (size_t i = 0; i < c->count && good; i++)
+        if (ran(&c->ops[i]))
+            good = check_op(c, &c->ops[i], slots, set, report);
+    free(set);
+    return good;
+}

@@ -1,0 +1,66 @@
+// The kernel of random programs on the GPU: the same computation as mix_run, by the lanes of block 0. Built into
+// test_random_gpu where nvcc is; called by runner.c.
+#include "mix.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace {
+
+template <int Pieces> struct mix_work {
+    mix_head head;
+    mix_piece pieces[Pieces];
+};
+
+__device__ void mix_block(const mix_head *head, const mix_piece *pieces, const unsigned char *const *extras)
+{
+    __shared__ unsigned long long sum;
+    if (threadIdx.x == 0)
+        sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, static_cast<unsigned long long>(mix_gather(head, pieces, extras, threadIdx.x, blockDim.x)));
+    __syncthreads();
+    const uint64_t hash = mix_finish(head, sum);
+    for (uint32_t p = 0; p < head->pieces; p++) {
+        for (uint32_t r = 0; (pieces[p].access & MIX_WRITE) && r < pieces[p].rows; r++) {
+            mix_row(&pieces[p], p, r, hash, threadIdx.x, blockDim.x);
+            __syncthreads();
+        }
+    }
+}
+
+template <int Pieces, class... E>
+__global__ void mix_kernel(const __grid_constant__ mix_work<Pieces> work, const __grid_constant__ E... extra)
+{
+    const unsigned char *extras[sizeof...(E) + 1] = {reinterpret_cast<const unsigned char *>(&extra)..., nullptr};
+    if (blockIdx.x == 0)
+        mix_block(&work.head, work.pieces, extras);
+}
+
+__global__ void mix_nothing()
+{
+}
+
+} // namespace
+
+#define TYPE_(type) , type
+#define FUNCTION_(pieces, extras) reinterpret_cast<const void *>(&mix_kernel<pieces extras>),
+
+// A kernel's argument list by signature; -1 is the kernel without arguments.
+extern "C" const void *gpu_kernel(int signature)
+{
+    static const void *const functions[] = {MIX_SIGNATURES(FUNCTION_, TYPE_)};
+    return signature < 0 ? reinterpret_cast<const void *>(&mix_nothing) : functions[signature];
+}
+
+// What a library would do: launch its own kernel into the stream that it is given.
+extern "C" int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces)
+{
+    mix_work<MIX_PIECES> work{};
+    work.head = *head;
+    for (uint32_t i = 0; i < head->pieces; i++)
+        work.pieces[i] = pieces[i];
+    mix_kernel<MIX_PIECES><<<1, 64, 0, static_cast<cudaStream_t>(stream)>>>(work);
+    return static_cast<int>(cudaGetLastError());
+}

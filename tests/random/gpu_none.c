@@ -1,0 +1,18 @@
+/*
+ * The GPU's part of the random programs where there is no CUDA compiler. Called by runner.c.
+ */
+#include "program.h"
+
+const void *gpu_kernel(int signature)
+{
+    (void)signature;
+    return NULL;
+}
+
+int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces)
+{
+    (void)stream;
+    (void)head;
+    (void)pieces;
+    return -1;
+}

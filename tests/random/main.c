@@ -1,0 +1,263 @@
+/*
+ * test_random: runs random programs through ACS and compares with serial execution. Without cmocka, so that it also runs
+ * on a bare GPU machine. Owns the command line, the choice of configurations, and the report.
+ */
+#include "program.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct settings {
+    uint64_t programs, seed;
+    uint32_t ops;
+    double seconds;
+    int backend;
+    int64_t workers, wait, faults, window; /* -1: chosen by the seed */
+    bool threads, serial, disable, check, verbose;
+    char replay[256];   /* flags that a replay needs */
+} settings;
+
+enum { HANG_SECONDS = 120, SKIPPED = 77 /* exit status */ };
+
+static char g_current[1024]; /* for the signal handler: what runs now */
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+    ssize_t ignored = write(2, g_current, strlen(g_current));
+    (void)ignored;
+    _exit(1);
+}
+
+/* ------------------------------------------------------------------------------------------------------ configurations */
+
+#define PICK(dice, ...) \
+    (((const int64_t[]){__VA_ARGS__})[dice_below((dice), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))])
+
+static void choose_threads(random_config *c, const settings *s, dice *d)
+{
+    bool many = s->threads || (s->backend != ACS_BACKEND_STEPPED && dice_percent(d, 35));
+    c->threads = many ? 2 + dice_below(d, 4) : 1;
+    c->baton = many && dice_percent(d, 40);
+}
+
+static void choose_modes(random_config *c, const settings *s, dice *d)
+{
+    c->options.serial = s->serial;
+    c->options.disable = s->disable;
+    c->options.check = s->check || dice_percent(d, 12) ? ACS_CHECK_OVERLAP : ACS_CHECK_OFF;
+    c->failing = dice_percent(d, 40);
+    if (s->backend == ACS_BACKEND_STEPPED)
+        c->options.faults = s->faults >= 0 ? s->faults : 0;
+    /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
+    c->checker = !c->gpu && !s->serial && !s->disable && dice_percent(d, 25);
+}
+
+static void choose_config(random_config *c, const settings *s, uint64_t seed)
+{
+    dice d = {seed ^ 0x51ed270b0a1f39c1u};
+    memset(c, 0, sizeof *c);
+    acs_options_init(&c->options, sizeof c->options);
+    c->seed = seed;
+    c->gpu = s->backend == ACS_BACKEND_CUDA;
+    c->options.backend = s->backend;
+    c->options.window = s->window >= 0 ? s->window : PICK(&d, 1, 2, 3, 8, 32, 256, 4096);
+    c->options.fifo = PICK(&d, 2, 4, 16, 64, 1024);
+    c->options.streams = PICK(&d, 1, 2, 3, 4, 8, 8, 16, 64);
+    c->options.batch = PICK(&d, 1, 2, 7, 16, 16, 64);
+    c->options.workers = s->workers >= 0 ? s->workers : PICK(&d, 0, 0, 1, 1, 2, 3, 5, 8);
+    c->options.executors = PICK(&d, 1, 2, 3, 4);
+    c->options.wait = s->wait >= 0 ? (int32_t)s->wait : (int32_t)PICK(&d, ACS_WAIT_GPU, ACS_WAIT_GPU, ACS_WAIT_HOST);
+    c->options.spin_us = PICK(&d, 0, 0, 5, 50);
+    c->options.seed = (int64_t)(seed & 0x7fffffff);
+    c->options.log = ACS_LOG_OFF;
+    choose_threads(c, s, &d);
+    choose_modes(c, s, &d);
+    c->ops = 1 + dice_below(&d, dice_percent(&d, 70) ? 60 : s->ops);
+    if (c->ops > s->ops)
+        c->ops = s->ops;
+}
+
+static void describe(char *text, size_t bytes, const random_config *c)
+{
+    const acs_options *o = &c->options;
+    snprintf(text, bytes,
+             "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
+             ", streams %" PRId64 ", batch %" PRId64 ", workers %" PRId64 ", executors %" PRId64
+             ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64,
+             c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
+             c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, o->batch, o->workers, o->executors,
+             o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- the programs */
+
+static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
+{
+    random_config config;
+    verdict v = {0};
+    choose_config(&config, s, seed);
+    describe(g_current, sizeof g_current - 100, &config);
+    if (s->verbose)
+        fprintf(stderr, "%s\n", g_current);
+    strcat(g_current, "\nno end after the time limit: a hang\n");
+    alarm(HANG_SECONDS);
+    program *p = program_generate(&config);
+    program_run(p, &v, totals);
+    if (!v.failed)
+        program_verify(p, &v, totals);
+    alarm(0);
+    program_free(p);
+    if (v.failed) {
+        describe(g_current, sizeof g_current, &config);
+        fprintf(stderr, "FAILED: %s\n  %s\n  replay: test_random --programs 1 --seed %" PRIu64 "%s\n", v.text, g_current,
+                seed, s->replay);
+    }
+    return !v.failed;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void report(const random_totals *t, double seconds)
+{
+    printf("%" PRIu64 " programs, %" PRIu64 " ops in %.1f s: %" PRIu64 " failed, %" PRIu64 " skipped, %" PRIu64
+           " ranges read; edges %" PRIu64 ", joins %" PRIu64 ", same slot %" PRIu64 ", waits sent %" PRIu64 ", implied %" PRIu64
+           ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
+           " pairs, %" PRIu64 " late marks\n",
+           t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
+           t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs, t->late_marks);
+}
+
+/* ------------------------------------------------------------------------------------------------------ the command line */
+
+static int usage(const char *bad)
+{
+    fprintf(stderr,
+            "test_random: bad argument '%s'\n"
+            "  --programs N   how many (default 200)\n"
+            "  --time S       or for how many seconds\n"
+            "  --seed S       the first program's seed; the next have S + 1, S + 2, ...\n"
+            "  --backend B    host, stepped or cuda (default host)\n"
+            "  --ops N        most steps of a program (default 300)\n"
+            "  --threads      always several producing threads\n"
+            "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
+            "  --faults N     stepped: per mille of submissions that fail\n"
+            "  --serial, --disable, --check   with these options on\n"
+            "  --verbose      one line per program\n",
+            bad);
+    return 2;
+}
+
+static int parse_backend(const char *name)
+{
+    if (name && strcmp(name, "stepped") == 0)
+        return ACS_BACKEND_STEPPED;
+    if (name && strcmp(name, "cuda") == 0)
+        return ACS_BACKEND_CUDA;
+    return name && strcmp(name, "host") == 0 ? ACS_BACKEND_HOST : -1;
+}
+
+static bool parse_flag(settings *s, const char *name)
+{
+    static const struct {
+        const char *name;
+        size_t field;
+    } flags[] = {{"--threads", offsetof(settings, threads)}, {"--serial", offsetof(settings, serial)},
+                 {"--disable", offsetof(settings, disable)}, {"--check", offsetof(settings, check)},
+                 {"--verbose", offsetof(settings, verbose)}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strcmp(name, flags[i].name) == 0)
+            return *(bool *)((char *)s + flags[i].field) = true;
+    return false;
+}
+
+static bool parse_value(settings *s, const char *name, const char *value)
+{
+    char *end = NULL;
+    double number = value ? strtod(value, &end) : 0;
+    bool is_number = value && *value && !*end && number >= 0;
+    if (strcmp(name, "--backend") == 0)
+        return (s->backend = parse_backend(value)) >= 0;
+    if (strcmp(name, "--wait") == 0 && value) {
+        s->wait = strcmp(value, "host") == 0 ? ACS_WAIT_HOST : ACS_WAIT_GPU;
+        return strcmp(value, "host") == 0 || strcmp(value, "gpu") == 0;
+    }
+    if (!is_number)
+        return false;
+    if (strcmp(name, "--programs") == 0)
+        s->programs = (uint64_t)number;
+    else if (strcmp(name, "--seed") == 0)
+        s->seed = strtoull(value, NULL, 10);
+    else if (strcmp(name, "--ops") == 0)
+        s->ops = number < 1 ? 1 : (uint32_t)number;
+    else if (strcmp(name, "--time") == 0)
+        s->seconds = number;
+    else if (strcmp(name, "--workers") == 0)
+        s->workers = (int64_t)number;
+    else if (strcmp(name, "--window") == 0)
+        s->window = (int64_t)number;
+    else if (strcmp(name, "--faults") == 0)
+        s->faults = (int64_t)number;
+    else
+        return false;
+    return true;
+}
+
+/* What a replay must repeat: everything but the number of programs, the time and the first seed. */
+static void keep_for_replay(settings *s, const char *name, const char *value)
+{
+    if (strcmp(name, "--programs") == 0 || strcmp(name, "--seed") == 0 || strcmp(name, "--time") == 0)
+        return;
+    size_t used = strlen(s->replay);
+    snprintf(s->replay + used, sizeof s->replay - used, " %s%s%s", name, value ? " " : "", value ? value : "");
+}
+
+/* Whether the backend is there at all. */
+static bool backend_opens(int backend)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    acs_options_init(&options, sizeof options);
+    options.backend = backend;
+    if (acs_open(&options, &context) != ACS_OK)
+        return false;
+    acs_close(context);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST, .workers = -1, .wait = -1,
+                  .faults = -1, .window = -1};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (parse_flag(&s, argv[i]))
+            keep_for_replay(&s, argv[i], NULL);
+        else if (parse_value(&s, argv[i], value))
+            keep_for_replay(&s, argv[i++], value);
+        else
+            return usage(argv[i]);
+    }
+    if (s.backend == ACS_BACKEND_CUDA && !backend_opens(s.backend)) {
+        printf("skipped: no CUDA device answers\n");
+        return SKIPPED;
+    }
+    random_totals totals = {0};
+    double start = now();
+    signal(SIGALRM, on_alarm);
+    for (uint64_t i = 0; s.seconds > 0 ? now() - start < s.seconds : i < s.programs; i++)
+        if (!run_one(&s, s.seed + i, &totals))
+            return 1;
+    report(&totals, now() - start);
+    return 0;
+}

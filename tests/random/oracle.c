@@ -1,0 +1,332 @@
+/*
+ * The oracle: runs a program serially in program order on memory of its own, decides which ops fail and which are
+ * skipped, and compares with what the library did: the status of every op, the cause of every skip, callbacks, what
+ * waits returned, what the program saw in between, and all bytes at the end. Called by main.c after program_run.
+ */
+#include "program.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct oracle {
+    program *p;
+    verdict *v;
+    random_totals *totals;
+    step **poison;          /* failed and skipped ops since the last clear */
+    uint32_t poison_count;
+    uint32_t origins;       /* of them, originally failed */
+    bool refused;           /* a launch was refused since the last clear */
+    bool one_order;         /* all threads share one order: the context's first error is known */
+    uint32_t root_words;
+} oracle;
+
+void verdict_fail(verdict *v, const char *format, ...)
+{
+    if (v->failed)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(v->text, sizeof v->text, format, list);
+    va_end(list);
+    v->failed = true;
+}
+
+const char *step_name(const step *s)
+{
+    static const char *const names[STEP_KINDS] = {
+        "kernel", "memcpy", "memset", "host function", "call", "after_stream", "malloc", "free", "callback",
+        "wait", "query", "wait_range", "stream_after", "sync", "clear", "step", "refused launch"};
+    return names[s->kind];
+}
+
+static footprint footprint_of(const step *s)
+{
+    return (footprint){s->segments, s->segment_count, s->any};
+}
+
+/* ------------------------------------------------------------------------------------------- what an op does to truth */
+
+static uint64_t truth_address(const oracle *o, const span *s)
+{
+    return (uint64_t)(uintptr_t)(o->p->arenas[s->arena].truth + s->offset);
+}
+
+/* Who wrote each byte, for the message about a difference. */
+static void note_writer(const oracle *o, const step *s)
+{
+    for (uint32_t i = 0; i < s->work_count; i++) {
+        const span *w = &s->work[i];
+        uint32_t *writers = o->p->arenas[w->arena].writers;
+        for (uint32_t r = 0; writers && (w->access & ACS_WRITE) && r < w->rows; r++)
+            for (uint32_t c = 0; c < w->row_bytes; c++)
+                writers[w->offset + r * w->pitch + c] = s->index + 1;
+    }
+}
+
+static void run_mix(const oracle *o, const step *s)
+{
+    static unsigned char extra_bytes[ACS_ARG_BYTES_MAX];
+    const unsigned char *extras[MIX_EXTRAS];
+    mix_piece pieces[MIX_PIECES] = {{0}};
+    mix_head head = {.id = s->index, .pieces = s->work_count, .extras = s->extra_count};
+    const uint16_t *sizes = s->extra_bytes;
+    uint32_t fit, used = 0;
+    if (s->kind == STEP_KERNEL)
+        head.extras = signature_extras(s->signature, &sizes, &fit);
+    for (uint32_t j = 0; j < head.extras; j++) {
+        head.extra_bytes[j] = sizes[j];
+        extras[j] = extra_bytes + used;
+        for (uint32_t k = 0; k < sizes[j]; k++)
+            extra_bytes[used++] = mix_extra_byte(s->index, j, k);
+    }
+    for (uint32_t i = 0; i < s->work_count; i++) {
+        const span *w = &s->work[i];
+        pieces[i] = (mix_piece){truth_address(o, w), w->row_bytes, w->rows, w->pitch, w->access, 0};
+    }
+    mix_run(&head, pieces, extras);
+}
+
+static void execute(const oracle *o, const step *s)
+{
+    if (s->kind == STEP_MEMCPY)
+        memmove((void *)(uintptr_t)truth_address(o, &s->work[0]), (void *)(uintptr_t)truth_address(o, &s->work[1]),
+                s->work[0].row_bytes);
+    else if (s->kind == STEP_MEMSET || s->kind == STEP_ALLOC)
+        memset((void *)(uintptr_t)truth_address(o, &s->work[0]), s->value, s->work[0].row_bytes);
+    else if (s->kind == STEP_HOST || s->kind == STEP_CALL || (s->kind == STEP_KERNEL && s->signature >= 0))
+        run_mix(o, s);
+    if (s->kind != STEP_AFTER_STREAM && !(s->kind == STEP_KERNEL && s->signature < 0))
+        note_writer(o, s);
+}
+
+/* ------------------------------------------------------------------------------------------------- failures and skips */
+
+static void add_poison(oracle *o, step *s, acs_status fate)
+{
+    s->fate = fate;
+    o->poison[o->poison_count++] = s;
+    if (fate != ACS_ERR_SKIPPED) {
+        o->origins++;
+        s->roots = program_alloc(o->p, o->root_words * sizeof *s->roots);
+        s->roots[s->index / 64] |= 1ull << (s->index % 64);
+    }
+}
+
+/* The span that segment i of a step's footprint was made from. */
+static const span *span_at(const step *s, uint32_t i)
+{
+    return i < s->given_count ? &s->given[i] : &s->work[s->computed_from + i - s->given_count];
+}
+
+/* A block was given back: failures are forgotten in it, since its addresses may come back as another block. */
+static void forget_block(oracle *o, int arena_index)
+{
+    for (uint32_t i = 0; i < o->poison_count; i++)
+        for (uint32_t k = 0; k < o->poison[i]->segment_count; k++)
+            if (span_at(o->poison[i], k)->arena == arena_index)
+                o->poison[i]->segments[k].row_bytes = 0;
+}
+
+/* Whether an earlier failure reaches this op; collects where it can have come from. */
+static bool inherit(oracle *o, step *s)
+{
+    footprint mine = footprint_of(s);
+    bool hit = false;
+    for (uint32_t i = 0; i < o->poison_count; i++) {
+        footprint theirs = footprint_of(o->poison[i]);
+        if (!footprint_conflict(&mine, &theirs))
+            continue;
+        if (!hit)
+            s->roots = program_alloc(o->p, o->root_words * sizeof *s->roots);
+        hit = true;
+        for (uint32_t w = 0; w < o->root_words; w++)
+            s->roots[w] |= o->poison[i]->roots[w];
+    }
+    return hit;
+}
+
+static bool is_root(const oracle *o, const step *s, acs_op cause)
+{
+    for (uint32_t i = 0; i < o->p->step_count; i++)
+        if (o->p->steps[i].op == cause && cause && (s->roots[i / 64] >> (i % 64) & 1))
+            return true;
+    return false;
+}
+
+static void check_error(const oracle *o, const step *s)
+{
+    const acs_error *e = &s->error;
+    if (e->status != s->fate)
+        verdict_fail(o->v, "step %u (%s, op %" PRIu64 ") ended with %s (native %d, cause %" PRIu64 "), the oracle says %s",
+                     s->index, step_name(s), s->op, acs_status_name(e->status), e->native, e->cause,
+                     acs_status_name(s->fate));
+    else if (s->fate == ACS_ERR_SKIPPED && !is_root(o, s, e->cause))
+        verdict_fail(o->v, "step %u (%s, op %" PRIu64 ") was skipped for op %" PRIu64 ", which is no failed op it depends on",
+                     s->index, step_name(s), s->op, e->cause);
+    else if (s->fate == ACS_ERR_HOST && e->native != s->fail)
+        verdict_fail(o->v, "step %u (%s, op %" PRIu64 ") reported code %d, not %d", s->index, step_name(s), s->op,
+                     e->native, s->fail);
+    else if (s->fate != ACS_OK && e->op != s->op)
+        verdict_fail(o->v, "the error of step %u (%s) names op %" PRIu64 ", not %" PRIu64, s->index, step_name(s), e->op,
+                     s->op);
+}
+
+/* An op that can be skipped. Injected faults are learnt from the run; everything else is known. */
+static void judge_op(oracle *o, step *s)
+{
+    if (s->kind == STEP_ALLOC && o->p->direct_init)
+        execute(o, s); /* filled by the program itself */
+    else if (inherit(o, s))
+        add_poison(o, s, ACS_ERR_SKIPPED);
+    else if (o->p->config.options.faults && s->error.status == ACS_ERR_LAUNCH)
+        add_poison(o, s, ACS_ERR_LAUNCH);
+    else if (s->fail)
+        add_poison(o, s, ACS_ERR_HOST);
+    else
+        execute(o, s);
+    check_error(o, s);
+    o->totals->failed += s->fate != ACS_OK && s->fate != ACS_ERR_SKIPPED;
+    o->totals->skipped += s->fate == ACS_ERR_SKIPPED;
+    o->totals->ops++;
+}
+
+/* ------------------------------------------------------------------------------------------------- what waits returned */
+
+static void check_result(const oracle *o, const step *s, acs_status expected)
+{
+    if (s->result != expected)
+        verdict_fail(o->v, "step %u (%s) returned %s, the oracle says %s", s->index, step_name(s),
+                     acs_status_name(s->result), acs_status_name(expected));
+}
+
+/* acs_sync returns the first uncleared error; which of several came first is the library's affair. */
+static void check_sync(const oracle *o, const step *s)
+{
+    bool bad = s->result != ACS_OK;
+    bool known = s->result == ACS_ERR_HOST || s->result == ACS_ERR_LAUNCH || s->result == ACS_ERR_SKIPPED ||
+                 (s->result == ACS_ERR_ARGUMENT && (o->refused || !o->one_order));
+    if (bad && !known)
+        verdict_fail(o->v, "step %u (sync) returned %s", s->index, acs_status_name(s->result));
+    else if (o->one_order && bad != (o->origins > 0 || o->refused))
+        verdict_fail(o->v, "step %u (sync) returned %s with %u failures uncleared", s->index, acs_status_name(s->result),
+                     o->origins);
+}
+
+/* A range: whether a failed or skipped op should have written there; then what the program saw. */
+static void judge_range(oracle *o, step *s)
+{
+    footprint mine = footprint_of(s);
+    bool hit = false;
+    for (uint32_t i = 0; i < o->poison_count; i++) {
+        footprint theirs = footprint_of(o->poison[i]);
+        hit = hit || footprint_writes_into(&theirs, &mine);
+    }
+    check_result(o, s, hit ? ACS_ERR_SKIPPED : ACS_OK);
+    const span *w = &s->work[0];
+    unsigned char *truth = o->p->arenas[w->arena].truth + w->offset;
+    for (uint32_t i = 0; s->seen && i < w->row_bytes; i++)
+        if (s->seen[i] != truth[i]) {
+            verdict_fail(o->v, "after step %u (%s) the program saw %02x at arena %d + %u, the oracle has %02x", s->index,
+                         step_name(s), s->seen[i], w->arena, w->offset + i, truth[i]);
+            return;
+        }
+    for (uint32_t i = 0; s->program_writes && i < w->row_bytes; i++)
+        truth[i] = mix_extra_byte(s->index, 0, i);
+    if (s->program_writes)
+        note_writer(o, s);
+    o->totals->ranges++;
+}
+
+static void judge_wait(const oracle *o, const step *s)
+{
+    if (s->kind == STEP_QUERY && s->result == ACS_NOT_READY)
+        return;
+    check_result(o, s, s->target->fate);
+}
+
+static void judge_callback(const oracle *o, const step *s)
+{
+    if (s->callbacks != 1)
+        verdict_fail(o->v, "callback of step %u ran %u times", s->index, s->callbacks);
+    else if (s->callback_op != s->target->op || s->callback_status != s->target->fate)
+        verdict_fail(o->v, "callback of step %u was told op %" PRIu64 " %s, should be op %" PRIu64 " %s", s->index,
+                     s->callback_op, acs_status_name(s->callback_status), s->target->op,
+                     acs_status_name(s->target->fate));
+    check_error(o, s);
+}
+
+static void judge(oracle *o, step *s)
+{
+    switch (s->kind) {
+    case STEP_FREE:
+        check_error(o, s);
+        forget_block(o, s->arena);
+        break;
+    case STEP_CALLBACK: judge_callback(o, s); break;
+    case STEP_WAIT:
+    case STEP_QUERY: judge_wait(o, s); break;
+    case STEP_WAIT_RANGE: judge_range(o, s); break;
+    case STEP_STREAM_AFTER: judge_range(o, s); break;
+    case STEP_SYNC: check_sync(o, s); break;
+    case STEP_CLEAR:
+        check_result(o, s, ACS_OK);
+        o->poison_count = o->origins = 0;
+        o->refused = false;
+        break;
+    case STEP_REFUSED: o->refused = true; break;
+    case STEP_STEP: break;
+    default: judge_op(o, s); break;
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------- bytes at the end */
+
+static void oracle_pass(program *p, verdict *v, random_totals *totals)
+{
+    oracle o = {.p = p, .v = v, .totals = totals};
+    o.one_order = p->config.threads == 1 || p->config.baton;
+    o.root_words = p->step_count / 64 + 1;
+    o.poison = program_alloc(p, p->step_count * sizeof *o.poison);
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        for (uint32_t k = 0; k < p->arenas[i].bytes; k++)
+            p->arenas[i].truth[k] = mix_extra_byte(i, 99, k);
+    for (uint32_t i = 0; i < p->step_count; i++) /* what an earlier pass forgot */
+        for (uint32_t k = 0; k < p->steps[i].segment_count; k++)
+            p->steps[i].segments[k].row_bytes = span_at(&p->steps[i], k)->row_bytes;
+    for (uint32_t i = 0; i < p->step_count && !v->failed; i++)
+        judge(&o, &p->steps[i]);
+}
+
+static void explain_difference(program *p, verdict *v, uint32_t index, uint32_t at)
+{
+    random_totals ignored = {0};
+    verdict none = {0};
+    arena *a = &p->arenas[index];
+    unsigned char expected = a->truth[at];
+    a->writers = program_alloc(p, a->bytes * sizeof *a->writers);
+    oracle_pass(p, &none, &ignored);
+    uint32_t writer = a->writers[at];
+    if (writer)
+        verdict_fail(v, "arena %u + %u is %02x, should be %02x as written by step %u (%s, op %" PRIu64 ")", index, at,
+                     a->real[at], expected, writer - 1, step_name(&p->steps[writer - 1]), p->steps[writer - 1].op);
+    else
+        verdict_fail(v, "arena %u + %u is %02x, should be %02x: no op writes it", index, at, a->real[at], expected);
+}
+
+void program_verify(program *p, verdict *v, random_totals *totals)
+{
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        p->arenas[i].truth = program_alloc(p, p->arenas[i].bytes);
+    oracle_pass(p, v, totals);
+    for (uint32_t i = 0; i < p->arena_count && !v->failed; i++) {
+        const arena *a = &p->arenas[i];
+        for (uint32_t k = 0; a->live && k < a->bytes; k++)
+            if (a->real[k] != a->truth[k]) {
+                explain_difference(p, v, i, k);
+                return;
+            }
+    }
+}

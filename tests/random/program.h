@@ -1,0 +1,167 @@
+/*
+ * A random program: what generate.c makes from a seed, runner.c runs through the public API, and oracle.c runs serially
+ * in program order and compares. The list of steps is the program order; with several producing threads either each has
+ * arenas of its own (any merge of the threads gives the same bytes), or they pass a baton in the order of the list.
+ */
+#ifndef RANDOM_PROGRAM_H
+#define RANDOM_PROGRAM_H
+
+#include "acs.h"
+#include "mix.h"
+#include "overlap.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a program is run; derived from the seed and the command line, printed when something fails. */
+typedef struct random_config {
+    uint64_t seed;
+    acs_options options;
+    uint32_t ops;       /* steps */
+    uint32_t threads;   /* producing threads */
+    bool baton;         /* they pass a baton: one global order over shared arenas */
+    bool failing;       /* host functions and calls fail at times */
+    bool checker;       /* record the run and check soundness and precision */
+    bool gpu;           /* device memory cannot be touched by the program */
+} random_config;
+
+typedef enum step_kind {
+    STEP_KERNEL, STEP_MEMCPY, STEP_MEMSET, STEP_HOST, STEP_CALL, STEP_AFTER_STREAM, STEP_ALLOC, /* ops that can be skipped */
+    STEP_FREE, STEP_CALLBACK,                                                                   /* ops that never are */
+    STEP_WAIT, STEP_QUERY, STEP_WAIT_RANGE, STEP_STREAM_AFTER, STEP_SYNC, STEP_CLEAR, STEP_STEP, STEP_REFUSED,
+    STEP_KINDS
+} step_kind;
+
+typedef enum arena_kind { ARENA_PLAIN, ARENA_DEVICE, ARENA_HOST /* acs_malloc of pinned memory */ } arena_kind;
+
+typedef struct arena {
+    arena_kind kind;
+    uint32_t bytes;
+    uint32_t pitch;         /* of the tiles that are usual in it */
+    uint32_t owner;         /* thread; 0 in programs with one order */
+    bool temporary;         /* allocated by a step */
+    bool live;              /* while generating: may be used by the next step; later: not freed by a step */
+    unsigned char *real;    /* what the library works on */
+    unsigned char *truth;   /* what the oracle works on */
+    uint32_t *writers;      /* step + 1 that wrote each byte of truth; only when a difference is explained */
+} arena;
+
+/* Bytes by arena, so that one description serves both memories. */
+typedef struct span {
+    int arena;              /* -1: no bytes: a token or all memory */
+    uint32_t offset;        /* key of a token */
+    uint32_t row_bytes, rows, pitch;
+    uint8_t access, extent;
+} span;
+
+typedef struct step {
+    step_kind kind;
+    uint32_t thread;
+    uint32_t index;         /* in the program; also the op's id in its hash */
+
+    /* what it does */
+    int signature;          /* KERNEL: -1 is the kernel without arguments, which touches nothing */
+    uint32_t spin;
+    uint32_t grid, block, shared_bytes;
+    const span *work;       /* what is really touched; MEMCPY: dst, src; ranges and streams: the one span */
+    uint32_t work_count;
+    uint32_t extra_count;   /* HOST: further bytes in the closure */
+    uint16_t extra_bytes[MIX_EXTRAS + 1];
+    int value;              /* MEMSET, ALLOC */
+    int fail;               /* HOST, CALL: nonzero: it reports this code and writes nothing */
+    bool borrowed;          /* HOST: the closure is not copied */
+    bool scratch;           /* CALL: wants scratch memory and a place */
+    bool program_writes;    /* WAIT_RANGE: the program then writes the range itself */
+    int arena;              /* ALLOC, FREE */
+    struct step *target;    /* CALLBACK, WAIT, QUERY */
+
+    /* what it declares: `given` in the call, then the pieces from `computed_from` on by the footprint function */
+    const span *given;
+    uint32_t given_count;
+    uint32_t computed_from; /* work_count: none */
+    bool computed;
+    bool any;
+
+    /* what was observed */
+    acs_op op;
+    acs_status result;      /* what the call returned */
+    acs_error error;        /* acs_op_error at the end, or before a clear */
+    uint32_t callbacks;
+    acs_op callback_op;
+    acs_status callback_status;
+    acs_segment *segments;  /* the declared footprint with addresses */
+    uint32_t segment_count;
+    unsigned char *closure; /* of a borrowed closure */
+    unsigned char *seen;    /* WAIT_RANGE, STREAM_AFTER: the bytes as the program saw them */
+
+    /* what the oracle says */
+    acs_status fate;
+    uint64_t *roots;        /* failed ops, by step, that a failed or skipped op descends from */
+} step;
+
+typedef struct block block;
+
+typedef struct program {
+    random_config config;
+    step *steps;
+    uint32_t step_count;
+    arena *arenas;
+    uint32_t arena_count;
+    bool direct_init;       /* new memory is filled by the program, because an op could be skipped */
+    block *blocks;          /* all memory of the program */
+} program;
+
+typedef struct dice {
+    uint64_t state;
+} dice;
+
+static inline uint64_t dice_next(dice *d)
+{
+    d->state += 0x9e3779b97f4a7c15u;
+    return mix_hash(d->state);
+}
+static inline uint32_t dice_below(dice *d, uint32_t n)
+{
+    return n ? (uint32_t)((dice_next(d) >> 16) % n) : 0;
+}
+static inline bool dice_percent(dice *d, uint32_t percent)
+{
+    return dice_below(d, 100) < percent;
+}
+
+/* Sizes of a signature's further arguments; returns how many, and how many pieces fit. */
+uint32_t signature_extras(int signature, const uint16_t **bytes, uint32_t *pieces);
+
+/* Zeroed memory that lives as long as the program. Ends the process when memory is exhausted. */
+void *program_alloc(program *p, size_t bytes);
+program *program_generate(const random_config *config);
+void program_free(program *p);
+
+/* Totals over many programs, for the report: they show that the programs exercise what they should. */
+typedef struct random_totals {
+    uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
+    uint64_t caller_waits, barriers, checked, checked_pairs, late_marks, ranges;
+} random_totals;
+
+/* Where a check that failed writes its one sentence. The first wins. */
+typedef struct verdict {
+    bool failed;
+    char text[512];
+} verdict;
+void verdict_fail(verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Run through the library. */
+void program_run(program *p, verdict *v, random_totals *totals);
+/* Run serially and compare statuses and bytes. */
+void program_verify(program *p, verdict *v, random_totals *totals);
+
+/* One line about a step, for messages. */
+const char *step_name(const step *s);
+
+/* The GPU's part: gpu.cu, or gpu_none.c where there is no CUDA. */
+const void *gpu_kernel(int signature);
+/* Run the op in a stream; 0, or what CUDA said. */
+int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces);
+
+#endif

@@ -1,0 +1,567 @@
+/*
+ * Runs a random program through the public API, on one thread or several, and records what it observes: op numbers,
+ * statuses, callbacks, bytes seen after range waits. Called by main.c; it judges nothing that oracle.c can judge later.
+ */
+#include "checker.h"
+#include "program.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct run {
+    program *p;
+    acs_context *context;
+    verdict *v;
+    random_totals *totals;
+    pthread_mutex_t lock;      /* guards turn, the verdict and the program's memory */
+    pthread_cond_t passed;
+    uint32_t turn;             /* baton: the step whose turn it is */
+    uint32_t collected;        /* steps whose errors were read; only the thread with the baton moves it */
+} run;
+
+typedef struct producer {
+    run *r;
+    uint32_t thread;
+} producer;
+
+/* Found by bodies on threads of the library, read after everything ended. Relaxed: acs_sync orders them. */
+static atomic_uint g_dirty_shared, g_place_races, g_places_alive, g_bad_slots;
+static const int g_place_key = 0;
+
+static void *run_alloc(run *r, size_t bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    void *memory = program_alloc(r->p, bytes);
+    pthread_mutex_unlock(&r->lock);
+    return memory;
+}
+
+static void run_fail(run *r, const step *s, const char *what)
+{
+    acs_error e = {.size = sizeof e};
+    acs_last_error(&e);
+    pthread_mutex_lock(&r->lock);
+    verdict_fail(r->v, "step %u (%s): %s; last error of the thread: %s \"%s\"", s->index, step_name(s), what,
+                 acs_status_name(e.status), e.text);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---------------------------------------------------------------------------------------------- bodies, on the host */
+
+static void note_shared(const acs_grid *grid)
+{
+    unsigned char *shared = grid->shared;
+    for (uint64_t i = 0; i < grid->shared_bytes; i++) {
+        if (shared[i])
+            atomic_fetch_add_explicit(&g_dirty_shared, 1, memory_order_relaxed);
+        shared[i] = 0xa5;
+    }
+}
+
+static void mix_body(const acs_grid *grid, void *const *args)
+{
+    const mix_head *head = args[0];
+    note_shared(grid);
+    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1));
+}
+
+static void nothing_body(const acs_grid *grid, void *const *args)
+{
+    (void)args;
+    note_shared(grid);
+}
+
+/* A closure is a code to fail with (or 0), a head, its pieces, and the bytes of the extras. */
+typedef struct closure_head {
+    int32_t fail;
+    int32_t reserved[3];
+    mix_head mix;
+} closure_head;
+
+static int mix_host(void *closure)
+{
+    const closure_head *c = closure;
+    const unsigned char *extras[MIX_EXTRAS];
+    const mix_piece *pieces = (const mix_piece *)(c + 1);
+    const unsigned char *bytes = (const unsigned char *)(pieces + c->mix.pieces);
+    for (uint32_t j = 0; j < c->mix.extras; j++) {
+        extras[j] = bytes;
+        bytes += c->mix.extra_bytes[j];
+    }
+    if (c->fail == 0)
+        mix_run(&c->mix, pieces, extras);
+    return c->fail;
+}
+
+typedef struct place {
+    atomic_uint busy;
+} place;
+
+static void place_destroy(void *p)
+{
+    free(p);
+    atomic_fetch_sub_explicit(&g_places_alive, 1, memory_order_relaxed);
+}
+
+/* The slot's place and scratch must be this call's alone while it runs. */
+static void use_place(const acs_call_env *env)
+{
+    if (!*env->place) {
+        *env->place = calloc(1, sizeof(place));
+        atomic_fetch_add_explicit(&g_places_alive, 1, memory_order_relaxed);
+    }
+    place *mine = *env->place;
+    if (mine && atomic_exchange_explicit(&mine->busy, 1, memory_order_relaxed))
+        atomic_fetch_add_explicit(&g_place_races, 1, memory_order_relaxed);
+    if (!env->stream && env->scratch)
+        memset(env->scratch, 0x5a, env->scratch_bytes); /* a data race here is TSan's to find */
+    if (mine)
+        atomic_store_explicit(&mine->busy, 0, memory_order_relaxed);
+}
+
+static int mix_call(const acs_call_env *env, void *closure)
+{
+    const closure_head *c = closure;
+    if (env->slot < 0 || env->slot >= 64)
+        atomic_fetch_add_explicit(&g_bad_slots, 1, memory_order_relaxed);
+    if (env->place)
+        use_place(env);
+    if (c->fail || !env->stream)
+        return mix_host(closure);
+    return gpu_call(env->stream, &c->mix, (const mix_piece *)(c + 1));
+}
+
+/* ------------------------------------------------------------------------------------------------ from spans to calls */
+
+static uint64_t real_address(const run *r, const span *s)
+{
+    return (uint64_t)(uintptr_t)(r->p->arenas[s->arena].real + s->offset);
+}
+
+static acs_segment segment_of(const run *r, const span *s)
+{
+    uint64_t base = s->arena >= 0 ? real_address(r, s) : s->offset;
+    return acs_make_segment((acs_extent)s->extent, (acs_access)s->access, base, s->row_bytes, s->rows, s->pitch);
+}
+
+/* The pieces of a kernel's first argument, as a program's own footprint function would find them. */
+static size_t mix_footprint(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+{
+    const mix_head *head = in->args[0];
+    const mix_piece *piece = (const mix_piece *)(head + 1);
+    uint32_t from = *(const uint32_t *)in->user;
+    for (uint32_t i = from; i < head->pieces && i - from < capacity; i++)
+        out[i - from] = ACS_TILE_((acs_access)piece[i].access, piece[i].base, piece[i].row_bytes, piece[i].rows,
+                                  piece[i].pitch);
+    return head->pieces - from;
+}
+
+static acs_uses uses_of(run *r, step *s)
+{
+    uint32_t computed = s->computed ? s->work_count - s->computed_from : 0;
+    s->segment_count = s->given_count + computed;
+    s->segments = run_alloc(r, s->segment_count * sizeof *s->segments);
+    for (uint32_t i = 0; i < s->given_count; i++)
+        s->segments[i] = segment_of(r, &s->given[i]);
+    for (uint32_t i = 0; i < computed; i++)
+        s->segments[s->given_count + i] = segment_of(r, &s->work[s->computed_from + i]);
+    return (acs_uses){s->segments, s->given_count, s->computed ? mix_footprint : NULL, &s->computed_from, s->any};
+}
+
+static void fill_pieces(const run *r, const step *s, mix_piece *pieces)
+{
+    for (uint32_t i = 0; i < s->work_count; i++) {
+        const span *w = &s->work[i];
+        pieces[i] = (mix_piece){real_address(r, w), w->row_bytes, w->rows, w->pitch, w->access, 0};
+    }
+}
+
+static void do_kernel(run *r, step *s)
+{
+    struct {
+        mix_head head;
+        mix_piece pieces[MIX_PIECES];
+    } work = {.head = {.id = s->index, .pieces = s->work_count, .spin = s->spin}};
+    _Alignas(16) unsigned char extra[ACS_ARG_BYTES_MAX];
+    acs_arg list[MIX_EXTRAS + 1] = {{0}};
+    const uint16_t *sizes = NULL;
+    uint32_t fit = 0, used = 0;
+    acs_kernel kernel = ACS_KERNEL_INIT(s->signature < 0 ? "nothing" : "mix", gpu_kernel(s->signature),
+                                        s->signature < 0 ? nothing_body : mix_body);
+    acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {s->grid, 1, 1},
+                                .block = {s->block, 1, 1}, .shared_bytes = s->shared_bytes};
+    if (!kernel.function)
+        kernel.kind = ACS_KERNEL_NONE;
+    if (s->signature >= 0) {
+        work.head.extras = signature_extras(s->signature, &sizes, &fit);
+        fill_pieces(r, s, work.pieces);
+        list[0] = (acs_arg){&work, (uint32_t)(sizeof work.head + fit * sizeof work.pieces[0]), ACS_ARG_VALUE};
+        for (uint32_t j = 0; j < work.head.extras; j++) {
+            list[j + 1] = (acs_arg){extra + used, sizes[j], ACS_ARG_VALUE};
+            work.head.extra_bytes[j] = sizes[j];
+            for (uint32_t k = 0; k < sizes[j]; k++)
+                extra[used++] = mix_extra_byte(s->index, j, k);
+        }
+        launch.args = (acs_args){list, work.head.extras + 1};
+    }
+    launch.uses = uses_of(r, s);
+    s->op = acs_launch(r->context, &launch);
+}
+
+/* The closure's bytes; its size comes back. */
+static closure_head *make_closure(run *r, const step *s, size_t *bytes)
+{
+    size_t extra = 0;
+    for (uint32_t j = 0; j < s->extra_count; j++)
+        extra += s->extra_bytes[j];
+    *bytes = sizeof(closure_head) + s->work_count * sizeof(mix_piece) + extra;
+    closure_head *c = run_alloc(r, *bytes);
+    c->fail = s->fail;
+    c->mix = (mix_head){.id = s->index, .pieces = s->work_count, .extras = s->extra_count, .spin = s->spin};
+    mix_piece *pieces = (mix_piece *)(c + 1);
+    fill_pieces(r, s, pieces);
+    unsigned char *out = (unsigned char *)(pieces + s->work_count);
+    for (uint32_t j = 0; j < s->extra_count; j++) {
+        c->mix.extra_bytes[j] = s->extra_bytes[j];
+        for (uint32_t k = 0; k < s->extra_bytes[j]; k++)
+            *out++ = mix_extra_byte(s->index, j, k);
+    }
+    return c;
+}
+
+static void do_host(run *r, step *s)
+{
+    size_t bytes;
+    closure_head *c = make_closure(r, s, &bytes);
+    s->op = acs_host(r->context, mix_host, c, s->borrowed ? 0 : bytes, uses_of(r, s));
+    if (!s->borrowed)
+        memset(c, 0xee, bytes); /* it was copied */
+}
+
+static void do_call(run *r, step *s)
+{
+    size_t bytes;
+    closure_head *c = make_closure(r, s, &bytes);
+    acs_call_params call = {.size = sizeof call, .function = mix_call, .closure = c, .closure_bytes = bytes,
+                            .uses = uses_of(r, s)};
+    if (s->scratch) {
+        call.scratch_bytes = 16 + s->index % 700;
+        call.place_key = &g_place_key;
+        call.place_destroy = place_destroy;
+    }
+    s->op = acs_call(r->context, &call);
+    memset(c, 0xee, bytes);
+}
+
+static void do_copy(run *r, step *s)
+{
+    void *dst = (void *)(uintptr_t)real_address(r, &s->work[0]);
+    uses_of(r, s);
+    if (s->kind == STEP_MEMCPY)
+        s->op = acs_memcpy(r->context, dst, (const void *)(uintptr_t)real_address(r, &s->work[1]), s->work[0].row_bytes);
+    else
+        s->op = acs_memset(r->context, dst, s->value, s->work[0].row_bytes);
+}
+
+static void arena_make(run *r, const step *s, arena *a)
+{
+    void *memory = NULL;
+    if (a->kind == ARENA_PLAIN)
+        memory = run_alloc(r, a->bytes);
+    else if (acs_malloc(r->context, a->bytes, a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST, &memory))
+        run_fail(r, s, "acs_malloc failed");
+    else if ((uintptr_t)memory % 256)
+        run_fail(r, s, "acs_malloc gave memory that is not 256-byte aligned");
+    a->real = memory;
+}
+
+static void do_alloc(run *r, step *s)
+{
+    arena *a = &r->p->arenas[s->arena];
+    arena_make(r, s, a);
+    if (!a->real)
+        return;
+    if (r->p->direct_init && !r->p->config.gpu)
+        memset(a->real, s->value, a->bytes);
+    else
+        do_copy(r, s);
+}
+
+static void do_free(run *r, step *s)
+{
+    s->op = acs_free(r->context, r->p->arenas[s->arena].real);
+}
+
+static void on_retire(void *user, acs_op op, acs_status status)
+{
+    step *s = user;
+    s->callbacks++;
+    s->callback_op = op;
+    s->callback_status = status;
+}
+
+static void do_callback(run *r, step *s)
+{
+    s->op = acs_on_retire(r->context, s->target->op, on_retire, s);
+    if (s->op && s->index % 5 == 0 && (acs_wait(r->context, s->op) != ACS_OK || s->callbacks != 1))
+        run_fail(r, s, "acs_wait on a callback returned before it had run once");
+}
+
+/* Wait for a range, keep what is there, perhaps write it: the library must have nothing left to do with it. */
+static void do_range(run *r, step *s)
+{
+    const span *w = &s->work[0];
+    unsigned char *bytes = (unsigned char *)(uintptr_t)real_address(r, w);
+    acs_uses uses = uses_of(r, s);
+    if (s->kind == STEP_WAIT_RANGE)
+        s->result = acs_wait_range(r->context, bytes, w->row_bytes, (acs_access)w->access);
+    else
+        s->result = acs_stream_after(r->context, NULL, uses);
+    if (s->kind == STEP_STREAM_AFTER && r->p->config.gpu)
+        return; /* there it orders only the stream */
+    s->seen = run_alloc(r, w->row_bytes);
+    memcpy(s->seen, bytes, w->row_bytes);
+    for (uint32_t i = 0; s->program_writes && i < w->row_bytes; i++)
+        bytes[i] = mix_extra_byte(s->index, 0, i);
+}
+
+static void do_after_stream(run *r, step *s)
+{
+    s->op = acs_after_stream(r->context, NULL, uses_of(r, s));
+}
+
+/* Read how the ops ended: acs_clear would forget it. Everything queued has retired. */
+static void collect(run *r, uint32_t end)
+{
+    for (; r->collected < end; r->collected++) {
+        step *s = &r->p->steps[r->collected];
+        s->error.size = sizeof s->error;
+        if (s->op)
+            s->error.status = acs_op_error(r->context, s->op, &s->error);
+    }
+}
+
+static void do_clear(run *r, step *s)
+{
+    if (r->p->config.threads == 1 || r->p->config.baton) {
+        acs_sync(r->context);
+        collect(r, s->index);
+    }
+    s->result = acs_clear(r->context);
+}
+
+static void do_refused(run *r, const step *s)
+{
+    static const acs_kernel kernel = ACS_KERNEL_HOST_INIT("refused", nothing_body);
+    acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 0, 1}, .block = {1, 1, 1}};
+    if (acs_launch(r->context, &launch) != 0)
+        run_fail(r, s, "a launch with a zero grid was taken");
+    else if (acs_last_error(NULL) != ACS_ERR_ARGUMENT)
+        run_fail(r, s, "a launch with a zero grid is no ACS_ERR_ARGUMENT");
+}
+
+static void do_step(run *r, step *s)
+{
+    switch (s->kind) {
+    case STEP_KERNEL: do_kernel(r, s); break;
+    case STEP_MEMCPY:
+    case STEP_MEMSET: do_copy(r, s); break;
+    case STEP_HOST: do_host(r, s); break;
+    case STEP_CALL: do_call(r, s); break;
+    case STEP_AFTER_STREAM: do_after_stream(r, s); break;
+    case STEP_ALLOC: do_alloc(r, s); break;
+    case STEP_FREE: do_free(r, s); break;
+    case STEP_CALLBACK: do_callback(r, s); break;
+    case STEP_WAIT: s->result = acs_wait(r->context, s->target->op); break;
+    case STEP_QUERY: s->result = acs_query(r->context, s->target->op); break;
+    case STEP_WAIT_RANGE:
+    case STEP_STREAM_AFTER: do_range(r, s); break;
+    case STEP_SYNC: s->result = acs_sync(r->context); break;
+    case STEP_CLEAR: do_clear(r, s); break;
+    case STEP_REFUSED: do_refused(r, s); break;
+    default: acs_step(r->context); break;
+    }
+    bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init && !r->p->config.gpu);
+    if (queued && s->op == 0)
+        run_fail(r, s, "the library took no op");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ threads */
+
+static bool wait_turn(run *r, uint32_t index)
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->turn != index)
+        pthread_cond_wait(&r->passed, &r->lock);
+    bool go = !r->v->failed;
+    pthread_mutex_unlock(&r->lock);
+    return go;
+}
+
+static void pass_turn(run *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->turn++;
+    pthread_cond_broadcast(&r->passed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static bool run_failed(run *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool failed = r->v->failed;
+    pthread_mutex_unlock(&r->lock);
+    return failed;
+}
+
+static void *produce(void *argument)
+{
+    const producer *me = argument;
+    run *r = me->r;
+    bool baton = r->p->config.baton;
+    for (uint32_t i = 0; i < r->p->step_count; i++) {
+        step *s = &r->p->steps[i];
+        if (s->thread != me->thread)
+            continue;
+        bool go = baton ? wait_turn(r, i) : !run_failed(r);
+        if (go)
+            do_step(r, s);
+        if (baton)
+            pass_turn(r);
+    }
+    return NULL;
+}
+
+static void run_threads(run *r)
+{
+    producer producers[8];
+    pthread_t threads[8];
+    uint32_t count = r->p->config.threads, started = 1;
+    for (uint32_t i = 0; i < count; i++)
+        producers[i] = (producer){r, i};
+    while (started < count && pthread_create(&threads[started], NULL, produce, &producers[started]) == 0)
+        started++;
+    if (started < count) {
+        fprintf(stderr, "test_random: cannot start threads\n");
+        exit(2);
+    }
+    produce(&producers[0]);
+    for (uint32_t i = 1; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* --------------------------------------------------------------------------------------------------- a whole program */
+
+static void arenas_prepare(run *r)
+{
+    static const step start = {.kind = STEP_ALLOC};
+    for (uint32_t i = 0; i < r->p->arena_count; i++) {
+        arena *a = &r->p->arenas[i];
+        if (a->temporary)
+            continue;
+        arena_make(r, &start, a);
+        if (!a->real)
+            return;
+        unsigned char *bytes = r->p->config.gpu ? run_alloc(r, a->bytes) : a->real;
+        for (uint32_t k = 0; k < a->bytes; k++)
+            bytes[k] = mix_extra_byte(i, 99, k);
+        if (r->p->config.gpu && (!acs_memcpy(r->context, a->real, bytes, a->bytes) || acs_sync(r->context)))
+            run_fail(r, &start, "the first copy to an arena failed");
+    }
+}
+
+/* Keep the final bytes in plain memory; give half of the arenas back, the other half is left to acs_close. */
+static void arenas_finish(run *r)
+{
+    static const step end = {.kind = STEP_FREE};
+    for (uint32_t i = 0; i < r->p->arena_count; i++) {
+        arena *a = &r->p->arenas[i];
+        if (a->kind == ARENA_PLAIN || !a->live || !a->real)
+            continue;
+        unsigned char *memory = a->real;
+        a->real = run_alloc(r, a->bytes);
+        if (!r->p->config.gpu)
+            memcpy(a->real, memory, a->bytes);
+        else if (!acs_memcpy(r->context, a->real, memory, a->bytes) || acs_sync(r->context))
+            run_fail(r, &end, "the last copy from an arena failed");
+        if (i % 2 && !acs_free(r->context, memory))
+            run_fail(r, &end, "acs_free of an arena was refused");
+    }
+}
+
+static void add_statistics(run *r)
+{
+    acs_statistics st = {.size = sizeof st};
+    if (acs_stats(r->context, &st) != ACS_OK || st.queued != st.retired) {
+        verdict_fail(r->v, "statistics at the end: queued %" PRIu64 ", retired %" PRIu64, st.queued, st.retired);
+        return;
+    }
+    r->totals->edges += st.edges;
+    r->totals->joins += st.joins;
+    r->totals->same_slot += st.same_slot;
+    r->totals->waits_sent += st.waits_sent;
+    r->totals->waits_implied += st.waits_implied;
+    r->totals->waits_complete += st.waits_complete;
+    r->totals->caller_waits += st.caller_waits;
+    r->totals->barriers += st.barriers;
+    r->totals->programs++;
+}
+
+static void check_bodies(run *r)
+{
+    unsigned dirty = atomic_exchange_explicit(&g_dirty_shared, 0, memory_order_relaxed); /* nothing runs any more */
+    unsigned races = atomic_exchange_explicit(&g_place_races, 0, memory_order_relaxed);
+    unsigned alive = atomic_exchange_explicit(&g_places_alive, 0, memory_order_relaxed);
+    unsigned slots = atomic_exchange_explicit(&g_bad_slots, 0, memory_order_relaxed);
+    if (dirty || races || alive || slots)
+        verdict_fail(r->v, "%u bytes of shared scratch not zeroed, %u calls at once in one slot, %u places not destroyed, "
+                           "%u bad slots", dirty, races, alive, slots);
+}
+
+static void run_and_close(run *r, checker *record)
+{
+    if (record)
+        acs_trace_set(r->context, checker_event, record);
+    arenas_prepare(r);
+    if (!r->v->failed)
+        run_threads(r);
+    acs_sync(r->context);
+    collect(r, r->p->step_count);
+    if (acs_clear(r->context) != ACS_OK)
+        verdict_fail(r->v, "acs_clear at the end failed");
+    add_statistics(r);
+    arenas_finish(r);
+    acs_status closed = acs_close(r->context);
+    if (closed != ACS_OK)
+        verdict_fail(r->v, "acs_close after acs_clear returned %s", acs_status_name(closed));
+    check_bodies(r);
+}
+
+void program_run(program *p, verdict *v, random_totals *totals)
+{
+    run r = {.p = p, .v = v, .totals = totals};
+    acs_status opened = acs_open(&p->config.options, &r.context);
+    if (opened != ACS_OK) {
+        acs_error e = {.size = sizeof e};
+        acs_last_error(&e);
+        verdict_fail(v, "acs_open: %s, %s", acs_status_name(opened), e.text);
+        return;
+    }
+    pthread_mutex_init(&r.lock, NULL);
+    pthread_cond_init(&r.passed, NULL);
+    checker *record = p->config.checker ? checker_create() : NULL;
+    run_and_close(&r, record);
+    checker_report report = {0};
+    if (record && !v->failed && !checker_verify(record, p->config.options.streams, &report))
+        verdict_fail(v, "checker: %s", report.text);
+    totals->checked += record != NULL;
+    totals->checked_pairs += report.pairs;
+    totals->late_marks += report.late_marks;
+    checker_destroy(record);
+    pthread_cond_destroy(&r.passed);
+    pthread_mutex_destroy(&r.lock);
+}
