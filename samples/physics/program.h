@@ -1,0 +1,106 @@
+/*
+ * The simulation as a program: which ops each scene launches, in which order, with which footprints. What runs next
+ * depends on contact counts that come back from the device, so a program is asked for its ops portion by portion.
+ */
+#ifndef PHYSICS_PROGRAM_H
+#define PHYSICS_PROGRAM_H
+
+#include <cstring>
+#include <vector>
+
+#include "scene.h"
+
+enum { OP_ARG_BYTES = 256, OP_SEGMENTS = 24 };
+
+/** One launch, or one copy of counts to the host. */
+struct op {
+    const acs_kernel *kernel; /* NULL: the copy */
+    int scene;
+    uint32_t grid, block;
+    uint32_t arg_bytes, segments;
+    const void *source;
+    void *target;
+    size_t bytes;
+    int copy;                 /* which of the scene's two host buffers a copy fills */
+    alignas(8) char args[OP_ARG_BYTES];
+    acs_segment segment[OP_SEGMENTS];
+};
+
+/** What executes ops: see runner.h. */
+class runner;
+
+/** The ops of one scene. Deterministic: the same counts give the same ops, whoever executes them. */
+class program {
+public:
+    explicit program(const scene &s);
+
+    /** The ops that find the first substep's candidates; to be issued before the first step. */
+    void prime(bool footprints);
+    /**
+     * The next portion of the current environment step; `ready` is valid until the next call.
+     * @return false: the step is over, the next call begins another.
+     */
+    bool advance(runner &r, bool footprints);
+
+    std::vector<op> ready;
+
+private:
+    enum portion { BEFORE_COUNTS, AFTER_COUNTS, STEP_END, STEP_OVER };
+    struct island {
+        int first, bodies;
+        unsigned types;
+    };
+
+    op &add(const acs_kernel &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
+    void touch(op &o, acs_access access, const void *p, size_t bytes);
+    void touch_bodies(op &o, acs_access access, const float *field, int components, unsigned bodies);
+    void touch_range(op &o, acs_access access, const float *field, int components, int first, int bodies);
+    void touch_model(op &o);
+    unsigned type_bodies(int type) const;
+    void before_counts();
+    void after_counts();
+    void step_end();
+    void add_joints(int joint_class);
+    void add_integrate();
+    void add_broad(int type);
+    void add_copy();
+    void add_narrow(int type, int count);
+    void add_solve(const island &i, int iteration);
+    void add_apply(const island *islands, int count);
+    void add_policy();
+    void add_reset();
+    int find_islands(unsigned active, island *out) const;
+
+    const scene &s_;
+    const model &m_;
+    int tick_, substep_;
+    portion next_;
+    bool footprints_;
+};
+
+/** What `run` did, for reports. */
+struct launch_counts {
+    uint64_t kernels = 0, copies = 0, segments = 0;
+    uint64_t ctas[7] = {}; /* kernels by CTAs: 1, 2-4, 5-9, 10-19, 20-39, 40-79, more */
+};
+
+/** Issue order of several scenes. */
+enum order { ORDER_SCENE, ORDER_INTERLEAVED };
+
+/** The programs of several scenes, issued to a runner. */
+class issue {
+public:
+    issue(std::vector<const scene *> scenes, order o, runner &r);
+    void prime();
+    void step();
+
+    launch_counts counts;
+
+private:
+    void send(const op &o);
+    std::vector<program> programs_;
+    order order_;
+    runner &runner_;
+};
+
+#endif
