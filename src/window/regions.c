@@ -27,16 +27,22 @@ typedef struct slot {
     bool in_use;
 } slot;
 
+/* The low half of the hash beside the id: a shape that is not in the table is refused without looking at a region. */
+typedef struct bucket {
+    uint32_t tag;
+    uint32_t id; /* ACS_NO_REGION: empty */
+} bucket;
+
 struct acs_regions {
     slot **chunks;
     uint32_t chunk_count, chunk_capacity;
     uint32_t high;  /* ids 1 to high have been used */
-    uint32_t free;  /* first free id below high, chained by hash_next */
+    uint32_t free;  /* first free id up to high, chained by hash_next */
     uint32_t count; /* in use */
     uint32_t soft_cap;
     uint32_t hand;  /* of the clock: the id looked at last */
     uint32_t visit; /* stamp of the current search */
-    uint32_t *buckets;
+    bucket *buckets; /* probed one after the other; at most half of them in use, if memory allows */
     uint32_t mask;
     acs_tile_set places; /* regions that have bytes */
     acs_id_list found;   /* by the current search: overlapping regions, those that are not idle first */
@@ -56,7 +62,7 @@ static slot *slot_at(const acs_regions *t, uint32_t id)
 acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *user, acs_regions **regions)
 {
     acs_regions *t = calloc(1, sizeof *t);
-    uint32_t *buckets = calloc(BUCKETS_MIN, sizeof *buckets);
+    bucket *buckets = calloc(BUCKETS_MIN, sizeof *buckets);
 
     if (t == NULL || buckets == NULL) {
         free(buckets);
@@ -109,52 +115,60 @@ static bool shape_equal(const acs_shape *a, const acs_shape *b)
 
 static slot *hash_find(const acs_regions *t, const acs_shape *shape, uint64_t hash)
 {
-    uint32_t id = t->buckets[hash & t->mask];
-
-    while (id != ACS_NO_REGION) {
-        slot *s = slot_at(t, id);
-        if (s->region.hash == hash && shape_equal(&s->region.shape, shape))
+    for (uint32_t i = (uint32_t)hash & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
+        if (t->buckets[i].tag != (uint32_t)hash)
+            continue;
+        slot *s = slot_at(t, t->buckets[i].id);
+        if (ACS_LIKELY(shape_equal(&s->region.shape, shape)))
             return s;
-        id = s->region.hash_next;
     }
     return NULL;
 }
 
-static void hash_insert(acs_regions *t, acs_region *region)
+static void hash_insert(acs_regions *t, bucket entry)
 {
-    uint32_t *bucket = &t->buckets[region->hash & t->mask];
+    uint32_t i = entry.tag & t->mask;
 
-    region->hash_next = *bucket;
-    *bucket = region->id;
+    while (t->buckets[i].id != ACS_NO_REGION)
+        i = (i + 1) & t->mask;
+    t->buckets[i] = entry;
 }
 
+/* Close the gap: move up each follower that may stand there, which is one whose own place is not behind the gap. */
 static void hash_remove(acs_regions *t, const acs_region *region)
 {
-    uint32_t *at = &t->buckets[region->hash & t->mask];
+    uint32_t gap = (uint32_t)region->hash & t->mask;
 
-    while (*at != region->id)
-        at = &slot_at(t, *at)->region.hash_next;
-    *at = region->hash_next;
+    while (t->buckets[gap].id != region->id)
+        gap = (gap + 1) & t->mask;
+    for (uint32_t i = (gap + 1) & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
+        uint32_t home = t->buckets[i].tag & t->mask;
+        if (((i - home) & t->mask) < ((i - gap) & t->mask))
+            continue;
+        t->buckets[gap] = t->buckets[i];
+        gap = i;
+    }
+    t->buckets[gap].id = ACS_NO_REGION;
 }
 
-/* Double the buckets once there are as many regions. Without memory the chains grow longer: slower, not wrong. */
-static void hash_grow(acs_regions *t)
+/* Room for one more. Without memory to grow, probing gets longer until three quarters are in use. */
+static bool hash_reserve(acs_regions *t)
 {
-    if (t->count <= t->mask)
-        return;
+    uint32_t size = t->mask + 1;
 
-    uint32_t buckets = (t->mask + 1) * 2;
-    uint32_t *grown = calloc(buckets, sizeof *grown);
+    if (t->count < size / 2)
+        return true;
+
+    bucket *old = t->buckets, *grown = calloc(size * 2, sizeof *grown);
     if (grown == NULL)
-        return;
-    free(t->buckets);
+        return t->count < size / 4 * 3;
     t->buckets = grown;
-    t->mask = buckets - 1;
-    for (uint32_t id = 1; id <= t->high; id++) {
-        slot *s = slot_at(t, id);
-        if (s->in_use)
-            hash_insert(t, &s->region);
-    }
+    t->mask = size * 2 - 1;
+    for (uint32_t i = 0; i < size; i++)
+        if (old[i].id != ACS_NO_REGION)
+            hash_insert(t, old[i]);
+    free(old);
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- slots */
@@ -358,7 +372,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
 {
     slot *s = slot_peek(t);
 
-    if (s == NULL || !search(t, shape) || !links_reserve(t, &s->region, t->found_live))
+    if (s == NULL || !hash_reserve(t) || !search(t, shape) || !links_reserve(t, &s->region, t->found_live))
         return NULL;
     for (uint32_t i = 0; i < t->found_live; i++) {
         acs_region *other = &slot_at(t, t->found.ids[i])->region;
@@ -374,8 +388,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     slot_take(t, s, shape, hash);
     for (uint32_t i = 0; i < t->found_live; i++)
         link_add(&s->region, &slot_at(t, t->found.ids[i])->region);
-    hash_insert(t, &s->region);
-    hash_grow(t);
+    hash_insert(t, (bucket){(uint32_t)hash, s->region.id});
     return &s->region;
 }
 

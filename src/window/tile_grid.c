@@ -9,9 +9,11 @@
 
 enum {
     NODES_MIN = 64,
-    BUCKET_BITS_MIN = 6,
+    BUCKET_BITS_MIN = 8,
     LEVELS_MIN = 4,
-    CELLS_MOST = 64,     /* a search among runs that would look at more asks the bounds */
+    SPARSE = 4,          /* buckets for each node: most cells that a search looks at are empty, and seen to be at once */
+    CELLS_MOST = 64,     /* a search among runs that would look at more cells asks the bounds */
+    CELLS_BOUNDED = 16,  /* the same where there are bounds already */
     BOUNDS_UNUSED = 4096 /* insertions after which bounds that nobody asks are dropped */
 };
 
@@ -96,7 +98,6 @@ static void bucket_remove(acs_tile_grid *grid, uint32_t index)
     *at = grid->nodes[index].next;
 }
 
-/* As many buckets as there can be nodes, or more. */
 static bool buckets_resize(acs_tile_grid *grid, uint32_t bits)
 {
     uint32_t *buckets = calloc((size_t)1 << bits, sizeof *buckets);
@@ -127,7 +128,7 @@ static bool node_reserve(acs_tile_grid *grid)
         grid->nodes = nodes;
         grid->node_capacity = capacity;
     }
-    if (grid->buckets == NULL || grid->node_high + 1 >= 1u << grid->bucket_bits)
+    if (grid->buckets == NULL || (grid->node_high + 1ull) * SPARSE > 1ull << grid->bucket_bits)
         if (!buckets_resize(grid, grid->buckets ? grid->bucket_bits + 1 : BUCKET_BITS_MIN))
             return false;
     grid->node_free = ++grid->node_high;
@@ -422,7 +423,7 @@ static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_i
         uint64_t touched = (q.width >> level->column_shift) + 2;
         cells += touched < level->count ? touched : level->count;
     }
-    return cells > CELLS_MOST ? bounds_query(grid, first, last, found) : grid_query(grid, &q, found);
+    return cells > (grid->bounded ? CELLS_BOUNDED : CELLS_MOST) ? bounds_query(grid, first, last, found) : grid_query(grid, &q, found);
 }
 
 /* Tiles of the grid's pitch that overlap a shape. */
