@@ -27,7 +27,7 @@ typedef struct acs_mark {
 
 /* One op of a batch. */
 typedef struct acs_item {
-    acs_record *op;
+    acs_record *op;       /* NULL: nothing to issue, only the marks listed (slot is -1) */
     uint64_t value;       /* token: done when the timeline of `slot` reaches it */
     int16_t slot;         /* -1: none (STREAM_SIGNAL: the waits are put on the foreign stream) */
     uint16_t first_mark;  /* marks to record before this op is issued: batch->marks */
@@ -35,7 +35,7 @@ typedef struct acs_item {
     uint16_t first_wait;  /* outer waits: batch->waits, put on `slot` before the op */
     uint16_t wait_count;
     uint16_t first_edge;  /* inner edges: batch->edges, indices of earlier items that must have been issued; where one */
-    uint16_t edge_count;  /* failed, this item gets ACS_ERR_SKIPPED, where one bounced _NOT_READY, and is not issued */
+    uint16_t edge_count;  /* failed or bounced, this item gets ACS_ERR_SKIPPED and is not issued */
     bool mark_after;      /* record `after` behind the op (also if it failed: waits for it must not hang) */
     acs_mark after;
     /* result */

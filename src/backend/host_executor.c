@@ -98,25 +98,17 @@ static void refuse(acs_item *item, acs_status status, int native, const char *te
 /* Set the item's status where it cannot be issued. */
 static void judge(const acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
-    bool bounced = false;
-
     if (slots->lost) {
         refuse(item, ACS_ERR_DEVICE, ENOMEM, "an earlier op found no memory in a slot's queue");
         return;
     }
     for (uint32_t i = 0; i < item->edge_count; i++) {
-        acs_status upstream = batch->items[batch->edges[item->first_edge + i]].status;
-        if (upstream != ACS_OK && upstream != ACS_NOT_READY) {
+        if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK) {
             refuse(item, ACS_ERR_SKIPPED, 0, NULL);
             return;
         }
-        bounced |= upstream == ACS_NOT_READY;
     }
-    if (item->status != ACS_OK)
-        return;
-    if (bounced)
-        refuse(item, ACS_NOT_READY, 0, "an upstream op of the batch was not issued");
-    else if (item->slot >= 0 && !acs_host_runs(item->op))
+    if (item->status == ACS_OK && item->slot >= 0 && !acs_host_runs(item->op))
         refuse(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of a CPU backend");
 }
 

@@ -45,6 +45,7 @@ void acs_host_slots_fini(acs_host_slots *slots);
 /*
  * Issue one item of a batch: record its marks, queue its waits, and its op unless item->status says that it was refused
  * already or an upstream item was not issued. Waits and marks take effect in any case: later ops may count on them.
+ * An item without an op (slot -1) only records marks.
  */
 void acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item);
 

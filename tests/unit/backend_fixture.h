@@ -134,6 +134,31 @@ static inline acs_item *fixture_add(fixture *f, int slot, acs_record *op)
     return item;
 }
 
+/* Put an item without an op into the batch that records a mark behind all that was added to `slot`. */
+static inline acs_item *fixture_add_mark(fixture *f, int slot)
+{
+    fixture_slot *s = &f->slots[slot];
+    acs_item *item = &f->batch.items[f->batch.items_used++];
+
+    memset(item, 0, sizeof *item);
+    item->slot = -1;
+    item->first_mark = (uint16_t)f->batch.marks_used;
+    item->mark_count = 1;
+    s->marks[s->used] = (acs_mark){(uint16_t)slot, (uint16_t)s->used, 0, s->value};
+    f->batch.marks[f->batch.marks_used++] = s->marks[s->used++];
+    return item;
+}
+
+/* Add an op without a mark behind it. */
+static inline acs_item *fixture_add_unmarked(fixture *f, int slot, acs_record *op)
+{
+    acs_item *item = fixture_add(f, slot, op);
+
+    item->mark_after = false;
+    f->slots[slot].used--;
+    return item;
+}
+
 /* The item added last waits for this mark. */
 static inline void fixture_wait(fixture *f, acs_mark mark)
 {

@@ -186,6 +186,51 @@ static void op_with_many_waits_runs_behind_all_of_them(void **state)
     fixture_close(f);
 }
 
+typedef struct submitter {
+    fixture *f; /* its own batch and records, the backend of all */
+    int slot;
+    int counter;
+} submitter;
+
+static void *submitter_main(void *arg)
+{
+    submitter *s = arg;
+
+    for (int i = 0; i < 1000; i++) {
+        fixture_add(s->f, s->slot, fixture_kernel(s->f, increment, &s->counter, 0));
+        if (i % 3 == 0)
+            fixture_submit(s->f);
+    }
+    fixture_submit(s->f);
+    return NULL;
+}
+
+static void batches_of_several_threads_all_run(void **state)
+{
+    enum { THREADS = 3 };
+    fixture *f = open_host(THREADS, 2);
+    submitter submitters[THREADS];
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        submitters[i] = (submitter){fixture_make(ACS_BACKEND_HOST, THREADS), i, 0};
+        submitters[i].f->backend = f->backend;
+        assert_int_equal(pthread_create(&threads[i], NULL, submitter_main, &submitters[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        f->slots[i] = submitters[i].f->slots[i];
+    }
+    fixture_drain(f);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(submitters[i].counter, 1000);
+        submitters[i].f->backend = NULL;
+        fixture_close(submitters[i].f);
+    }
+    fixture_close(f);
+}
+
 static void two_slots_with_two_executors_run_at_once(void **state)
 {
     fixture *f = open_host(2, 2);
@@ -295,20 +340,16 @@ static void waits_of_a_skipped_item_still_hold_its_slot(void **state)
     fixture_close(f);
 }
 
-static void mark_in_another_slot_completes_with_what_is_before_it(void **state)
+static void mark_of_an_item_without_an_op_completes_with_what_is_before_it(void **state)
 {
     fixture *f = open_host(2, 2);
-    acs_item *item;
     int counter = 0;
 
     (void)state;
-    fixture_add(f, 0, fixture_kernel(f, increment, &counter, 0))->mark_after = false;
-    f->slots[0].used = 0;
-    item = fixture_add(f, 1, fixture_kernel(f, increment, &counter, 0));
-    f->batch.marks[0] = (acs_mark){0, 0, 0, 1};
-    item->mark_count = 1;
-    f->slots[0].marks[f->slots[0].used++] = f->batch.marks[0];
-    fixture_wait(f, f->batch.marks[0]);
+    fixture_add_unmarked(f, 0, fixture_kernel(f, increment, &counter, 0));
+    fixture_add_mark(f, 0);
+    fixture_add(f, 1, fixture_kernel(f, increment, &counter, 0));
+    fixture_wait(f, f->slots[0].marks[0]);
     fixture_submit(f);
     fixture_drain(f);
 
@@ -426,12 +467,13 @@ int main(void)
         cmocka_unit_test(wait_for_a_mark_of_another_slot_runs_behind_it),
         cmocka_unit_test(waits_in_a_chain_over_all_slots_order_every_op),
         cmocka_unit_test(op_with_many_waits_runs_behind_all_of_them),
+        cmocka_unit_test(batches_of_several_threads_all_run),
         cmocka_unit_test(two_slots_with_two_executors_run_at_once),
         cmocka_unit_test(poll_that_sees_completion_sees_what_the_op_wrote),
         cmocka_unit_test(poll_before_completion_leaves_completed_untouched),
         cmocka_unit_test(item_behind_a_failed_one_is_skipped_and_marks_still_complete),
         cmocka_unit_test(waits_of_a_skipped_item_still_hold_its_slot),
-        cmocka_unit_test(mark_in_another_slot_completes_with_what_is_before_it),
+        cmocka_unit_test(mark_of_an_item_without_an_op_completes_with_what_is_before_it),
         cmocka_unit_test(copy_and_fill_change_exactly_their_bytes),
         cmocka_unit_test(shared_memory_is_zeroed_for_every_kernel),
         cmocka_unit_test(executors_block_signals_and_pin_to_the_given_cpu),
