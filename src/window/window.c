@@ -370,7 +370,9 @@ static void settle(acs_window *w)
         } else if (entry->cause && !entry->immune) {
             acs_window_end(w, entry, ACS_ERR_SKIPPED, entry->cause);
         } else if (entry->kind == ACS_KIND_OBSERVE) {
-            acs_window_end(w, entry, ACS_OK, 0);
+            acs_window_end(w, entry, w->dead ? ACS_ERR_DEVICE : ACS_OK, 0);
+        } else if (w->dead && !entry->immune) {
+            acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
         } else {
             entry->state = ACS_ENTRY_READY;
             queue_push(w, &w->ready, entry);
@@ -393,6 +395,20 @@ void acs_window_push_ready(acs_window *w, acs_entry *entry, bool front)
     entry->queue_next = w->ready.head;
     w->ready.head = acs_entry_index(w, entry);
     w->ready.count++;
+}
+
+void acs_window_remove_ready(acs_window *w, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(w, entry), previous = 0;
+    for (uint32_t i = w->ready.head; i != index; i = w->entries[i].queue_next)
+        previous = i;
+    if (previous)
+        w->entries[previous].queue_next = entry->queue_next;
+    else
+        w->ready.head = entry->queue_next;
+    if (w->ready.tail == index)
+        w->ready.tail = previous;
+    w->ready.count--;
 }
 
 void acs_window_issued(acs_window *w, acs_entry *entry)

@@ -58,6 +58,7 @@ typedef struct acs_entry {
     uint8_t writes;        /* names a segment that it writes */
     uint8_t reserved;      /* inserted by the runtime */
     uint8_t bounced;       /* how often its issue was refused for now */
+    uint8_t reported;      /* its end was reported by the core */
     uint32_t pending;
     uint32_t unretired;    /* joins: upstream ops that have not retired */
     uint32_t edges;        /* to downstream entries; 0: none */
@@ -110,6 +111,7 @@ typedef struct acs_window {
     uint32_t joins;        /* places for joins */
     uint32_t slots;
     bool host_wait;        /* every edge is a RETIRE edge */
+    bool dead;             /* the device is lost: what becomes ready ends with ACS_ERR_DEVICE */
     uint32_t live;         /* the program's ops in the window */
     uint32_t live_reserved;
     uint32_t live_joins;
@@ -149,7 +151,6 @@ typedef struct acs_window {
 typedef struct acs_window_config {
     uint32_t limit, slots;
     bool host_wait;
-    bool host_calls; /* library calls run on the host */
 } acs_window_config;
 
 acs_status acs_window_init(acs_window *window, const acs_window_config *config);
@@ -188,11 +189,13 @@ typedef struct acs_entry_traits {
     acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
-/* A held op may go. */
+/* A held op may go; an op that was not issued after all waits again for what it depends on. */
 void acs_window_release(acs_window *window, acs_entry *entry);
 
 acs_entry *acs_window_pop_ready(acs_window *window);
 void acs_window_push_ready(acs_window *window, acs_entry *entry, bool front);
+/* Take a READY entry out of the middle of the queue. */
+void acs_window_remove_ready(acs_window *window, acs_entry *entry);
 /* An ISSUING op is now in its slot: satisfy its ISSUE edges. */
 void acs_window_issued(acs_window *window, acs_entry *entry);
 /* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */

@@ -1,0 +1,325 @@
+/*
+ * Contexts: open, close, the registry of open ones, and the gate through which every public call enters. Owns the
+ * lifetime of everything a context has. Never issues an op itself.
+ */
+#include "runtime/context.h"
+
+#include "base/options.h"
+#include "runtime/compat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDS_SPARE = 64 };
+
+static pthread_mutex_t g_registry_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank REGISTRY: taken before all others */
+static acs_context *g_open;      /* guarded by g_registry_mutex */
+static acs_context *g_free;      /* structs of closed contexts, for reuse */
+static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
+static _Atomic(uint32_t) g_fork_generation = 1;
+static _Thread_local bool tl_inside;
+
+/* --------------------------------------------------------------------------------------------------------- the gate */
+
+static void forked_child(void)
+{
+    atomic_fetch_add_explicit(&g_fork_generation, 1, memory_order_relaxed); /* the child has one thread */
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forked_child);
+}
+
+bool acs_inside(void)
+{
+    return tl_inside;
+}
+
+void acs_inside_set(bool inside)
+{
+    tl_inside = inside;
+}
+
+acs_context *acs_context_enter(acs_context *context, const char *function)
+{
+    if (ACS_UNLIKELY(tl_inside)) {
+        acs_fail(ACS_ERR_STATE, 0, function, "ACS was called from inside a callback, host function or footprint function");
+        return NULL;
+    }
+    if (!context) {
+        context = acs_default();
+        if (!context)
+            return NULL;
+    }
+    /* relaxed: a handle that another thread passed on was published by that; a racing close is the caller's error */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) != 1)) {
+        acs_fail(ACS_ERR_STATE, 0, function, "the context is closed");
+        return NULL;
+    }
+    /* relaxed: changes only in a forked child, before it has a second thread */
+    if (ACS_UNLIKELY(context->fork_generation != atomic_load_explicit(&g_fork_generation, memory_order_relaxed))) {
+        acs_fail(ACS_ERR_STATE, 0, function, "the context belongs to the parent of this forked process");
+        return NULL;
+    }
+    return context;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- open */
+
+static acs_context *struct_take(void)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    acs_context *context = g_free;
+    if (context)
+        g_free = context->next;
+    pthread_mutex_unlock(&g_registry_mutex);
+    if (!context)
+        context = malloc(sizeof *context);
+    if (context)
+        memset(context, 0, sizeof *context);
+    return context;
+}
+
+static void struct_give(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    context->next = g_free;
+    g_free = context;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static void registry_add(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    context->next = g_open;
+    g_open = context;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static void registry_remove(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    acs_context **at = &g_open;
+    while (*at && *at != context)
+        at = &(*at)->next;
+    if (*at)
+        *at = context->next;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static void on_end(void *user, const acs_end *end)
+{
+    acs_context *context = user;
+    if (ACS_UNLIKELY(end->status != ACS_OK))
+        acs_failures_end(context, end);
+    if (ACS_UNLIKELY(context->pairs != NULL))
+        acs_pairs_end(context->pairs, end);
+}
+
+static void on_fault(void *user, const acs_error *error)
+{
+    acs_failures_fault(user, error);
+}
+
+static void on_check(void *user, const acs_record *op, const acs_record *other)
+{
+    acs_failures_check(user, op, other);
+}
+
+static void on_free(void *user, const acs_record *op)
+{
+    acs_context *context = user;
+    acs_allocations_end_free(context->allocations, op->u.free.ptr);
+}
+
+static acs_status status_of(void *user, acs_op op)
+{
+    return acs_failures_of_locked(user, op);
+}
+
+static acs_status open_backend(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    uint32_t slots = acs_core_slots(o);
+    acs_backend_config config = {
+        .options = o,
+        .slots = slots,
+        .mark_capacity = acs_slots_mark_capacity(o->serial ? 1 : (uint32_t)o->window),
+        .inline_only = o->disable != 0,
+        .notify = acs_context_wake,
+        .user = context,
+        .cpu_next = acs_context_cpu_next,
+    };
+    return acs_backend_open(&config, &context->backend);
+}
+
+static acs_status open_core(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    uint32_t records = acs_round_up_pow2((uint32_t)o->fifo) + (uint32_t)o->window + RECORDS_SPARE;
+    ACS_TRY(acs_record_pool_create(records, &context->records));
+    acs_core_config config = {
+        .options = o,
+        .backend = context->backend,
+        .records = context->records,
+        .user = context,
+        .on_end = on_end,
+        .on_fault = on_fault,
+        .on_check = on_check,
+        .on_free = on_free,
+        .status_of = status_of,
+    };
+    return acs_core_init(&context->core, &config);
+}
+
+static void free_blocks(acs_context *context)
+{
+    acs_allocation block;
+    while (acs_allocations_take(context->allocations, &block))
+        if (block.state == ACS_ALLOCATION_LIVE && !block.foreign)
+            (void)context->backend->ops->memory_free(context->backend, block.memory, (void *)(uintptr_t)block.base);
+}
+
+/* Whatever was opened; the fields of the others are NULL. */
+static void release(acs_context *context)
+{
+    acs_virtual_fini(context);
+    while (context->free_action_count)
+        free(context->free_actions[--context->free_action_count]);
+    if (context->core.backend)
+        acs_core_fini(&context->core);
+    if (context->allocations) {
+        free_blocks(context);
+        acs_allocations_destroy(context->allocations);
+    }
+    if (context->backend)
+        context->backend->ops->close(context->backend);
+    if (context->records)
+        acs_record_pool_destroy(context->records);
+    if (context->failures)
+        acs_failures_destroy(context->failures);
+    if (context->pairs)
+        acs_pairs_destroy(context->pairs);
+    acs_cond_fini(&context->sleep_cond);
+    acs_lock_fini(&context->sleep_lock);
+}
+
+static acs_status open_parts(acs_context *context)
+{
+    ACS_TRY(acs_cpus_parse(context, context->options.cpus));
+    ACS_TRY(acs_failures_create(&context->failures));
+    if (context->options.stats && !(context->pairs = acs_pairs_create()))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for statistics");
+    ACS_TRY(open_backend(context));
+    ACS_TRY(acs_allocations_create(&context->allocations));
+    ACS_TRY(open_core(context));
+    ACS_TRY(acs_virtual_init(context));
+    return acs_workers_start(context);
+}
+
+static acs_status read_options(const acs_options *options, acs_options *to)
+{
+    ACS_TRY(acs_options_init(to, sizeof *to));
+    if (options)
+        ACS_TRY(acs_options_adopt(to, options));
+    return acs_options_check(to);
+}
+
+static void log_options(const acs_options *options)
+{
+    char text[4096];
+    if (!acs_log_enabled(ACS_LOG_INFO))
+        return;
+    (void)acs_options_dump(options, text, sizeof text);
+    char *rest = text;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        acs_log(ACS_LOG_INFO, "%s", line);
+}
+
+acs_status acs_open(const acs_options *options, acs_context **out)
+{
+    acs_options effective;
+    if (acs_inside())
+        return ACS_FAIL(ACS_ERR_STATE, 0, "ACS was called from inside a callback, host function or footprint function");
+    if (!out)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_open: context is NULL");
+    pthread_once(&g_fork_once, watch_forks);
+    if (options && options->size == 0)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
+    ACS_TRY(read_options(options, &effective));
+    acs_log_set_level(effective.log);
+    acs_options_warn_unknown();
+    acs_context *context = struct_take();
+    if (!context)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context");
+    context->options = effective;
+    context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
+    context->opened_ns = acs_clock_ns();
+    if (acs_lock_init(&context->sleep_lock, ACS_RANK_SLEEP) || acs_cond_init(&context->sleep_cond)) {
+        struct_give(context);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
+    }
+    acs_status status = open_parts(context);
+    if (status != ACS_OK) {
+        acs_workers_stop(context);
+        release(context);
+        struct_give(context);
+        return status;
+    }
+    log_options(&effective);
+    atomic_store_explicit(&context->open, 1, memory_order_relaxed); /* published with the handle by the caller */
+    registry_add(context);
+    *out = context;
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- close */
+
+acs_status acs_close(acs_context *context)
+{
+    if (!context)
+        return ACS_OK;
+    if (!acs_context_enter(context, "acs_close"))
+        return ACS_ERR_STATE;
+    acs_context_drain(context);
+    acs_status status = acs_failures_first(context, NULL);
+    registry_remove(context);
+    atomic_store_explicit(&context->open, 0, memory_order_relaxed); /* no other call may run beside acs_close */
+    acs_workers_stop(context);
+    if (context->options.stats)
+        acs_stats_report(context);
+    release(context);
+    struct_give(context);
+    return status;
+}
+
+int acs_context_backend(acs_context *context)
+{
+    context = acs_context_enter(context, "acs_context_backend");
+    return context ? context->backend->ops->id : -1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ compat */
+
+void acs_compat_drain(void)
+{
+    if (tl_inside || acs_thread_is_ours())
+        return;
+    /* The lock is held while ops end: a context must not be closed meanwhile. Threads of the library never take it. */
+    pthread_mutex_lock(&g_registry_mutex);
+    for (acs_context *context = g_open; context; context = context->next)
+        if (context->fork_generation == atomic_load_explicit(&g_fork_generation, memory_order_relaxed)) /* see enter */
+            acs_context_drain(context);
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- trace */
+
+void acs_trace_set(acs_context *context, acs_trace_fn function, void *user)
+{
+    acs_lock_acquire(&context->core.lock);
+    context->core.trace = function;
+    context->core.trace_user = user;
+    acs_lock_release(&context->core.lock);
+}

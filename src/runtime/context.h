@@ -1,0 +1,144 @@
+/*
+ * A context: the core with what surrounds it, threads, waiting, errors, memory, statistics. Private to src/runtime.
+ *
+ * Context structs are never given back to the C library: a handle that was closed can so be told from an open one
+ * for as long as its struct has not been reused.
+ *
+ * Locks in order of rank: registry, core, sleep. Failures and statistics of ops are guarded by the core's lock, because
+ * the core reports ends under it.
+ */
+#ifndef ACS_CONTEXT_H
+#define ACS_CONTEXT_H
+
+#include "base/lock.h"
+#include "devices/allocations.h"
+#include "pool/record.h"
+#include "scheduler/core.h"
+
+#include <stdatomic.h>
+
+enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
+
+typedef struct acs_failures acs_failures;
+typedef struct acs_pairs acs_pairs;
+
+/* A worker of the stepped mode: the three parts of a step are taken one by one, in an order that the seed chooses. */
+typedef struct acs_virtual_worker {
+    acs_action *action;
+    int stage; /* 0: nothing in hand, 1: decided, 2: performed */
+} acs_virtual_worker;
+
+struct acs_context {
+    _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
+    uint32_t fork_generation;
+    acs_context *next;       /* registry of open contexts, or list of free structs */
+    acs_options options;
+    acs_backend *backend;
+    acs_record_pool *records;
+    acs_allocations *allocations;
+    acs_core core;
+
+    /* failures and pairs: guarded by core.lock */
+    acs_failures *failures;
+    acs_pairs *pairs;
+    _Atomic(uint32_t) faulted;  /* the device is lost */
+    uint64_t opened_ns;
+
+    /* actions for callers that step; guarded by core.lock */
+    acs_action *free_actions[ACS_THREADS_MAX];
+    uint32_t free_action_count;
+
+    /* threads */
+    pthread_t threads[ACS_THREADS_MAX];
+    uint32_t thread_count;
+    _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions */
+    _Atomic(uint32_t) stop;
+    _Atomic(uint32_t) sleepers;
+    acs_lock sleep_lock;
+    acs_cond sleep_cond;
+    uint64_t sleep_epoch;          /* guarded by sleep_lock */
+    int cpus[256];
+    uint32_t cpu_count;
+    _Atomic(uint32_t) cpu_turn;
+
+    /* stepped mode */
+    _Atomic(uint32_t) stepping;
+    acs_random random;
+    acs_virtual_worker virtual_workers[ACS_VIRTUAL_WORKERS];
+    uint32_t virtual_count;
+
+    _Atomic(uint64_t) caller_waits;
+};
+
+/* context.c */
+
+/* The context that a call means, or NULL with an error: closed, forked, or called from inside a callback. */
+acs_context *acs_context_enter(acs_context *context, const char *function);
+/* Whether this thread runs user code for the library now; calls that take a context are refused then. */
+bool acs_inside(void);
+void acs_inside_set(bool inside);
+/* Wait for everything, whatever became of it. */
+void acs_context_drain(acs_context *context);
+
+/* worker.c: threads, sleeping, stepping */
+
+/* Whether this thread was made by the library. */
+bool acs_thread_is_ours(void);
+acs_status acs_workers_start(acs_context *context);
+void acs_workers_stop(acs_context *context);
+void acs_context_wake(void *context);
+int acs_context_cpu_next(void *context);
+acs_status acs_cpus_parse(acs_context *context, const char *list);
+/* Host functions get a thread of their own, made when the first is queued. */
+void acs_host_thread_start(acs_context *context);
+/* One step on the calling thread. False: nothing to do now. */
+bool acs_context_step(acs_context *context);
+/* Step and sleep until `done`. */
+typedef bool (*acs_done_fn)(acs_context *context, uint64_t value);
+void acs_context_wait(acs_context *context, acs_done_fn done, uint64_t value);
+
+/* stepped.c: the same for the stepped backend */
+acs_status acs_virtual_init(acs_context *context);
+void acs_virtual_fini(acs_context *context);
+bool acs_virtual_step(acs_context *context);
+/* After a call queued an op: a random number of steps. */
+void acs_virtual_interleave(acs_context *context);
+
+/* failures.c */
+acs_status acs_failures_create(acs_failures **failures);
+void acs_failures_destroy(acs_failures *failures);
+void acs_failures_end(acs_context *context, const acs_end *end);
+void acs_failures_fault(acs_context *context, const acs_error *error);
+/* Complete this thread's error with the call site, keep it in the context, and return its status. */
+acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
+acs_status acs_failures_first(acs_context *context, acs_error *error);
+acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error);
+acs_status acs_failures_of_locked(acs_context *context, acs_op op);
+void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
+void acs_failures_clear(acs_context *context);
+
+/* launch.c */
+typedef struct acs_draft {
+    acs_context *context;
+    acs_record *record;
+    const acs_site *site;
+    bool no_wait;
+    acs_op queued; /* set by acs_draft_queue */
+} acs_draft;
+/* A record of this kind, waiting for one if the FIFO is full. NULL with an error. */
+acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
+/* Copy the footprint into the record, computing it where a function is given. */
+acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
+                          uint32_t arg_bytes);
+/* Queue the record. 0 with an error. */
+acs_op acs_draft_queue(acs_draft *draft);
+/* Give the record up; the error of this thread becomes the context's too. Returns 0. */
+acs_op acs_draft_drop(acs_draft *draft);
+
+/* stats.c */
+acs_pairs *acs_pairs_create(void);
+void acs_pairs_destroy(acs_pairs *pairs);
+void acs_pairs_end(acs_pairs *pairs, const acs_end *end);
+void acs_stats_report(acs_context *context);
+
+#endif

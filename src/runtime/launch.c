@@ -1,0 +1,298 @@
+/*
+ * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
+ * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
+ */
+#include "runtime/context.h"
+
+#include <string.h>
+
+enum { SEGMENTS_GUESS = 32 };
+
+static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
+
+/* ------------------------------------------------------------------------------------------------------------- drafts */
+
+static bool has_record(acs_context *context, uint64_t draft)
+{
+    acs_draft *d = (acs_draft *)(uintptr_t)draft;
+    d->record = acs_record_acquire(context->records);
+    return d->record != NULL;
+}
+
+acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
+{
+    acs_context *context = draft->context;
+    if (!draft->site)
+        draft->site = &g_unknown_site;
+    draft->record = NULL;
+    /* E: the fault's error is in `failures` */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->faulted, memory_order_acquire))) {
+        ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+        acs_error_thread()->site = *draft->site;
+        return NULL;
+    }
+    draft->record = acs_record_acquire(context->records);
+    if (ACS_UNLIKELY(!draft->record)) {
+        if (draft->no_wait) {
+            ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full");
+            acs_error_thread()->site = *draft->site;
+            return NULL;
+        }
+        atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+        acs_context_wait(context, has_record, (uint64_t)(uintptr_t)draft);
+    }
+    draft->record->kind = (uint8_t)kind;
+    draft->record->site = draft->site;
+    draft->record->any = 0;
+    return draft->record;
+}
+
+acs_op acs_draft_drop(acs_draft *draft)
+{
+    (void)acs_failures_refuse(draft->context, draft->site);
+    if (draft->record)
+        acs_record_release(draft->context->records, draft->record);
+    draft->record = NULL;
+    return 0;
+}
+
+static bool has_place(acs_context *context, uint64_t draft)
+{
+    acs_draft *d = (acs_draft *)(uintptr_t)draft;
+    acs_op op = acs_fifo_push(context->core.fifo, d->record);
+    if (op)
+        d->record = NULL;
+    d->queued = op;
+    return op != 0;
+}
+
+acs_op acs_draft_queue(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    acs_op op = acs_fifo_push(context->core.fifo, draft->record);
+    if (ACS_UNLIKELY(!op)) {
+        if (draft->no_wait) {
+            ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
+            return acs_draft_drop(draft);
+        }
+        atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+        acs_context_wait(context, has_place, (uint64_t)(uintptr_t)draft);
+        op = draft->queued;
+    }
+    acs_context_wake(context);
+    if (ACS_UNLIKELY(context->virtual_count))
+        acs_virtual_interleave(context);
+    if (ACS_UNLIKELY(context->options.disable))
+        while (acs_context_step(context))
+            continue;
+    return op;
+}
+
+/* --------------------------------------------------------------------------------------------------------- footprints */
+
+static acs_status check_block(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
+{
+    acs_allocation block;
+    if (s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes ||
+        !acs_allocations_find(context->allocations, s->base, &block))
+        return ACS_OK;
+    if (block.state != ACS_ALLOCATION_LIVE)
+        return ACS_FAIL(ACS_ERR_CHECK, 0, "'%s': segment %u at %#llx names memory freed by op %llu", draft->site->name, i,
+                        (unsigned long long)s->base, (unsigned long long)block.freed_by);
+    uint64_t last = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes; /* cannot wrap: checked before */
+    if (last > block.base + block.bytes)
+        return ACS_FAIL(ACS_ERR_CHECK, 0,
+                        "'%s': segment %u ends %llu bytes behind its allocation of %llu bytes at %#llx", draft->site->name,
+                        i, (unsigned long long)(last - block.base - block.bytes), (unsigned long long)block.bytes,
+                        (unsigned long long)block.base);
+    return ACS_OK;
+}
+
+static acs_status check_segments(const acs_draft *draft)
+{
+    const acs_record *record = draft->record;
+    bool blocks = draft->context->options.check == ACS_CHECK_OVERLAP;
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        acs_shape shape;
+        acs_status status = acs_shape_of(&record->segments[i], &shape);
+        if (ACS_UNLIKELY(status != ACS_OK && status != ACS_NOT_READY))
+            return status;
+        if (ACS_UNLIKELY(blocks))
+            ACS_TRY(check_block(draft->context, draft, &record->segments[i], i));
+    }
+    return ACS_OK;
+}
+
+/* Run a footprint function on room for a guess, and again if it wants more. */
+static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input,
+                                    uint32_t args, uint32_t arg_bytes)
+{
+    acs_segment guess[SEGMENTS_GUESS];
+    acs_record *record = draft->record;
+    acs_inside_set(true);
+    size_t wanted = uses->footprint(input, guess, SEGMENTS_GUESS);
+    acs_inside_set(false);
+    if (wanted > UINT32_MAX / sizeof(acs_segment) - uses->count)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", draft->site->name,
+                        wanted);
+    uint32_t given = (uint32_t)uses->count;
+    ACS_TRY(acs_record_reserve(draft->context->records, record, args, arg_bytes, given + (uint32_t)wanted));
+    if (wanted <= SEGMENTS_GUESS) {
+        memcpy(record->segments + given, guess, wanted * sizeof *guess);
+    } else {
+        acs_inside_set(true);
+        size_t again = uses->footprint(input, record->segments + given, wanted);
+        acs_inside_set(false);
+        if (again != wanted)
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function is not pure: %zu segments, then %zu",
+                            draft->site->name, wanted, again);
+    }
+    record->segment_count = given + (uint32_t)wanted;
+    return ACS_OK;
+}
+
+acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
+                          uint32_t arg_bytes)
+{
+    acs_record *record = draft->record;
+    if (ACS_UNLIKELY(uses->count > UINT32_MAX / (2 * sizeof(acs_segment)) || (uses->count && !uses->segments)))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu segments at %p", draft->site->name, uses->count,
+                        (const void *)uses->segments);
+    if (uses->footprint) {
+        ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
+    } else {
+        ACS_TRY(acs_record_reserve(draft->context->records, record, args, arg_bytes, (uint32_t)uses->count));
+        record->segment_count = (uint32_t)uses->count;
+    }
+    if (uses->count)
+        memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
+    record->any = uses->any != 0;
+    return check_segments(draft);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ kernels */
+
+/* Offsets as CUDA lays parameters out: each aligned to its own size, at most 16. */
+static uint32_t arg_alignment(uint32_t size)
+{
+    if (size >= 16)
+        return 16;
+    return size > 8 ? 16 : size > 4 ? 8 : size > 2 ? 4 : size > 1 ? 2 : 1;
+}
+
+static acs_status measure_args(const acs_draft *draft, const acs_args *args, uint32_t *bytes)
+{
+    uint64_t offset = 0;
+    for (size_t i = 0; i < args->count; i++) {
+        const acs_arg *arg = &args->list[i];
+        if (ACS_UNLIKELY(!arg->value || !arg->size || arg->type > ACS_ARG_POINTER))
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu has value %p, %u bytes and type %u",
+                            draft->site->name, i, arg->value, arg->size, arg->type);
+        uint32_t align = arg_alignment(arg->size);
+        offset = ((offset + align - 1) & ~(uint64_t)(align - 1)) + arg->size;
+    }
+    if (ACS_UNLIKELY(offset > ACS_ARG_BYTES_MAX))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %llu bytes of arguments, at most %d are possible", draft->site->name,
+                        (unsigned long long)offset, ACS_ARG_BYTES_MAX);
+    *bytes = (uint32_t)offset;
+    return ACS_OK;
+}
+
+static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
+{
+    uint32_t offset = 0;
+    for (size_t i = 0; i < args->count; i++) {
+        const acs_arg *arg = &args->list[i];
+        uint32_t align = arg_alignment(arg->size);
+        offset = (offset + align - 1) & ~(align - 1);
+        record->args[i] = (acs_arg_slot){.offset = offset, .size = arg->size, .type = arg->type};
+        switch (arg->size) {
+        case 4:
+            memcpy(record->arg_bytes + offset, arg->value, 4);
+            break;
+        case 8:
+            memcpy(record->arg_bytes + offset, arg->value, 8);
+            break;
+        default:
+            memcpy(record->arg_bytes + offset, arg->value, arg->size);
+        }
+        offset += arg->size;
+    }
+    record->arg_count = (uint32_t)args->count;
+    record->arg_bytes_used = bytes;
+}
+
+static acs_footprint_input footprint_input(const acs_draft *draft, const acs_launch_params *p, void **args)
+{
+    for (size_t i = 0; i < p->args.count; i++)
+        args[i] = (void *)(uintptr_t)p->args.list[i].value;
+    return (acs_footprint_input){
+        .name = p->kernel->name ? p->kernel->name : draft->site->name,
+        .grid = {p->grid.x, p->grid.y, p->grid.z},
+        .block = {p->block.x, p->block.y, p->block.z},
+        .shared_bytes = p->shared_bytes,
+        .args = args,
+        .arg_count = p->args.count,
+        .user = p->uses.user,
+    };
+}
+
+static acs_status launch_uses(acs_draft *draft, const acs_launch_params *p, uint32_t arg_bytes)
+{
+    uint32_t count = (uint32_t)p->args.count;
+    if (ACS_LIKELY(!p->uses.footprint))
+        return acs_draft_uses(draft, &p->uses, NULL, count, arg_bytes);
+    void *args[ACS_ARG_BYTES_MAX / 8]; /* 32 KiB of stack; more arguments have at most 7 bytes: refused */
+    if (count > sizeof args / sizeof *args)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %u arguments are too many for a footprint function",
+                        draft->site->name, count);
+    acs_footprint_input input = footprint_input(draft, p, args);
+    return acs_draft_uses(draft, &p->uses, &input, count, arg_bytes);
+}
+
+static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
+{
+    uint32_t bytes = 0;
+    acs_record *record = draft->record;
+    if (p->args.count && !p->args.list)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", draft->site->name, p->args.count);
+    ACS_TRY(measure_args(draft, &p->args, &bytes));
+    ACS_TRY(launch_uses(draft, p, bytes));
+    copy_args(record, &p->args, bytes);
+    record->u.launch.kernel = *p->kernel;
+    if (!record->u.launch.kernel.name)
+        record->u.launch.kernel.name = draft->site->name;
+    record->u.launch.grid = p->grid;
+    record->u.launch.block = p->block;
+    record->u.launch.shared_bytes = p->shared_bytes;
+    record->u.launch.attributes = p->attributes;
+    record->u.launch.resolved = NULL;
+    if (ACS_UNLIKELY(p->attributes.programmatic))
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
+                        draft->site->name);
+    return draft->context->backend->ops->check(draft->context->backend, record);
+}
+
+acs_op acs_launch(acs_context *context, const acs_launch_params *p)
+{
+    acs_draft draft = {.context = acs_context_enter(context, __func__)};
+    if (ACS_UNLIKELY(!draft.context))
+        return 0;
+    draft.site = p && p->site ? p->site : &g_unknown_site;
+    if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
+                 sizeof *p);
+        return acs_draft_drop(&draft);
+    }
+    if (ACS_UNLIKELY(!p->kernel || (!p->kernel->function && !p->kernel->host))) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", draft.site->name);
+        return acs_draft_drop(&draft);
+    }
+    draft.no_wait = p->no_wait != 0;
+    if (ACS_UNLIKELY(!acs_draft_begin(&draft, ACS_KIND_KERNEL)))
+        return 0;
+    if (ACS_UNLIKELY(fill_launch(&draft, p) != ACS_OK))
+        return acs_draft_drop(&draft);
+    return acs_draft_queue(&draft);
+}

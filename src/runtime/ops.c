@@ -1,0 +1,227 @@
+/*
+ * Ops other than kernels: copies, fills, host functions, library calls, memory, retire callbacks, foreign streams. Each
+ * function validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after.
+ */
+#include "runtime/context.h"
+
+#include <string.h>
+
+static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
+{
+    *draft = (acs_draft){.context = acs_context_enter(context, function)};
+    if (!draft->context)
+        return false;
+    draft->site = params ? params->site : NULL;
+    draft->no_wait = params && params->no_wait;
+    return true;
+}
+
+static acs_op finish(acs_draft *draft, acs_status status)
+{
+    return status == ACS_OK ? acs_draft_queue(draft) : acs_draft_drop(draft);
+}
+
+static acs_uses uses_of(const acs_segment *segments, size_t count)
+{
+    return (acs_uses){segments, count, NULL, NULL, 0};
+}
+
+/* ------------------------------------------------------------------------------------------------- copies and fills */
+
+acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+        return 0;
+    if (bytes && (!dst || !src)) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memcpy: %zu bytes from %p to %p", bytes, src, dst);
+        return acs_draft_drop(&draft);
+    }
+    const acs_segment segments[] = {ACS_IN(src, bytes), ACS_OUT(dst, bytes)};
+    acs_uses uses = uses_of(segments, 2);
+    draft.record->u.copy.dst = dst;
+    draft.record->u.copy.src = src;
+    draft.record->u.copy.bytes = bytes;
+    return finish(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+}
+
+acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
+        return 0;
+    if (bytes && !dst) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memset: %zu bytes at NULL", bytes);
+        return acs_draft_drop(&draft);
+    }
+    const acs_segment segment = ACS_OUT(dst, bytes);
+    acs_uses uses = uses_of(&segment, 1);
+    draft.record->u.copy.dst = dst;
+    draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.value = value;
+    return finish(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+}
+
+/* ------------------------------------------------------------------------------------------- host functions and calls */
+
+/* Copy the closure behind the segments; *to is what the function gets. */
+static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to)
+{
+    if (bytes > ACS_ARG_BYTES_MAX || (bytes && !closure))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a closure of %zu bytes at %p; at most %d bytes are copied", bytes, closure,
+                        ACS_ARG_BYTES_MAX);
+    acs_footprint_input input = {.name = draft->site->name, .user = uses->user};
+    ACS_TRY(acs_draft_uses(draft, uses, &input, 0, (uint32_t)bytes));
+    if (bytes)
+        memcpy(draft->record->arg_bytes, closure, bytes);
+    draft->record->arg_bytes_used = (uint32_t)bytes;
+    *to = bytes ? (void *)draft->record->arg_bytes : (void *)(uintptr_t)closure;
+    return ACS_OK;
+}
+
+acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closure, size_t closure_bytes, acs_uses uses,
+                   const acs_op_params *params)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
+        return 0;
+    if (!function) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_host: the function is NULL");
+        return acs_draft_drop(&draft);
+    }
+    acs_host_thread_start(draft.context);
+    draft.record->u.host.function = function;
+    return finish(&draft, fill_closure(&draft, &uses, closure, closure_bytes, &draft.record->u.host.closure));
+}
+
+acs_op acs_call(acs_context *context, const acs_call_params *call)
+{
+    acs_draft draft;
+    acs_op_params params = {call ? call->site : NULL, call ? call->no_wait : 0};
+    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
+        return 0;
+    if (!call || call->size != sizeof *call || !call->function) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_call: params %p, size %zu instead of %zu, or a NULL function",
+                 (const void *)call, call ? call->size : 0, sizeof *call);
+        return acs_draft_drop(&draft);
+    }
+    if (draft.context->backend->ops->host_calls)
+        acs_host_thread_start(draft.context);
+    acs_record *record = draft.record;
+    record->u.call.function = call->function;
+    record->u.call.scratch_bytes = call->scratch_bytes;
+    record->u.call.place_key = call->place_key;
+    record->u.call.place_destroy = call->place_destroy;
+    return finish(&draft, fill_closure(&draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure));
+}
+
+acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, void *user)
+{
+    static const acs_site site = {"acs_on_retire", NULL, 0};
+    acs_draft draft;
+    acs_op_params params = {&site, 0};
+    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
+        return 0;
+    if (!function || op == 0 || op > acs_fifo_last(draft.context->core.fifo)) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on_retire: %s", function ? "no such op was queued" : "the function is NULL");
+        return acs_draft_drop(&draft);
+    }
+    acs_host_thread_start(draft.context);
+    draft.record->u.callback.function = function;
+    draft.record->u.callback.user = user;
+    draft.record->u.callback.target = op;
+    acs_uses none = uses_of(NULL, 0);
+    return finish(&draft, acs_draft_uses(&draft, &none, NULL, 0, 0));
+}
+
+/* ------------------------------------------------------------------------------------------------------------- memory */
+
+acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
+    void *block = NULL;
+    ACS_TRY(context->backend->ops->memory_alloc(context->backend, kind, bytes, &block));
+    acs_status status = acs_allocations_add(context->allocations, block, bytes, kind);
+    if (status != ACS_OK) {
+        (void)context->backend->ops->memory_free(context->backend, kind, block);
+        return status;
+    }
+    *ptr = block;
+    return ACS_OK;
+}
+
+acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
+{
+    acs_draft draft;
+    acs_allocation block;
+    if (!begin(&draft, context, params, __func__))
+        return 0;
+    if (!ptr)
+        return acs_fifo_last(draft.context->core.fifo);
+    if (!acs_draft_begin(&draft, ACS_KIND_FREE))
+        return 0;
+    if (acs_allocations_begin_free(draft.context->allocations, ptr, &block) != ACS_OK)
+        return acs_draft_drop(&draft);
+    acs_host_thread_start(draft.context);
+    const acs_segment whole = ACS_OUT(ptr, block.bytes);
+    acs_uses uses = uses_of(&whole, 1);
+    draft.record->u.free.ptr = ptr;
+    draft.record->u.free.memory = block.memory;
+    acs_status status = acs_record_reserve(draft.context->records, draft.record, 0, 0, 1);
+    if (status == ACS_OK) {
+        draft.record->segments[0] = *uses.segments;
+        draft.record->segment_count = 1;
+    }
+    acs_op op = finish(&draft, status);
+    if (op)
+        acs_allocations_set_freed_by(draft.context->allocations, ptr, op);
+    else
+        acs_allocations_cancel_free(draft.context->allocations, ptr);
+    return op;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ streams */
+
+acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
+{
+    static const acs_site site = {"acs_after_stream", NULL, 0};
+    acs_draft draft;
+    acs_op_params params = {&site, 0};
+    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
+        return 0;
+    acs_backend *backend = draft.context->backend;
+    acs_footprint_input input = {.name = site.name, .user = uses.user};
+    void *event = NULL;
+    draft.record->u.stream.stream = stream;
+    draft.record->u.stream.event = NULL;
+    if (acs_draft_uses(&draft, &uses, &input, 0, 0) != ACS_OK ||
+        backend->ops->stream_record(backend, stream, &event) != ACS_OK)
+        return acs_draft_drop(&draft);
+    draft.record->u.stream.event = event;
+    return acs_draft_queue(&draft);
+}
+
+acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
+{
+    static const acs_site site = {"acs_stream_after", NULL, 0};
+    acs_draft draft;
+    acs_op_params params = {&site, 0};
+    if (!begin(&draft, context, &params, __func__))
+        return acs_error_thread()->status;
+    acs_backend *backend = draft.context->backend;
+    acs_op_kind kind = backend->ops->host_calls ? ACS_KIND_OBSERVE : ACS_KIND_STREAM_SIGNAL;
+    if (!acs_draft_begin(&draft, kind))
+        return acs_error_thread()->status;
+    acs_footprint_input input = {.name = site.name, .user = uses.user};
+    draft.record->u.stream.stream = stream;
+    draft.record->u.stream.event = NULL;
+    acs_status status = backend->ops->stream_record(backend, stream, NULL);
+    if (status == ACS_OK)
+        status = acs_draft_uses(&draft, &uses, &input, 0, 0);
+    acs_op op = finish(&draft, status);
+    return op ? acs_wait(draft.context, op) : status;
+}

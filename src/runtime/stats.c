@@ -1,0 +1,166 @@
+/*
+ * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops that
+ * serialise are counted as ops end, under the core's lock. Reads only.
+ */
+#include "runtime/context.h"
+
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS_MAX = 4096, PAIRS_SHOWN = 10 };
+
+typedef struct pair_key {
+    const acs_site *up, *down;
+} pair_key;
+
+typedef struct pair {
+    pair_key key;
+    uint64_t count;
+    int hash_failed;
+    UT_hash_handle hh;
+} pair;
+
+struct acs_pairs {
+    pair *table;
+    uint32_t count;
+};
+
+acs_pairs *acs_pairs_create(void)
+{
+    return calloc(1, sizeof(acs_pairs));
+}
+
+void acs_pairs_destroy(acs_pairs *pairs)
+{
+    pair *p, *next;
+    HASH_ITER(hh, pairs->table, p, next)
+    {
+        HASH_DEL(pairs->table, p);
+        free(p);
+    }
+    free(pairs);
+}
+
+void acs_pairs_end(acs_pairs *pairs, const acs_end *end)
+{
+    pair_key key;
+    memset(&key, 0, sizeof key);
+    key.up = end->serialised_behind;
+    key.down = end->op->site;
+    if (!key.up)
+        return;
+    pair *p = NULL;
+    HASH_FIND(hh, pairs->table, &key, sizeof key, p);
+    if (!p && pairs->count < PAIRS_MAX && (p = calloc(1, sizeof *p))) {
+        p->key = key;
+        HASH_ADD(hh, pairs->table, key, sizeof p->key, p);
+        if (p->hash_failed) {
+            free(p);
+            return;
+        }
+        pairs->count++;
+    }
+    if (p)
+        p->count++;
+}
+
+static int by_count(const pair *a, const pair *b)
+{
+    return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- public */
+
+static void read_counters(acs_context *context, acs_statistics *s, uint64_t *running_sum_ns)
+{
+    acs_core *core = &context->core;
+    acs_lock_acquire(&core->lock);
+    const acs_core_counters *c = &core->counters;
+    const acs_slots_counters *slots = &core->slots.counters;
+    const acs_window_counters *window = &core->window.counters;
+    *s = (acs_statistics){
+        .size = sizeof *s,
+        .queued = acs_fifo_last(core->fifo),
+        .retired = c->retired,
+        .failed = c->failed,
+        .skipped = c->skipped,
+        .kernels = c->kinds[ACS_KIND_KERNEL],
+        .copies = c->kinds[ACS_KIND_MEMCPY],
+        .fills = c->kinds[ACS_KIND_MEMSET],
+        .host_functions = c->kinds[ACS_KIND_HOST],
+        .calls = c->kinds[ACS_KIND_CALL],
+        .edges = window->edges,
+        .joins = window->joins,
+        .same_slot = slots->same_slot,
+        .waits_sent = slots->waits_sent,
+        .waits_implied = slots->waits_implied,
+        .waits_complete = slots->waits_complete,
+        .marks = slots->marks,
+        .submissions = c->submissions,
+        .caller_waits = atomic_load_explicit(&context->caller_waits, memory_order_relaxed), /* a counter */
+        .barriers = window->barriers,
+        .window_high = window->window_high,
+        .running_high = c->running_high,
+        .levels = window->levels,
+    };
+    *running_sum_ns = c->running_sum_ns;
+    acs_lock_release(&core->lock);
+}
+
+acs_status acs_stats(acs_context *context, acs_statistics *stats)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (!stats || stats->size < sizeof stats->size)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: set stats->size to sizeof(acs_statistics)");
+    acs_statistics now;
+    uint64_t ignored;
+    read_counters(context, &now, &ignored);
+    size_t bytes = stats->size < sizeof now ? stats->size : sizeof now;
+    now.size = stats->size;
+    memcpy(stats, &now, bytes);
+    return ACS_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- report */
+
+static void report_pairs(acs_pairs *pairs)
+{
+    int shown = 0;
+    HASH_SORT(pairs->table, by_count);
+    for (const pair *p = pairs->table; p && shown < PAIRS_SHOWN; p = p->hh.next, shown++)
+        fprintf(stderr, "acs: stats: %10" PRIu64 " x '%.60s' (%s:%d) waited for '%.60s' (%s:%d)\n", p->count,
+                p->key.down->name, p->key.down->file ? p->key.down->file : "?", p->key.down->line, p->key.up->name,
+                p->key.up->file ? p->key.up->file : "?", p->key.up->line);
+}
+
+void acs_stats_report(acs_context *context)
+{
+    acs_statistics s;
+    uint64_t running_sum_ns;
+    read_counters(context, &s, &running_sum_ns);
+    double possible = s.levels ? (double)s.retired / (double)s.levels : 0;
+    double busy_ns = (double)(acs_clock_ns() - context->opened_ns);
+    double achieved = busy_ns > 0 ? (double)running_sum_ns / busy_ns : 0;
+    fprintf(stderr,
+            "acs: stats: %" PRIu64 " ops (%" PRIu64 " kernels, %" PRIu64 " copies, %" PRIu64 " fills, %" PRIu64
+            " host functions, %" PRIu64 " calls), %" PRIu64 " failed, %" PRIu64 " skipped\n",
+            s.retired, s.kernels, s.copies, s.fills, s.host_functions, s.calls, s.failed, s.skipped);
+    fprintf(stderr,
+            "acs: stats: width possible %.1f (longest chain %" PRIu64 "), ops under way at most %" PRIu64
+            ", on average %.2f\n",
+            possible, s.levels, s.running_high, achieved);
+    fprintf(stderr,
+            "acs: stats: %" PRIu64 " edges, %" PRIu64 " joins; waits: %" PRIu64 " by slot order, %" PRIu64 " sent, %" PRIu64
+            " implied, %" PRIu64 " complete; %" PRIu64 " marks, %" PRIu64 " submissions, %" PRIu64 " full FIFO\n",
+            s.edges, s.joins, s.same_slot, s.waits_sent, s.waits_implied, s.waits_complete, s.marks, s.submissions,
+            s.caller_waits);
+    if (s.retired && possible < 1.25)
+        fprintf(stderr, "acs: stats: width %.1f: little to gain here\n", possible);
+    report_pairs(context->pairs);
+}

@@ -1,0 +1,89 @@
+/*
+ * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (worker.c), so no wait depends on a
+ * sleeping worker. Nothing here changes what runs.
+ */
+#include "runtime/context.h"
+
+static bool all_ended(acs_context *context, uint64_t op)
+{
+    return acs_core_all_ended(&context->core, op);
+}
+
+static bool one_ended(acs_context *context, uint64_t op)
+{
+    return acs_core_ended(&context->core, op);
+}
+
+void acs_context_drain(acs_context *context)
+{
+    acs_context_wait(context, all_ended, acs_fifo_last(context->core.fifo));
+}
+
+acs_status acs_sync(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    acs_context_drain(context);
+    return acs_failures_first(context, NULL);
+}
+
+static acs_status check_op(acs_context *context, acs_op op, const char *function)
+{
+    if (op == 0 || op > acs_fifo_last(context->core.fifo))
+        return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
+    return ACS_OK;
+}
+
+acs_status acs_wait(acs_context *context, acs_op op)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(check_op(context, op, __func__));
+    acs_context_wait(context, one_ended, op);
+    return acs_failures_of(context, op, NULL);
+}
+
+acs_status acs_query(acs_context *context, acs_op op)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(check_op(context, op, __func__));
+    if (!acs_core_ended(&context->core, op)) {
+        if (context->thread_count == 0)
+            (void)acs_context_step(context);
+        if (!acs_core_ended(&context->core, op))
+            return ACS_NOT_READY;
+    }
+    return acs_failures_of(context, op, NULL);
+}
+
+acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access)
+{
+    static const acs_site site = {"acs_wait_range", NULL, 0};
+    acs_draft draft = {.context = acs_context_enter(context, __func__), .site = &site};
+    if (!draft.context)
+        return acs_error_thread()->status;
+    if (!acs_draft_begin(&draft, ACS_KIND_OBSERVE))
+        return acs_error_thread()->status;
+    const acs_segment segment = ACS_BYTES_(access, ptr, bytes);
+    acs_uses uses = {&segment, 1, NULL, NULL, 0};
+    acs_status status = acs_draft_uses(&draft, &uses, NULL, 0, 0);
+    if (status != ACS_OK) {
+        (void)acs_draft_drop(&draft);
+        return status;
+    }
+    acs_op op = acs_draft_queue(&draft);
+    acs_context_wait(draft.context, one_ended, op);
+    return acs_failures_of(draft.context, op, NULL);
+}
+
+acs_status acs_step(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    return acs_context_step(context) ? ACS_OK : ACS_NOT_READY;
+}

@@ -1,0 +1,255 @@
+/*
+ * The core's step (see core.h): choose the next action under the lock, perform it without, book its result. Stepped by
+ * workers, by waiting callers and by tests; owns the lock of window and slots. Creates no threads and never sleeps.
+ */
+#include "scheduler/core.h"
+
+#include <string.h>
+
+enum { INSERT_MOST = 64, SUBMISSIONS_PER_POLL = 8 };
+
+uint32_t acs_core_slots(const acs_options *options)
+{
+    return options->serial || options->disable ? 1 : (uint32_t)options->streams;
+}
+
+acs_status acs_core_init(acs_core *core, const acs_core_config *config)
+{
+    const acs_options *options = config->options;
+    memset(core, 0, sizeof *core);
+    core->config = *config;
+    core->backend = config->backend;
+    core->host_calls = config->backend->ops->host_calls;
+    core->in_order = options->serial || options->disable;
+    core->check_overlap = options->check == ACS_CHECK_OVERLAP;
+    core->stats = options->stats != 0;
+    core->batch_limit = (uint32_t)options->batch;
+    core->next_in_order = 1;
+    if (acs_lock_init(&core->lock, ACS_RANK_CORE))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
+    acs_window_config window = {
+        .limit = options->serial ? 1 : (uint32_t)options->window,
+        .slots = acs_core_slots(options),
+        .host_wait = options->serial || options->wait == ACS_WAIT_HOST,
+    };
+    acs_status status = acs_window_init(&core->window, &window);
+    if (status == ACS_OK)
+        status = acs_slots_init(&core->slots, window.slots, &core->window);
+    if (status == ACS_OK)
+        status = acs_fifo_create((uint32_t)options->fifo, &core->fifo);
+    if (status != ACS_OK)
+        acs_core_fini(core);
+    return status;
+}
+
+void acs_core_fini(acs_core *core)
+{
+    if (core->fifo)
+        acs_fifo_destroy(core->fifo);
+    acs_slots_fini(&core->slots);
+    acs_window_fini(&core->window);
+    acs_lock_fini(&core->lock);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ next */
+
+static void list_polls(acs_core *core, acs_action *action)
+{
+    action->poll_count = 0;
+    for (uint32_t s = 0; s < core->slots.count; s++) {
+        if (core->slots.slot[s].outstanding == 0)
+            continue;
+        acs_poll *poll = &action->polls[action->poll_count];
+        poll->slot = (uint16_t)s;
+        poll->completed = 0;
+        poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, s, poll->marks, ACS_POLL_MARKS);
+        action->poll_count += poll->mark_count > 0;
+    }
+    core->polling = action->poll_count > 0;
+    core->since_poll = 0;
+}
+
+/* Nothing can be issued: see what completed. Marks that this takes are submitted first and polled by the next step. */
+static void form_poll(acs_core *core, acs_action *action)
+{
+    acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id);
+    action->entries[0] = 0;
+    if (!core->polling)
+        list_polls(core, action);
+}
+
+static void begin_host(acs_core *core, acs_action *action)
+{
+    acs_entry *entry = acs_core_pop_host_locked(core);
+    entry->state = ACS_ENTRY_ISSUING;
+    action->type = ACS_ACTION_HOST;
+    action->host_entry = acs_entry_index(&core->window, entry);
+    action->host_status = ACS_OK;
+    action->host_native = 0;
+    action->target_status = ACS_OK;
+    if (entry->kind == ACS_KIND_CALLBACK)
+        action->target_status = core->config.status_of(core->config.user, entry->op->u.callback.target);
+    acs_core_running_locked(core, 1);
+    acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, NULL, NULL);
+}
+
+static bool decide(acs_core *core, uint32_t may, acs_action *action)
+{
+    acs_core_insert_locked(core, INSERT_MOST);
+    action->type = ACS_ACTION_NONE;
+    action->poll_count = 0;
+    action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
+    if (may & ACS_MAY_ISSUE) {
+        action->batch_id = ++core->batch_ids;
+        acs_core_form_batch_locked(core, action);
+        if (action->batch.items_used == 0)
+            form_poll(core, action);
+        else if (++core->since_poll >= SUBMISSIONS_PER_POLL && !core->polling)
+            list_polls(core, action);
+        if (action->batch.items_used || action->poll_count) {
+            action->type = ACS_ACTION_SUBMIT;
+            core->counters.submissions += action->batch.items_used > 0;
+        }
+    }
+    bool only_polls = action->batch.items_used == 0;
+    if (only_polls && (may & ACS_MAY_HOST) && core->host_queue.head) {
+        core->polling = core->polling && action->poll_count == 0; /* the polls are dropped with the action */
+        begin_host(core, action);
+    }
+    return action->type != ACS_ACTION_NONE;
+}
+
+bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
+{
+    acs_lock_acquire(&core->lock);
+    bool found = decide(core, may, action);
+    acs_lock_release(&core->lock);
+    return found;
+}
+
+/* --------------------------------------------------------------------------------------------------------- perform */
+
+static void perform_polls(acs_core *core, acs_action *action)
+{
+    for (uint32_t i = 0; i < action->poll_count && action->poll_status == ACS_OK; i++) {
+        acs_poll *poll = &action->polls[i];
+        action->poll_status =
+            core->backend->ops->poll(core->backend, poll->slot, poll->marks, poll->mark_count, &poll->completed);
+    }
+    if (action->poll_status != ACS_OK)
+        action->fault = *acs_error_thread();
+}
+
+static void perform_host(acs_core *core, acs_action *action)
+{
+    acs_record *op = core->window.entries[action->host_entry].op; /* the entry is ours: C1 */
+    int native = 0;
+    switch (op->kind) {
+    case ACS_KIND_HOST:
+        native = op->u.host.function(op->u.host.closure);
+        action->host_status = native ? ACS_ERR_HOST : ACS_OK;
+        break;
+    case ACS_KIND_CALL:
+        action->host_status = acs_backend_call(core->backend, op, &native);
+        break;
+    case ACS_KIND_CALLBACK:
+        op->u.callback.function(op->u.callback.user, op->u.callback.target, action->target_status);
+        break;
+    case ACS_KIND_FREE:
+        action->host_status = core->backend->ops->memory_free(core->backend, op->u.free.memory, op->u.free.ptr);
+        break;
+    default:
+        action->host_status = ACS_ERR_INTERNAL;
+    }
+    action->host_native = native;
+}
+
+void acs_core_perform(acs_core *core, acs_action *action)
+{
+    action->poll_status = ACS_OK;
+    if (action->type == ACS_ACTION_HOST) {
+        perform_host(core, action);
+        return;
+    }
+    if (action->batch.items_used)
+        core->backend->ops->submit(core->backend, &action->batch);
+    perform_polls(core, action);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ done */
+
+static void book_host(acs_core *core, acs_action *action)
+{
+    acs_entry *entry = acs_window_entry(&core->window, action->host_entry);
+    core->counters.kinds[entry->kind]++;
+    acs_core_running_locked(core, -1);
+    if (entry->kind == ACS_KIND_FREE) {
+        acs_window_forget_block(&core->window, entry->op->segments[0].base, entry->op->segments[0].row_bytes);
+        core->config.on_free(core->config.user, entry->op);
+    }
+    if (action->host_status == ACS_OK)
+        acs_window_end(&core->window, entry, ACS_OK, 0);
+    else
+        acs_core_fail_locked(core, entry, action->host_status, action->host_native, NULL);
+}
+
+static void book_polls(acs_core *core, acs_action *action)
+{
+    if (action->poll_count == 0)
+        return;
+    core->polling = false;
+    for (uint32_t i = 0; i < action->poll_count; i++) {
+        acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
+        acs_core_retire_locked(core, action->polls[i].slot);
+    }
+    if (action->poll_status != ACS_OK)
+        acs_core_fault_locked(core, &action->fault);
+}
+
+void acs_core_done(acs_core *core, acs_action *action)
+{
+    acs_lock_acquire(&core->lock);
+    if (action->type == ACS_ACTION_HOST) {
+        book_host(core, action);
+    } else {
+        acs_core_book_batch_locked(core, action);
+        book_polls(core, action);
+    }
+    acs_core_collect_locked(core);
+    acs_lock_release(&core->lock);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- look */
+
+bool acs_core_ended(acs_core *core, acs_op op)
+{
+    acs_lock_acquire(&core->lock);
+    bool ended = op <= core->taken && !acs_window_find(&core->window, op);
+    acs_lock_release(&core->lock);
+    return ended;
+}
+
+bool acs_core_all_ended(acs_core *core, acs_op op)
+{
+    acs_lock_acquire(&core->lock);
+    acs_op oldest = acs_window_oldest(&core->window);
+    bool ended = op <= core->taken && (oldest == 0 || oldest > op);
+    acs_lock_release(&core->lock);
+    return ended;
+}
+
+acs_core_load acs_core_look(acs_core *core)
+{
+    acs_lock_acquire(&core->lock);
+    bool running = core->window.live + core->window.live_reserved > 0;
+    bool waiting = core->stalled || acs_fifo_ready(core->fifo);
+    acs_lock_release(&core->lock);
+    return running ? ACS_LOAD_RUNNING : waiting ? ACS_LOAD_WAITING : ACS_LOAD_NONE;
+}
+
+void acs_core_clear(acs_core *core)
+{
+    acs_lock_acquire(&core->lock);
+    acs_window_clear_poison(&core->window);
+    acs_lock_release(&core->lock);
+}

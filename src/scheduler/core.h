@@ -1,0 +1,149 @@
+/*
+ * The core: FIFO -> window -> slots -> backend -> retirement, as a state machine that any thread may step.
+ *
+ * A step has three parts. acs_core_next decides, under the lock, what to do; acs_core_perform does it without the lock (the
+ * only place where backend functions and user code run); acs_core_done books the result, under the lock. Several steps may
+ * be under way at once. No thread, no clock and no sleeping here: src/runtime adds those.
+ *
+ * C1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
+ * C2  ops end in an order that respects their dependencies, and every end is reported exactly once to config.on_end.
+ * C3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
+ */
+#ifndef ACS_CORE_H
+#define ACS_CORE_H
+
+#include "backend/backend.h"
+#include "base/lock.h"
+#include "pool/record.h"
+#include "scheduler/slots.h"
+#include "scheduler/trace.h"
+#include "window/fifo.h"
+#include "window/window.h"
+
+typedef enum acs_action_type {
+    ACS_ACTION_NONE,
+    ACS_ACTION_SUBMIT, /* hand a batch to the backend, then poll what is listed */
+    ACS_ACTION_HOST    /* run a host function, a retire callback, a library call on a host backend, or a free */
+} acs_action_type;
+
+enum { ACS_POLL_MARKS = 8 };
+
+typedef struct acs_poll {
+    uint16_t slot;
+    uint16_t mark_count;
+    acs_mark marks[ACS_POLL_MARKS];
+    uint64_t completed; /* result */
+} acs_poll;
+
+typedef struct acs_action {
+    acs_action_type type;
+    uint64_t batch_id;
+    acs_batch batch;
+    uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
+    uint32_t poll_count;
+    acs_poll polls[ACS_SLOTS_MAX];
+    acs_status poll_status;
+    acs_error fault;                   /* of a poll that failed */
+    /* HOST */
+    uint32_t host_entry;
+    acs_status target_status;          /* callbacks: how their op ended */
+    acs_status host_status;
+    int host_native;
+} acs_action;
+
+/* What a step may do; a mask. */
+enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_ALL = 3 };
+
+/* How an op ended, for the owner of errors and statistics. Called under the core's lock; must not call back. */
+typedef struct acs_end {
+    const acs_record *op;
+    acs_status status;
+    acs_op cause;      /* SKIPPED: the op that failed first */
+    int native;
+    const char *text;  /* from the backend, or NULL */
+    const acs_site *serialised_behind; /* the op whose progress let this one go last, or NULL */
+} acs_end;
+
+typedef struct acs_core_config {
+    const acs_options *options;
+    acs_backend *backend;
+    acs_record_pool *records;
+    void *user;
+    void (*on_end)(void *user, const acs_end *end);
+    void (*on_fault)(void *user, const acs_error *error);         /* the device is lost; first time only */
+    void (*on_check)(void *user, const acs_record *op, const acs_record *other); /* ACS_CHECK: not ordered */
+    void (*on_free)(void *user, const acs_record *op);            /* the memory of a FREE op was given back */
+    acs_status (*status_of)(void *user, acs_op op);               /* of an op that ended */
+} acs_core_config;
+
+typedef struct acs_core_counters {
+    uint64_t retired, failed, skipped;
+    uint64_t kinds[ACS_KIND_COUNT]; /* issued, by kind */
+    uint64_t submissions, running_high;
+    uint64_t running_sum_ns;        /* with statistics: running ops x time */
+} acs_core_counters;
+
+typedef struct acs_core {
+    acs_lock lock;           /* rank CORE; guards everything below */
+    acs_window window;
+    acs_slots slots;
+    acs_fifo *fifo;
+    acs_backend *backend;
+    acs_core_config config;
+    acs_record *stalled;     /* next op in program order, for which the window had no room */
+    acs_op taken;            /* newest op in the window */
+    acs_op next_in_order;    /* ACS_SERIAL, ACS_DISABLE: the op to issue next */
+    bool in_order;
+    bool host_calls;
+    bool check_overlap;
+    bool polling;            /* a poll is under way */
+    bool dead;               /* the device is lost */
+    bool stats;
+    uint32_t batch_limit;
+    uint32_t since_poll;     /* submissions since the last poll */
+    uint32_t running;        /* ops issued that have not ended */
+    uint64_t running_since_ns;
+    uint64_t batch_ids;
+    acs_queue host_queue;    /* READY ops that run on the host */
+    acs_trace_fn trace;
+    void *trace_user;
+    acs_core_counters counters;
+} acs_core;
+
+/* How many slots a context with these options has. */
+uint32_t acs_core_slots(const acs_options *options);
+acs_status acs_core_init(acs_core *core, const acs_core_config *config);
+void acs_core_fini(acs_core *core);
+
+/* All three take the lock themselves, where they need it. False: there is nothing to do now. */
+bool acs_core_next(acs_core *core, uint32_t may, acs_action *action);
+void acs_core_perform(acs_core *core, acs_action *action);
+void acs_core_done(acs_core *core, acs_action *action);
+
+/* Whether an op has ended. Takes the lock. */
+bool acs_core_ended(acs_core *core, acs_op op);
+/* Whether all ops up to `op` have ended. Takes the lock. */
+bool acs_core_all_ended(acs_core *core, acs_op op);
+/* Whether a step could find something to do, or something is under way in the backend. Takes the lock. */
+typedef enum acs_core_load { ACS_LOAD_NONE, ACS_LOAD_WAITING, ACS_LOAD_RUNNING } acs_core_load;
+acs_core_load acs_core_look(acs_core *core);
+/* Forget failures in the window; the window is empty. Takes the lock. */
+void acs_core_clear(acs_core *core);
+
+/* Between the files of the core; all under the lock. */
+void acs_core_insert_locked(acs_core *core, uint32_t most);
+void acs_core_collect_locked(acs_core *core);
+void acs_core_form_batch_locked(acs_core *core, acs_action *action);
+void acs_core_book_batch_locked(acs_core *core, acs_action *action);
+void acs_core_push_host_locked(acs_core *core, acs_entry *entry);
+acs_entry *acs_core_pop_host_locked(acs_core *core);
+void acs_core_retire_locked(acs_core *core, uint32_t slot);
+void acs_core_fault_locked(acs_core *core, acs_error *error);
+void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text);
+void acs_core_running_locked(acs_core *core, int change);
+void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
+                           const acs_batch *batch);
+/* check.c: report ops under way that conflict with `entry` and are not ordered before it. */
+void acs_core_check_issue_locked(acs_core *core, const acs_entry *entry);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * The core's way out: completed ops end, failed ones are reported, a lost device ends everything. Called by core.c and
+ * core_submit.c under the core's lock; tells the runtime through the functions of acs_core_config.
+ */
+#include "scheduler/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SUSPECTS_NAMED = 4 };
+
+void acs_core_running_locked(acs_core *core, int change)
+{
+    if (core->stats) {
+        uint64_t now = acs_clock_ns();
+        core->counters.running_sum_ns += core->running * (now - core->running_since_ns);
+        core->running_since_ns = now;
+    }
+    core->running = (uint32_t)((int)core->running + change);
+    if (core->counters.running_high < core->running)
+        core->counters.running_high = core->running;
+}
+
+void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
+                           const acs_batch *batch)
+{
+    if (ACS_LIKELY(!core->trace))
+        return;
+    acs_trace_event event = {.type = type, .seq = entry->seq, .op = entry->op, .slot = -1, .status = entry->status};
+    if (item) {
+        event.slot = item->slot;
+        event.value = item->value;
+        event.waits = &batch->waits[item->first_wait];
+        event.wait_count = item->wait_count;
+    }
+    core->trace(core->trace_user, &event);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- collect */
+
+static void report_end(acs_core *core, const acs_entry *entry, int native, const char *text)
+{
+    acs_end end = {.op = entry->op,
+                   .status = entry->status,
+                   .cause = entry->status == ACS_ERR_SKIPPED ? entry->cause : 0,
+                   .native = native,
+                   .text = text,
+                   .serialised_behind = entry->last_site};
+    core->config.on_end(core->config.user, &end);
+}
+
+static void count_end(acs_core *core, const acs_entry *entry)
+{
+    core->counters.retired++;
+    core->counters.skipped += entry->status == ACS_ERR_SKIPPED;
+    core->counters.failed += entry->status != ACS_OK && entry->status != ACS_ERR_SKIPPED;
+}
+
+void acs_core_collect_locked(acs_core *core)
+{
+    acs_entry *entry;
+    while ((entry = acs_window_pop_ended(&core->window))) {
+        acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
+        count_end(core, entry);
+        if (!entry->reported)
+            report_end(core, entry, 0, NULL);
+        if (entry->kind == ACS_KIND_STREAM_WAIT && entry->op->u.stream.event)
+            core->backend->ops->event_release(core->backend, entry->op->u.stream.event);
+        acs_record_release(core->config.records, entry->op);
+        acs_window_free(&core->window, entry);
+    }
+}
+
+void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
+{
+    acs_window_end(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
+    report_end(core, entry, native, text);
+    entry->reported = 1;
+}
+
+void acs_core_retire_locked(acs_core *core, uint32_t slot)
+{
+    acs_entry *entry;
+    while ((entry = acs_slots_pop_complete(&core->slots, slot))) {
+        acs_core_running_locked(core, -1);
+        acs_window_end(&core->window, entry, ACS_OK, 0);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- fault */
+
+/* Name the ops that were on the device: one of them is to blame. */
+static void name_suspects(acs_core *core, acs_error *error)
+{
+    acs_window *w = &core->window;
+    size_t used = strlen(error->text);
+    uint32_t named = 0, more = 0;
+    for (uint32_t i = w->order_head; i; i = w->entries[i].order_next) {
+        const acs_entry *entry = &w->entries[i];
+        if (entry->state != ACS_ENTRY_ISSUED)
+            continue;
+        if (named >= SUSPECTS_NAMED || used + 1 >= sizeof error->text) {
+            more++;
+            continue;
+        }
+        const acs_site *site = entry->op->site;
+        used += (size_t)snprintf(error->text + used, sizeof error->text - used, "%s op %llu '%.40s' (%s:%d)",
+                                 named ? "," : "; suspects:", (unsigned long long)entry->seq, site->name,
+                                 site->file ? site->file : "?", site->line);
+        if (used >= sizeof error->text)
+            used = sizeof error->text - 1;
+        if (named++ == 0) {
+            error->op = entry->seq;
+            error->site = *site;
+        }
+    }
+    if (more && used + 1 < sizeof error->text)
+        snprintf(error->text + used, sizeof error->text - used, " and %u more", more);
+}
+
+static void end_slot_ops(acs_core *core, acs_slot *slot)
+{
+    while (slot->head) {
+        acs_entry *entry = acs_window_entry(&core->window, slot->head);
+        slot->head = entry->slot_next;
+        slot->outstanding--;
+        acs_core_running_locked(core, -1);
+        acs_window_end(&core->window, entry, ACS_ERR_DEVICE, 0);
+    }
+    slot->tail = 0;
+}
+
+/* Issued ops end now, ready ones too; the rest when the window finds them ready (window.dead). */
+void acs_core_fault_locked(acs_core *core, acs_error *error)
+{
+    if (!core->dead) {
+        core->dead = true;
+        name_suspects(core, error);
+        core->config.on_fault(core->config.user, error);
+    }
+    core->window.dead = true;
+    for (uint32_t s = 0; s < core->slots.count; s++)
+        end_slot_ops(core, &core->slots.slot[s]);
+    for (uint32_t left = core->window.ready.count; left > 0; left--)
+        acs_window_release(&core->window, acs_window_pop_ready(&core->window));
+    for (uint32_t left = core->host_queue.count; left > 0; left--) {
+        acs_entry *entry = acs_core_pop_host_locked(core);
+        if (entry->immune)
+            acs_core_push_host_locked(core, entry);
+        else
+            acs_window_release(&core->window, entry);
+    }
+}

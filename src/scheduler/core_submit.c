@@ -1,0 +1,255 @@
+/*
+ * The core's way in: ops from the FIFO into the window, ready ops into batches, results of a submitted batch. Called by
+ * core.c under the core's lock; never calls a backend.
+ */
+#include "scheduler/core.h"
+
+#include <string.h>
+
+/* ----------------------------------------------------------------------------------------------------------- insert */
+
+static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
+{
+    acs_entry_traits traits = {0};
+    switch (op->kind) {
+    case ACS_KIND_HOST:
+        traits.on_host = true;
+        break;
+    case ACS_KIND_FREE:
+        traits.on_host = traits.immune = true;
+        break;
+    case ACS_KIND_CALLBACK:
+        traits.on_host = traits.immune = true;
+        traits.behind = op->u.callback.target;
+        break;
+    case ACS_KIND_CALL:
+        traits.on_host = core->host_calls;
+        break;
+    case ACS_KIND_OBSERVE:
+        traits.on_host = traits.observer = true;
+        break;
+    case ACS_KIND_STREAM_SIGNAL:
+        traits.observer = true;
+        break;
+    default:
+        break;
+    }
+    return traits;
+}
+
+void acs_core_insert_locked(acs_core *core, uint32_t most)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        acs_record *op = core->stalled ? core->stalled : acs_fifo_pop(core->fifo);
+        if (!op)
+            break;
+        core->stalled = NULL;
+        if (!acs_window_has_room(&core->window, op, false)) {
+            core->stalled = op;
+            break;
+        }
+        acs_entry_traits traits = traits_of(core, op);
+        core->taken = op->seq;
+        acs_entry *entry = acs_window_insert(&core->window, op, &traits);
+        acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
+    }
+    acs_core_collect_locked(core);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- batch */
+
+static bool runs_on_host(const acs_entry *entry)
+{
+    return entry->on_host && entry->kind != ACS_KIND_OBSERVE;
+}
+
+void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(&core->window, entry);
+    entry->queue_next = 0;
+    if (core->host_queue.tail)
+        core->window.entries[core->host_queue.tail].queue_next = index;
+    else
+        core->host_queue.head = index;
+    core->host_queue.tail = index;
+    core->host_queue.count++;
+}
+
+acs_entry *acs_core_pop_host_locked(acs_core *core)
+{
+    acs_entry *entry = &core->window.entries[core->host_queue.head];
+    core->host_queue.head = entry->queue_next;
+    if (!core->host_queue.head)
+        core->host_queue.tail = 0;
+    core->host_queue.count--;
+    return entry;
+}
+
+/* Program order: the next op that has not been issued, if it is ready. Others wait in `ready` for their turn. */
+static acs_entry *pop_in_order(acs_core *core)
+{
+    acs_window *w = &core->window;
+    while (core->next_in_order <= core->taken) {
+        acs_entry *next = acs_window_find(w, core->next_in_order);
+        if (next && next->state != ACS_ENTRY_READY)
+            return NULL;
+        core->next_in_order++;
+        if (next) {
+            acs_window_remove_ready(w, next);
+            return next;
+        }
+    }
+    return NULL;
+}
+
+static void put_back(acs_core *core, acs_entry *entry)
+{
+    acs_window_push_ready(&core->window, entry, true);
+    if (core->in_order)
+        core->next_in_order = entry->seq;
+}
+
+/* Where the batch's ops lead: edges to ops that wait for nothing outside the batch, which can so follow in it. */
+typedef struct followers {
+    uint32_t entries[ACS_BATCH_ITEMS];
+    uint32_t count;
+    struct {
+        uint32_t down;
+        uint16_t item;
+    } edges[ACS_BATCH_EDGES];
+    uint32_t edge_count;
+} followers;
+
+static void follow(acs_core *core, acs_action *action, const acs_entry *entry, followers *follow)
+{
+    acs_window *w = &core->window;
+    uint16_t item = (uint16_t)(action->batch.items_used - 1);
+    for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
+        if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == ACS_BATCH_EDGES)
+            continue;
+        acs_entry *down = &w->entries[w->edges[at].down];
+        if (down->state != ACS_ENTRY_PENDING || down->cause)
+            continue;
+        if (down->batch != action->batch_id) {
+            down->batch = action->batch_id;
+            down->batch_count = 0;
+        }
+        down->batch_count++;
+        acs_entry_add_need(w, down, entry);
+        follow->edges[follow->edge_count].down = w->edges[at].down;
+        follow->edges[follow->edge_count++].item = item;
+        if (down->batch_count == down->pending && follow->count < ACS_BATCH_ITEMS)
+            follow->entries[follow->count++] = w->edges[at].down;
+    }
+}
+
+static void list_inner_edges(acs_action *action, const acs_entry *entry, uint32_t index, const followers *follow)
+{
+    acs_batch *batch = &action->batch;
+    acs_item *item = &batch->items[batch->items_used - 1];
+    item->first_edge = (uint16_t)batch->edges_used;
+    if (entry->batch != action->batch_id)
+        return;
+    for (uint32_t i = 0; i < follow->edge_count; i++)
+        if (follow->edges[i].down == index)
+            batch->edges[batch->edges_used++] = follow->edges[i].item;
+    item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
+}
+
+static bool place(acs_core *core, acs_action *action, acs_entry *entry, followers *follow_list)
+{
+    if (!acs_slots_place(&core->slots, &action->batch, action->batch_id, entry))
+        return false;
+    uint32_t index = acs_entry_index(&core->window, entry);
+    uint32_t at = action->batch.items_used - 1;
+    entry->state = ACS_ENTRY_ISSUING;
+    action->entries[at] = index;
+    acs_core_running_locked(core, 1);
+    acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &action->batch.items[at], &action->batch);
+    list_inner_edges(action, entry, index, follow_list);
+    if (core->check_overlap)
+        acs_core_check_issue_locked(core, entry);
+    if (!core->in_order && entry->kind != ACS_KIND_STREAM_SIGNAL)
+        follow(core, action, entry, follow_list);
+    return true;
+}
+
+void acs_core_form_batch_locked(acs_core *core, acs_action *action)
+{
+    followers list;
+    list.count = list.edge_count = 0;
+    uint32_t followed = 0;
+    while (action->batch.items_used < core->batch_limit) {
+        if (followed < list.count) {
+            acs_entry *entry = acs_window_entry(&core->window, list.entries[followed++]);
+            (void)place(core, action, entry, &list); /* if not, it becomes ready when the batch is booked */
+            continue;
+        }
+        acs_entry *entry = core->in_order ? pop_in_order(core) : acs_window_pop_ready(&core->window);
+        if (!entry)
+            break;
+        if (runs_on_host(entry)) {
+            acs_core_push_host_locked(core, entry);
+        } else if (!place(core, action, entry, &list)) {
+            put_back(core, entry);
+            break;
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- book */
+
+static void book_issued(acs_core *core, acs_entry *entry)
+{
+    core->counters.kinds[entry->kind]++;
+    if (entry->slot >= 0)
+        acs_slots_append(&core->slots, entry);
+    acs_window_issued(&core->window, entry);
+    if (entry->slot >= 0)
+        return;
+    acs_core_running_locked(core, -1);
+    acs_window_end(&core->window, entry, ACS_OK, 0); /* a foreign stream waits now: done */
+}
+
+/* Not issued. It keeps no place in its slot. */
+static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
+{
+    acs_slots_cancel(&core->slots, item->slot);
+    acs_core_running_locked(core, -1);
+    entry->slot = -1;
+    entry->value = 0;
+    if (item->status == ACS_NOT_READY) {
+        entry->bounced++;
+        put_back(core, entry);
+    } else if (item->status == ACS_ERR_SKIPPED) {
+        acs_window_release(&core->window, entry); /* its upstream op failed or bounced: skipped, pending or ready */
+    } else {
+        acs_core_fail_locked(core, entry, item->status, item->native, item->text);
+    }
+}
+
+void acs_core_book_batch_locked(acs_core *core, acs_action *action)
+{
+    const acs_item *fatal = NULL;
+    if (action->batch.items_used == 0)
+        return;
+    acs_slots_batch_done(&core->slots, action->batch_id);
+    for (uint32_t i = 0; i < action->batch.items_used; i++) {
+        const acs_item *item = &action->batch.items[i];
+        acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
+        if (item->status == ACS_ERR_DEVICE && !fatal)
+            fatal = item;
+        if (!item->op)
+            continue;
+        if (item->status == ACS_OK)
+            book_issued(core, entry);
+        else
+            book_refused(core, entry, item);
+    }
+    if (!fatal && !core->dead)
+        return;
+    acs_error error;
+    acs_error_fill(&error, ACS_ERR_DEVICE, fatal ? fatal->native : 0, "submit", "%s",
+                   fatal && fatal->text ? fatal->text : "the device is lost");
+    acs_core_fault_locked(core, &error);
+}

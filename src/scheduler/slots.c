@@ -1,0 +1,417 @@
+/*
+ * Slots: stream choice, waits and marks for ready ops (see slots.h). Called by core_submit.c and core.c under the core's
+ * lock. It decides; it never calls a backend and never blocks.
+ */
+#include "scheduler/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARKS_MIN = 16, MARKS_MAX = 256 };
+
+uint32_t acs_slots_mark_capacity(uint32_t window)
+{
+    uint32_t capacity = acs_round_up_pow2(window);
+    return capacity < MARKS_MIN ? MARKS_MIN : capacity > MARKS_MAX ? MARKS_MAX : capacity;
+}
+
+acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window)
+{
+    memset(slots, 0, sizeof *slots);
+    slots->count = count;
+    slots->window = window;
+    slots->mark_capacity = acs_slots_mark_capacity(window->limit);
+    slots->mark_interval = window->limit / (2 * count);
+    if (slots->mark_interval == 0)
+        slots->mark_interval = 1;
+    if (slots->mark_interval > MARKS_MIN)
+        slots->mark_interval = MARKS_MIN;
+    for (uint32_t s = 0; s < count; s++) {
+        slots->slot[s].marks = calloc(slots->mark_capacity, sizeof(acs_mark));
+        slots->slot[s].clock = calloc(count, sizeof(uint64_t));
+        if (!slots->slot[s].marks || !slots->slot[s].clock) {
+            acs_slots_fini(slots);
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", count);
+        }
+    }
+    return ACS_OK;
+}
+
+void acs_slots_fini(acs_slots *slots)
+{
+    for (uint32_t s = 0; s < slots->count; s++) {
+        free(slots->slot[s].marks);
+        free(slots->slot[s].clock);
+    }
+    memset(slots, 0, sizeof *slots);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ marks */
+
+static acs_mark *mark_at(const acs_slots *slots, const acs_slot *slot, uint32_t position)
+{
+    return &slot->marks[(slot->mark_first + position) & (slots->mark_capacity - 1)];
+}
+
+/* The first mark at or behind `value` that is recorded, or will be by this batch before its next item; NULL: none. */
+static const acs_mark *mark_find(const acs_slots *slots, const acs_slot *slot, uint64_t value, uint64_t batch_id)
+{
+    uint32_t low = 0, high = slot->mark_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (mark_at(slots, slot, middle)->value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == slot->mark_count)
+        return NULL;
+    const acs_mark *mark = mark_at(slots, slot, low);
+    return mark->value <= slot->stable || slot->batch == batch_id ? mark : NULL;
+}
+
+static bool mark_room(const acs_slots *slots, const acs_slot *slot)
+{
+    return slot->mark_count < slots->mark_capacity;
+}
+
+/* A new mark at the end of a slot; the caller puts it into the batch. */
+static acs_mark mark_add(acs_slots *slots, uint32_t s)
+{
+    acs_slot *slot = &slots->slot[s];
+    acs_mark *mark = mark_at(slots, slot, slot->mark_count);
+    mark->slot = (uint16_t)s;
+    mark->index = (uint16_t)((slot->mark_first + slot->mark_count) & (slots->mark_capacity - 1));
+    mark->value = slot->issued;
+    slot->mark_count++;
+    slot->marked = slot->issued;
+    slots->counters.marks++;
+    return *mark;
+}
+
+uint32_t acs_slots_marks(const acs_slots *slots, uint32_t s, acs_mark *marks, uint32_t capacity)
+{
+    const acs_slot *slot = &slots->slot[s];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < slot->mark_count && count + 1 < capacity; i++)
+        if (mark_at(slots, slot, i)->value <= slot->stable)
+            marks[count++] = *mark_at(slots, slot, i);
+    for (uint32_t i = slot->mark_count; i > 0; i--) {
+        const acs_mark *newest = mark_at(slots, slot, i - 1);
+        if (newest->value > slot->stable)
+            continue;
+        if (count && newest->value > marks[count - 1].value)
+            marks[count++] = *newest;
+        break;
+    }
+    return count;
+}
+
+void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
+{
+    acs_slot *slot = &slots->slot[s];
+    if (value > slot->completed)
+        slot->completed = value;
+    while (slot->mark_count && mark_at(slots, slot, 0)->value <= slot->completed) {
+        slot->mark_first = (slot->mark_first + 1) & (slots->mark_capacity - 1);
+        slot->mark_count--;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- choice */
+
+static bool slot_free(const acs_slot *slot, uint64_t batch_id)
+{
+    return slot->batch == 0 || slot->batch == batch_id;
+}
+
+static bool reached(const acs_slot *slot, uint64_t value)
+{
+    return value <= slot->completed || slot->outstanding == 0;
+}
+
+static const acs_entry *slot_newest(const acs_slots *slots, const acs_slot *slot)
+{
+    return acs_ref_live(slots->window, slot->newest) ? &slots->window->entries[slot->newest.entry] : NULL;
+}
+
+/* HuntKTm's first rule: behind an upstream op that is last in its slot, the one with the fewest waiting successors. */
+static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    int best = -1;
+    uint32_t fewest = UINT32_MAX;
+    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+        int s = __builtin_ctzll(mask);
+        const acs_slot *slot = &slots->slot[s];
+        const acs_entry *newest = slot_newest(slots, slot);
+        if (!newest || needs[s].value != slot->issued || reached(slot, slot->issued) || !slot_free(slot, batch_id))
+            continue;
+        if (newest->waiters < fewest) {
+            fewest = newest->waiters;
+            best = s;
+        }
+    }
+    return best;
+}
+
+/* Else the first idle slot, else the one with the fewest ops out. -1: all are owned by other batches. */
+static int choose_slot(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    int best = choose_behind(slots, entry, batch_id);
+    if (best >= 0)
+        return best;
+    uint32_t fewest = UINT32_MAX;
+    for (uint32_t s = 0; s < slots->count; s++) {
+        const acs_slot *slot = &slots->slot[s];
+        if (!slot_free(slot, batch_id) || slot->outstanding >= fewest)
+            continue;
+        fewest = slot->outstanding;
+        best = (int)s;
+        if (fewest == 0)
+            break;
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ waits */
+
+/* What placing one op takes; made first, applied only when all of it is possible. */
+typedef struct placement {
+    int slot;
+    bool displaces;         /* the newest op of `slot` needs a mark before this one hides it */
+    uint32_t wait_count;
+    uint8_t wait_slot[ACS_SLOTS_MAX];
+    bool wait_new[ACS_SLOTS_MAX];      /* the mark has to be recorded now */
+    acs_mark wait_mark[ACS_SLOTS_MAX];
+    uint64_t known[ACS_SLOTS_MAX];     /* the slot's clock with the op in it */
+    uint64_t implied, complete, same;
+} placement;
+
+static const acs_entry *need_holder(const acs_slots *slots, const acs_need *need, uint32_t slot)
+{
+    const acs_entry *holder = &slots->window->entries[need->entry];
+    bool same = holder->generation == need->generation && holder->slot == (int)slot && holder->value == need->value;
+    return same ? holder : NULL;
+}
+
+/* Needs by time of issue, newest first: what the newest is behind may imply the older ones. */
+static uint32_t sort_needs(const acs_slots *slots, const acs_entry *entry, uint8_t *order)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    uint64_t stamps[ACS_SLOTS_MAX];
+    uint32_t count = 0;
+    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(mask);
+        const acs_entry *holder = need_holder(slots, &needs[s], s);
+        uint64_t stamp = holder ? holder->issue_stamp : 0;
+        uint32_t at = count++;
+        for (; at > 0 && stamps[at - 1] < stamp; at--) {
+            stamps[at] = stamps[at - 1];
+            order[at] = order[at - 1];
+        }
+        stamps[at] = stamp;
+        order[at] = (uint8_t)s;
+    }
+    return count;
+}
+
+static void learn(const acs_slots *slots, placement *plan, const acs_need *need, uint32_t s)
+{
+    const acs_entry *holder = need_holder(slots, need, s);
+    if (holder) {
+        const uint64_t *clock = acs_entry_clock(slots->window, holder);
+        for (uint32_t t = 0; t < slots->count; t++)
+            if (plan->known[t] < clock[t])
+                plan->known[t] = clock[t];
+    }
+    if (plan->known[s] < need->value)
+        plan->known[s] = need->value;
+}
+
+/* Plan the waits of an op. False: a mark cannot be had now. */
+static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id, placement *plan)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    uint8_t order[ACS_SLOTS_MAX];
+    uint32_t count = sort_needs(slots, entry, order);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t s = order[i];
+        const acs_slot *slot = &slots->slot[s];
+        if ((int)s == plan->slot) {
+            plan->same++;
+            continue;
+        }
+        if (reached(slot, needs[s].value)) {
+            plan->complete++;
+            continue;
+        }
+        if (plan->known[s] >= needs[s].value) {
+            plan->implied++;
+            continue;
+        }
+        const acs_mark *mark = mark_find(slots, slot, needs[s].value, batch_id);
+        bool fresh = !mark && slot_free(slot, batch_id) && slot->marked < needs[s].value && mark_room(slots, slot);
+        if (!mark && !fresh)
+            return false;
+        uint32_t at = plan->wait_count++;
+        plan->wait_slot[at] = (uint8_t)s;
+        plan->wait_new[at] = fresh;
+        if (mark)
+            plan->wait_mark[at] = *mark;
+        learn(slots, plan, &needs[s], s);
+    }
+    return true;
+}
+
+/* The newest op of the chosen slot gets a mark before it is hidden, if somebody else still has to wait for it. */
+static bool plan_displacement(const acs_slots *slots, const acs_entry *entry, placement *plan)
+{
+    const acs_slot *slot = &slots->slot[plan->slot];
+    const acs_entry *newest = slot_newest(slots, slot);
+    if (!newest || slot->marked == slot->issued || reached(slot, slot->issued))
+        return true;
+    const acs_need *need = &acs_entry_needs(slots->window, entry)[plan->slot];
+    bool behind = (entry->need_mask >> plan->slot & 1) && need->value == slot->issued;
+    uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
+    plan->displaces = newest->refs > 0 || others > 0;
+    return !plan->displaces || mark_room(slots, slot);
+}
+
+static bool batch_has_room(const acs_batch *batch, uint32_t waits)
+{
+    return batch->items_used < ACS_BATCH_ITEMS && batch->waits_used + waits <= ACS_BATCH_WAITS &&
+           batch->marks_used + waits + 1 <= ACS_BATCH_MARKS;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- place */
+
+static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const placement *plan, acs_item *item)
+{
+    item->first_mark = (uint16_t)batch->marks_used;
+    item->first_wait = (uint16_t)batch->waits_used;
+    if (plan->displaces)
+        batch->marks[batch->marks_used++] = mark_add(slots, (uint32_t)plan->slot);
+    for (uint32_t i = 0; i < plan->wait_count; i++) {
+        acs_mark mark = plan->wait_mark[i];
+        if (plan->wait_new[i]) {
+            mark = mark_add(slots, plan->wait_slot[i]);
+            slots->slot[plan->wait_slot[i]].batch = batch_id;
+            batch->marks[batch->marks_used++] = mark;
+        }
+        batch->waits[batch->waits_used++] = mark;
+    }
+    item->mark_count = (uint16_t)(batch->marks_used - item->first_mark);
+    item->wait_count = (uint16_t)plan->wait_count;
+    slots->counters.same_slot += plan->same;
+    slots->counters.waits_sent += plan->wait_count;
+    slots->counters.waits_implied += plan->implied;
+    slots->counters.waits_complete += plan->complete;
+}
+
+static void apply_slot(acs_slots *slots, uint64_t batch_id, const placement *plan, acs_entry *entry, acs_item *item)
+{
+    acs_slot *slot = &slots->slot[plan->slot];
+    slot->batch = batch_id;
+    slot->outstanding++;
+    entry->slot = (int16_t)plan->slot;
+    entry->value = ++slot->issued;
+    entry->issue_stamp = ++slots->issue_stamp;
+    slot->newest = (acs_ref){acs_entry_index(slots->window, entry), entry->generation};
+    memcpy(slot->clock, plan->known, slots->count * sizeof(uint64_t));
+    slot->clock[plan->slot] = entry->value;
+    memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->count * sizeof(uint64_t));
+    item->value = entry->value;
+    if (slot->issued - slot->marked >= slots->mark_interval && mark_room(slots, slot)) {
+        item->mark_after = true;
+        item->after = mark_add(slots, (uint32_t)plan->slot);
+    }
+}
+
+bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry)
+{
+    placement plan;
+    plan.displaces = false;
+    plan.wait_count = 0;
+    plan.implied = plan.complete = plan.same = 0;
+    bool foreign = entry->kind == ACS_KIND_STREAM_SIGNAL;
+    plan.slot = foreign ? -1 : choose_slot(slots, entry, batch_id);
+    if (!foreign && plan.slot < 0)
+        return false;
+    if (foreign)
+        memset(plan.known, 0, sizeof plan.known);
+    else
+        memcpy(plan.known, slots->slot[plan.slot].clock, slots->count * sizeof(uint64_t));
+    if (!plan_waits(slots, entry, batch_id, &plan) || !batch_has_room(batch, plan.wait_count))
+        return false;
+    if (!foreign && !plan_displacement(slots, entry, &plan))
+        return false;
+    acs_item *item = &batch->items[batch->items_used++];
+    memset(item, 0, sizeof *item);
+    item->op = entry->op;
+    item->slot = (int16_t)plan.slot;
+    apply_waits(slots, batch, batch_id, &plan, item);
+    if (!foreign)
+        apply_slot(slots, batch_id, &plan, entry, item);
+    return true;
+}
+
+void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
+{
+    acs_item *item = &batch->items[batch->items_used];
+    memset(item, 0, sizeof *item);
+    item->slot = -1;
+    item->first_mark = (uint16_t)batch->marks_used;
+    for (uint32_t s = 0; s < slots->count; s++) {
+        acs_slot *slot = &slots->slot[s];
+        if (!slot->outstanding || slot->marked == slot->issued || slot->batch || !mark_room(slots, slot))
+            continue;
+        slot->batch = batch_id;
+        batch->marks[batch->marks_used++] = mark_add(slots, s);
+    }
+    item->mark_count = (uint16_t)(batch->marks_used - item->first_mark);
+    batch->items_used += item->mark_count > 0;
+}
+
+/* -------------------------------------------------------------------------------------------------------- after submit */
+
+void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id)
+{
+    for (uint32_t s = 0; s < slots->count; s++) {
+        if (slots->slot[s].batch != batch_id)
+            continue;
+        slots->slot[s].batch = 0;
+        slots->slot[s].stable = slots->slot[s].marked;
+    }
+}
+
+void acs_slots_cancel(acs_slots *slots, int slot)
+{
+    if (slot >= 0)
+        slots->slot[slot].outstanding--;
+}
+
+void acs_slots_append(acs_slots *slots, acs_entry *entry)
+{
+    acs_slot *slot = &slots->slot[entry->slot];
+    uint32_t index = acs_entry_index(slots->window, entry);
+    entry->slot_next = 0;
+    if (slot->tail)
+        slots->window->entries[slot->tail].slot_next = index;
+    else
+        slot->head = index;
+    slot->tail = index;
+}
+
+acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t s)
+{
+    acs_slot *slot = &slots->slot[s];
+    if (!slot->head || slots->window->entries[slot->head].value > slot->completed)
+        return NULL;
+    acs_entry *entry = &slots->window->entries[slot->head];
+    slot->head = entry->slot_next;
+    if (!slot->head)
+        slot->tail = 0;
+    slot->outstanding--;
+    return entry;
+}

@@ -1,0 +1,71 @@
+/*
+ * Slots: which stream an op is issued to, and which waits that takes. Pure bookkeeping over timelines; no backend call.
+ *
+ * Each slot keeps a vector clock: per other slot the latest value that its next op is known to run behind. A wait is sent
+ * only if it adds order (HuntKTm, section 4, prunes redundant synchronisation on the whole graph; clocks do it online).
+ *
+ * S1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
+ * S2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
+ */
+#ifndef ACS_SLOTS_H
+#define ACS_SLOTS_H
+
+#include "backend/backend.h"
+#include "window/window.h"
+
+enum { ACS_SLOTS_MAX = 64 };
+
+typedef struct acs_slot {
+    uint64_t issued;       /* newest value handed out */
+    uint64_t completed;    /* newest value seen complete */
+    uint64_t marked;       /* value of the newest mark */
+    uint64_t stable;       /* marks up to this value are recorded for certain: no batch under way made them */
+    uint64_t batch;        /* the batch under way that owns the slot; 0: none */
+    uint32_t outstanding;  /* ops handed out that have not ended */
+    uint32_t head, tail;   /* ISSUED entries, oldest first, through slot_next */
+    acs_ref newest;        /* the op with value == issued */
+    uint32_t mark_first;   /* ring of marks not known to be complete */
+    uint32_t mark_count;
+    acs_mark *marks;
+    uint64_t *clock;
+} acs_slot;
+
+typedef struct acs_slots_counters {
+    uint64_t same_slot, waits_sent, waits_implied, waits_complete, marks;
+} acs_slots_counters;
+
+typedef struct acs_slots {
+    uint32_t count;
+    uint32_t mark_capacity; /* per slot, power of two */
+    uint32_t mark_interval; /* a slot gets a mark at least every so many ops */
+    uint64_t issue_stamp;
+    acs_window *window;
+    acs_slot slot[ACS_SLOTS_MAX];
+    acs_slots_counters counters;
+} acs_slots;
+
+/* Marks per slot for a window of so many ops. */
+uint32_t acs_slots_mark_capacity(uint32_t window);
+acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window);
+void acs_slots_fini(acs_slots *slots);
+
+/*
+ * Place a ready op at the end of a batch: choose the slot, give it its value, add marks and waits. False: not now (every
+ * slot is owned by other batches, or a mark that it needs is not recorded yet, or the batch is full); nothing changed.
+ */
+bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry);
+/* Add an item without op that puts a mark at the end of each slot that has ops out and no mark behind them. */
+void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id);
+/* The batch is submitted: its slots are free again, its marks recorded. */
+void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id);
+/* An item was not issued: its value stays empty. */
+void acs_slots_cancel(acs_slots *slots, int slot);
+/* An item was issued: it joins its slot's list. */
+void acs_slots_append(acs_slots *slots, acs_entry *entry);
+/* (slot, value) is known to be complete: the next of its ops to end, or NULL. */
+acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
+void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
+/* Oldest marks, and the newest, not known to be complete: at most `capacity`. */
+uint32_t acs_slots_marks(const acs_slots *slots, uint32_t slot, acs_mark *marks, uint32_t capacity);
+
+#endif
