@@ -37,7 +37,7 @@ struct acs_regions {
     slot **chunks;
     uint32_t chunk_count, chunk_capacity;
     uint32_t high;  /* ids 1 to high have been used */
-    uint32_t free;  /* first free id up to high, chained by hash_next */
+    uint32_t free;  /* first free id up to high, chained by next_free */
     uint32_t count; /* in use */
     uint32_t soft_cap;
     uint32_t hand;  /* of the clock: the id looked at last */
@@ -201,7 +201,7 @@ static slot *slot_peek(acs_regions *t)
         return NULL;
     slot *s = slot_at(t, ++t->high);
     s->region.id = t->high;
-    s->region.hash_next = ACS_NO_REGION;
+    s->region.next_free = ACS_NO_REGION;
     t->free = t->high;
     return s;
 }
@@ -214,8 +214,8 @@ static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t 
     uint32_t capacity = s->region.link_capacity;
 
     while (*at != id)
-        at = &slot_at(t, *at)->region.hash_next;
-    *at = s->region.hash_next;
+        at = &slot_at(t, *at)->region.next_free;
+    *at = s->region.next_free;
     memset(&s->region, 0, sizeof s->region);
     s->region.shape = *shape;
     s->region.hash = hash;
@@ -328,7 +328,7 @@ static void evict(acs_regions *t, slot *s)
     index_remove(t, s);
     hash_remove(t, region);
     s->in_use = false;
-    region->hash_next = t->free;
+    region->next_free = t->free;
     t->free = region->id;
     t->count--;
 }

@@ -1,8 +1,8 @@
 /*
  * Regions: the address index of the window. A region is one exact shape (contiguous bytes, a tile of strided rows, or a
- * token) that ops named. Shapes recur, so the common insertion is one hash lookup; a shape not seen before is searched in
- * ordered spans and, for tiles, in grids per pitch, and linked with the regions that it overlaps. The dependency state
- * inside a region belongs to window/depend.c. No threads, no clock; single owner.
+ * token) that ops named. Shapes recur, so the common insertion is one hash lookup; a shape not seen before is searched by
+ * place (tile_grid.h) and linked with the regions that it overlaps. The dependency state inside a region belongs to
+ * window/depend.c. No threads, no clock; single owner.
  *
  * R1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other was made
  *     and has since been evicted.
@@ -55,7 +55,7 @@ typedef struct acs_region {
     acs_op poison_write;   /* the same for writers; a region with either is never idle */
     uint32_t pins;         /* held by an insertion that is under way */
     /* index state: window/regions.c */
-    uint32_t hash_next;
+    uint32_t next_free;    /* while it is not in the table */
     uint8_t touched;       /* clock bit for eviction */
 } acs_region;
 
@@ -80,7 +80,10 @@ bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
 /* Whether a's bytes include every byte of b. May answer false for a true cover of unlike pitches, never the reverse. */
 bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
 
-/* Find or make the region of a shape, linked as R1 says. NULL: memory is exhausted; the table is as before. */
+/*
+ * Find or make the region of a shape, linked as R1 says. NULL: memory is exhausted; the table is as before. A region never
+ * moves, but one that is idle may be gone after the next call.
+ */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
 /* Find only. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);

@@ -64,8 +64,8 @@ static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
     uint64_t row = (first - s->base) / s->pitch, column = (first - s->base) % s->pitch;
     if (column < s->row_bytes)
         return true;
-    /* `first` lies in the gap behind `row`: does the range reach the next row? */
-    return row + 1 < s->rows && last >= s->base + (row + 1) * s->pitch;
+    /* `first` lies in the gap behind `row`, which is not the last one: does the range reach the next? */
+    return last >= s->base + (row + 1) * s->pitch;
 }
 
 /* Two tiles of one pitch, a's base not above b's. Row r of b lies opposite row r + q of a, or between it and the next. */

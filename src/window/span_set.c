@@ -58,7 +58,7 @@ static uint32_t only_if(uint32_t n, bool condition)
     return n & (0u - (uint32_t)condition);
 }
 
-/* Index of the chunk in which (first, id) belongs: the last whose key is not above it, else the first chunk. */
+/* Index of the chunk in which (first, id) belongs: the last whose key is not above it, else the first. */
 static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t id)
 {
     const acs_span_entry *base = level->entries;
@@ -116,12 +116,6 @@ bool acs_span_set_query(const acs_span_set *set, uint64_t first, uint64_t last, 
 
 /* ------------------------------------------------------------------------------------------------ insertion, removal */
 
-static void entry_rekey(acs_span_entry *entry)
-{
-    entry->first = entry->chunk->spans[0].first;
-    entry->id = entry->chunk->spans[0].id;
-}
-
 /* Make room for a new chunk at directory index `at`. */
 static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
@@ -165,7 +159,8 @@ static bool entry_split(acs_span_set *set, acs_span_level *level, uint32_t at)
     high->count = low->count / 2;
     low->count -= high->count;
     memcpy(high->chunk->spans, &low->chunk->spans[low->count], high->count * sizeof(acs_span));
-    entry_rekey(high);
+    high->first = high->chunk->spans[0].first;
+    high->id = high->chunk->spans[0].id;
     return true;
 }
 
@@ -207,7 +202,6 @@ bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint3
     memmove(span + 1, span, (entry->count - i) * sizeof *span);
     *span = (acs_span){first, last, id};
     entry->count++;
-    entry_rekey(entry);
     if (last - first > level->reach)
         level->reach = last - first;
     set->used |= 1u << l;
@@ -234,13 +228,10 @@ void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint3
     set->count--;
     if (entry->count == 0) {
         entry_close(set, level, e);
-    } else {
-        entry_rekey(entry);
-        if (entry->count <= SPAN_MERGE) {
-            entry_merge(set, level, e);
-            if (e > 0)
-                entry_merge(set, level, e - 1);
-        }
+    } else if (entry->count <= SPAN_MERGE) {
+        entry_merge(set, level, e);
+        if (e > 0)
+            entry_merge(set, level, e - 1);
     }
     if (level->count == 0) {
         level->reach = 0;

@@ -4,7 +4,7 @@
  * make the search among short ones slow. Private to src/window/; single owner.
  *
  * S1  the spans of a level are sorted by (first, id), across its chunks; no chunk is empty.
- * S2  a directory entry's key is that of its chunk's first span.
+ * S2  a directory entry's key is above the spans of the chunks before it and not above its own; the first one's is not used.
  * S3  last - first <= reach for every span of a level.
  */
 #ifndef ACS_SPAN_SET_H
@@ -44,7 +44,7 @@ typedef struct acs_span_chunk {
 } acs_span_chunk;
 
 typedef struct acs_span_entry {
-    uint64_t first; /* key: of the chunk's first span */
+    uint64_t first; /* key, with id: S2 */
     uint32_t id;
     uint32_t count; /* spans in the chunk */
     acs_span_chunk *chunk;

@@ -478,6 +478,66 @@ static void long_regions_among_many_short_ones_are_linked(void **state)
     acs_regions_destroy(regions);
 }
 
+static void links_that_are_gone_give_their_memory_back(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+    uint64_t bytes = 0;
+
+    for (uint32_t round = 0; round < 20; round++) {
+        acs_region *nested[200];
+        for (uint32_t i = 0; i < 200; i++)
+            nested[i] = get_live(regions, shape_of(tile(1000, 200 - i, 1, 0)));
+        for (uint32_t i = 0; i < 200; i++)
+            nested[i]->pins = 0;
+        acs_regions_evict_idle(regions);
+        assert_int_equal(acs_regions_count(regions), 0);
+        assert_true(bytes == 0 || acs_regions_bytes(regions) == bytes);
+        bytes = acs_regions_bytes(regions);
+    }
+    acs_regions_destroy(regions);
+}
+
+static void long_region_is_linked_after_none_was_seen_for_long(void **state)
+{
+    (void)state;
+    enum { PARTS = 400 };
+    acs_regions *regions = table(2 * PARTS);
+
+    for (uint64_t i = 0; i < PARTS; i++)
+        get_live(regions, shape_of(tile((1 << 20) + 64 * i, 64, 1, 0)));
+    for (uint64_t round = 0; round < 3; round++) {
+        acs_region *whole = get_live(regions, shape_of(tile(1 << 20, 64 * PARTS - round, 1, 0)));
+        assert_int_equal(whole->link_count, PARTS);
+        whole->pins = 0;
+        for (uint64_t i = 0; i < 6000; i++)
+            get(regions, shape_of(tile((1 << 24) + 64 * i + round, 64, 1, 0)));
+    }
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void regions_as_large_as_the_address_space_are_linked(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(100);
+    acs_random random = {3};
+
+    get_live(regions, shape_of(tile(0, UINT64_MAX, 1, 0)));
+    get_live(regions, shape_of(tile(1, UINT64_MAX, 1, 0)));
+    get_live(regions, shape_of(tile(0, 1, 1ull << 63, 2)));
+    get_live(regions, shape_of(tile(1, 1, 1ull << 63, 2)));
+    get_live(regions, shape_of(tile(5, 1ull << 62, 2, 1ull << 63)));
+    get_live(regions, shape_of(tile(UINT64_MAX, 1, 1, 0)));
+    for (uint32_t i = 0; i < 300; i++) {
+        uint32_t bits = between(&random, 1, 60), more = between(&random, 0, 61 - bits);
+        uint64_t base = acs_random_next(&random) >> between(&random, 2, 20), pitch = (1ull << bits) + i % 3;
+        get_live(regions, shape_of(tile(base, pitch - i % 2, i % 4 ? 1ull << more : 1, pitch)));
+    }
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
 static void count_stays_near_the_soft_cap_while_regions_are_idle(void **state)
 {
     (void)state;
@@ -513,11 +573,11 @@ static void regions_that_are_hit_outlive_those_that_are_not(void **state)
     (void)state;
     acs_regions *regions = table(100);
     acs_shape hot = shape_of(tile(1, 1, 1, 0));
-    acs_region *region = get(regions, hot);
 
+    get(regions, hot)->level_read = 7;
     for (uint64_t i = 1; i < 2000; i++) {
         get(regions, shape_of(tile(64 * i, 64, 1, 0)));
-        assert_ptr_equal(get(regions, hot), region);
+        assert_int_equal(get(regions, hot)->level_read, 7);
     }
     assert_true(acs_regions_count(regions) <= 120);
     acs_regions_destroy(regions);
@@ -570,6 +630,9 @@ int main(void)
         cmocka_unit_test(tiles_of_more_pitches_than_are_kept_apart_are_linked),
         cmocka_unit_test(nested_regions_are_all_linked),
         cmocka_unit_test(long_regions_among_many_short_ones_are_linked),
+        cmocka_unit_test(links_that_are_gone_give_their_memory_back),
+        cmocka_unit_test(long_region_is_linked_after_none_was_seen_for_long),
+        cmocka_unit_test(regions_as_large_as_the_address_space_are_linked),
         cmocka_unit_test(count_stays_near_the_soft_cap_while_regions_are_idle),
         cmocka_unit_test(live_regions_exceed_the_soft_cap_and_stay),
         cmocka_unit_test(regions_that_are_hit_outlive_those_that_are_not),
