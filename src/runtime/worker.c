@@ -129,7 +129,6 @@ bool acs_context_step(acs_context *context)
     acs_action *action = action_take(context);
     if (!action)
         return false; /* as many callers step already as there are actions */
-    context->backend->ops->thread_enter(context->backend);
     bool stepped = step_with(context, action, caller_may(context));
     action_give(context, action);
     return stepped;
