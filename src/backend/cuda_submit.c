@@ -213,6 +213,22 @@ static void item_lost(acs_item *item, int fault)
     item->text = acs_cuda_text(fault);
 }
 
+static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
+{
+    if (!acs_cuda_fault(self))
+        item->status = upstream_failed(batch, item) ? ACS_ERR_SKIPPED : issue(self, batch, item);
+    if (item->mark_after)
+        record_mark(self, &item->after);
+    /* Before the op, or while it was marked: then nothing is known of it. */
+    if (item->status == ACS_OK && acs_cuda_fault(self))
+        item_lost(item, acs_cuda_fault(self));
+    /* The wait is sent, or will never be; a skipped op keeps its event, which is released when it retires. */
+    if (item->op->kind == ACS_KIND_STREAM_WAIT && item->status != ACS_ERR_SKIPPED) {
+        acs_cuda_event_release(&self->base, item->op->u.stream.event);
+        item->op->u.stream.event = NULL;
+    }
+}
+
 /* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
 static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
 {
@@ -223,18 +239,8 @@ static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
         record_mark(self, &batch->marks[item->first_mark + i]);
     for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++)
         wait_event(self, self->streams[item->slot], *mark_event(self, &batch->waits[item->first_wait + i]));
-    if (acs_cuda_fault(self))
-        item_lost(item, acs_cuda_fault(self));
-    else
-        item->status = upstream_failed(batch, item) ? ACS_ERR_SKIPPED : issue(self, batch, item);
-    if (item->mark_after)
-        record_mark(self, &item->after);
-    if (item->status == ACS_OK && acs_cuda_fault(self)) /* found while waiting or marking: nothing is known of the op */
-        item_lost(item, acs_cuda_fault(self));
-    if (item->op->kind == ACS_KIND_STREAM_WAIT) {
-        acs_cuda_event_release(&self->base, item->op->u.stream.event);
-        item->op->u.stream.event = NULL;
-    }
+    if (item->op)
+        issue_or_skip(self, batch, item);
 }
 
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
