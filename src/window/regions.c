@@ -1,7 +1,7 @@
 /*
- * The table of regions: exact shapes by hash, overlaps by links, eviction of what is idle. Owns every region, its links and
- * the search structures. Called by depend.c with the core's lock held. Never looks at the dependency state inside a region:
- * whether one may be forgotten is asked of its owner.
+ * The table of regions: exact shapes by hash, overlaps by links, eviction of what is idle. Owns every region, its links
+ * and the search structures. Called by depend.c with the core's lock held. Never looks at the dependency state inside a
+ * region: whether one may be forgotten is asked of its owner.
  */
 #include "window/regions.h"
 
@@ -52,12 +52,13 @@ struct acs_regions {
     void *user;
 };
 
+/* Ids count from 1; 0 is ACS_NO_REGION. */
 static slot *slot_at(const acs_regions *t, uint32_t id)
 {
     return &t->chunks[(id - 1) >> CHUNK_BITS][(id - 1) & (CHUNK_SLOTS - 1)];
 }
 
-/* ----------------------------------------------------------------------------------------------------- create, destroy */
+/* -------------------------------------------------------------------------------------------------- create, destroy */
 
 acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *user, acs_regions **regions)
 {
@@ -94,7 +95,7 @@ void acs_regions_destroy(acs_regions *regions)
     free(regions);
 }
 
-/* --------------------------------------------------------------------------------------------------- exact shapes: hash */
+/* ----------------------------------------------------------------------------------------------- exact shapes: hash */
 
 static uint64_t shape_hash(const acs_shape *s)
 {
@@ -107,12 +108,14 @@ static uint64_t shape_hash(const acs_shape *s)
     return h ^ (h >> 32);
 }
 
+/* One branch for all five fields: on the common path they are equal. */
 static bool shape_equal(const acs_shape *a, const acs_shape *b)
 {
     return ((a->base ^ b->base) | (a->row_bytes ^ b->row_bytes) | (a->rows ^ b->rows) | (a->pitch ^ b->pitch) |
             (uint64_t)(a->token ^ b->token)) == 0;
 }
 
+/* NULL: there is no region of exactly this shape. */
 static slot *hash_find(const acs_regions *t, const acs_shape *shape, uint64_t hash)
 {
     for (uint32_t i = (uint32_t)hash & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
@@ -125,6 +128,7 @@ static slot *hash_find(const acs_regions *t, const acs_shape *shape, uint64_t ha
     return NULL;
 }
 
+/* There is an empty bucket: hash_reserve. */
 static void hash_insert(acs_regions *t, bucket entry)
 {
     uint32_t i = entry.tag & t->mask;
@@ -171,8 +175,9 @@ static bool hash_reserve(acs_regions *t)
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- slots */
+/* ------------------------------------------------------------------------------------------------------------ slots */
 
+/* Regions never move, since callers hold pointers to them: room grows by chunks, and is kept for the next ones. */
 static bool chunk_add(acs_regions *t)
 {
     if (t->chunk_count == t->chunk_capacity) {
@@ -226,8 +231,9 @@ static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t 
     t->count++;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- links */
+/* ------------------------------------------------------------------------------------------------------------ links */
 
+/* Room for `count` links in all. Powers of two, so that a region which gains links one by one copies them seldom. */
 static bool links_reserve(acs_regions *t, acs_region *region, uint32_t count)
 {
     if (count <= region->link_capacity)
@@ -265,8 +271,9 @@ static void link_drop(acs_regions *t, acs_region *region, uint32_t index)
     slot_at(t, moved.region)->region.links[moved.mirror].mirror = index;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- search index */
+/* ----------------------------------------------------------------------------------------------------- search index */
 
+/* By place. A token has none: it overlaps only its equal, which the hash finds. */
 static bool index_insert(acs_regions *t, slot *s, const acs_shape *shape)
 {
     return shape->token || acs_tile_set_insert(&t->places, shape, s->region.id, &s->place);
@@ -278,7 +285,7 @@ static void index_remove(acs_regions *t, slot *s)
         acs_tile_set_remove(&t->places, &s->region.shape, s->region.id, s->place);
 }
 
-/* Candidates: all that overlap, perhaps more, perhaps twice. A token overlaps only its equal, which is not there. */
+/* Candidates: all that overlap, perhaps more, perhaps twice. */
 static bool index_query(acs_regions *t, const acs_shape *shape)
 {
     return shape->token || acs_tile_set_query(&t->places, shape, &t->found);
@@ -310,8 +317,12 @@ static bool search(acs_regions *t, const acs_shape *shape)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- eviction */
+/* --------------------------------------------------------------------------------------------------------- eviction */
 
+/*
+ * Forget a region and its links. Never allocates, so it can be called while another one is being made. The slot keeps a
+ * small array of links: most regions have a few, and the next one here need not ask for memory.
+ */
 static void evict(acs_regions *t, slot *s)
 {
     acs_region *region = &s->region;
@@ -333,7 +344,7 @@ static void evict(acs_regions *t, slot *s)
     t->count--;
 }
 
-/* The clock: evict idle regions that were not hit since it came by last. A few steps a call, so that no call is long. */
+/* The clock: evict idle regions that were not hit since it came by last; a few steps a call, so that none is long. */
 static void evict_some(acs_regions *t)
 {
     for (uint32_t i = 0; i < CLOCK_STEPS && t->count >= t->soft_cap; i++) {
@@ -365,7 +376,7 @@ void acs_regions_evict_idle(acs_regions *regions)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------- find and make */
+/* ---------------------------------------------------------------------------------------------------- find and make */
 
 /* Everything that can fail comes first and shows nowhere; what follows cannot fail. */
 static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t hash)
@@ -382,6 +393,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     if (!index_insert(t, s, shape))
         return NULL;
 
+    /* An idle region has nothing to say to the new one: forgetting it is cheaper than a link to it. */
     for (uint32_t i = t->found_live; i < t->found.count; i++)
         evict(t, slot_at(t, t->found.ids[i]));
     evict_some(t);
@@ -438,7 +450,7 @@ uint64_t acs_regions_bytes(const acs_regions *regions)
            acs_tile_set_bytes(&t->places);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ invariants */
+/* ------------------------------------------------------------------------------------------------------- invariants */
 
 /* R2 for the links of one region, and that each is true. */
 static bool check_links(acs_regions *t, const acs_region *a)
@@ -450,7 +462,9 @@ static bool check_links(acs_regions *t, const acs_region *a)
             return false;
 
         const acs_link *back = &b->links[link->mirror];
-        if (back->region != a->id || back->mirror != i || back->covers != link->covered || back->covered != link->covers)
+        if (back->region != a->id || back->mirror != i)
+            return false;
+        if (back->covers != link->covered || back->covered != link->covers)
             return false;
         if (!acs_shape_overlap(&a->shape, &b->shape) || link->covers != acs_shape_covers(&a->shape, &b->shape))
             return false;
@@ -478,6 +492,7 @@ static bool check_overlaps(acs_regions *t, const acs_region *a)
     return overlaps == a->link_count;
 }
 
+/* Quadratic. */
 bool acs_regions_check(acs_regions *regions)
 {
     uint32_t count = 0;

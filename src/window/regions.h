@@ -1,13 +1,13 @@
 /*
  * Regions: the address index of the window. A region is one exact shape (contiguous bytes, a tile of strided rows, or a
- * token) that ops named. Shapes recur, so the common insertion is one hash lookup; a shape not seen before is searched by
- * place (tile_grid.h) and linked with the regions that it overlaps. The dependency state inside a region belongs to
+ * token) that ops named. Shapes recur, so the common insertion is one hash lookup; a shape not seen before is searched
+ * by place (tile_grid.h) and linked with the regions that it overlaps. The dependency state inside a region belongs to
  * window/depend.c. No threads, no clock; single owner.
  *
- * R1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other was made
- *     and has since been evicted.
+ * R1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other was
+ *     made and has since been evicted.
  * R2  links are symmetric; `covers` at one end is `covered` at the other.
- * R3  a region that is not idle is never evicted.        acs_regions_check() asserts R1 and R2 by brute force.
+ * R3  a region that is not idle is never evicted. acs_regions_check() asserts R1 and R2 by brute force.
  */
 #ifndef ACS_REGIONS_H
 #define ACS_REGIONS_H
@@ -81,8 +81,8 @@ bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
 bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
 
 /*
- * Find or make the region of a shape, linked as R1 says. NULL: memory is exhausted; the table is as before. A region never
- * moves, but one that is idle may be gone after the next call.
+ * Find or make the region of a shape, linked as R1 says. NULL: memory is exhausted; the table is as before. A region
+ * never moves, but one that is idle may be gone after the next call.
  */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
 /* Find only. */

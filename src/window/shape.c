@@ -1,7 +1,7 @@
 /*
- * Shapes: the arithmetic of contiguous bytes, tiles of strided rows and tokens. Normalises the segments that callers give,
- * and answers overlap and cover exactly and without allocation. Called by regions.c, by depend.c and by the checkers.
- * Knows nothing of the table of regions.
+ * Shapes: the arithmetic of contiguous bytes, tiles of strided rows and tokens. Normalises the segments that callers
+ * give, and answers overlap and cover exactly and without allocation. Called by regions.c, by depend.c and by the
+ * checkers. Knows nothing of the table of regions.
  */
 #include "window/regions.h"
 
@@ -51,7 +51,7 @@ acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape)
     return ACS_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- overlap */
+/* ---------------------------------------------------------------------------------------------------------- overlap */
 
 /* Bytes [first, last] against any shape. */
 static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
@@ -68,7 +68,7 @@ static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
     return last >= s->base + (row + 1) * s->pitch;
 }
 
-/* Two tiles of one pitch, a's base not above b's. Row r of b lies opposite row r + q of a, or between it and the next. */
+/* Two tiles of one pitch, a's base not above b's: row r of b begins in row r + q of a, or in the gap behind it. */
 static bool tiles_overlap(const acs_shape *a, const acs_shape *b)
 {
     uint64_t q = (b->base - a->base) / a->pitch, column = (b->base - a->base) % a->pitch;
@@ -88,8 +88,8 @@ static uint64_t rows_within(const acs_shape *s, uint64_t first, uint64_t last, u
 }
 
 /*
- * The smallest x with low <= a * x mod m <= high, where 0 < low <= high < m and a < m; UINT64_MAX if there is none. Each
- * step halves m at least, as in Euclid's algorithm.
+ * The smallest x with low <= a * x mod m <= high, where 0 < low <= high < m and a < m; UINT64_MAX if there is none.
+ * Each step halves m at least, as in Euclid's algorithm.
  */
 static uint64_t first_multiple(uint64_t a, uint64_t m, uint64_t low, uint64_t high)
 {
@@ -107,9 +107,9 @@ static uint64_t first_multiple(uint64_t a, uint64_t m, uint64_t low, uint64_t hi
 }
 
 /*
- * Whether one of `count` rows overlaps b, if b had rows without end in both directions. The rows are `step` apart; `end` is
- * how far behind b's base the last byte of the first one lies. A row overlaps where that, modulo b's pitch, is below
- * `reach`: the sum of both row lengths, less one.
+ * Whether one of `count` rows overlaps b, if b had rows without end in both directions. The rows are `step` apart;
+ * `end` is how far behind b's base the last byte of the first one lies. A row overlaps where that, modulo b's pitch, is
+ * below `reach`: the sum of both row lengths, less one.
  */
 static bool rows_meet(uint64_t end, uint64_t step, uint64_t count, uint64_t reach, uint64_t pitch)
 {
@@ -121,8 +121,8 @@ static bool rows_meet(uint64_t end, uint64_t step, uint64_t count, uint64_t reac
 }
 
 /*
- * Tiles of different pitches. The first and the last row of a that can overlap b are compared with b itself; for those in
- * between, which begin and end inside b's rows and the gaps behind them, b may be taken as endless.
+ * Tiles of different pitches. The first and the last row of a that can overlap b are compared with b itself; for those
+ * in between, which begin and end inside b's rows and the gaps behind them, b may be taken as endless.
  */
 static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
 {
@@ -139,9 +139,10 @@ static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
         return true;
     if (count <= 2)
         return false;
-    start += a->pitch;
-    return a->row_bytes - 1 >= b->pitch - b->row_bytes ||
-           rows_meet(start + a->row_bytes - 1 - b->base, a->pitch, count - 2, a->row_bytes + b->row_bytes - 1, b->pitch);
+    if (a->row_bytes > b->pitch - b->row_bytes) /* longer than b's gaps */
+        return true;
+    end = start + a->pitch + a->row_bytes - 1 - b->base;
+    return rows_meet(end, a->pitch, count - 2, a->row_bytes + b->row_bytes - 1, b->pitch);
 }
 
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b)
@@ -157,7 +158,7 @@ bool acs_shape_overlap(const acs_shape *a, const acs_shape *b)
     return a->base <= b->base ? tiles_overlap(a, b) : tiles_overlap(b, a);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- cover */
+/* ------------------------------------------------------------------------------------------------------------ cover */
 
 bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
 {

@@ -1,6 +1,6 @@
 /*
- * Ordered spans of bytes. Owns its chunks and directories; called by regions.c for contiguous regions and for the bounding
- * ranges of tiles. Never looks at a region, never decides what an overlap means.
+ * Ordered spans of bytes. Owns its chunks and directories; called by regions.c for contiguous regions and for the
+ * bounding ranges of tiles. Never looks at a region, never decides what an overlap means.
  */
 #include "window/span_set.h"
 
@@ -38,7 +38,7 @@ void acs_span_set_fini(acs_span_set *set)
     memset(set, 0, sizeof *set);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ search */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 /* The class of a span by its length; lengths in one class differ by less than a factor of 16. */
 static uint32_t level_of(uint64_t first, uint64_t last)
@@ -89,6 +89,7 @@ static uint32_t span_find(const acs_span_entry *entry, uint64_t first, uint32_t 
 /* A span of this level that overlaps starts in [first - reach, last]. */
 static bool level_query(const acs_span_level *level, uint64_t first, uint64_t last, acs_id_list *found)
 {
+    /* Those before it cannot reach `first`; among the rest, ones that end too early are met and passed over. */
     uint64_t low = first > level->reach ? first - level->reach : 0;
     uint32_t e = entry_find(level, low, 0);
     uint32_t i = span_find(&level->entries[e], low, 0);
@@ -106,6 +107,7 @@ static bool level_query(const acs_span_level *level, uint64_t first, uint64_t la
     return true;
 }
 
+/* A level is searched only if it has spans: programs use few classes of lengths at a time. */
 bool acs_span_set_query(const acs_span_set *set, uint64_t first, uint64_t last, acs_id_list *found)
 {
     for (uint32_t used = set->used; used; used &= used - 1)
@@ -114,7 +116,7 @@ bool acs_span_set_query(const acs_span_set *set, uint64_t first, uint64_t last, 
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------ insertion, removal */
+/* ----------------------------------------------------------------------------------------------- insertion, removal */
 
 /* Make room for a new chunk at directory index `at`. */
 static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
@@ -141,6 +143,7 @@ static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
     return true;
 }
 
+/* The chunk is empty, or its spans have been moved. */
 static void entry_close(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
     free(level->entries[at].chunk);
@@ -164,7 +167,7 @@ static bool entry_split(acs_span_set *set, acs_span_level *level, uint32_t at)
     return true;
 }
 
-/* Append the chunk behind `at` to the one there, if both are small. Leaves slack, so that the next insertion does not split. */
+/* Append the chunk behind `at` to the one there if both are small, with slack: the next insertion shall not split. */
 static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
     if (at + 1 >= level->count)
@@ -184,6 +187,7 @@ bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint3
     acs_span_level *level = &set->levels[l];
     uint32_t e = 0;
 
+    /* First have a chunk with room: the only steps that can fail. */
     if (level->count == 0) {
         if (!entry_open(set, level, 0))
             return false;
@@ -221,6 +225,7 @@ void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint3
     acs_span_entry *entry = &level->entries[e];
     uint32_t i = span_find(entry, first, id);
     acs_span *span = &entry->chunk->spans[i];
+    /* S1 leaves one place where it can be. */
     if (i == entry->count || span->first != first || span->id != id)
         return;
     entry->count--;

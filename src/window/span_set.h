@@ -1,10 +1,11 @@
 /*
  * Ordered spans of bytes, each with the id of a region: which spans overlap a given one? Spans may nest, overlap and be
- * equal. Flat: sorted chunks under one sorted directory, apart for each class of lengths, so that a few long spans do not
- * make the search among short ones slow. Private to src/window/; single owner.
+ * equal. Flat: sorted chunks under one sorted directory, apart for each class of lengths, so that a few long spans do
+ * not make the search among short ones slow. Private to src/window/; single owner.
  *
  * S1  the spans of a level are sorted by (first, id), across its chunks; no chunk is empty.
- * S2  a directory entry's key is above the spans of the chunks before it and not above its own; the first one's is not used.
+ * S2  a directory entry's key is above the spans of the chunks before it and not above its own; the first one's is not
+ *     used.
  * S3  last - first <= reach for every span of a level.
  */
 #ifndef ACS_SPAN_SET_H

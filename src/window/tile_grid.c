@@ -1,6 +1,6 @@
 /*
- * Regions by place. Owns the grids of the pitches in use and the sets of bounding ranges; called by regions.c alone. Answers
- * with candidates: the exact test is its caller's. Knows regions by their ids only.
+ * Regions by place. Owns the grids of the pitches in use and the sets of bounding ranges; called by regions.c alone.
+ * Answers with candidates: the exact test is its caller's. Knows regions by their ids only.
  */
 #include "window/tile_grid.h"
 
@@ -11,7 +11,7 @@ enum {
     NODES_MIN = 64,
     BUCKET_BITS_MIN = 8,
     LEVELS_MIN = 4,
-    SPARSE = 4,          /* buckets for each node: most cells that a search looks at are empty, and seen to be at once */
+    SPARSE = 4,          /* buckets for each node, so that an empty cell is mostly seen to be empty at once */
     CELLS_MOST = 64,     /* a search among runs that would look at more cells asks the bounds */
     CELLS_BOUNDED = 16,  /* the same where there are bounds already */
     BOUNDS_UNUSED = 4096 /* insertions after which bounds that nobody asks are dropped */
@@ -27,6 +27,7 @@ static uint64_t last_byte(const acs_shape *s)
     return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
 }
 
+/* Where a shape lies in the plane of a grid. */
 static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
 {
     return (rect){s->base / grid->pitch, s->base % grid->pitch, s->rows, s->row_bytes};
@@ -64,8 +65,12 @@ uint64_t acs_tile_set_bytes(const acs_tile_set *set)
     return bytes;
 }
 
-/* --------------------------------------------------------------------------------------------------- cells and buckets */
+/* ------------------------------------------------------------------------------------------------ cells and buckets */
 
+/*
+ * Cells are not stored: a bucket chains the nodes of the cells that hash to it, which is as good while chains are short
+ * and costs nothing for the empty cells of a plane that is as large as the address space.
+ */
 static uint32_t *bucket_of(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column)
 {
     uint64_t h = cell_row * 0x9e3779b97f4a7c15u + cell_column * 0xc2b2ae3d27d4eb4fu + level;
@@ -89,6 +94,7 @@ static void bucket_insert(acs_tile_grid *grid, uint32_t index)
     *bucket = index;
 }
 
+/* The chain has the few nodes of one cell and its collisions: walking it is cheaper than a second link. */
 static void bucket_remove(acs_tile_grid *grid, uint32_t index)
 {
     uint32_t *at = bucket_of_node(grid, &grid->nodes[index]);
@@ -98,6 +104,7 @@ static void bucket_remove(acs_tile_grid *grid, uint32_t index)
     *at = grid->nodes[index].next;
 }
 
+/* Called before a node is added, so that a failure leaves nothing half done. */
 static bool buckets_resize(acs_tile_grid *grid, uint32_t bits)
 {
     uint32_t *buckets = calloc((size_t)1 << bits, sizeof *buckets);
@@ -113,9 +120,9 @@ static bool buckets_resize(acs_tile_grid *grid, uint32_t bits)
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------------- nodes and levels */
+/* ------------------------------------------------------------------------------------------------- nodes and levels */
 
-/* Have a free node at grid->node_free. */
+/* Have a free node at grid->node_free. Nodes are named by index, since the array moves when it grows. */
 static bool node_reserve(acs_tile_grid *grid)
 {
     if (grid->node_free != 0)
@@ -136,12 +143,16 @@ static bool node_reserve(acs_tile_grid *grid)
     return true;
 }
 
+/* The smallest s with n <= 2^s. */
 static uint8_t shift_for(uint64_t n)
 {
     return n <= 1 ? 0 : (uint8_t)(64 - __builtin_clzll(n - 1));
 }
 
-/* The level of tiles of this size, made if there is none. False: memory is exhausted. */
+/*
+ * The level of tiles of this size, made if there is none. A program has few sizes of tiles at a time, so the levels are
+ * a short array, and those that lost their last tile are given to new sizes. False: memory is exhausted.
+ */
 static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint32_t *index)
 {
     uint8_t row_shift = shift_for(rows), column_shift = shift_for(width);
@@ -169,6 +180,7 @@ static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint3
     return true;
 }
 
+/* The list of a level's nodes serves searches that would touch more cells than there are nodes. */
 static void level_add(acs_tile_grid *grid, uint32_t index)
 {
     acs_tile_node *node = &grid->nodes[index];
@@ -195,14 +207,16 @@ static void level_remove(acs_tile_grid *grid, const acs_tile_node *node)
     level->count--;
 }
 
-/* ----------------------------------------------------------------------------------------------- insertion and removal */
+/* -------------------------------------------------------------------------------------------- insertion and removal */
 
+/* Keeping the bounds costs every insertion and removal a search of their order: only for who asks for them. */
 static void bounds_drop(acs_tile_grid *grid)
 {
     acs_span_set_fini(&grid->bounds);
     grid->bounded = false;
 }
 
+/* Returns the node, or 0 when memory is exhausted: all that can fail is done before anything is changed. */
 static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_t id)
 {
     rect r = rect_of(grid, shape);
@@ -218,9 +232,10 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     uint32_t index = grid->node_free;
     acs_tile_node *node = &grid->nodes[index];
     grid->node_free = node->next;
-    *node = (acs_tile_node){.row = r.row, .column = r.column, .rows = r.rows, .width = r.width, .id = id, .level = level};
+    *node = (acs_tile_node){r.row, r.column, r.rows, r.width, .id = id, .level = level};
     bucket_insert(grid, index);
     level_add(grid, index);
+    /* [low, high] only grows until the grid is empty: it may be too wide, which costs a search, never a result. */
     grid->wrapping += r.column + r.width > grid->pitch;
     if (grid->count == 0 || shape->base < grid->low)
         grid->low = shape->base;
@@ -261,6 +276,7 @@ static uint32_t grid_for(acs_tile_set *set, const acs_shape *shape)
         else if (set->grids[i].pitch == pitch)
             return i;
     }
+    /* No grid is left: the bounding ranges of the shared set find the tile for shapes of any pitch. */
     if (empty == ACS_TILE_GRIDS)
         return ACS_TILE_MIXED;
     if (empty == set->grid_count)
@@ -293,11 +309,12 @@ void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id,
         grid_remove(&set->grids[place.grid], shape, id, place.node);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- search */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 /*
- * One address has three names in the plane around a rectangle: (row, column), and one row up or down and one pitch to the
- * right or left. A tile is met under `turn` 0 to 2: its place is taken as (row - turn + 1, column + (turn - 1) * pitch).
+ * One address has three names in the plane around a rectangle: (row, column), and one row up or down and one pitch to
+ * the right or left. A tile is met under `turn` 0 to 2: its place is taken as (row - turn + 1, column + (turn - 1) *
+ * pitch).
  */
 static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const rect *q, uint64_t turn)
 {
@@ -326,16 +343,18 @@ static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, co
     return w->row < w->row_end && w->column < w->column_end;
 }
 
-static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column, const rect *q,
-                       uint64_t turn, acs_id_list *found)
+/* The tiles of one cell that meet the rectangle. */
+static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column,
+                       const rect *q, uint64_t turn, acs_id_list *found)
 {
     const acs_tile_level *l = &grid->levels[level];
 
     for (uint32_t i = *bucket_of(grid, level, cell_row, cell_column); i != 0; i = grid->nodes[i].next) {
         const acs_tile_node *node = &grid->nodes[i];
         /* Other cells may share the bucket: only this one's nodes, so that no cell is seen twice. */
-        if (node->level == level && node->row >> l->row_shift == cell_row && node->column >> l->column_shift == cell_column &&
-            node_meets(grid, node, q, turn) && !acs_id_list_push(found, node->id))
+        bool here = node->level == level && node->row >> l->row_shift == cell_row &&
+                    node->column >> l->column_shift == cell_column;
+        if (here && node_meets(grid, node, q, turn) && !acs_id_list_push(found, node->id))
             return false;
     }
     return true;
@@ -353,6 +372,7 @@ static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, c
     return true;
 }
 
+/* The tiles of one level that meet the rectangle, cell by cell. */
 static bool level_query(const acs_tile_grid *grid, uint32_t index, const rect *q, acs_id_list *found)
 {
     const acs_tile_level *level = &grid->levels[index];
@@ -410,7 +430,10 @@ static bool bounds_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs
     return acs_span_set_query(&grid->bounds, first, last, found);
 }
 
-/* Contiguous regions that overlap [first, last]. */
+/*
+ * Contiguous regions that overlap [first, last]. Those are of any length: a long range among many short ones would
+ * touch thousands of cells, most of them empty perhaps, where the ordered bounds name only what overlaps.
+ */
 static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_id_list *found)
 {
     rect q = {first / grid->pitch, first % grid->pitch, 1, last - first + 1};
@@ -423,7 +446,9 @@ static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_i
         uint64_t touched = (q.width >> level->column_shift) + 2;
         cells += touched < level->count ? touched : level->count;
     }
-    return cells > (grid->bounded ? CELLS_BOUNDED : CELLS_MOST) ? bounds_query(grid, first, last, found) : grid_query(grid, &q, found);
+    if (cells > (grid->bounded ? CELLS_BOUNDED : CELLS_MOST))
+        return bounds_query(grid, first, last, found);
+    return grid_query(grid, &q, found);
 }
 
 /* Tiles of the grid's pitch that overlap a shape. */
@@ -443,6 +468,7 @@ bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *
 
     for (uint32_t i = 0; i < set->grid_count; i++) {
         acs_tile_grid *grid = &set->grids[i];
+        /* Most pitches belong to matrices elsewhere in memory. */
         if (grid->count == 0 || last < grid->low || first > grid->high)
             continue;
         if (!(i == ACS_TILE_RUNS ? runs_query(grid, first, last, found) : tiles_query(grid, shape, found)))

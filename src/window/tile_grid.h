@@ -1,10 +1,10 @@
 /*
- * Regions by place: which of them overlap a given shape? Tiles of one pitch live in a plane (row = address / pitch, column =
- * address % pitch), in a hash of cells: each tile in the one cell of its first byte, the cells at least as large as the
- * tile, apart for each class of sizes. A search among tiles of its own pitch looks at a few cells however many there are.
- * Contiguous regions are tiles of one row in a plane of their own. Shapes that do not fit a plane, or touch very many of
- * its cells, search an ordered set of bounding ranges, which a plane keeps while it is asked for it. Private to
- * src/window/; single owner.
+ * Regions by place: which of them overlap a given shape? Tiles of one pitch live in a plane (row = address / pitch,
+ * column = address % pitch), in a hash of cells: each tile in the one cell of its first byte, the cells at least as
+ * large as the tile, apart for each class of sizes. A search among tiles of its own pitch looks at a few cells however
+ * many there are. Contiguous regions are tiles of one row in a plane of their own. Shapes that do not fit a plane, or
+ * touch very many of its cells, search an ordered set of bounding ranges, which a plane keeps while it is asked for it.
+ * Private to src/window/; single owner.
  *
  * T1  a tile's level has cells of 2^row_shift by 2^column_shift, at least the tile's rows and width.
  * T2  the bounds of a grid, while `bounded`, hold the bounding range of each of its tiles.
