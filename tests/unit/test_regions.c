@@ -269,6 +269,31 @@ static void nested_regions_are_all_linked(void **state)
     acs_regions_destroy(regions);
 }
 
+static void regions_with_one_start_are_found_and_forgotten(void **state)
+{
+    (void)state;
+    enum { RUNS = 150 };
+    acs_random random = {17};
+    acs_regions *regions = table(10);
+    acs_region *runs[RUNS];
+
+    /* The tile of single bytes touches many cells, so that the order of the bounding ranges is what finds the runs. */
+    for (uint64_t i = 0; i < RUNS; i++)
+        runs[i] = get_live(regions, shape_of(tile(4096, 300 + i, 1, 0)));
+    assert_int_equal(get(regions, shape_of(tile(4096, 1, 9, 50)))->link_count, RUNS);
+    for (uint32_t round = 0; round < 2000; round++) {
+        uint32_t i = acs_random_below(&random, RUNS);
+        runs[i]->pins = 0;
+        get(regions, shape_of(tile(1 << 20, 1 + round, 1, 0))); /* takes the free id, so that ids get out of order */
+        acs_regions_evict_idle(regions);
+        runs[i] = get_live(regions, shape_of(tile(4096, 300 + i, 1, 0)));
+        assert_int_equal(runs[i]->link_count, RUNS - 1);
+    }
+    assert_int_equal(get(regions, shape_of(tile(4096, 1, 9, 50)))->link_count, RUNS);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
 static void long_regions_among_many_short_ones_are_linked(void **state)
 {
     (void)state;
@@ -423,6 +448,7 @@ int main(void)
         cmocka_unit_test(random_shapes_are_linked_as_brute_force_says),
         cmocka_unit_test(tiles_of_more_pitches_than_are_kept_apart_are_linked),
         cmocka_unit_test(nested_regions_are_all_linked),
+        cmocka_unit_test(regions_with_one_start_are_found_and_forgotten),
         cmocka_unit_test(long_regions_among_many_short_ones_are_linked),
         cmocka_unit_test(links_that_are_gone_give_their_memory_back),
         cmocka_unit_test(long_region_is_linked_after_none_was_seen_for_long),
