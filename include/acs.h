@@ -464,7 +464,8 @@ acs_status acs_query(acs_context *context, acs_op op);
 /**
  * Wait for the ops queued so far that conflict with an access of yours to a range; other ops go on.
  * @param access  what you are about to do: ACS_READ waits for writers, ACS_WRITE and ACS_UPDATE for readers too.
- * @return ACS_OK, ACS_ERR_SKIPPED if an op that should have written there failed or was skipped, ACS_ERR_DEVICE.
+ * @return ACS_OK; ACS_ERR_SKIPPED if one of them failed or was skipped (a writer; for a write of yours also a reader, which
+ *         may still want the old bytes); ACS_ERR_DEVICE.
  */
 acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access);
 
@@ -490,7 +491,7 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
 /**
  * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with
  * `uses`. Returns once those are issued; does not wait for their completion (on the host backends, which have no
- * streams, it does). Errors as acs_after_stream; ACS_ERR_SKIPPED if one of the ops failed.
+ * streams, it does). Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 

@@ -15,7 +15,8 @@ static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
 static bool has_record(acs_context *context, uint64_t draft)
 {
     acs_draft *d = (acs_draft *)(uintptr_t)draft;
-    d->record = acs_record_acquire(context->records);
+    if (!d->record) /* asked again after it succeeded */
+        d->record = acs_record_acquire(context->records);
     return d->record != NULL;
 }
 
@@ -59,11 +60,9 @@ acs_op acs_draft_drop(acs_draft *draft)
 static bool has_place(acs_context *context, uint64_t draft)
 {
     acs_draft *d = (acs_draft *)(uintptr_t)draft;
-    acs_op op = acs_fifo_push(context->core.fifo, d->record);
-    if (op)
-        d->record = NULL;
-    d->queued = op;
-    return op != 0;
+    if (!d->queued) /* asked again after it succeeded */
+        d->queued = acs_fifo_push(context->core.fifo, d->record);
+    return d->queued != 0;
 }
 
 acs_op acs_draft_queue(acs_draft *draft)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NOWHERE = 8 }; /* an address that no arena has */
+
 typedef struct oracle {
     program *p;
     verdict *v;
@@ -121,13 +123,23 @@ static const span *span_at(const step *s, uint32_t i)
     return i < s->given_count ? &s->given[i] : &s->work[s->computed_from + i - s->given_count];
 }
 
-/* A block was given back: failures are forgotten in it, since its addresses may come back as another block. */
+/*
+ * A block was given back: failures are forgotten in it, since its addresses may come back as another block. What was
+ * named there moves to where nothing is, so that only ops that may touch everything still depend on it.
+ */
 static void forget_block(oracle *o, int arena_index)
 {
     for (uint32_t i = 0; i < o->poison_count; i++)
         for (uint32_t k = 0; k < o->poison[i]->segment_count; k++)
             if (span_at(o->poison[i], k)->arena == arena_index)
-                o->poison[i]->segments[k].row_bytes = 0;
+                o->poison[i]->segments[k].base = NOWHERE;
+}
+
+static void restore_address(const program *p, step *s, uint32_t i)
+{
+    const span *from = span_at(s, i);
+    if (from->arena >= 0 && s->segments[i].base == NOWHERE)
+        s->segments[i].base = (uint64_t)(uintptr_t)p->arenas[from->arena].real + from->offset;
 }
 
 /* Whether an earlier failure reaches this op; collects where it can have come from. */
@@ -215,14 +227,14 @@ static void check_sync(const oracle *o, const step *s)
                      o->origins);
 }
 
-/* A range: whether a failed or skipped op should have written there; then what the program saw. */
+/* A range: whether an op that it waits for failed or was skipped; then what the program saw. */
 static void judge_range(oracle *o, step *s)
 {
     footprint mine = footprint_of(s);
     bool hit = false;
     for (uint32_t i = 0; i < o->poison_count; i++) {
         footprint theirs = footprint_of(o->poison[i]);
-        hit = hit || footprint_writes_into(&theirs, &mine);
+        hit = hit || footprint_conflict(&theirs, &mine);
     }
     check_result(o, s, hit ? ACS_ERR_SKIPPED : ACS_OK);
     const span *w = &s->work[0];
@@ -293,9 +305,9 @@ static void oracle_pass(program *p, verdict *v, random_totals *totals)
     for (uint32_t i = 0; i < p->arena_count; i++)
         for (uint32_t k = 0; k < p->arenas[i].bytes; k++)
             p->arenas[i].truth[k] = mix_extra_byte(i, 99, k);
-    for (uint32_t i = 0; i < p->step_count; i++) /* what an earlier pass forgot */
+    for (uint32_t i = 0; i < p->step_count; i++) /* undo what an earlier pass forgot */
         for (uint32_t k = 0; k < p->steps[i].segment_count; k++)
-            p->steps[i].segments[k].row_bytes = span_at(&p->steps[i], k)->row_bytes;
+            restore_address(p, &p->steps[i], k);
     for (uint32_t i = 0; i < p->step_count && !v->failed; i++)
         judge(&o, &p->steps[i]);
 }
