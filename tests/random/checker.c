@@ -120,6 +120,18 @@ void checker_event(void *user, const acs_trace_event *event)
     }
 }
 
+void checker_dump(const checker *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const traced *t = &c->ops[i];
+        fprintf(stderr, "  op %" PRIu64 " kind %u %s: issued at %" PRIu64 " slot %d value %" PRIu64 ", ended at %" PRIu64 " %s",
+                t->seq, t->kind, t->name, t->issued, t->slot, t->value, t->retired, acs_status_name(t->status));
+        for (uint32_t w = 0; w < t->wait_count; w++)
+            fprintf(stderr, ", wait (%u, %" PRIu64 ")", t->waits[w].slot, t->waits[w].value);
+        fputc('\n', stderr);
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------------------- order */
 
 static bool ran(const traced *t)
@@ -132,12 +144,18 @@ static bool has(const uint64_t *set, size_t i)
     return set[i / 64] >> (i % 64) & 1;
 }
 
+/* When an op began; one that is never issued (acs_wait_range and the like) when it ended. 0: neither. */
+static uint64_t start_of(const traced *t)
+{
+    return t->issued ? t->issued : t->retired;
+}
+
 /* Whether x is ordered before b by one fact; wait number `without` of b is left out. */
 static bool directly_before(const traced *x, const traced *b, uint32_t without)
 {
-    if (x->retired && x->retired < b->issued)
+    if (x->retired && x->retired < start_of(b))
         return true;
-    if (!x->issued || x->issued >= b->issued || x->slot < 0)
+    if (!x->issued || x->issued >= start_of(b) || x->slot < 0)
         return false;
     if (x->slot == b->slot && x->value < b->value)
         return true;
@@ -147,8 +165,11 @@ static bool directly_before(const traced *x, const traced *b, uint32_t without)
     return false;
 }
 
-/* All ops known to have ended before b starts. */
-static void collect_before(const checker *c, const traced *b, uint32_t without, uint64_t *set)
+/*
+ * All ops known to have ended before b starts. An op that was seen to end also vouches for what it was behind; with
+ * `seen_only` it does not.
+ */
+static void collect_before(const checker *c, const traced *b, uint32_t without, bool seen_only, uint64_t *set)
 {
     memset(set, 0, c->words * sizeof *set);
     for (size_t i = 0; i < c->count; i++) {
@@ -156,18 +177,19 @@ static void collect_before(const checker *c, const traced *b, uint32_t without, 
         if (!x->seq || x == b || !directly_before(x, b, without))
             continue;
         set[i / 64] |= 1ull << (i % 64);
-        for (size_t w = 0; ran(x) && x->issued && w < c->words; w++)
+        bool vouches = ran(x) && !(seen_only && x->retired && x->retired < start_of(b));
+        for (size_t w = 0; vouches && w < c->words; w++)
             set[w] |= x->before[w];
     }
 }
 
-static int by_issue(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
-    const traced *x = *(traced *const *)a, *y = *(traced *const *)b;
-    return x->issued < y->issued ? -1 : x->issued > y->issued;
+    uint64_t x = start_of(*(traced *const *)a), y = start_of(*(traced *const *)b);
+    return x < y ? -1 : x > y;
 }
 
-/* Fill in every op's set, in the order of issue: what an op is behind was issued or retired earlier. */
+/* Fill in every op's set, in the order of their starts: what an op is behind started earlier. */
 static bool find_order(checker *c)
 {
     traced **order = malloc((c->count + 1) * sizeof *order);
@@ -181,10 +203,10 @@ static bool find_order(checker *c)
         free(order);
         return false;
     }
-    qsort(order, c->count, sizeof *order, by_issue);
+    qsort(order, c->count, sizeof *order, by_start);
     for (size_t i = 0; i < c->count; i++)
-        if (order[i]->issued)
-            collect_before(c, order[i], UINT32_MAX, order[i]->before);
+        if (order[i]->seq)
+            collect_before(c, order[i], UINT32_MAX, false, order[i]->before);
     free(order);
     return true;
 }
@@ -205,20 +227,13 @@ static bool orders_later_ops(const traced *t)
     return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK;
 }
 
-static bool is_before(const checker *c, const traced *a, const traced *b)
-{
-    if (!b->issued) /* ended without being issued: acs_wait_range and the like */
-        return a->retired && a->retired < b->retired;
-    return has(b->before, (size_t)(a - c->ops));
-}
-
 static bool check_pair(const checker *c, const traced *a, const traced *b, checker_report *report)
 {
     if (b->kind == ACS_KIND_CALLBACK && b->target == a->seq && !(a->retired && a->retired < b->retired))
         return complain(report, a, b, "a callback ran before its op had retired");
     if (!orders_later_ops(a) || !ran(a) || !footprint_conflict(&a->uses, &b->uses))
         return true;
-    if (!is_before(c, a, b))
+    if (!has(b->before, (size_t)(a - c->ops)))
         return complain(report, a, b, "a required order is missing");
     report->pairs++;
     report->same_slot += a->slot >= 0 && a->slot == b->slot;
@@ -237,12 +252,10 @@ static bool tighter_mark(const checker *c, const traced *b, int slot, uint64_t f
     return false;
 }
 
-/* A wait is needed if without it some conflicting op on its slot would not be ordered before b. */
-static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
+/* The latest op that conflicts with b and is ordered before it by this wait and by nothing in `set`. */
+static const traced *needs_wait(const checker *c, const traced *b, const acs_mark *mark, const uint64_t *set)
 {
-    const acs_mark *mark = &b->waits[wait];
     const traced *latest = NULL;
-    collect_before(c, b, wait, set);
     for (size_t i = 0; i < b->seq - 1; i++) {
         const traced *a = &c->ops[i];
         if (!a->issued || a->slot != mark->slot || a->value > mark->value || has(set, i) || !orders_later_ops(a))
@@ -250,6 +263,14 @@ static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_
         if ((!latest || a->value > latest->value) && footprint_conflict(&a->uses, &b->uses))
             latest = a;
     }
+    return latest;
+}
+
+static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
+{
+    const acs_mark *mark = &b->waits[wait];
+    collect_before(c, b, wait, true, set);
+    const traced *latest = needs_wait(c, b, mark, set);
     if (!latest) {
         char what[80];
         snprintf(what, sizeof what, "wait for slot %u value %" PRIu64 " is not needed", mark->slot, mark->value);
@@ -259,6 +280,8 @@ static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_
         return complain(report, latest, b, "a wait is for a later mark than one that existed");
     report->waits++;
     report->late_marks += latest->value < mark->value;
+    collect_before(c, b, wait, false, set);
+    report->unseen_ends += !needs_wait(c, b, mark, set);
     return true;
 }
 

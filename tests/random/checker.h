@@ -16,6 +16,7 @@ typedef struct checker_report {
     uint64_t same_slot;     /* of them, in one slot */
     uint64_t waits;         /* waits that were needed */
     uint64_t late_marks;    /* of them, on a mark recorded on demand behind later ops: nothing tighter existed */
+    uint64_t unseen_ends;   /* waits for ops that had ended, as the end of an op behind them shows, but not been seen to */
     char text[400];         /* what is wrong */
 } checker_report;
 
@@ -24,6 +25,8 @@ checker *checker_create(void);
 void checker_destroy(checker *c);
 /* An acs_trace_fn; `user` is the checker. */
 void checker_event(void *user, const acs_trace_event *event);
+/* What was recorded, to standard error. */
+void checker_dump(const checker *c);
 /* After the context was closed. False: `report->text` says what is wrong. */
 bool checker_verify(checker *c, int64_t slots, checker_report *report);
 

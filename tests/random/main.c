@@ -64,6 +64,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     memset(c, 0, sizeof *c);
     acs_options_init(&c->options, sizeof c->options);
     c->seed = seed;
+    c->verbose = s->verbose;
     c->gpu = s->backend == ACS_BACKEND_CUDA;
     c->options.backend = s->backend;
     c->options.window = s->window >= 0 ? s->window : PICK(&d, 1, 2, 3, 8, 32, 256, 4096);
@@ -112,6 +113,8 @@ static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
     if (!v.failed)
         program_verify(p, &v, totals);
     alarm(0);
+    if (v.failed && s->verbose)
+        program_dump(p);
     program_free(p);
     if (v.failed) {
         describe(g_current, sizeof g_current, &config);
@@ -133,9 +136,10 @@ static void report(const random_totals *t, double seconds)
     printf("%" PRIu64 " programs, %" PRIu64 " ops in %.1f s: %" PRIu64 " failed, %" PRIu64 " skipped, %" PRIu64
            " ranges read; edges %" PRIu64 ", joins %" PRIu64 ", same slot %" PRIu64 ", waits sent %" PRIu64 ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
-           " pairs, %" PRIu64 " late marks\n",
+           " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " for unseen ends\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
-           t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs, t->late_marks);
+           t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
+           t->checked_waits, t->late_marks, t->unseen_ends);
 }
 
 /* ------------------------------------------------------------------------------------------------------ the command line */
@@ -153,7 +157,7 @@ static int usage(const char *bad)
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --faults N     stepped: per mille of submissions that fail\n"
             "  --serial, --disable, --check   with these options on\n"
-            "  --verbose      one line per program\n",
+            "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
     return 2;
 }

@@ -60,12 +60,8 @@ bool footprint_touches(const footprint *f)
     return false;
 }
 
-bool footprint_conflict(const footprint *a, const footprint *b)
-{
-    return footprint_writes_into(a, b) || footprint_writes_into(b, a);
-}
-
-bool footprint_writes_into(const footprint *a, const footprint *b)
+/* Whether `a` may write something that `b` touches. */
+static bool footprint_writes_into(const footprint *a, const footprint *b)
 {
     for (size_t i = 0; i < footprint_size(a); i++) {
         const acs_segment *s = footprint_at(a, i);
@@ -74,4 +70,9 @@ bool footprint_writes_into(const footprint *a, const footprint *b)
                 return true;
     }
     return false;
+}
+
+bool footprint_conflict(const footprint *a, const footprint *b)
+{
+    return footprint_writes_into(a, b) || footprint_writes_into(b, a);
 }

@@ -17,7 +17,5 @@ typedef struct footprint {
 bool footprint_touches(const footprint *f);
 /* Whether one writes what the other touches: bytes, tokens or all memory. */
 bool footprint_conflict(const footprint *a, const footprint *b);
-/* Whether `a` may write something that `b` touches. */
-bool footprint_writes_into(const footprint *a, const footprint *b);
 
 #endif

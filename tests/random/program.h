@@ -23,6 +23,7 @@ typedef struct random_config {
     bool baton;         /* they pass a baton: one global order over shared arenas */
     bool failing;       /* host functions and calls fail at times */
     bool checker;       /* record the run and check soundness and precision */
+    bool verbose;       /* print more about what fails */
     bool gpu;           /* device memory cannot be touched by the program */
 } random_config;
 
@@ -141,7 +142,7 @@ void program_free(program *p);
 /* Totals over many programs, for the report: they show that the programs exercise what they should. */
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
-    uint64_t caller_waits, barriers, checked, checked_pairs, late_marks, ranges;
+    uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, unseen_ends, ranges;
 } random_totals;
 
 /* Where a check that failed writes its one sentence. The first wins. */
@@ -156,6 +157,8 @@ void program_run(program *p, verdict *v, random_totals *totals);
 /* Run serially and compare statuses and bytes. */
 void program_verify(program *p, verdict *v, random_totals *totals);
 
+/* All steps to standard error. */
+void program_dump(const program *p);
 /* One line about a step, for messages. */
 const char *step_name(const step *s);
 

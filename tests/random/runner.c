@@ -556,11 +556,16 @@ void program_run(program *p, verdict *v, random_totals *totals)
     checker *record = p->config.checker ? checker_create() : NULL;
     run_and_close(&r, record);
     checker_report report = {0};
-    if (record && !v->failed && !checker_verify(record, p->config.options.streams, &report))
+    if (record && !v->failed && !checker_verify(record, p->config.options.streams, &report)) {
         verdict_fail(v, "checker: %s", report.text);
+        if (p->config.verbose)
+            checker_dump(record);
+    }
     totals->checked += record != NULL;
     totals->checked_pairs += report.pairs;
+    totals->checked_waits += report.waits;
     totals->late_marks += report.late_marks;
+    totals->unseen_ends += report.unseen_ends;
     checker_destroy(record);
     pthread_cond_destroy(&r.passed);
     pthread_mutex_destroy(&r.lock);
