@@ -9,8 +9,8 @@
 
 enum { GROUND = 0 };
 
-#define MOST_PENETRATION 0.05 /* metres */
-#define MOST_JOINT_GAP 0.06   /* metres */
+#define MOST_PENETRATION 0.04 /* metres */
+#define MOST_JOINT_GAP 0.09   /* metres, for a moment, where a body lands hard */
 
 namespace {
 

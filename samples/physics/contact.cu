@@ -11,7 +11,7 @@
 
 #define CONTACT_FEEDBACK 0.2f /* share of a penetration that is put right per substep */
 #define CONTACT_SLOP 0.002f   /* metres of penetration that are left alone */
-#define MOST_PUSH 1.0f        /* metres per second that putting right may use */
+#define MOST_PUSH 2.0f        /* metres per second that putting right may use */
 #define FRICTION 0.9f
 
 struct capsule {
@@ -88,8 +88,8 @@ PHYSICS_HD void broad_phase(const broad_args &a, int phase, unsigned block, unsi
 
     if (phase == 0) {
         const int place = i / a.worlds, w = i % a.worlds;
-        shared.hit[t] = place < type.slots && touch_of(*a.m, a.pos, a.rot, a.worlds,
-                                                       a.m->slot[type.first_slot + place], w).gap < a.m->margin;
+        const slot_model &s = a.m->slot[type.first_slot + (place < type.slots ? place : 0)];
+        shared.hit[t] = place < type.slots && touch_of(*a.m, a.pos, a.rot, a.worlds, s, w).gap < s.margin;
     } else if (phase == 1 && t <= rows) {
         int sum = 0;
         for (int k = 0; k < t * broad_shared::row; k++)
@@ -136,7 +136,7 @@ PHYSICS_HD void narrow_thread(const narrow_args &a, unsigned i)
     const int entry = a.candidates[tile * BROAD_TILE + rest], place = entry / n, w = entry % n;
     const slot_model &s = m.slot[m.type[a.type].first_slot + place];
     const touch c = touch_of(m, a.pos, a.rot, n, s, w);
-    if (c.gap > m.margin)
+    if (c.gap > s.margin)
         return;
     const vec3 arm_a = c.point - load3(a.pos, n, POS, s.a, 0, w), arm_b = c.point - load3(a.pos, n, POS, s.b, 0, w);
     const body_model &ba = m.body[s.a], &bb = m.body[s.b];

@@ -15,7 +15,7 @@ enum {
     POS = 3,
     ROT = 4,
     VEL = 6,      /* linear, angular */
-    JOINT = 9,    /* impulse on the child (the parent gets its opposite), torque on the parent, torque on the child */
+    JOINT = 12,   /* impulse on the child (the parent gets its opposite), torques on parent, on child, of the locked axes */
     MOTOR = 3,    /* torque on the child */
     IMPULSE = 3,  /* of a contact, on body a */
     MANIFOLD = 16,
@@ -71,7 +71,7 @@ struct kinetic_args {
     float *pos, *rot;
 };
 
-/** joint(pos, rot, vel -> dJ) of one class: the impulses that keep bodies together and joints inside their limits. */
+/** joint(pos, rot, vel -> +dJ) of one class: what keeps bodies together and joints inside limits; starts from the last dJ. */
 struct joint_args {
     unsigned threads;
     int worlds, joint_class;
@@ -80,7 +80,7 @@ struct joint_args {
     float *out;
 };
 
-/** act(rot, vel, act -> dA) of one class: the motors' torques. */
+/** motor(rot, vel, act -> dA) of one class: the motors' torques. */
 struct motor_args {
     unsigned threads;
     int worlds, joint_class;
@@ -129,7 +129,7 @@ struct solve_args {
     float *lambda[MAX_TYPES]; /* [side][slot]: each body keeps a copy of its own, so that none waits for the other */
 };
 
-/** integrate(dv -> +vel) over the islands' bodies. */
+/** apply(dv -> +vel) over the islands' bodies. */
 struct apply_args {
     unsigned threads;
     int worlds, islands;

@@ -51,6 +51,7 @@ struct slot_model {
     int a, b;
     int end;   /* against the ground: 0 the lower end of the axis vector, 1 the upper */
     int type, place; /* pair type, and place in the type */
+    float margin;    /* by how much its bounding volumes are fattened */
 };
 
 /** How a degree of freedom is driven: offset + amplitude * clamp(gain * cos(phase - delay) + bias, -1, 1) + network. */
@@ -68,7 +69,6 @@ struct model {
     int path_body;       /* the body that follows a path of its own; -1: none */
     float path_low, path_lift;
     float timestep;      /* of a substep, seconds */
-    float margin;        /* by how much bounding volumes are fattened */
     float most_speed, most_spin;
     float phase_cos, phase_sin; /* turn of the rhythm per environment step */
     float fallen_height; /* root below it: the episode ends soon */

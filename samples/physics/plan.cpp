@@ -22,10 +22,10 @@ static plan make_ant(void)
         const vec3 toe = vec3{0, 0, 0.08f} + out * 0.85f;
         const int leg = b.body(hip, knee, 0.09f, 0.8f, 0xf28f3b);
         foot[k] = b.body(knee, toe, 0.08f, 0.6f, 0x588b8b);
-        const int a = b.joint(torso, leg, 1, hip, Z, out, 60), c = b.joint(leg, foot[k], 1, knee, across, out, 60);
+        const int a = b.joint(torso, leg, 1, hip, Z, out, 150), c = b.joint(leg, foot[k], 1, knee, across, out, 300);
         const float delay = 0.5f * static_cast<float>(k & 1), side = k < 2 ? 1.0f : -1.0f;
         b.drive(a, 0, -0.7f, 0.7f, 0, -0.45f * side, delay);
-        b.drive(c, 0, -0.9f, 0.7f, 0, 0.4f, delay + 0.25f);
+        b.drive(c, 0, -0.9f, 0.9f, 0.2f, 0.35f, delay + 0.25f);
     }
     b.type("torso - ground");
     b.ground(torso);
@@ -34,9 +34,9 @@ static plan make_ant(void)
         b.ground(foot[k]);
     }
     b.p.info.view_width = 2.6f;
-    b.p.info.most_energy = 400;
+    b.p.info.most_energy = 250;
     b.p.info.drop[0] = 0.02f;
-    b.p.info.drop[1] = 0.5f;
+    b.p.info.drop[1] = 0.25f;
     b.p.info.tilt = 0.5f;
     b.p.m.fallen_height = 0.27f;
     b.p.m.horizon = 240;
@@ -101,7 +101,7 @@ static plan make_grasp(void)
     b.type("ball - ball");
     b.pair(ball, other);
     b.p.info.view_width = 2.2f;
-    b.p.info.most_energy = 250;
+    b.p.info.most_energy = 120;
     b.p.info.drop[0] = 0;
     b.p.info.drop[1] = 0;
     b.p.m.root = ball;
@@ -163,7 +163,7 @@ static plan make_humanoid(void)
         b.ground(limbs[k][2]);
     }
     b.p.info.view_width = 2.6f;
-    b.p.info.most_energy = 900;
+    b.p.info.most_energy = 600;
     b.p.info.drop[0] = 0.01f;
     b.p.info.drop[1] = 0.1f;
     b.p.info.tilt = 0.12f;
@@ -196,13 +196,13 @@ static plan make_cheetah(void)
     plan_builder b("cheetah", 16, 0.003f);
     static const char *const names[7] = {"torso - floor", "back thigh - floor", "back shin - floor", "back foot - floor",
                                          "front thigh - floor", "front shin - floor", "front foot - floor"};
-    const float swing[3][4] = {{-0.8f, 0.9f, 0.5f, 0}, {-1.0f, 0.9f, 0.45f, 0.2f}, {-0.7f, 0.6f, 0.35f, 0.35f}};
+    const float swing[3][4] = {{-0.8f, 0.9f, 0.5f, 0}, {-1.0f, 0.9f, 0.45f, -0.2f}, {-0.7f, 0.6f, 0.35f, -0.35f}};
     int leg[2][3];
 
     const int torso = b.body({-0.5f, 0, 0.7f}, {0.5f, 0, 0.7f}, 0.09f, 6, 0xd4a373);
-    const leg_shape back = {{-0.5f, 0, 0.7f}, {-0.36f, 0, 0.42f}, {-0.6f, 0, 0.2f}, {-0.46f, 0, 0.05f}, 0.06f, 1.6f, 130, 0,
+    const leg_shape back = {{-0.5f, 0, 0.7f}, {-0.36f, 0, 0.42f}, {-0.6f, 0, 0.2f}, {-0.46f, 0, 0.05f}, 0.06f, 1.6f, 320, 0,
                             {0xbc6c25, 0xdda15e, 0x606c38}};
-    const leg_shape front = {{0.5f, 0, 0.7f}, {0.38f, 0, 0.42f}, {0.55f, 0, 0.2f}, {0.66f, 0, 0.05f}, 0.055f, 1.4f, 120, 0.4f,
+    const leg_shape front = {{0.5f, 0, 0.7f}, {0.38f, 0, 0.42f}, {0.55f, 0, 0.2f}, {0.66f, 0, 0.05f}, 0.055f, 1.4f, 300, -0.4f,
                              {0xbc6c25, 0xdda15e, 0x606c38}};
     planar_leg(b, torso, back, swing, leg[0]);
     planar_leg(b, torso, front, swing, leg[1]);
@@ -214,9 +214,9 @@ static plan make_cheetah(void)
     b.pair(leg[0][2], leg[1][2]);
     b.p.m.planar = 1;
     b.p.info.view_width = 2.4f;
-    b.p.info.most_energy = 500;
+    b.p.info.most_energy = 350;
     b.p.info.drop[0] = 0.01f;
-    b.p.info.drop[1] = 0.4f;
+    b.p.info.drop[1] = 0.3f;
     b.p.info.tilt = 0.5f;
     b.p.m.fallen_height = 0.2f;
     b.p.m.horizon = 200;
@@ -233,7 +233,7 @@ static plan make_walker(void)
     int leg[2][3];
 
     const int torso = b.body({0, 0, 1.0f}, {0, 0, 1.42f}, 0.07f, 5, 0x6a4c93);
-    const leg_shape right = {{0, -0.09f, 1.0f}, {0, -0.09f, 0.55f}, {0, -0.09f, 0.1f}, {0.22f, -0.09f, 0.06f}, 0.06f, 2.4f, 200, 0,
+    const leg_shape right = {{0, -0.09f, 1.0f}, {0, -0.09f, 0.55f}, {0, -0.09f, 0.1f}, {0.22f, -0.09f, 0.06f}, 0.06f, 2.4f, 350, 0,
                              {0x1982c4, 0x4ea5d9, 0x8ac926}};
     leg_shape left = right;
     left.hip.y = left.knee.y = left.ankle.y = left.toe.y = 0.09f;
@@ -249,7 +249,7 @@ static plan make_walker(void)
     }
     b.p.m.planar = 1;
     b.p.info.view_width = 2.6f;
-    b.p.info.most_energy = 500;
+    b.p.info.most_energy = 350;
     b.p.info.drop[0] = 0.01f;
     b.p.info.drop[1] = 0.15f;
     b.p.info.tilt = 0.15f;

@@ -39,8 +39,9 @@ int plan_builder::body(vec3 from, vec3 to, float radius, float mass, unsigned co
     body.radius = radius;
     body.mass = mass;
     body.inverse_mass = 1 / mass;
-    /* Between a capsule's inertias about its axis and across it, near the latter: one number, as the joints want it. */
-    body.inverse_inertia = 1 / (mass * (0.4f * radius * radius + dot(axis, axis) / 12));
+    /* One number, as the joints want it: that of a thin rod across its axis, three times over, for the inertia that the
+     * motors' gears reflect onto real robots' links. It lets motors be stiff without shaking light links. */
+    body.inverse_inertia = 1 / (mass * (0.4f * radius * radius + dot(axis, axis) / 4));
     p.info.colour[b] = colour;
     return b;
 }
@@ -71,7 +72,7 @@ int plan_builder::joint(int parent, int child, int dofs, vec3 anchor, vec3 first
     j.axis[1] = second;
     j.axis[2] = cross(first, second);
     j.stiffness = stiffness;
-    j.most_torque = 0.6f * stiffness;
+    j.most_torque = 0.3f * stiffness;
     const int place = p.m.class_joints[joint_class]++;
     p.m.class_joint[joint_class][place] = number;
     for (int side = 0; side < 2; side++) {
@@ -109,7 +110,7 @@ void plan_builder::slot(int a, int b, int end)
     type_model &type = p.m.type[p.m.types - 1];
     const int number = p.m.slots++;
 
-    p.m.slot[number] = {a, b, end, p.m.types - 1, type.slots++};
+    p.m.slot[number] = {a, b, end, p.m.types - 1, type.slots++, 0};
     for (int side = 0; side < 2; side++) {
         body_model &body = p.m.body[side ? b : a];
         if (body.inverse_mass == 0)
@@ -132,23 +133,25 @@ void plan_builder::pair(int a, int b)
     slot(a, b, 0);
 }
 
+/* The highest speed of a point on a body's surface; the ground's is 0. */
+static float most_surface_speed(const model &m, int body)
+{
+    const body_model &b = m.body[body];
+    return body == 0 ? 0 : m.most_speed + m.most_spin * (length(b.half) + b.radius);
+}
+
 plan plan_builder::finish(float beat)
 {
     model &m = p.m;
     const double angle = 2 * M_PI * static_cast<double>(beat * m.timestep * static_cast<float>(m.substeps));
-    float reach = 0;
 
     m.phase_cos = static_cast<float>(cos(angle));
     m.phase_sin = static_cast<float>(sin(angle));
-    for (int b = 1; b < m.bodies; b++) {
-        const float far = length(m.body[b].half) + m.body[b].radius;
-        reach = far > reach ? far : reach;
-        m.body[b].contact_share = static_cast<float>(m.body[b].slots < 4 ? m.body[b].slots : 4);
-    }
-    /* The way of a surface point in two substeps, twice for two bodies that meet: see contact.cu. */
-    bool pairs = false;
+    /* More contacts than two seldom push one body at once; a larger share makes each of them softer. */
+    for (int b = 1; b < m.bodies; b++)
+        m.body[b].contact_share = static_cast<float>(m.body[b].slots < 2 ? m.body[b].slots : 2);
+    /* The farthest that surfaces come in two substeps: see contact.cu. */
     for (int s = 0; s < m.slots; s++)
-        pairs = pairs || m.slot[s].b != 0;
-    m.margin = 2 * m.timestep * (m.most_speed + m.most_spin * reach) * (pairs ? 2.0f : 1.0f);
+        m.slot[s].margin = 2 * m.timestep * (most_surface_speed(m, m.slot[s].a) + most_surface_speed(m, m.slot[s].b));
     return p;
 }

@@ -98,7 +98,7 @@ void program::add_joints(int joint_class)
     touch_range(o, ACS_READ, a.pos, POS, 0, m_.bodies);
     touch_range(o, ACS_READ, a.rot, ROT, 0, m_.bodies);
     touch_range(o, ACS_READ, a.vel, VEL, 0, m_.bodies);
-    touch_range(o, ACS_WRITE, a.joint[joint_class], JOINT, 0, joints);
+    touch_range(o, ACS_UPDATE, a.joint[joint_class], JOINT, 0, joints);
 
     const motor_args t = {static_cast<unsigned>(threads), n, joint_class, a.m, a.rot, a.vel, a.act, a.motor[joint_class]};
     op &p = add(kernel_motor, &t, sizeof t, threads, BODY_BLOCK);

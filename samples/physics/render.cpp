@@ -49,20 +49,21 @@ void draw_ground(FILE *f, const camera &see)
 {
     fprintf(f, "<rect width='%d' height='%d' fill='#e8eef4'/>\n", PANEL, PANEL_HEIGHT);
     const double horizon = see(see.centre_x, see.centre_y + 4.5, 0).y;
-    fprintf(f, "<rect y='%.1f' width='%d' height='%.1f' fill='#d9d2c5'/>\n", horizon, PANEL, PANEL_HEIGHT - horizon);
+    fprintf(f, "<svg y='%.1f' width='%d' height='%.1f' viewBox='0 %.1f %d %.1f'>\n", horizon, PANEL, PANEL_HEIGHT - horizon,
+            horizon, PANEL, PANEL_HEIGHT - horizon);
+    fprintf(f, "<rect y='%.1f' width='%d' height='%d' fill='#d9d2c5'/>\n", horizon, PANEL, PANEL_HEIGHT);
     const double x0 = floor(see.centre_x * 2) / 2, y0 = floor(see.centre_y * 2) / 2;
     fprintf(f, "<g stroke='#bdb5a6' stroke-width='1'>\n");
-    for (int k = -12; k <= 12; k++) {
+    for (int k = -16; k <= 16; k++) {
         const double d = 0.5 * k;
-        const point2 a = see(x0 + d, y0 - 6, 0), b = see(x0 + d, y0 + 4.5, 0);
-        const point2 p = see(x0 - 6, y0 + d, 0), q = see(x0 + 6, y0 + d, 0);
+        const point2 a = see(x0 + d, y0 - 6, 0), b = see(x0 + d, y0 + 9, 0);
+        const point2 p = see(x0 - 8, y0 + d, 0), q = see(x0 + 8, y0 + d, 0);
         fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f'/>", a.x, a.y, b.x, b.y);
-        if (d <= 4.5)
-            fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f'/>\n", p.x, p.y, q.x, q.y);
+        fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f'/>\n", p.x, p.y, q.x, q.y);
     }
     /* The line x = 0 is red: what has crossed it went forward. */
-    const point2 a = see(0, y0 - 6, 0), b = see(0, y0 + 4.5, 0);
-    fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f' stroke='#c0392b' stroke-width='2'/></g>\n", a.x, a.y, b.x, b.y);
+    const point2 a = see(0, y0 - 6, 0), b = see(0, y0 + 9, 0);
+    fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f' stroke='#c0392b' stroke-width='2'/></g></svg>\n", a.x, a.y, b.x, b.y);
 }
 
 struct shape {
