@@ -223,6 +223,14 @@ static acs_status open_failed(const char *what, int native)
     return ACS_FAIL(status, native, "cuda: %s: %s", what, acs_cuda_text(native));
 }
 
+/* Put a driver function's address into its field; every field is a pointer to a function. */
+static bool load(const char *name, unsigned version, void *field)
+{
+    void *symbol = driver_symbol(name, version);
+    memcpy(field, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
 static acs_status open_driver(acs_cuda *self)
 {
     cudaError_t error = cudaGetDevice(&self->device);
@@ -230,18 +238,15 @@ static acs_status open_driver(acs_cuda *self)
         (void)cudaGetLastError(); /* handled: the program shall not find it */
         return open_failed("no usable device", (int)error);
     }
-    void *symbol;
-#define LOAD(name, version, asked)                                                                                     \
-    symbol = driver_symbol(#name, asked);                                                                              \
-    memcpy(&self->cu.name, &symbol, sizeof symbol);
+    /* #name must stand in the row's own macro: passed on, cuda.h would make cuMemAlloc_v2 of cuMemAlloc. */
 #define LOAD_NEEDED(name, version, asked)                                                                              \
-    LOAD(name, version, asked)                                                                                         \
-    if (!symbol)                                                                                                       \
+    if (!load(#name, asked, &self->cu.name))                                                                           \
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "cuda: the driver has no %s; a driver for CUDA 12 is needed", #name);
+#define LOAD_OPTIONAL(name, version, asked) (void)load(#name, asked, &self->cu.name);
     ACS_CUDA_DRIVER_NEEDED(LOAD_NEEDED)
-    ACS_CUDA_DRIVER_OPTIONAL(LOAD)
+    ACS_CUDA_DRIVER_OPTIONAL(LOAD_OPTIONAL)
 #undef LOAD_NEEDED
-#undef LOAD
+#undef LOAD_OPTIONAL
     return ACS_OK;
 }
 
@@ -291,6 +296,12 @@ static acs_status open_streams(acs_cuda *self)
 /* What needs the context to be current. */
 static acs_status open_inside(acs_cuda *self)
 {
+    /* From now on the runtime keeps the context too: what it loads there must outlive this backend. */
+    cudaError_t error = cudaSetDevice(self->device);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* handled */
+        return open_failed("the runtime cannot use the device", (int)error);
+    }
     ACS_TRY(open_limits(self));
     ACS_TRY(open_streams(self));
     ACS_TRY(acs_cuda_kernels_init(self));
