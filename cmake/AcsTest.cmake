@@ -1,3 +1,5 @@
+include_guard(DIRECTORY)
+
 # How tests are built and registered. Tests see the library's internal headers and none of the caller's ACS_* variables.
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
