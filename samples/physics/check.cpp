@@ -1,6 +1,6 @@
 /*
  * Owns the judgement of a final state: bit for bit against the one-stream run, and against bounds that physics sets.
- * Called by main with copies of arenas; its geometry is its own, so that a mistake of the kernels' is not repeated here.
+ * Called by main with copies of arenas; its geometry is its own, so that a mistake of the kernels' is not repeated.
  */
 #include "check.h"
 
@@ -45,7 +45,7 @@ segment3 axis_of(const scene &s, const arena &state, int body, int world)
     return {{a.x, a.y, a.z}, {b.x, b.y, b.z}};
 }
 
-/* Distance of two segments, by golden section on one and projection on the other: slow, and not the kernels' formula. */
+/* Distance of two segments, by golden section on one and projection on the other: not the kernels' formula. */
 double segment_distance(const segment3 &p, const segment3 &q)
 {
     const auto at = [&](double t) {
@@ -86,7 +86,8 @@ double energy_of(const scene &s, const arena &state, int world)
             continue;
         const vec3 v = load3(state.vel, s.worlds, VEL, b, 0, world), w = load3(state.vel, s.worlds, VEL, b, 3, world);
         const vec3 at_body = load3(state.pos, s.worlds, POS, b, 0, world);
-        sum += static_cast<double>(body.mass) * (9.81 * static_cast<double>(at_body.z) + 0.5 * static_cast<double>(dot(v, v)));
+        sum += static_cast<double>(body.mass) *
+               (9.81 * static_cast<double>(at_body.z) + 0.5 * static_cast<double>(dot(v, v)));
         sum += 0.5 * static_cast<double>(dot(w, w)) / static_cast<double>(body.inverse_inertia);
     }
     return sum;
@@ -113,7 +114,8 @@ std::vector<bool> listed_places(const scene &s, const arena &state, int type)
     for (int side = 0; side < 2; side++)
         for (int t = s.first_tile[type]; t < s.first_tile[type + 1]; t++)
             for (int k = 0; k < state.counts[side][t]; k++)
-                listed[static_cast<size_t>(state.candidates[side][type][(t - s.first_tile[type]) * BROAD_TILE + k])] = true;
+                listed[static_cast<size_t>(state.candidates[side][type][(t - s.first_tile[type]) * BROAD_TILE + k])] =
+                    true;
     return listed;
 }
 
@@ -153,10 +155,11 @@ bool check_bounds(const scene &s, const physics_bounds &worst)
 
     if (!ok)
         fprintf(stderr,
-                "physics: scene %d (%s) is out of bounds: %s, energy %.0f of %.0f J, penetration %.1f of %.1f mm, joint gap "
-                "%.1f of %.1f mm, contacts missed %ld of 0\n",
-                s.index, s.p->info.name, worst.finite ? "finite" : "NOT FINITE", worst.energy, most, worst.penetration * 1e3,
-                MOST_PENETRATION * 1e3, worst.joint_gap * 1e3, MOST_JOINT_GAP * 1e3, worst.missed);
+                "physics: scene %d (%s) is out of bounds: %s, energy %.0f of %.0f J, penetration %.1f of %.1f mm, "
+                "joint gap %.1f of %.1f mm, contacts missed %ld of 0\n",
+                s.index, s.p->info.name, worst.finite ? "finite" : "NOT FINITE", worst.energy, most,
+                worst.penetration * 1e3, MOST_PENETRATION * 1e3, worst.joint_gap * 1e3, MOST_JOINT_GAP * 1e3,
+                worst.missed);
     return ok;
 }
 
@@ -168,8 +171,8 @@ bool check_same(const scene &s, const std::vector<char> &want, const std::vector
         k++;
     if (k == want.size())
         return true;
-    fprintf(stderr, "physics: scene %d (%s): the %s run differs from the one-stream run, first at byte %zu of %zu\n", s.index,
-            s.p->info.name, label, k, want.size());
+    fprintf(stderr, "physics: scene %d (%s): the %s run differs from the one-stream run, first at byte %zu of %zu\n",
+            s.index, s.p->info.name, label, k, want.size());
     return false;
 }
 

@@ -3,7 +3,7 @@
  *
  * broad lists, per pair type, the places where fattened capsules overlap; narrow makes a manifold of each listed place
  * one substep later, which is why the volumes are fattened by the way of two substeps at full speed; solve runs one
- * Jacobi iteration of impulses with friction. The order of a list is the order of its places, so no result hangs on timing.
+ * Jacobi iteration of impulses with friction. A list is in the order of its places: no result hangs on timing.
  */
 #include "kernels.h"
 
@@ -56,7 +56,8 @@ struct touch {
     float gap;
 };
 
-PHYSICS_HD touch touch_of(const model &m, const float *pos, const float *rot, int worlds, const slot_model &s, int world)
+PHYSICS_HD touch touch_of(const model &m, const float *pos, const float *rot, int worlds, const slot_model &s,
+                          int world)
 {
     const capsule p = capsule_of(m, pos, rot, worlds, s.a, world);
     if (s.b == 0) {
@@ -83,7 +84,8 @@ struct broad_shared {
 
 PHYSICS_HD void broad_phase(const broad_args &a, int phase, unsigned block, unsigned thread, broad_shared &shared)
 {
-    const int t = static_cast<int>(thread), i = static_cast<int>(block) * BROAD_TILE + t, rows = BROAD_TILE / broad_shared::row;
+    const int t = static_cast<int>(thread), i = static_cast<int>(block) * BROAD_TILE + t,
+              rows = BROAD_TILE / broad_shared::row;
     const type_model &type = a.m->type[a.type];
 
     if (phase == 0) {
@@ -142,8 +144,9 @@ PHYSICS_HD void narrow_thread(const narrow_args &a, unsigned i)
     const body_model &ba = m.body[s.a], &bb = m.body[s.b];
     const float over = -c.gap - CONTACT_SLOP;
     /* Apart: may close the gap in this substep, no faster. Inside each other: pushed out. */
-    const float bias = c.gap > 0 ? c.gap / m.timestep
-                                 : over > 0 ? -clamp(CONTACT_FEEDBACK * over / m.timestep, 0, MOST_PUSH) : 0;
+    const float bias = c.gap > 0  ? c.gap / m.timestep
+                       : over > 0 ? -clamp(CONTACT_FEEDBACK * over / m.timestep, 0, MOST_PUSH)
+                                  : 0;
     float *out = a.manifold + at(n, MANIFOLD, place, 0, w);
     const size_t step = static_cast<size_t>(n);
 
@@ -153,7 +156,8 @@ PHYSICS_HD void narrow_thread(const narrow_args &a, unsigned i)
     store3(a.manifold, n, MANIFOLD, place, MANIFOLD_SPEED, w,
            speed_at(a.vel, n, s.a, w, arm_a) - (s.b ? speed_at(a.vel, n, s.b, w, arm_b) : vec3{0, 0, 0}));
     out[MANIFOLD_BIAS * step] = bias;
-    out[MANIFOLD_MASS_NORMAL * step] = 1.0f / (mobility_along(ba, arm_a, c.normal) + mobility_along(bb, arm_b, c.normal));
+    out[MANIFOLD_MASS_NORMAL * step] =
+        1.0f / (mobility_along(ba, arm_a, c.normal) + mobility_along(bb, arm_b, c.normal));
     out[MANIFOLD_MASS_SLIDE * step] = 1.0f / (mobility_any(ba, arm_a) + mobility_any(bb, arm_b));
     memcpy(&out[MANIFOLD_TICK * step], &a.tick, sizeof a.tick);
 }

@@ -1,6 +1,6 @@
 /*
- * One source, two machines: PHYSICS_KERNEL turns a function of one thread into a kernel of the GPU, a function that runs
- * the whole grid on the CPU, and the acs_kernel that names both.
+ * One source, two machines: PHYSICS_KERNEL turns a function of one thread into a kernel of the GPU, a function that
+ * runs the whole grid on the CPU, and an object that names both.
  *
  * Every kernel takes one struct by value, whose `threads` says how many threads have work. A kernel whose threads work
  * together is a chain of phases with a barrier after each: PHYSICS_BLOCK_KERNEL.
@@ -13,6 +13,12 @@
 
 /* Threads per CTA: kernels over bodies and joints, and kernels over contacts. */
 enum { BODY_BLOCK = 256, CONTACT_BLOCK = 128 };
+
+/** A kernel and where it is written: errors and statistics of ACS name both. */
+struct kernel_object {
+    acs_kernel code;
+    acs_site site;
+};
 
 #ifdef __CUDACC__
 #define PHYSICS_GPU_(name, args_type, cta)                                                                             \
@@ -38,7 +44,7 @@ enum { BODY_BLOCK = 256, CONTACT_BLOCK = 128 };
 #define PHYSICS_GPU_NAME_(name) nullptr
 #endif
 
-/** The kernel `kernel_<name>` of `void name_thread(const args_type &a, unsigned i)`, launched in CTAs of `cta` threads. */
+/** The kernel `kernel_<name>` of `void name_thread(const args_type &a, unsigned i)`, in CTAs of `cta` threads. */
 #define PHYSICS_KERNEL(name, args_type, cta)                                                                           \
     PHYSICS_GPU_(name, args_type, cta)                                                                                 \
     static void name##_host(const acs_grid *grid, void *const *args)                                                   \
@@ -48,9 +54,10 @@ enum { BODY_BLOCK = 256, CONTACT_BLOCK = 128 };
         for (unsigned i = 0; i < launched && i < a.threads; i++)                                                       \
             name##_thread(a, i);                                                                                       \
     }                                                                                                                  \
-    const acs_kernel kernel_##name = ACS_KERNEL_INIT(#name, PHYSICS_GPU_NAME_(name), name##_host);
+    const kernel_object kernel_##name = {ACS_KERNEL_INIT(#name, PHYSICS_GPU_NAME_(name), name##_host),                 \
+                                         {#name, __FILE__, __LINE__}};
 
-/** The same of `void name_phase(const args_type &a, int phase, unsigned block, unsigned thread, shared_type &shared)`. */
+/** The same of `void name_phase(const args_type &, int phase, unsigned block, unsigned thread, shared_type &)`. */
 #define PHYSICS_BLOCK_KERNEL(name, args_type, shared_type, cta)                                                        \
     PHYSICS_GPU_BLOCK_(name, args_type, shared_type, cta)                                                              \
     static void name##_host(const acs_grid *grid, void *const *args)                                                   \
@@ -63,6 +70,7 @@ enum { BODY_BLOCK = 256, CONTACT_BLOCK = 128 };
                     name##_phase(a, phase, b, t, shared);                                                              \
         }                                                                                                              \
     }                                                                                                                  \
-    const acs_kernel kernel_##name = ACS_KERNEL_INIT(#name, PHYSICS_GPU_NAME_(name), name##_host);
+    const kernel_object kernel_##name = {ACS_KERNEL_INIT(#name, PHYSICS_GPU_NAME_(name), name##_host),                 \
+                                         {#name, __FILE__, __LINE__}};
 
 #endif

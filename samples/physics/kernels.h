@@ -14,12 +14,12 @@
 enum {
     POS = 3,
     ROT = 4,
-    VEL = 6,      /* linear, angular */
-    JOINT = 12,   /* impulse on the child (the parent gets its opposite), torques on parent, on child, of the locked axes */
-    MOTOR = 3,    /* torque on the child */
-    IMPULSE = 3,  /* of a contact, on body a */
+    VEL = 6, /* linear, angular */
+    JOINT = 12,  /* impulse on the child (the opposite on the parent), torques: parent's, child's, the locked axes' */
+    MOTOR = 3,   /* torque on the child */
+    IMPULSE = 3, /* of a contact, on body a */
     MANIFOLD = 16,
-    PACE = 3      /* rhythm: cosine, sine, and the age of the episode in steps */
+    PACE = 3 /* rhythm: cosine, sine, and the age of the episode in steps */
 };
 
 /* What a manifold holds. MANIFOLD_TICK is the tick in which narrow wrote it, as an integer's bits. */
@@ -71,7 +71,7 @@ struct kinetic_args {
     float *pos, *rot;
 };
 
-/** joint(pos, rot, vel -> +dJ) of one class: what keeps bodies together and joints inside limits; starts from the last dJ. */
+/** joint(pos, rot, vel -> +dJ) of one class: keeps bodies together and joints inside limits; starts from the last dJ. */
 struct joint_args {
     unsigned threads;
     int worlds, joint_class;
@@ -186,7 +186,7 @@ struct reset_args {
     float *pos, *rot, *vel;
 };
 
-extern const acs_kernel kernel_kinetic, kernel_joint, kernel_motor, kernel_integrate, kernel_broad, kernel_narrow,
+extern const kernel_object kernel_kinetic, kernel_joint, kernel_motor, kernel_integrate, kernel_broad, kernel_narrow,
     kernel_solve, kernel_apply, kernel_observe, kernel_hidden, kernel_action, kernel_reward, kernel_reset;
 
 #endif

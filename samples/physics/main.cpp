@@ -1,8 +1,8 @@
 /*
  * physics: articulated bodies in many worlds, the main job that ACS was built for.
  *
- * Owns the command line and the order of runs: each way to run is warmed up once, then all are repeated in turn, so that
- * a machine that slows down slows all of them. Exit status: 0, 1 if a check or a call failed, 2 for a bad command line.
+ * Owns the command line and the order of runs: each way to run is warmed up once, then all are repeated in turn, so
+ * that a machine that slows down slows all of them. Exit status: 0; 1: a check or a call failed; 2: bad command line.
  */
 #include <algorithm>
 #include <cerrno>
@@ -120,7 +120,7 @@ static std::unique_ptr<runner> make_runner(const simulation &sim, const char *na
     return make_inline_runner(!one);
 }
 
-/* The one-stream run, looked at after every tenth step and at the end: bounds, and the states to compare others with. */
+/* The one-stream run, looked at every tenth step and at the end: bounds, and the states to compare others with. */
 static bool check_reference(simulation &sim, const settings &s, std::vector<std::vector<char>> &states)
 {
     const std::unique_ptr<runner> r = make_runner(sim, "stream");
@@ -140,9 +140,9 @@ static bool check_reference(simulation &sim, const settings &s, std::vector<std:
         const scene &one = *sim.scenes[k];
         ok = check_bounds(one, worst[k]) && ok;
         if (k < PLANS)
-            printf("bounds      %-9s energy %4.0f of %4.0f J, penetration %4.1f mm, joint gap %4.1f mm\n", one.p->info.name,
-                   worst[k].energy, static_cast<double>(one.p->info.most_energy), worst[k].penetration * 1e3,
-                   worst[k].joint_gap * 1e3);
+            printf("bounds      %-9s energy %4.0f of %4.0f J, penetration %4.1f mm, joint gap %4.1f mm\n",
+                   one.p->info.name, worst[k].energy, static_cast<double>(one.p->info.most_energy),
+                   worst[k].penetration * 1e3, worst[k].joint_gap * 1e3);
     }
     return ok;
 }
@@ -178,6 +178,12 @@ static bool run_all(simulation &sim, const settings &s, const std::vector<std::v
     return same;
 }
 
+static const char *backend_name(acs_context *context)
+{
+    const int backend = acs_context_backend(context);
+    return backend == ACS_BACKEND_CUDA ? "cuda" : (backend == ACS_BACKEND_HOST ? "host" : "stepped");
+}
+
 int main(int argc, char **argv)
 {
     const settings s = parse(argc, argv);
@@ -188,7 +194,7 @@ int main(int argc, char **argv)
 
     require_acs(acs_open(nullptr, &context), "acs_open");
     simulation sim = simulation_create(context, s.scenes, s.worlds, s.seed);
-    const char *const backend = sim.gpu ? "cuda" : acs_context_backend(context) == ACS_BACKEND_HOST ? "host" : "stepped";
+    const char *const backend = backend_name(context);
     if (s.use_acs)
         runs.push_back({"acs", {}, {}});
     if (s.use_stream)
@@ -206,7 +212,7 @@ int main(int argc, char **argv)
         hash = check_hash(*one, simulation_state(sim, *one), hash);
     report_print(s, backend, runs);
     printf("state       %016llx%s\n", static_cast<unsigned long long>(hash),
-           !s.check ? "" : same ? ", every run the same bit for bit as one stream" : ", RUNS DIFFER");
+           !s.check ? "" : (same ? ", every run the same bit for bit as one stream" : ", RUNS DIFFER"));
     if (s.check)
         printf("check       %s\n", passed ? "passed" : "FAILED");
     if (s.json)

@@ -2,7 +2,7 @@
  * A body plan as the kernels see it: bodies, joints, contact pair types and constants, in one struct that lies at the
  * head of every scene's arena and is never written while the simulation runs.
  *
- * Bodies are capsules (or spheres, where the half axis is 0) with scalar inertia. Body 0 is the ground, the plane z = 0.
+ * Bodies are capsules (or spheres, where the half axis is 0) with scalar inertia. Body 0 is the ground: z = 0.
  * In the rest pose all rotations are the identity, so anchors and axes of a joint need no frame of their own.
  */
 #ifndef PHYSICS_MODEL_H
@@ -14,8 +14,8 @@ enum {
     MAX_BODIES = 16,
     MAX_JOINTS = 12,
     MAX_DOFS = 20,
-    MAX_TYPES = 8,   /* contact pair types */
-    MAX_SLOTS = 40,  /* places for a contact, per world */
+    MAX_TYPES = 8,  /* contact pair types */
+    MAX_SLOTS = 40, /* places for a contact, per world */
     MAX_BODY_SLOTS = 16,
     MAX_BODY_JOINTS = 5,
     JOINT_CLASSES = 3, /* by degrees of freedom: class g has g + 1 */
@@ -24,11 +24,11 @@ enum {
 };
 
 struct body_model {
-    vec3 rest;           /* centre in the rest pose */
-    vec3 half;           /* from the centre to one end of the capsule's axis */
+    vec3 rest; /* centre in the rest pose */
+    vec3 half; /* from the centre to one end of the capsule's axis */
     float radius;
     float mass;
-    float inverse_mass;  /* 0: the ground, or a body that follows a path of its own */
+    float inverse_mass; /* 0: the ground, or a body that follows a path of its own */
     float inverse_inertia;
     float contact_share; /* by how much a contact's mobility is raised, since several push one body at once */
     int joints;
@@ -49,7 +49,7 @@ struct joint_model {
 /** Where one contact of a pair may arise: an end of capsule `a` against the ground (b = 0), or two capsules. */
 struct slot_model {
     int a, b;
-    int end;   /* against the ground: 0 the lower end of the axis vector, 1 the upper */
+    int end;         /* against the ground: 0 the lower end of the axis vector, 1 the upper */
     int type, place; /* pair type, and place in the type */
     float margin;    /* by how much its bounding volumes are fattened */
 };
@@ -65,14 +65,14 @@ struct type_model {
 
 struct model {
     int bodies, joints, dofs, types, slots, substeps;
-    int planar;          /* moves in the plane y = 0 only */
-    int path_body;       /* the body that follows a path of its own; -1: none */
+    int planar;    /* moves in the plane y = 0 only */
+    int path_body; /* the body that follows a path of its own; -1: none */
     float path_low, path_lift;
-    float timestep;      /* of a substep, seconds */
+    float timestep; /* of a substep, seconds */
     float most_speed, most_spin;
     float phase_cos, phase_sin; /* turn of the rhythm per environment step */
-    float fallen_height; /* root below it: the episode ends soon */
-    int horizon;         /* environment steps of an episode */
+    float fallen_height;        /* root below it: the episode ends soon */
+    int horizon;                /* environment steps of an episode */
     int root;
     int class_joints[JOINT_CLASSES];
     int class_joint[JOINT_CLASSES][MAX_JOINTS];

@@ -61,15 +61,16 @@ PHYSICS_HD void joint_thread(const joint_args &a, unsigned i)
     const vec3 rp = rotate(qp, j.parent_anchor), rc = rotate(qc, j.child_anchor);
     const vec3 wp = load3(a.vel, n, VEL, j.parent, 3, w), wc = load3(a.vel, n, VEL, j.child, 3, w);
     const vec3 gap = load3(a.pos, n, POS, j.child, 0, w) + rc - load3(a.pos, n, POS, j.parent, 0, w) - rp;
-    const vec3 speed = load3(a.vel, n, VEL, j.child, 0, w) + cross(wc, rc) -
-                       load3(a.vel, n, VEL, j.parent, 0, w) - cross(wp, rp);
+    const vec3 speed =
+        load3(a.vel, n, VEL, j.child, 0, w) + cross(wc, rc) - load3(a.vel, n, VEL, j.parent, 0, w) - cross(wp, rp);
     const float np = static_cast<float>(bp.joints), nc = static_cast<float>(bc.joints);
     /* A joint turns a body twice, by its impulse's arm and by its torque: hence the inertia is split once more. */
     const float ip = (np + 1) * bp.inverse_inertia, ic = (nc + 1) * bc.inverse_inertia;
     const sym3 mobility = point_mobility(np * bp.inverse_mass, ip, rp) + point_mobility(nc * bc.inverse_mass, ic, rc);
     const vec3 fresh = solve(mobility, (speed + gap * (LINEAR_FEEDBACK / m.timestep)) * -1.0f);
     const vec3 impulse = fresh + load3(a.out, n, JOINT, place, 0, w) * (JOINT_MEMORY * (1 - 2 / (np + nc)));
-    const vec3 turn = turn_of(multiply(conjugate(qp), qc)), spin = wc - wp, before = load3(a.out, n, JOINT, place, 9, w);
+    const vec3 turn = turn_of(multiply(conjugate(qp), qc)), spin = wc - wp,
+               before = load3(a.out, n, JOINT, place, 9, w);
     const float keep_locked = JOINT_MEMORY * (ip + ic - bp.inverse_inertia - bc.inverse_inertia);
     vec3 locked = {0, 0, 0}, free = {0, 0, 0};
 
@@ -109,7 +110,8 @@ PHYSICS_HD void motor_thread(const motor_args &a, unsigned i)
     for (int k = 0; k < j.dofs; k++) {
         const vec3 axis = rotate(qp, j.axis[k]);
         const float target = a.act[at(n, 1, j.first_dof + k, 0, w)];
-        const float pull = j.stiffness * (target - dot(turn, j.axis[k])) - (damping + h * j.stiffness) * dot(spin, axis);
+        const float pull =
+            j.stiffness * (target - dot(turn, j.axis[k])) - (damping + h * j.stiffness) * dot(spin, axis);
         torque = torque + axis * clamp(h * pull * soft, -most, most);
     }
     store3(a.out, n, MOTOR, place, 0, w, torque);

@@ -1,7 +1,7 @@
 /*
- * The five body plans, written down: sizes in metres, masses in kilograms, x forward, z up. Called by scenes and pictures.
- * Counts of bodies, joints by degrees of freedom, pair types and substeps are those of the Brax environments of the same
- * name; shapes, masses and gaits are our own. Nothing here runs while the simulation does.
+ * The five body plans, written down: sizes in metres, masses in kilograms, x forward, z up. Called by scenes and
+ * pictures. Counts of bodies, joints by degrees of freedom, pair types and substeps are those of the Brax environments
+ * of the same name; shapes, masses and gaits are our own. Nothing here runs while the simulation does.
  */
 #include "plan_builder.h"
 
@@ -43,7 +43,7 @@ static plan make_ant(void)
     return b.finish(1.4f);
 }
 
-/* 16 bodies, 8 hinges and 4 universal joints, 6 pair types, 4 substeps: a hand that picks up a ball, and a second ball. */
+/* 16 bodies, 8 hinges and 4 universal joints, 6 pair types, 4 substeps: a hand that picks up one of two balls. */
 static plan make_grasp(void)
 {
     plan_builder b("grasp", 4, 0.005f);
@@ -184,7 +184,8 @@ static void planar_leg(plan_builder &b, int torso, const leg_shape &s, const flo
     out[0] = b.body(s.hip, s.knee, s.radius, s.mass, s.colour[0]);
     out[1] = b.body(s.knee, s.ankle, s.radius * 0.85f, s.mass * 0.7f, s.colour[1]);
     out[2] = b.body(s.ankle, s.toe, s.radius * 0.85f, s.mass * 0.45f, s.colour[2]);
-    const int j[3] = {b.joint(torso, out[0], 1, s.hip, Y, Z, s.stiffness), b.joint(out[0], out[1], 1, s.knee, Y, Z, s.stiffness),
+    const int j[3] = {b.joint(torso, out[0], 1, s.hip, Y, Z, s.stiffness),
+                      b.joint(out[0], out[1], 1, s.knee, Y, Z, s.stiffness),
                       b.joint(out[1], out[2], 1, s.ankle, Y, Z, s.stiffness * 0.6f)};
     for (int k = 0; k < 3; k++)
         b.drive(j[k], 0, drive[k][0], drive[k][1], 0, drive[k][2], s.delay + drive[k][3]);
@@ -194,16 +195,17 @@ static void planar_leg(plan_builder &b, int torso, const leg_shape &s, const flo
 static plan make_cheetah(void)
 {
     plan_builder b("cheetah", 16, 0.003f);
-    static const char *const names[7] = {"torso - floor", "back thigh - floor", "back shin - floor", "back foot - floor",
-                                         "front thigh - floor", "front shin - floor", "front foot - floor"};
+    static const char *const names[7] = {"torso - floor",     "back thigh - floor",  "back shin - floor",
+                                         "back foot - floor", "front thigh - floor", "front shin - floor",
+                                         "front foot - floor"};
     const float swing[3][4] = {{-0.8f, 0.9f, 0.5f, 0}, {-1.0f, 0.9f, 0.45f, -0.2f}, {-0.7f, 0.6f, 0.35f, -0.35f}};
     int leg[2][3];
 
     const int torso = b.body({-0.5f, 0, 0.7f}, {0.5f, 0, 0.7f}, 0.09f, 6, 0xd4a373);
-    const leg_shape back = {{-0.5f, 0, 0.7f}, {-0.36f, 0, 0.42f}, {-0.6f, 0, 0.2f}, {-0.46f, 0, 0.05f}, 0.06f, 1.6f, 320, 0,
-                            {0xbc6c25, 0xdda15e, 0x606c38}};
-    const leg_shape front = {{0.5f, 0, 0.7f}, {0.38f, 0, 0.42f}, {0.55f, 0, 0.2f}, {0.66f, 0, 0.05f}, 0.055f, 1.4f, 300, -0.4f,
-                             {0xbc6c25, 0xdda15e, 0x606c38}};
+    const leg_shape back = {{-0.5f, 0, 0.7f}, {-0.36f, 0, 0.42f}, {-0.6f, 0, 0.2f}, {-0.46f, 0, 0.05f},
+                            0.06f, 1.6f, 320, 0, {0xbc6c25, 0xdda15e, 0x606c38}};
+    const leg_shape front = {{0.5f, 0, 0.7f}, {0.38f, 0, 0.42f}, {0.55f, 0, 0.2f}, {0.66f, 0, 0.05f},
+                             0.055f, 1.4f, 300, -0.4f, {0xbc6c25, 0xdda15e, 0x606c38}};
     planar_leg(b, torso, back, swing, leg[0]);
     planar_leg(b, torso, front, swing, leg[1]);
     for (int k = 0; k < 7; k++) {
@@ -227,14 +229,15 @@ static plan make_cheetah(void)
 static plan make_walker(void)
 {
     plan_builder b("walker", 4, 0.005f);
-    static const char *const names[7] = {"torso - floor", "right thigh - floor", "right shin - floor", "right foot - floor",
-                                         "left thigh - floor", "left shin - floor", "left foot - floor"};
+    static const char *const names[7] = {"torso - floor",      "right thigh - floor", "right shin - floor",
+                                         "right foot - floor", "left thigh - floor",  "left shin - floor",
+                                         "left foot - floor"};
     const float swing[3][4] = {{-0.9f, 0.9f, 0.3f, 0}, {0, 1.6f, 0.3f, 0.25f}, {-0.6f, 0.6f, 0.12f, 0.5f}};
     int leg[2][3];
 
     const int torso = b.body({0, 0, 1.0f}, {0, 0, 1.42f}, 0.07f, 5, 0x6a4c93);
-    const leg_shape right = {{0, -0.09f, 1.0f}, {0, -0.09f, 0.55f}, {0, -0.09f, 0.1f}, {0.22f, -0.09f, 0.06f}, 0.06f, 2.4f, 350, 0,
-                             {0x1982c4, 0x4ea5d9, 0x8ac926}};
+    const leg_shape right = {{0, -0.09f, 1.0f}, {0, -0.09f, 0.55f}, {0, -0.09f, 0.1f}, {0.22f, -0.09f, 0.06f},
+                             0.06f, 2.4f, 350, 0, {0x1982c4, 0x4ea5d9, 0x8ac926}};
     leg_shape left = right;
     left.hip.y = left.knee.y = left.ankle.y = left.toe.y = 0.09f;
     left.delay = 0.5f;

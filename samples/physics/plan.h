@@ -13,10 +13,10 @@ struct plan_info {
     const char *name;
     const char *type_name[MAX_TYPES];
     unsigned colour[MAX_BODIES]; /* 0xrrggbb */
-    float view_width;  /* metres that a picture shows */
-    float most_energy; /* joules per world that --check allows, potential and kinetic */
-    float drop[2];     /* height range from which worlds start, metres above contact */
-    float tilt;        /* most initial tilt, as turn_of measures */
+    float view_width;            /* metres that a picture shows */
+    float most_energy;           /* joules per world that --check allows, potential and kinetic */
+    float drop[2];               /* height range from which worlds start, metres above contact */
+    float tilt;                  /* most initial tilt, as turn_of measures */
 };
 
 struct plan {

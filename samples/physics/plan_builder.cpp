@@ -1,6 +1,7 @@
 /*
- * Owns the step from a description to a model: inertia, adjacency, contact slots. Called by plan.cpp; allocates nothing.
- * A plan that does not fit the model's fixed sizes is a mistake in plan.cpp: it stops the program with a message.
+ * Owns the step from a description to a model: inertia, adjacency, contact slots. Called by plan.cpp; allocates
+ * nothing. A plan that does not fit the model's fixed sizes is a mistake in plan.cpp: it stops the program with a
+ * message.
  */
 #include "plan_builder.h"
 
@@ -85,16 +86,16 @@ int plan_builder::joint(int parent, int child, int dofs, vec3 anchor, vec3 first
     return number;
 }
 
-void plan_builder::drive(int joint, int k, float low, float high, float offset, float amplitude, float delay, float gain,
-                         float bias)
+void plan_builder::drive(int joint, int k, float low, float high, float offset, float amplitude, float delay,
+                         float gain, float bias)
 {
     joint_model &j = p.m.joint[joint];
     const double angle = 2 * M_PI * static_cast<double>(delay);
 
     j.low[k] = low;
     j.high[k] = high;
-    p.m.drive[j.first_dof + k] = {offset, amplitude, gain, bias, static_cast<float>(cos(angle)),
-                                  static_cast<float>(sin(angle))};
+    p.m.drive[j.first_dof + k] = {
+        offset, amplitude, gain, bias, static_cast<float>(cos(angle)), static_cast<float>(sin(angle))};
 }
 
 void plan_builder::type(const char *name)

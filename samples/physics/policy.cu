@@ -15,8 +15,9 @@ PHYSICS_HD void observe_thread(const observe_args &a, unsigned i)
     const float scale = 0.5f * (3.0f - (c2 * c2 + s2 * s2)); /* one Newton step keeps the rhythm on the unit circle */
     const vec3 v = load3(a.vel, n, VEL, m.root, 0, w), spin = load3(a.vel, n, VEL, m.root, 3, w);
     const vec3 tilt = turn_of(load_rot(a.rot, n, m.root, w));
-    const float seen[12] = {a.pos[at(n, POS, m.root, 2, w)], v.x, v.y, v.z, spin.x, spin.y, spin.z, tilt.x, tilt.y, tilt.z,
-                            c2 * scale, s2 * scale};
+    const float height = a.pos[at(n, POS, m.root, 2, w)];
+    const float seen[12] = {height, v.x,    v.y,    v.z,    spin.x,     spin.y,
+                            spin.z, tilt.x, tilt.y, tilt.z, c2 * scale, s2 * scale};
 
     a.pace[at(n, PACE, 0, 0, w)] = c2 * scale;
     a.pace[at(n, PACE, 0, 1, w)] = s2 * scale;

@@ -2,8 +2,8 @@
  * Owns the order of launches and their footprints. Called by the run loop; asks the runner only for counts that have
  * come back. Never looks at who executes the ops: every runner is given the same ones.
  *
- * Counts lag by one substep: broad of tick t fills buffer t & 1, a copy brings its counts home, and narrow of tick t + 1
- * works on them. So the host waits for a copy behind which a whole substep has been queued already.
+ * Counts lag by one substep: broad of tick t fills buffer t & 1, a copy brings its counts home, and narrow of tick
+ * t + 1 works on them. So the host waits for a copy behind which a whole substep has been queued already.
  */
 #include "program.h"
 
@@ -18,7 +18,7 @@ program::program(const scene &s) : s_(s), m_(s.p->m), tick_(1), substep_(0), nex
 }
 
 /* The memory that `add` reuses from portion to portion is what keeps this off the profile. */
-op &program::add(const acs_kernel &kernel, const void *args, size_t bytes, size_t threads, uint32_t block)
+op &program::add(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block)
 {
     ready.emplace_back();
     op &o = ready.back();
@@ -41,7 +41,7 @@ void program::touch(op &o, acs_access access, const void *p, size_t bytes)
     if (!footprints_ || bytes == 0)
         return;
     if (o.segments == OP_SEGMENTS) {
-        fprintf(stderr, "physics: %s needs more than %d segments\n", o.kernel->name, OP_SEGMENTS);
+        fprintf(stderr, "physics: %s needs more than %d segments\n", o.kernel->site.name, OP_SEGMENTS);
         exit(2);
     }
     o.segment[o.segments++] =
@@ -84,7 +84,7 @@ unsigned program::type_bodies(int type) const
     return bodies & ~1u;
 }
 
-/* ---------------------------------------------------------------------------------------------- portions of a substep */
+/* --------------------------------------------------------------------------------------------- portions of a substep */
 
 void program::add_joints(int joint_class)
 {
@@ -93,14 +93,16 @@ void program::add_joints(int joint_class)
     const arena &a = s_.at;
     if (joints == 0)
         return;
-    const joint_args j = {static_cast<unsigned>(threads), n, joint_class, a.m, a.pos, a.rot, a.vel, a.joint[joint_class]};
+    const joint_args j = {
+        static_cast<unsigned>(threads), n, joint_class, a.m, a.pos, a.rot, a.vel, a.joint[joint_class]};
     op &o = add(kernel_joint, &j, sizeof j, threads, BODY_BLOCK);
     touch_range(o, ACS_READ, a.pos, POS, 0, m_.bodies);
     touch_range(o, ACS_READ, a.rot, ROT, 0, m_.bodies);
     touch_range(o, ACS_READ, a.vel, VEL, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.joint[joint_class], JOINT, 0, joints);
 
-    const motor_args t = {static_cast<unsigned>(threads), n, joint_class, a.m, a.rot, a.vel, a.act, a.motor[joint_class]};
+    const motor_args t = {
+        static_cast<unsigned>(threads), n, joint_class, a.m, a.rot, a.vel, a.act, a.motor[joint_class]};
     op &p = add(kernel_motor, &t, sizeof t, threads, BODY_BLOCK);
     touch_range(p, ACS_READ, a.rot, ROT, 0, m_.bodies);
     touch_range(p, ACS_READ, a.vel, VEL, 0, m_.bodies);
@@ -183,14 +185,16 @@ void program::add_narrow(int type, int count)
     const int side = (tick_ - 1) & 1, tiles = s_.first_tile[type + 1] - s_.first_tile[type];
     const unsigned bodies = type_bodies(type);
     const int *const counts = a.counts[side] + s_.first_tile[type];
-    const narrow_args n = {static_cast<unsigned>(count), s_.worlds, type, tick_, a.m, a.candidates[side][type], counts,
-                           a.pos, a.rot, a.vel, a.manifold[type]};
-    op &o = add(kernel_narrow, &n, sizeof n, static_cast<size_t>(count), CONTACT_BLOCK);
+    const int *const candidates = a.candidates[side][type];
+    const unsigned threads = static_cast<unsigned>(count);
+    const narrow_args n = {threads, s_.worlds, type,  tick_, a.m,  candidates,
+                           counts,  a.pos,     a.rot, a.vel, a.manifold[type]};
+    op &o = add(kernel_narrow, &n, sizeof n, threads, CONTACT_BLOCK);
     unsigned with_ground = bodies;
 
     for (int k = 0; k < m_.type[type].slots; k++)
         with_ground |= 1u << m_.slot[m_.type[type].first_slot + k].b;
-    touch(o, ACS_READ, a.candidates[side][type], static_cast<size_t>(tiles) * BROAD_TILE * sizeof(int));
+    touch(o, ACS_READ, candidates, static_cast<size_t>(tiles) * BROAD_TILE * sizeof(int));
     touch(o, ACS_READ, counts, static_cast<size_t>(tiles) * sizeof(int));
     touch_bodies(o, ACS_READ, a.pos, POS, with_ground);
     touch_bodies(o, ACS_READ, a.rot, ROT, bodies);
@@ -200,8 +204,8 @@ void program::add_narrow(int type, int count)
 
 /**
  * Bodies that contacts may connect in this substep, as ranges: a pair type with candidates joins all of its bodies, the
- * ground and bodies on a path join nothing. Ranges that overlap are one island, and the nearest ones are united until no
- * more than MAX_ISLANDS are left.
+ * ground and bodies on a path join nothing. Ranges that overlap are one island, and the nearest ones are united until
+ * no more than MAX_ISLANDS are left.
  */
 int program::find_islands(unsigned active, island *out) const
 {
@@ -248,7 +252,8 @@ void program::add_solve(const island &i, int iteration)
     const size_t threads = static_cast<size_t>(i.bodies) * static_cast<size_t>(s_.worlds);
     const float *const in = a.dv[(iteration + 1) & 1];
     float *const out = a.dv[iteration & 1];
-    solve_args v = {static_cast<unsigned>(threads), s_.worlds, tick_, iteration, i.first, i.types, a.m, in, out, {}, {}};
+    solve_args v = {
+        static_cast<unsigned>(threads), s_.worlds, tick_, iteration, i.first, i.types, a.m, in, out, {}, {}};
 
     for (int t = 0; t < m_.types; t++) {
         v.manifold[t] = a.manifold[t];
@@ -309,7 +314,7 @@ void program::after_counts()
         add_apply(islands, found);
 }
 
-/* ------------------------------------------------------------------------------------------------ end of an env step */
+/* ----------------------------------------------------------------------------------------------- end of an env step */
 
 void program::add_policy()
 {
@@ -341,8 +346,8 @@ void program::add_reset()
 {
     const arena &a = s_.at;
     const size_t threads = static_cast<size_t>(m_.bodies) * static_cast<size_t>(s_.worlds);
-    const reset_args r = {static_cast<unsigned>(threads), s_.worlds, a.m, a.done, a.first_pos, a.first_rot, a.first_vel,
-                          a.pos, a.rot, a.vel};
+    const reset_args r = {static_cast<unsigned>(threads), s_.worlds, a.m,   a.done, a.first_pos,
+                          a.first_rot,                    a.first_vel, a.pos, a.rot,  a.vel};
     op &o = add(kernel_reset, &r, sizeof r, threads, BODY_BLOCK);
 
     touch(o, ACS_READ, a.done, static_cast<size_t>(s_.worlds) * sizeof(int));
@@ -371,7 +376,7 @@ void program::step_end()
     add_reset();
 }
 
-/* ----------------------------------------------------------------------------------------------------------- driving */
+/* ---------------------------------------------------------------------------------------------------------- driving */
 
 void program::prime(bool footprints)
 {

@@ -14,14 +14,14 @@ enum { OP_ARG_BYTES = 256, OP_SEGMENTS = 24 };
 
 /** One launch, or one copy of counts to the host. */
 struct op {
-    const acs_kernel *kernel; /* NULL: the copy */
+    const kernel_object *kernel; /* NULL: the copy */
     int scene;
     uint32_t grid, block;
     uint32_t arg_bytes, segments;
     const void *source;
     void *target;
     size_t bytes;
-    int copy;                 /* which of the scene's two host buffers a copy fills */
+    int copy; /* which of the scene's two host buffers a copy fills */
     alignas(8) char args[OP_ARG_BYTES];
     acs_segment segment[OP_SEGMENTS];
 };
@@ -51,7 +51,7 @@ private:
         unsigned types;
     };
 
-    op &add(const acs_kernel &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
+    op &add(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
     void touch(op &o, acs_access access, const void *p, size_t bytes);
     void touch_bodies(op &o, acs_access access, const float *field, int components, unsigned bodies);
     void touch_range(op &o, acs_access access, const float *field, int components, int first, int bodies);

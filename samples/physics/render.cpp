@@ -49,8 +49,8 @@ void draw_ground(FILE *f, const camera &see)
 {
     fprintf(f, "<rect width='%d' height='%d' fill='#e8eef4'/>\n", PANEL, PANEL_HEIGHT);
     const double horizon = see(see.centre_x, see.centre_y + 4.5, 0).y;
-    fprintf(f, "<svg y='%.1f' width='%d' height='%.1f' viewBox='0 %.1f %d %.1f'>\n", horizon, PANEL, PANEL_HEIGHT - horizon,
-            horizon, PANEL, PANEL_HEIGHT - horizon);
+    fprintf(f, "<svg y='%.1f' width='%d' height='%.1f' viewBox='0 %.1f %d %.1f'>\n", horizon, PANEL,
+            PANEL_HEIGHT - horizon, horizon, PANEL, PANEL_HEIGHT - horizon);
     fprintf(f, "<rect y='%.1f' width='%d' height='%d' fill='#d9d2c5'/>\n", horizon, PANEL, PANEL_HEIGHT);
     const double x0 = floor(see.centre_x * 2) / 2, y0 = floor(see.centre_y * 2) / 2;
     fprintf(f, "<g stroke='#bdb5a6' stroke-width='1'>\n");
@@ -74,10 +74,11 @@ struct shape {
 
 void draw_line(FILE *f, point2 a, point2 b, double width, unsigned colour)
 {
-    fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f' stroke='#%06x' stroke-width='%.1f'/>", a.x, a.y, b.x + 0.01, b.y, colour, width);
+    fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f' stroke='#%06x' stroke-width='%.1f'/>", a.x, a.y, b.x + 0.01, b.y, colour,
+            width);
 }
 
-/* The shadow first, straight below; then each capsule from the farthest on: outline, body, and a light along the top. */
+/* The shadow first, straight below; then each capsule from the farthest on: outline, body, light along the top. */
 void draw_bodies(FILE *f, const camera &see, std::vector<shape> &shapes)
 {
     fprintf(f, "<g stroke-linecap='round' fill='none'>\n<g opacity='0.28'>");
@@ -131,21 +132,25 @@ bool write_picture(const scene &s, std::vector<frame> &frames, const char *direc
         perror(path.c_str());
         return false;
     }
-    fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif'>\n", width, height);
+    fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif'>\n", width,
+            height);
     fprintf(f, "<rect width='%d' height='%d' fill='#ffffff'/>\n", width, height);
-    fprintf(f, "<text x='%d' y='34' font-size='22' fill='#222222'>%s: %d bodies, %d joints, %d contact pair types</text>\n", GAP,
-            s.p->info.name, s.p->m.bodies, s.p->m.joints, s.p->m.types);
+    fprintf(
+        f, "<text x='%d' y='34' font-size='22' fill='#222222'>%s: %d bodies, %d joints, %d contact pair types</text>\n",
+        GAP, s.p->info.name, s.p->m.bodies, s.p->m.joints, s.p->m.types);
     for (size_t k = 0; k < frames.size(); k++) {
         const frame &one = frames[k];
         const int x = GAP + static_cast<int>(k) % COLUMNS * (PANEL + GAP);
         const int y = TITLE + static_cast<int>(k) / COLUMNS * (PANEL_HEIGHT + CAPTION + GAP);
-        const camera see = {static_cast<double>(one.root.x), static_cast<double>(one.root.y), PANEL / static_cast<double>(s.p->info.view_width)};
+        const camera see = {static_cast<double>(one.root.x), static_cast<double>(one.root.y),
+                            PANEL / static_cast<double>(s.p->info.view_width)};
         fprintf(f, "<svg x='%d' y='%d' width='%d' height='%d'>\n", x, y, PANEL, PANEL_HEIGHT);
         draw_ground(f, see);
         draw_bodies(f, see, frames[k].shapes);
         fprintf(f, "<rect width='%d' height='%d' fill='none' stroke='#888888'/></svg>\n", PANEL, PANEL_HEIGHT);
-        fprintf(f, "<text x='%d' y='%d' font-size='15' fill='#444444'>t = %.2f s, x = %.2f m, height %.2f m</text>\n", x + 4,
-                y + PANEL_HEIGHT + 17, one.step * step_seconds, static_cast<double>(one.root.x), static_cast<double>(one.root.z));
+        fprintf(f, "<text x='%d' y='%d' font-size='15' fill='#444444'>t = %.2f s, x = %.2f m, height %.2f m</text>\n",
+                x + 4, y + PANEL_HEIGHT + 17, one.step * step_seconds, static_cast<double>(one.root.x),
+                static_cast<double>(one.root.z));
     }
     fprintf(f, "</svg>\n");
     const bool ok = fclose(f) == 0;

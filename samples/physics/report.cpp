@@ -36,13 +36,15 @@ void report_print(const settings &s, const char *backend, const std::vector<meas
     const launch_counts &c = runs.front().counts;
     const double environment_steps = static_cast<double>(s.scenes) * s.worlds * s.steps;
 
-    printf("physics     %d scenes of %d worlds, %d steps, issued %s; backend %s; median of %d\n", s.scenes, s.worlds, s.steps,
-           s.issue_order == ORDER_SCENE ? "scene after scene" : "interleaved", backend, s.repeat);
-    printf("kernels     %llu, %.1f per step of all scenes; %llu copies of counts\n", static_cast<unsigned long long>(c.kernels),
-           static_cast<double>(c.kernels) / s.steps, static_cast<unsigned long long>(c.copies));
+    printf("physics     %d scenes of %d worlds, %d steps, issued %s; backend %s; median of %d\n", s.scenes, s.worlds,
+           s.steps, s.issue_order == ORDER_SCENE ? "scene after scene" : "interleaved", backend, s.repeat);
+    printf("kernels     %llu, %.1f per step of all scenes; %llu copies of counts\n",
+           static_cast<unsigned long long>(c.kernels), static_cast<double>(c.kernels) / s.steps,
+           static_cast<unsigned long long>(c.copies));
     printf("CTAs        ");
     for (int k = 0; k < 7; k++)
-        printf("%s: %.0f %%%s", cta_range[k], 100.0 * static_cast<double>(c.ctas[k]) / static_cast<double>(c.kernels), k < 6 ? ", " : "\n");
+        printf("%s: %.0f %%%s", cta_range[k], 100.0 * static_cast<double>(c.ctas[k]) / static_cast<double>(c.kernels),
+               k < 6 ? ", " : "\n");
     for (const measured &r : runs) {
         const double t = r.median();
         printf("%-11s %8.2f ms per step, %10.0f environment steps/s, %8.0f kernels/s\n", r.name, t * 1e3 / s.steps,
@@ -50,8 +52,8 @@ void report_print(const settings &s, const char *backend, const std::vector<meas
     }
     const measured *const acs = find(runs, "acs");
     if (acs && runs.size() > 1)
-        printf("speed-up    of acs over one stream %.2f, over hand-written streams %.2f\n", speed_up(acs, find(runs, "stream")),
-               speed_up(acs, find(runs, "streams")));
+        printf("speed-up    of acs over one stream %.2f, over hand-written streams %.2f\n",
+               speed_up(acs, find(runs, "stream")), speed_up(acs, find(runs, "streams")));
     if (acs && acs->counts.kernels)
         printf("footprints  %.1f segments per kernel\n",
                static_cast<double>(acs->counts.segments) / static_cast<double>(acs->counts.kernels));
@@ -64,15 +66,18 @@ bool report_json(const settings &s, const char *backend, const std::vector<measu
         perror(s.json);
         return false;
     }
-    fprintf(f, "{\"scenes\": %d, \"worlds\": %d, \"steps\": %d, \"order\": \"%s\", \"backend\": \"%s\", \"seed\": %llu,\n", s.scenes,
-            s.worlds, s.steps, s.issue_order == ORDER_SCENE ? "scene" : "interleaved", backend,
+    fprintf(f,
+            "{\"scenes\": %d, \"worlds\": %d, \"steps\": %d, \"order\": \"%s\", \"backend\": \"%s\", \"seed\": %llu,\n",
+            s.scenes, s.worlds, s.steps, s.issue_order == ORDER_SCENE ? "scene" : "interleaved", backend,
             static_cast<unsigned long long>(s.seed));
     fprintf(f, " \"state\": \"%016llx\", \"checked\": %s, \"passed\": %s,\n", static_cast<unsigned long long>(hash),
             s.check ? "true" : "false", passed ? "true" : "false");
-    fprintf(f, " \"kernels\": %llu, \"copies\": %llu, \"ctas\": {", static_cast<unsigned long long>(runs.front().counts.kernels),
+    fprintf(f, " \"kernels\": %llu, \"copies\": %llu, \"ctas\": {",
+            static_cast<unsigned long long>(runs.front().counts.kernels),
             static_cast<unsigned long long>(runs.front().counts.copies));
     for (int k = 0; k < 7; k++)
-        fprintf(f, "\"%s\": %llu%s", cta_range[k], static_cast<unsigned long long>(runs.front().counts.ctas[k]), k < 6 ? ", " : "},\n");
+        fprintf(f, "\"%s\": %llu%s", cta_range[k], static_cast<unsigned long long>(runs.front().counts.ctas[k]),
+                k < 6 ? ", " : "},\n");
     fprintf(f, " \"runs\": {");
     for (size_t k = 0; k < runs.size(); k++) {
         fprintf(f, "%s\"%s\": {\"median_s\": %.9f, \"seconds\": [", k ? ",\n  " : "", runs[k].name, runs[k].median());

@@ -20,7 +20,8 @@ void require_acs(acs_status status, const char *what)
         return;
     error.size = sizeof error;
     const bool known = acs_last_error(&error) != ACS_OK;
-    fprintf(stderr, "physics: %s: %s: %s\n", what, acs_status_name(status), known ? error.text : acs_status_text(status));
+    fprintf(stderr, "physics: %s: %s: %s\n", what, acs_status_name(status),
+            known ? error.text : acs_status_text(status));
     exit(1);
 }
 
@@ -54,16 +55,15 @@ public:
             return;
         }
         const acs_arg arg = {o.args, o.arg_bytes, ACS_ARG_VALUE};
-        static const acs_site site = {"physics", __FILE__, __LINE__};
         acs_launch_params p = {};
         p.size = sizeof p;
-        p.kernel = o.kernel;
+        p.kernel = &o.kernel->code;
         p.grid = {o.grid, 1, 1};
         p.block = {o.block, 1, 1};
         p.args = {&arg, 1};
         p.uses = {o.segment, o.segments, nullptr, nullptr, 0};
-        p.site = &site;
-        require_queued(acs_launch(context_, &p), o.kernel->name);
+        p.site = &o.kernel->site;
+        require_queued(acs_launch(context_, &p), o.kernel->site.name);
     }
 
     void wait_copy(int scene, int copy) override
@@ -100,7 +100,7 @@ public:
         }
         const acs_grid grid = {{o.grid, 1, 1}, {o.block, 1, 1}, 0, nullptr};
         void *const args[1] = {const_cast<char *>(o.args)};
-        o.kernel->host(&grid, args);
+        o.kernel->code.host(&grid, args);
     }
 
     void wait_copy(int, int) override {}
@@ -122,7 +122,8 @@ private:
 /* Plain CUDA: one stream, or one per scene as a programmer would write it by hand. */
 class stream_runner : public runner {
 public:
-    stream_runner(int streams, int scenes) : streams_(static_cast<size_t>(streams)), copied_(static_cast<size_t>(scenes))
+    stream_runner(int streams, int scenes)
+        : streams_(static_cast<size_t>(streams)), copied_(static_cast<size_t>(scenes))
     {
         for (cudaStream_t &s : streams_)
             require_cuda(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -147,12 +148,14 @@ public:
         const size_t scene = static_cast<size_t>(o.scene);
         cudaStream_t stream = streams_[scene % streams_.size()];
         if (!o.kernel) {
-            require_cuda(cudaMemcpyAsync(o.target, o.source, o.bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+            require_cuda(cudaMemcpyAsync(o.target, o.source, o.bytes, cudaMemcpyDeviceToHost, stream),
+                         "cudaMemcpyAsync");
             require_cuda(cudaEventRecord(copied_[scene].event[o.copy], stream), "cudaEventRecord");
             return;
         }
         void *args[1] = {const_cast<char *>(o.args)};
-        require_cuda(cudaLaunchKernel(o.kernel->function, dim3(o.grid), dim3(o.block), args, 0, stream), o.kernel->name);
+        require_cuda(cudaLaunchKernel(o.kernel->code.function, dim3(o.grid), dim3(o.block), args, 0, stream),
+                     o.kernel->site.name);
     }
 
     void wait_copy(int scene, int copy) override
@@ -202,6 +205,8 @@ void memory_copy(bool gpu, void *to, const void *from, size_t bytes)
 #if PHYSICS_CUDA
     if (gpu) {
         require_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+        /* It may return while the last part is on its way, and the runners' streams do not wait for it. */
+        require_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
         return;
     }
 #endif

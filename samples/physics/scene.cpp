@@ -70,7 +70,8 @@ arena scene_layout(const plan &p, int worlds, char *base)
     a.done = c.take<int>(n);
     size_t tiles = 0;
     for (int t = 0; t < m.types; t++) {
-        const size_t slots = n * static_cast<size_t>(m.type[t].slots), own = static_cast<size_t>(scene_tiles(p, t, worlds));
+        const size_t slots = n * static_cast<size_t>(m.type[t].slots),
+                     own = static_cast<size_t>(scene_tiles(p, t, worlds));
         for (int k = 0; k < 2; k++)
             a.candidates[k][t] = c.take<int>(own * BROAD_TILE);
         a.manifold[t] = c.take<float>(slots * MANIFOLD);
@@ -90,7 +91,7 @@ static quat tilted(float x, float y, float z)
     return normalize({sqrtf(rest > 0 ? rest : 0), 0.5f * x, 0.5f * y, 0.5f * z});
 }
 
-/* Puts one world's bodies into the rest pose, tilted about the root and lifted until the lowest is `gap` above ground. */
+/* Puts one world's bodies into the rest pose, tilted about the root, the lowest `gap` above the ground. */
 static void pose_world(const plan &p, const arena &a, int worlds, int w, random_source &random)
 {
     const model &m = p.m;

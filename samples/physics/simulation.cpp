@@ -29,7 +29,8 @@ public:
             return;
         shown_ = now + 0.2;
         visible_ = true;
-        fprintf(stderr, "\r%-8s step %d of %d, %.0f s left ", label_, step, steps_, now * (steps_ - step) / (step ? step : 1));
+        fprintf(stderr, "\r%-8s step %d of %d, %.0f s left ", label_, step, steps_,
+                now * (steps_ - step) / (step ? step : 1));
         fflush(stderr);
     }
 

@@ -31,7 +31,8 @@ struct run_result {
 using step_hook = std::function<void(int step)>;
 
 /** Puts every scene back to its beginning and runs `steps` environment steps; the state stays in the arenas. */
-run_result simulation_run(simulation &s, runner &r, order o, int steps, const char *label, const step_hook &hook = nullptr);
+run_result simulation_run(simulation &s, runner &r, order o, int steps, const char *label,
+                          const step_hook &hook = nullptr);
 
 /** The arena of a scene as it is now. Nothing may be running. */
 std::vector<char> simulation_state(const simulation &s, const scene &one);

@@ -90,8 +90,8 @@ PHYSICS_HD vec3 rotate(quat q, vec3 v)
 }
 
 /**
- * How far `q` turns about each axis: twice the vector part, 2 sin(angle / 2) for a turn about one axis. It grows with the
- * angle up to half a turn, which is all that joints need, and costs no arc tangent.
+ * How far `q` turns about each axis: twice the vector part, 2 sin(angle / 2) for a turn about one axis. It grows with
+ * the angle up to half a turn, which is all that joints need, and costs no arc tangent.
  */
 PHYSICS_HD vec3 turn_of(quat q)
 {
@@ -115,8 +115,12 @@ struct sym3 {
 PHYSICS_HD sym3 point_mobility(float inverse_mass, float inverse_inertia, vec3 r)
 {
     float s = inverse_inertia;
-    return {inverse_mass + s * (r.y * r.y + r.z * r.z), inverse_mass + s * (r.x * r.x + r.z * r.z),
-            inverse_mass + s * (r.x * r.x + r.y * r.y), -s * r.x * r.y, -s * r.x * r.z, -s * r.y * r.z};
+    return {inverse_mass + s * (r.y * r.y + r.z * r.z),
+            inverse_mass + s * (r.x * r.x + r.z * r.z),
+            inverse_mass + s * (r.x * r.x + r.y * r.y),
+            -s * r.x * r.y,
+            -s * r.x * r.z,
+            -s * r.y * r.z};
 }
 
 PHYSICS_HD sym3 operator+(sym3 a, sym3 b)
