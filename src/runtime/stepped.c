@@ -38,7 +38,7 @@ static bool advance(acs_context *context, acs_virtual_worker *worker)
     acs_core *core = &context->core;
     if (worker->stage == 0) {
         if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
-            return false;
+            return worker->action->news;
         worker->stage = 1;
     } else if (worker->stage == 1) {
         acs_inside_set(true);

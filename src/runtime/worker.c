@@ -90,7 +90,10 @@ static void pause_briefly(void)
 static bool step_with(acs_context *context, acs_action *action, uint32_t may)
 {
     acs_core *core = &context->core;
-    if (!acs_core_next(core, may, action))
+    bool found = acs_core_next(core, may, action);
+    if (action->news)
+        acs_context_wake(context); /* room in the FIFO, ops that ended, or work for the thread of host functions */
+    if (!found)
         return false;
     bool inside = acs_inside();
     acs_inside_set(true);

@@ -122,7 +122,11 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
+    acs_op taken = core->taken;
+    uint64_t retired = core->counters.retired;
     bool found = decide(core, may, action);
+    bool host_waits = core->host_queue.head && !(may & ACS_MAY_HOST);
+    action->news = taken != core->taken || retired != core->counters.retired || host_waits;
     acs_lock_release(&core->lock);
     return found;
 }

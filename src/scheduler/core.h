@@ -37,6 +37,7 @@ typedef struct acs_poll {
 
 typedef struct acs_action {
     acs_action_type type;
+    bool news;                         /* set by acs_core_next, found or not: others may have to look again */
     uint64_t batch_id;
     acs_batch batch;
     uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
