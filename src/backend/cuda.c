@@ -112,6 +112,7 @@ void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope)
                 acs_cuda_text((int)(mode != CUDA_SUCCESS ? mode : pop)));
 }
 
+/* For good: the thread belongs to this backend from now on. */
 static void cuda_thread_enter(acs_backend *backend)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -140,6 +141,7 @@ static bool process_is_single_threaded(void)
     return count == 1;
 }
 
+/* The address of a driver function; NULL if this driver lacks it. Legacy: a NULL stream is never the thread's own. */
 static void *driver_symbol(const char *name, unsigned version)
 {
     void *symbol = NULL;
@@ -215,6 +217,7 @@ static bool means_no_device(cudaError_t error)
     }
 }
 
+/* One sentence and the fitting status for any error on the way to an open device. */
 static acs_status open_failed(const char *what, int native)
 {
     acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY
@@ -250,6 +253,7 @@ static acs_status open_driver(acs_cuda *self)
     return ACS_OK;
 }
 
+/* Everything that check compares a launch with, so that it need not ask again. */
 static acs_status open_limits(acs_cuda *self)
 {
     const struct {
@@ -275,6 +279,7 @@ static acs_status open_limits(acs_cuda *self)
     return result == CUDA_SUCCESS ? ACS_OK : open_failed("the device's limits are not known", (int)result);
 }
 
+/* Streams do not synchronise with the legacy stream: the program's own work there must not serialise ours. */
 static acs_status open_streams(acs_cuda *self)
 {
     self->streams = calloc(self->slots, sizeof *self->streams);
@@ -317,6 +322,7 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
         acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
 }
 
+/* Places of library calls first: their destroy functions may still use the device. */
 static void close_inside(acs_cuda *self)
 {
     acs_call_slots_destroy(self->base.calls, &self->base);
@@ -347,6 +353,7 @@ static void cuda_close(acs_backend *backend)
     free(self);
 }
 
+/* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
 static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
 {
     acs_status status;
@@ -392,6 +399,7 @@ free_self:
 
 /* --------------------------------------------------------------------------------------------------------- memory */
 
+/* A sticky fault may show at an allocation; otherwise whatever stops one means that memory is not to be had. */
 static acs_status memory_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
 {
     acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
@@ -419,6 +427,7 @@ static acs_status cuda_memory_alloc(acs_backend *backend, int memory, size_t byt
     return ACS_OK;
 }
 
+/* May wait for the device by CUDA's rules; called when nothing that is issued uses the block any more. */
 static acs_status cuda_memory_free(acs_backend *backend, int memory, void *ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;

@@ -66,6 +66,7 @@ static acs_status item_result(acs_cuda *self, acs_item *item, CUresult result)
     return acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH;
 }
 
+/* Only what was asked for: a launch without attributes takes the driver's short path. Returns how many. */
 static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wanted, CUlaunchAttribute *list)
 {
     unsigned n = 0;
@@ -89,6 +90,7 @@ static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wa
     return n;
 }
 
+/* The driver copies the arguments before it returns, so pointers into the record will do. */
 static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
 {
     CUlaunchAttribute attributes[3];
@@ -125,6 +127,7 @@ static CUresult launch(acs_cuda *self, const acs_record *op, CUstream stream)
     return launch_with(self, op, stream, args);
 }
 
+/* MEMCPY and MEMSET. A pageable source or target is legal: the driver stages it, and this thread waits meanwhile. */
 static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
@@ -147,6 +150,7 @@ static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream st
     return result;
 }
 
+/* The program's function issues to the slot's stream; what it issued is in order there like an op of ours. */
 static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
 {
     ACS_TRY(item_result(self, item, scratch_settle(self, item, stream)));
@@ -175,6 +179,7 @@ static CUresult signal_stream(acs_cuda *self, const acs_batch *batch, const acs_
     return result;
 }
 
+/* Send one op. HOST, FREE and CALLBACK ops run in the core, when their upstream ops have retired; none comes here. */
 static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     acs_record *op = item->op;
@@ -198,6 +203,7 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
     }
 }
 
+/* Edges inside the batch: the core could not know yet that an upstream item would fail. */
 static bool upstream_failed(const acs_batch *batch, const acs_item *item)
 {
     for (uint32_t i = 0; i < item->edge_count; i++)
@@ -206,6 +212,7 @@ static bool upstream_failed(const acs_batch *batch, const acs_item *item)
     return false;
 }
 
+/* The op did not run, or nobody can say whether it did. */
 static void item_lost(acs_item *item, int fault)
 {
     item->status = ACS_ERR_DEVICE;
@@ -213,6 +220,7 @@ static void item_lost(acs_item *item, int fault)
     item->text = acs_cuda_text(fault);
 }
 
+/* The op and its own mark. The mark is recorded also behind an op that failed: waits for it must not hang. */
 static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     if (!acs_cuda_fault(self))
@@ -243,6 +251,7 @@ static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
         issue_or_skip(self, batch, item);
 }
 
+/* No locks: the core hands a slot, and its marks, to one thread at a time. */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -257,6 +266,7 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 
 /* ----------------------------------------------------------------------------------------------------- completion */
 
+/* An event that was never recorded reads as complete, which is right by record_mark's rule. */
 static CUresult query(acs_cuda *self, const acs_mark *mark)
 {
     CUevent event = *mark_event(self, mark);
@@ -285,6 +295,7 @@ static CUresult poll_marks(acs_cuda *self, const acs_mark *marks, uint32_t count
     return result;
 }
 
+/* Any error but "not ready" is the end: who cannot learn of completion can promise nothing more. */
 acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -307,6 +318,7 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
 
 /* ------------------------------------------------------------------------------------------------ foreign streams */
 
+/* Handles that stand for a stream of the thread or context that uses them. NULL is the legacy stream. */
 static bool is_special(CUstream stream)
 {
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
@@ -377,6 +389,7 @@ void acs_cuda_event_release(acs_backend *backend, void *event)
     acs_lock_release(&self->lock);
 }
 
+/* The stream is fit, see stream_check. */
 static acs_status stream_record(acs_cuda *self, CUstream stream, acs_cuda_event **event)
 {
     acs_cuda_event *node = NULL;
@@ -415,6 +428,7 @@ acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **eve
     return status;
 }
 
+/* Those still held by queued ops included: the core retires all before it closes the backend. */
 void acs_cuda_events_fini(acs_cuda *self)
 {
     while (self->all_events) {
