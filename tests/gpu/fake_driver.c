@@ -11,6 +11,7 @@
 #include <string.h>
 
 fake_driver g_fake;
+_Thread_local fake_thread tl_fake;
 
 enum { STREAM_BASE = 0x1000, EVENT_BASE = 0x10000 };
 
@@ -23,7 +24,7 @@ void fake_reset(void)
 {
     free(g_fake.memory);
     memset(&g_fake, 0, sizeof g_fake);
-    g_fake.mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    memset(&tl_fake, 0, sizeof tl_fake); /* mode 0 is CUDA's default, global */
     g_fake.stream_context = fake_context();
     g_fake.param_bytes[0] = 8;
     g_fake.param_bytes[1] = 4;
@@ -58,7 +59,7 @@ static void note(const char *what, CUstream stream, CUevent event)
 /* What this call returns; every function asks first. */
 static CUresult answer(const char *function)
 {
-    g_fake.calls++;
+    atomic_fetch_add_explicit(&g_fake.calls, 1, memory_order_relaxed); /* relaxed: a counter */
     if (!g_fake.failing || strcmp(g_fake.failing, function) != 0 || g_fake.fail_count == 0)
         return CUDA_SUCCESS;
     g_fake.fail_count--;
@@ -102,14 +103,14 @@ static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribu
 static CUresult fake_cuCtxGetCurrent(CUcontext *context)
 {
     ANSWER();
-    *context = g_fake.pushed ? fake_context() : g_fake.current;
+    *context = tl_fake.pushed ? fake_context() : tl_fake.current;
     return CUDA_SUCCESS;
 }
 
 static CUresult fake_cuCtxSetCurrent(CUcontext context)
 {
     ANSWER();
-    g_fake.current = context;
+    tl_fake.current = context;
     return CUDA_SUCCESS;
 }
 
@@ -117,7 +118,7 @@ static CUresult fake_cuCtxPushCurrent(CUcontext context)
 {
     (void)context;
     ANSWER();
-    g_fake.pushed++;
+    tl_fake.pushed++;
     return CUDA_SUCCESS;
 }
 
@@ -125,7 +126,7 @@ static CUresult fake_cuCtxPopCurrent(CUcontext *context)
 {
     ANSWER();
     *context = fake_context();
-    g_fake.pushed--;
+    tl_fake.pushed--;
     return CUDA_SUCCESS;
 }
 
@@ -140,8 +141,8 @@ static CUresult fake_cuCtxGetStreamPriorityRange(int *low, int *high)
 static CUresult fake_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     ANSWER();
-    CUstreamCaptureMode before = g_fake.mode;
-    g_fake.mode = *mode;
+    CUstreamCaptureMode before = tl_fake.mode;
+    tl_fake.mode = *mode;
     *mode = before;
     return CUDA_SUCCESS;
 }
@@ -214,7 +215,7 @@ static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribut
     (void)attribute;
     (void)value;
     ANSWER();
-    g_fake.opt_ins++;
+    atomic_fetch_add_explicit(&g_fake.opt_ins, 1, memory_order_relaxed); /* relaxed: a counter */
     return CUDA_SUCCESS;
 }
 
@@ -392,7 +393,7 @@ cudaError_t cudaGetDevice(int *device)
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device == 0 && g_fake.pushed == 1 ? (cudaError_t)answer("cudaSetDevice") : cudaErrorInvalidDevice;
+    return device == 0 && tl_fake.pushed == 1 ? (cudaError_t)answer("cudaSetDevice") : cudaErrorInvalidDevice;
 }
 
 cudaError_t cudaGetLastError(void)

@@ -1,12 +1,13 @@
 /*
  * A CUDA driver made of counters, for the CUDA backend's paths that no GPU takes on demand: calls that fail, events that
- * complete when told. One device, any number of streams and events; nothing runs. One thread.
+ * complete when told. One device, any number of streams and events; nothing runs. One thread, but for kernels' functions.
  */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
 #include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,18 +28,24 @@ typedef struct fake_driver {
     CUcontext stream_context;          /* of every stream */
 
     char log[8192];       /* what was sent to streams: "launch 0;record 0 e1;wait 1 e1;" */
-    int calls;            /* of any driver function */
+    atomic_int calls;     /* of any driver function */
     int last_errors_read; /* cudaGetLastError */
     int contexts;         /* retained and not released */
-    int pushed;           /* depth of the thread's context stack */
-    CUcontext current;    /* by cuCtxSetCurrent */
-    CUstreamCaptureMode mode;
-    int streams, events_alive, events_made, opt_ins, blocks;
+    int streams, events_alive, events_made, blocks;
+    atomic_int opt_ins;
     unsigned char *memory; /* the one block, by malloc */
     fake_event events[FAKE_EVENTS];
 } fake_driver;
 
+/* What the driver keeps per thread. */
+typedef struct fake_thread {
+    int pushed;         /* depth of the context stack */
+    CUcontext current;  /* by cuCtxSetCurrent */
+    CUstreamCaptureMode mode;
+} fake_thread;
+
 extern fake_driver g_fake;
+extern _Thread_local fake_thread tl_fake;
 
 /* All counters at zero, nothing fails. */
 void fake_reset(void);

@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "fake_driver.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +48,9 @@ static int teardown(void **state)
     assert_int_equal(g_fake.streams, 0);
     assert_int_equal(g_fake.events_alive, 0);
     assert_int_equal(g_fake.contexts, 0);
-    assert_int_equal(g_fake.pushed, 0);
+    assert_int_equal(tl_fake.pushed, 0);
     assert_int_equal(g_fake.blocks, 0);
-    assert_int_equal(g_fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    assert_int_equal(tl_fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
     return 0;
 }
 
@@ -171,8 +172,8 @@ static void open_that_fails_anywhere_leaves_nothing_behind(void **state)
         assert_null(backend);
         assert_int_equal(g_fake.contexts, 0);
         assert_int_equal(g_fake.streams, 0);
-        assert_int_equal(g_fake.pushed, 0);
-        assert_int_equal(g_fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        assert_int_equal(tl_fake.pushed, 0);
+        assert_int_equal(tl_fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
     }
 }
 
@@ -260,6 +261,39 @@ static void check_of_large_shared_memory_opts_in_once(void **state)
         assert_int_equal(g_backend->ops->check(g_backend, op), ACS_OK);
         assert_int_equal(g_fake.opt_ins, kib > 47);
     }
+}
+
+enum { THREADS = 4, KERNELS = 2000 };
+
+/* Every kernel once, each thread from another start, with shared memory that needs the opt-in. @return failures */
+static void *check_all(void *start)
+{
+    acs_record op;
+    uintptr_t failures = 0;
+    for (uintptr_t i = 0; i < KERNELS; i++) {
+        uintptr_t k = 1 + ((uintptr_t)start * (KERNELS / THREADS) + i) % KERNELS;
+        op = g_records[0];
+        op.args = op.inline_args;
+        op.u.launch.kernel.function = (const void *)(k * 16);
+        op.u.launch.shared_bytes = k % 2 ? 0 : 100000;
+        failures += g_backend->ops->check(g_backend, &op) != ACS_OK || !op.u.launch.resolved;
+    }
+    return (void *)(failures + (uintptr_t)tl_fake.pushed);
+}
+
+static void check_from_many_threads_finds_whole_kernels(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    void *failures;
+    kernel_new(ACS_KERNEL_CUFUNCTION, 16);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, check_all, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    assert_true(g_fake.opt_ins >= KERNELS / 2);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ issue */
@@ -426,13 +460,13 @@ static void library_thread_enters_once(void **state)
 {
     (void)state;
     g_backend->ops->thread_enter(g_backend);
-    assert_int_equal(g_fake.mode, CU_STREAM_CAPTURE_MODE_RELAXED);
-    assert_ptr_equal(g_fake.current, fake_context());
+    assert_int_equal(tl_fake.mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+    assert_ptr_equal(tl_fake.current, fake_context());
     item_new(checked_kernel(0x100), 0);
     int calls = g_fake.calls;
     submit();
     assert_int_equal(g_fake.calls, calls + 1); /* the launch alone */
-    g_fake.mode = CU_STREAM_CAPTURE_MODE_GLOBAL; /* for teardown: this thread is no thread of the library */
+    tl_fake.mode = CU_STREAM_CAPTURE_MODE_GLOBAL; /* for teardown: this thread is no thread of the library */
 }
 
 static void device_that_cannot_be_selected_is_lost(void **state)
@@ -525,6 +559,7 @@ int main(void)
         OPEN_TEST(check_of_a_function_that_is_no_kernel_says_so_and_clears_the_last_error),
         OPEN_TEST(check_against_limits_names_value_and_limit),
         OPEN_TEST(check_of_large_shared_memory_opts_in_once),
+        OPEN_TEST(check_from_many_threads_finds_whole_kernels),
         OPEN_TEST(submit_sends_marks_then_waits_then_the_op_then_its_mark),
         OPEN_TEST(submit_of_a_refused_launch_skips_dependents_and_keeps_marks),
         OPEN_TEST(submit_after_a_fault_touches_the_device_no_more),

@@ -371,7 +371,8 @@ static void bad_kernels_are_refused()
     CHECK_REFUSED(launch_of(&host, 1, 1, 0), ACS_ERR_UNSUPPORTED, "host body");
     CHECK_REFUSED(launch_of(&function, 1, 1, 0), ACS_ERR_ARGUMENT, "not a __global__");
     CHECK_REFUSED(launch_of(&odd, 1, 1, 0), ACS_ERR_ARGUMENT, "");
-    acs_launch_params params = launch_of(&function, 1, 1, 0);
+    static const acs_kernel fine = ACS_KERNEL_INIT("bounded", bounded_kernel, NULL);
+    acs_launch_params params = launch_of(&fine, 1, 1, 0);
     params.attributes.programmatic = 1;
     CHECK_REFUSED(params, ACS_ERR_UNSUPPORTED, "");
     CHECK_STATUS(acs_close(context), ACS_OK);
