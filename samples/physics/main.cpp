@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "audit.h"
 #include "check.h"
 #include "render.h"
 #include "report.h"
@@ -23,6 +24,7 @@ static const char usage[] =
     "  --runner RUNNER     acs, stream (one stream), streams (one per scene, by hand), or all          (all)\n"
     "  --repeat N          timed repetitions of each runner                                              (3)\n"
     "  --check             compare final states bit for bit with the one-stream run, and bound them by physics\n"
+    "  --audit             prove each kernel's footprint by running it with all other bytes spoiled (slow; CPU only)\n"
     "  --render DIR        write DIR/<plan>.svg, a world of each body plan at six moments\n"
     "  --seed N            seed of worlds and networks                                                   (1)\n"
     "  --json FILE         write the figures to FILE\n"
@@ -62,6 +64,10 @@ static int parse_option(settings &s, const char *name, const char *value)
         s.check = true;
         return 1;
     }
+    if (strcmp(name, "--audit") == 0) {
+        s.audit = true;
+        return 1;
+    }
     if (!value)
         return 0;
     if (strcmp(name, "--scenes") == 0)
@@ -91,7 +97,7 @@ static int parse_option(settings &s, const char *name, const char *value)
 
 static settings parse(int argc, char **argv)
 {
-    settings s = {5, 256, 0, 3, ORDER_INTERLEAVED, true, true, true, false, 1, nullptr, nullptr};
+    settings s = {5, 256, 0, 3, ORDER_INTERLEAVED, true, true, true, false, false, 1, nullptr, nullptr};
 
     for (int k = 1; k < argc;) {
         if (strcmp(argv[k], "--help") == 0) {
@@ -203,6 +209,13 @@ int main(int argc, char **argv)
         runs.push_back({"streams", {}, {}});
     if (s.render)
         passed = render_pictures(sim, *make_runner(sim, "stream"), s.steps, s.render);
+    if (s.audit && sim.gpu)
+        refuse("--audit", "the backend cuda");
+    if (s.audit) {
+        const bool exact = audit_footprints(sim, s.steps);
+        printf("audit       %s\n", exact ? "every footprint is complete, what it says is written is written whole" : "FOOTPRINTS ARE WRONG");
+        passed = exact && passed;
+    }
     if (s.check)
         passed = check_reference(sim, s, states) && passed;
     const bool same = run_all(sim, s, states, runs);

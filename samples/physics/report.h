@@ -11,7 +11,7 @@
 struct settings {
     int scenes, worlds, steps, repeat;
     order issue_order;
-    bool use_acs, use_stream, use_streams, check;
+    bool use_acs, use_stream, use_streams, check, audit;
     uint64_t seed;
     const char *render, *json;
 };
