@@ -56,7 +56,22 @@ static void count_end(acs_core *core, const acs_entry *entry)
     core->counters.failed += entry->status != ACS_OK && entry->status != ACS_ERR_SKIPPED;
 }
 
-void acs_core_collect_locked(acs_core *core)
+/* W5: failed and skipped ops end when what they were to run behind is complete. */
+static bool end_drained(acs_core *core)
+{
+    bool ended = false;
+    for (uint32_t left = core->window.draining.count; left > 0; left--) {
+        acs_entry *entry = acs_window_pop_draining(&core->window);
+        ended |= acs_slots_reached(&core->slots, entry);
+        if (acs_slots_reached(&core->slots, entry))
+            acs_window_end(&core->window, entry, entry->status, entry->cause);
+        else
+            acs_window_drain(&core->window, entry, entry->status, entry->cause);
+    }
+    return ended;
+}
+
+static void collect_ended(acs_core *core)
 {
     acs_entry *entry;
     while ((entry = acs_window_pop_ended(&core->window))) {
@@ -71,11 +86,19 @@ void acs_core_collect_locked(acs_core *core)
     }
 }
 
+void acs_core_collect_locked(acs_core *core)
+{
+    do
+        collect_ended(core);
+    while (core->window.draining.count && end_drained(core));
+}
+
 void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
 {
-    acs_window_end(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
+    entry->status = status;
     report_end(core, entry, native, text);
     entry->reported = 1;
+    acs_window_drain(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
 }
 
 void acs_core_retire_locked(acs_core *core, uint32_t slot)

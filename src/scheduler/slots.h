@@ -65,6 +65,8 @@ void acs_slots_append(acs_slots *slots, acs_entry *entry);
 /* (slot, value) is known to be complete: the next of its ops to end, or NULL. */
 acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
 void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
+/* Whether all that an entry was to run behind is complete. */
+bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
 /* Oldest marks, and the newest, not known to be complete: at most `capacity`. */
 uint32_t acs_slots_marks(const acs_slots *slots, uint32_t slot, acs_mark *marks, uint32_t capacity);
 

@@ -222,7 +222,7 @@ static void collect_all(acs_window *w, acs_entry *entry, uint8_t access)
     acs_entry *all = ref_entry(w, w->all_writer);
     for (uint32_t i = w->order_tail; i; i = w->entries[i].order_prev) {
         acs_entry *other = &w->entries[i];
-        if (!other->observer && (writes(access) || other->writes))
+        if (!other->observer && other->touches && (writes(access) || other->writes))
             acs_window_link(w, other, entry);
         if (other == all)
             break;
@@ -365,6 +365,7 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
 {
     uint8_t access = 0;
     uint8_t all = find_regions(w, entry->op, &access);
+    entry->touches = (access | all) != 0;
     entry->writes = writes((uint8_t)(access | all));
     if (all) {
         collect_all(w, entry, all);

@@ -368,7 +368,7 @@ static void settle(acs_window *w)
         if (entry->kind == ACS_KIND_JOIN) {
             settle_join(w, entry);
         } else if (entry->cause && !entry->immune) {
-            acs_window_end(w, entry, ACS_ERR_SKIPPED, entry->cause);
+            acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
         } else if (entry->kind == ACS_KIND_OBSERVE) {
             acs_window_end(w, entry, w->dead ? ACS_ERR_DEVICE : ACS_OK, 0);
         } else if (w->dead && !entry->immune) {
@@ -431,6 +431,23 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     seq_remove(w, entry);
     satisfy_end(w, entry, issued);
     queue_push(w, &w->ended, entry);
+}
+
+void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
+{
+    if (!entry->need_mask) {
+        acs_window_end(w, entry, status, cause);
+        return;
+    }
+    entry->state = ACS_ENTRY_DRAINING;
+    entry->status = status;
+    entry->cause = cause;
+    queue_push(w, &w->draining, entry);
+}
+
+acs_entry *acs_window_pop_draining(acs_window *w)
+{
+    return queue_pop(w, &w->draining);
 }
 
 acs_entry *acs_window_pop_ended(acs_window *w)

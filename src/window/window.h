@@ -6,13 +6,17 @@
  *
  *   HELD, WAITING_MEMORY -> PENDING -> READY -> ISSUING -> ISSUED -> ENDED -> free
  *                              |        ^---- bounced ---'             ^
- *                              '------ skipped, observers, joins ------'
+ *                              '--- skipped, failed: DRAINING ---------'
+ *
+ * Observers and joins go from PENDING to ENDED.
  *
  * W1  live ops <= limit; joins and ops of the runtime have places of their own, so they never wait for the program's.
  * W2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,
  *     except for ISSUING ops that follow an upstream op inside the same batch.
  * W3  an edge is in exactly one list: of its upstream entry, or of the free edges.
  * W4  a reference (acs_ref) whose generation differs from its entry's is dead: that op has ended.
+ * W5  an op ends only when everything that it depends on has completed, also when it failed or was skipped: who waits for it
+ *     need not look further.
  * acs_window_check() asserts W1-W3.
  */
 #ifndef ACS_WINDOW_H
@@ -30,6 +34,7 @@ typedef enum acs_entry_state {
     ACS_ENTRY_READY,
     ACS_ENTRY_ISSUING,        /* in a batch, or running on the host, outside the lock */
     ACS_ENTRY_ISSUED,         /* handed to a slot; a join: all upstream ops are issued */
+    ACS_ENTRY_DRAINING,       /* will end as skipped or failed once the ops that it was to run behind are complete */
     ACS_ENTRY_ENDED
 } acs_entry_state;
 
@@ -55,6 +60,7 @@ typedef struct acs_entry {
     uint8_t on_host;       /* runs on, or is only about, the host: its edges are RETIRE on both sides */
     uint8_t immune;        /* never skipped */
     uint8_t observer;      /* later ops do not depend on it */
+    uint8_t touches;       /* names any byte or token */
     uint8_t writes;        /* names a segment that it writes */
     uint8_t reserved;      /* inserted by the runtime */
     uint8_t bounced;       /* how often its issue was refused for now */
@@ -126,6 +132,7 @@ typedef struct acs_window {
 
     acs_queue ready;       /* waiting to be issued, by time of becoming ready */
     acs_queue settle;      /* pending == 0, to be looked at: joins, skips, observers */
+    acs_queue draining;    /* to be ended by the core when their needs are complete */
     acs_queue ended;       /* to be collected by the core */
     uint32_t order_head, order_tail;
     uint32_t *seq_buckets;
@@ -200,6 +207,9 @@ void acs_window_remove_ready(acs_window *window, acs_entry *entry);
 void acs_window_issued(acs_window *window, acs_entry *entry);
 /* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */
 void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
+/* The same once all its needs are complete (W5); the core ends what is in `draining`. */
+void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
+acs_entry *acs_window_pop_draining(acs_window *window);
 /* Collect one ended entry (never a join); NULL: none. The caller then frees it. */
 acs_entry *acs_window_pop_ended(acs_window *window);
 void acs_window_free(acs_window *window, acs_entry *entry);
