@@ -8,7 +8,8 @@
 
 namespace {
 
-enum : char { UNTOUCHED = 0, SPOILED = -1 };
+/* A spoiled float is 0.186, a spoiled integer far too large: both change whatever is computed from them. */
+enum : char { UNTOUCHED = 0, SPOILED = 0x3e };
 
 /* What a footprint says of every byte of an arena: acs_access, 0 where it names nothing. */
 std::vector<char> access_map(const op &o, const char *base, size_t bytes)
@@ -42,6 +43,11 @@ public:
         const std::vector<char> map = access_map(o, base, bytes), before(base, base + bytes);
         plain_->launch(o);
         const std::vector<char> wanted(base, base + bytes);
+        for (size_t k = 0; k < bytes; k++)
+            if (wanted[k] != before[k] && !(map[k] & ACS_WRITE)) {
+                complain(o, one, map[k], k);
+                break;
+            }
         for (size_t k = 0; k < bytes; k++)
             base[k] = (map[k] & ACS_READ) ? before[k] : static_cast<char>(SPOILED);
         plain_->launch(o);

@@ -146,7 +146,10 @@ void scene_init(scene &s, int index, int worlds, uint64_t seed)
         pose_world(*s.p, a, worlds, w, random);
         a.pace[at(worlds, PACE, 0, 0, w)] = x * size;
         a.pace[at(worlds, PACE, 0, 1, w)] = y * size;
-        a.pace[at(worlds, PACE, 0, 2, w)] = random.next(0, 0.6f) * static_cast<float>(m.horizon);
+        /* Episodes end at different times; the last world's at once, so that every run, however short, has a reset. */
+        const float age = random.next(0, 0.6f);
+        a.pace[at(worlds, PACE, 0, 2, w)] = w + 1 < worlds ? age * static_cast<float>(m.horizon)
+                                                           : static_cast<float>(m.horizon - 2);
     }
     const size_t bodies = static_cast<size_t>(m.bodies) * static_cast<size_t>(worlds) * sizeof(float);
     memcpy(a.pos, a.first_pos, bodies * POS);
