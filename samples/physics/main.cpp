@@ -213,7 +213,7 @@ int main(int argc, char **argv)
         refuse("--audit", "the backend cuda");
     if (s.audit) {
         const bool exact = audit_footprints(sim, s.steps);
-        printf("audit       %s\n", exact ? "every footprint is complete, what it says is written is written whole" : "FOOTPRINTS ARE WRONG");
+        printf("audit       %s\n", exact ? "every footprint tells the truth" : "FOOTPRINTS ARE WRONG");
         passed = exact && passed;
     }
     if (s.check)
