@@ -271,6 +271,9 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
         if (mark)
             plan->wait_mark[at] = *mark;
         learn(slots, plan, &needs[s], s);
+        uint64_t behind = mark ? mark->value : slot->issued; /* the mark may lie behind more than was asked for */
+        if (plan->known[s] < behind)
+            plan->known[s] = behind;
     }
     return true;
 }
@@ -285,7 +288,8 @@ static bool plan_displacement(const acs_slots *slots, const acs_entry *entry, pl
     const acs_need *need = &acs_entry_needs(slots->window, entry)[plan->slot];
     bool behind = (entry->need_mask >> plan->slot & 1) && need->value == slot->issued;
     uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
-    plan->displaces = newest->refs > 0 || others > 0;
+    uint32_t claims = newest->claims - (behind && (entry->claim_mask >> plan->slot & 1) ? 1 : 0);
+    plan->displaces = newest->refs > 0 || others > 0 || claims > 0;
     return !plan->displaces || mark_room(slots, slot);
 }
 
@@ -362,6 +366,7 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
     item->op = entry->op;
     item->slot = (int16_t)plan.slot;
     apply_waits(slots, batch, batch_id, &plan, item);
+    acs_entry_drop_claims(slots->window, entry);
     if (!foreign)
         apply_slot(slots, batch_id, &plan, entry, item);
     return true;

@@ -203,31 +203,50 @@ acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
     return join;
 }
 
-static void add_join_needs(acs_window *w, acs_entry *entry, const acs_entry *join)
+static void drop_claim(acs_window *w, acs_entry *entry, uint32_t slot)
 {
-    const acs_need *from = acs_entry_needs(w, join);
-    acs_need *to = acs_entry_needs(w, entry);
-    for (uint64_t mask = join->need_mask; mask; mask &= mask - 1) {
-        uint32_t slot = (uint32_t)__builtin_ctzll(mask);
-        if (!(entry->need_mask >> slot & 1) || to[slot].value < from[slot].value)
-            to[slot] = from[slot];
-    }
-    entry->need_mask |= join->need_mask;
+    const acs_need *need = &acs_entry_needs(w, entry)[slot];
+    acs_entry *holder = &w->entries[need->entry];
+    if (holder->generation == need->generation)
+        holder->claims--;
+    entry->claim_mask &= ~(1ull << slot);
+}
+
+void acs_entry_drop_claims(acs_window *w, acs_entry *entry)
+{
+    while (entry->claim_mask)
+        drop_claim(w, entry, (uint32_t)__builtin_ctzll(entry->claim_mask));
+}
+
+static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need need)
+{
+    uint64_t bit = 1ull << slot;
+    acs_need *mine = &acs_entry_needs(w, entry)[slot];
+    if ((entry->need_mask & bit) && mine->value >= need.value)
+        return;
+    if (entry->claim_mask & bit)
+        drop_claim(w, entry, slot);
+    *mine = need;
+    entry->need_mask |= bit;
+    acs_entry *holder = &w->entries[need.entry];
+    if (holder->generation != need.generation)
+        return;
+    holder->claims++;
+    entry->claim_mask |= bit;
 }
 
 void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstream)
 {
     if (upstream->kind == ACS_KIND_JOIN) {
-        add_join_needs(w, entry, upstream);
-        return;
+        const acs_need *needs = acs_entry_needs(w, upstream);
+        for (uint64_t mask = upstream->need_mask; mask; mask &= mask - 1) {
+            uint32_t slot = (uint32_t)__builtin_ctzll(mask);
+            raise_need(w, entry, slot, needs[slot]);
+        }
+    } else if (upstream->slot >= 0) {
+        acs_need need = {upstream->value, acs_entry_index(w, upstream), upstream->generation};
+        raise_need(w, entry, (uint32_t)upstream->slot, need);
     }
-    if (upstream->slot < 0)
-        return;
-    uint64_t bit = 1ull << upstream->slot;
-    acs_need *need = &acs_entry_needs(w, entry)[upstream->slot];
-    if (!(entry->need_mask & bit) || need->value < upstream->value)
-        *need = (acs_need){upstream->value, acs_entry_index(w, upstream), upstream->generation};
-    entry->need_mask |= bit;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- edges */
@@ -355,6 +374,7 @@ static void settle_join(acs_window *w, acs_entry *join)
     }
     if (join->unretired != 0)
         return;
+    acs_entry_drop_claims(w, join);
     join->generation++;
     satisfy_end(w, join, true);
     w->live_joins--;
@@ -421,6 +441,7 @@ void acs_window_issued(acs_window *w, acs_entry *entry)
 void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
 {
     bool issued = entry->state == ACS_ENTRY_ISSUED;
+    acs_entry_drop_claims(w, entry);
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
     entry->cause = entry->immune ? 0 : cause;

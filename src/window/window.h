@@ -70,6 +70,7 @@ typedef struct acs_entry {
     uint32_t edges;        /* to downstream entries; 0: none */
     uint32_t waiters;      /* number of them */
     uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
+    uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
     uint32_t level;        /* longest chain of dependent ops up to and with this one */
     uint64_t stamp;        /* window.stamp of the entry to which an edge from here was made last: no edge twice */
     uint64_t own_stamp;    /* window.stamp while its own upstream ops are collected */
@@ -83,6 +84,7 @@ typedef struct acs_entry {
     uint64_t value;
     uint64_t issue_stamp;
     uint64_t need_mask;    /* slots with a need */
+    uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
     uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
     uint32_t batch_count;
     uint32_t last_upstream; /* entry whose progress made this one ready; for statistics */
@@ -220,6 +222,9 @@ acs_entry *acs_window_find(acs_window *window, acs_op seq);
 acs_op acs_window_oldest(const acs_window *window);
 /* The op must run behind (slot, value), which `upstream` holds. */
 void acs_entry_add_need(acs_window *window, acs_entry *entry, const acs_entry *upstream);
+
+/* The entry was placed or ended: its needs claim nothing any more. */
+void acs_entry_drop_claims(acs_window *window, acs_entry *entry);
 
 /* Forget all failures. The window must be empty. */
 void acs_window_clear_poison(acs_window *window);
