@@ -101,12 +101,32 @@ void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, i
     acs_window_drain(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
 }
 
+/* An op that completed vouches for all that it was behind, on other slots too. Returns the slots that learnt by it. */
+static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
+{
+    const uint64_t *clock = acs_entry_clock(&core->window, entry);
+    uint64_t learnt = 0;
+    for (uint32_t s = 0; s < core->slots.count; s++) {
+        if (clock[s] <= core->slots.slot[s].completed)
+            continue;
+        acs_slots_completed(&core->slots, s, clock[s]);
+        learnt |= 1ull << s;
+    }
+    return learnt;
+}
+
 void acs_core_retire_locked(acs_core *core, uint32_t slot)
 {
-    acs_entry *entry;
-    while ((entry = acs_slots_pop_complete(&core->slots, slot))) {
-        acs_core_running_locked(core, -1);
-        acs_window_end(&core->window, entry, ACS_OK, 0);
+    uint64_t slots = 1ull << slot;
+    while (slots) {
+        uint32_t s = (uint32_t)__builtin_ctzll(slots);
+        slots &= slots - 1;
+        acs_entry *entry;
+        while ((entry = acs_slots_pop_complete(&core->slots, s))) {
+            slots |= learn_completed(core, entry);
+            acs_core_running_locked(core, -1);
+            acs_window_end(&core->window, entry, ACS_OK, 0);
+        }
     }
 }
 

@@ -143,7 +143,7 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
     thread_free_lists(w);
-    uint32_t soft_cap = config->limit < 256 ? 1024 : 4 * config->limit;
+    uint32_t soft_cap = config->limit < 256 ? 4096 : 16 * config->limit; /* a program names a few times 6 W shapes again */
     acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
     if (status != ACS_OK)
         acs_window_fini(w);
