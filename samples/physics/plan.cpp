@@ -10,7 +10,7 @@ static const vec3 X = {1, 0, 0}, Y = {0, 1, 0}, Z = {0, 0, 1};
 /* 10 bodies, 8 hinges, 5 pair types, 10 substeps: a trotting quadruped. */
 static plan make_ant(void)
 {
-    plan_builder b("ant", 10, 0.004f);
+    plan_builder b("ant", 10, 0.003f);
     static const char *const names[4] = {"foot 1 - ground", "foot 2 - ground", "foot 3 - ground", "foot 4 - ground"};
     const float d = 0.70710678f;
     int foot[4];
@@ -20,9 +20,9 @@ static plan make_ant(void)
         const vec3 out = {k == 0 || k == 3 ? d : -d, k < 2 ? d : -d, 0}, across = cross(Z, out);
         const vec3 hip = vec3{0, 0, 0.55f} + out * 0.25f, knee = vec3{0, 0, 0.55f} + out * 0.55f;
         const vec3 toe = vec3{0, 0, 0.08f} + out * 0.85f;
-        const int leg = b.body(hip, knee, 0.09f, 0.8f, 0xf28f3b);
-        foot[k] = b.body(knee, toe, 0.08f, 0.6f, 0x588b8b);
-        const int a = b.joint(torso, leg, 1, hip, Z, out, 150), c = b.joint(leg, foot[k], 1, knee, across, out, 300);
+        const int leg = b.body(hip, knee, 0.09f, 1.2f, 0xf28f3b);
+        foot[k] = b.body(knee, toe, 0.08f, 0.9f, 0x588b8b);
+        const int a = b.joint(torso, leg, 1, hip, Z, out, 150), c = b.joint(leg, foot[k], 1, knee, across, out, 200);
         const float delay = 0.5f * static_cast<float>(k & 1), side = k < 2 ? 1.0f : -1.0f;
         b.drive(a, 0, -0.7f, 0.7f, 0, -0.45f * side, delay);
         b.drive(c, 0, -0.9f, 0.9f, 0.2f, 0.35f, delay + 0.25f);
@@ -198,7 +198,7 @@ static plan make_cheetah(void)
     static const char *const names[7] = {"torso - floor",     "back thigh - floor",  "back shin - floor",
                                          "back foot - floor", "front thigh - floor", "front shin - floor",
                                          "front foot - floor"};
-    const float swing[3][4] = {{-0.8f, 0.9f, 0.5f, 0}, {-1.0f, 0.9f, 0.45f, -0.2f}, {-0.7f, 0.6f, 0.35f, -0.35f}};
+    const float swing[3][4] = {{-0.8f, 0.9f, 0.4f, 0}, {-1.0f, 0.9f, 0.35f, -0.2f}, {-0.7f, 0.6f, 0.35f, -0.35f}};
     int leg[2][3];
 
     const int torso = b.body({-0.5f, 0, 0.7f}, {0.5f, 0, 0.7f}, 0.09f, 6, 0xd4a373);
