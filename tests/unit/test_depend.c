@@ -1,0 +1,584 @@
+/*
+ * Unit tests of window/depend: which edges an inserted op gets, how few they are, and which ops are skipped behind a failed one.
+ * The random comparison with a model of bytes is in test_window.c.
+ */
+#include "window_fixture.h"
+
+#define AT(offset) ((uintptr_t)0x10000 + (uintptr_t)(offset))
+
+enum { MANY = 256, PART = 64 };
+
+static uint64_t edges(const scene *s)
+{
+    return s->w.counters.edges;
+}
+
+/* Edges of the second of two ops in an empty window. */
+static uint64_t edges_between(acs_segment first, acs_segment second)
+{
+    scene *s = scene_open(16, false);
+    KERNEL(s, first);
+    acs_op op = KERNEL(s, second);
+    uint64_t found = edges(s);
+
+    assert_int_equal(scene_state(s, op), found ? ACS_ENTRY_PENDING : ACS_ENTRY_READY);
+    scene_close(s);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- pairs */
+
+static void insert_with_only_a_raw_makes_one_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(edges_between(ACS_OUT(AT(0), 64), ACS_IN(AT(0), 64)), 1);
+}
+
+static void insert_with_only_a_war_makes_one_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(edges_between(ACS_IN(AT(0), 64), ACS_OUT(AT(0), 64)), 1);
+}
+
+static void insert_with_only_a_waw_makes_one_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(edges_between(ACS_OUT(AT(0), 64), ACS_OUT(AT(0), 64)), 1);
+}
+
+static void insert_of_two_readers_makes_no_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(edges_between(ACS_IN(AT(0), 64), ACS_IN(AT(0), 64)), 0);
+    assert_int_equal(edges_between(ACS_IN(AT(0), 64), ACS_IN(AT(32), 64)), 0);
+    assert_int_equal(edges_between(ACS_IN(AT(0), 64), ACS_ALL_MEMORY_IN), 0);
+}
+
+static void insert_with_every_hazard_at_once_makes_one_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(edges_between(ACS_INOUT(AT(0), 64), ACS_INOUT(AT(0), 64)), 1);
+}
+
+static void insert_with_part_overlap_makes_an_edge_only_where_bytes_meet(void **state)
+{
+    (void)state;
+    acs_segment middle = ACS_OUT(AT(64), 64);
+
+    assert_int_equal(edges_between(middle, ACS_IN(AT(0), 64)), 0);
+    assert_int_equal(edges_between(middle, ACS_IN(AT(0), 65)), 1);
+    assert_int_equal(edges_between(middle, ACS_IN(AT(127), 10)), 1);
+    assert_int_equal(edges_between(middle, ACS_IN(AT(128), 10)), 0);
+    assert_int_equal(edges_between(middle, ACS_IN(AT(80), 1)), 1);
+    assert_int_equal(edges_between(middle, ACS_IN(AT(0), 1024)), 1);
+}
+
+static void insert_of_tiles_of_one_pitch_makes_an_edge_only_where_bytes_meet(void **state)
+{
+    (void)state;
+    acs_segment tile = ACS_TILE_OUT(AT(0), 16, 8, 64);
+
+    assert_int_equal(edges_between(tile, ACS_TILE_IN(AT(16), 16, 8, 64)), 0);
+    assert_int_equal(edges_between(tile, ACS_TILE_IN(AT(15), 16, 8, 64)), 1);
+    assert_int_equal(edges_between(tile, ACS_TILE_IN(AT(8 * 64), 16, 8, 64)), 0);
+    assert_int_equal(edges_between(tile, ACS_TILE_IN(AT(7 * 64), 16, 8, 64)), 1);
+    assert_int_equal(edges_between(tile, ACS_IN(AT(3 * 64 + 16), 48)), 0);
+    assert_int_equal(edges_between(tile, ACS_IN(AT(3 * 64 + 16), 49)), 1);
+}
+
+static void insert_of_tokens_orders_by_key_and_never_against_bytes(void **state)
+{
+    (void)state;
+    acs_segment seven = ACS_TOKEN(7), eight = ACS_TOKEN(8);
+    acs_segment bytes = ACS_INOUT(AT(0), 16), of_address = ACS_TOKEN(AT(0));
+
+    assert_int_equal(edges_between(seven, seven), 1);
+    assert_int_equal(edges_between(seven, eight), 0);
+    assert_int_equal(edges_between(bytes, of_address), 0);
+}
+
+static void insert_of_empty_segments_makes_no_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(edges_between(ACS_OUT(AT(0), 0), ACS_INOUT(AT(0), 64)), 0);
+    assert_int_equal(edges_between(ACS_INOUT(AT(0), 64), ACS_TILE_OUT(AT(0), 8, 0, 16)), 0);
+    assert_int_equal(edges_between(ACS_INOUT(AT(0), 64), ACS_TILE_OUT(AT(0), 0, 8, 16)), 0);
+}
+
+/* --------------------------------------------------------------------------------------------------- implied and reused */
+
+static void insert_naming_an_upstream_op_many_times_makes_one_edge(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    KERNEL(s, ACS_OUT(AT(0), 64), ACS_OUT(AT(100), 64));
+
+    KERNEL(s, ACS_INOUT(AT(0), 64), ACS_IN(AT(8), 8), ACS_OUT(AT(100), 64));
+
+    assert_int_equal(edges(s), 1);
+    scene_close(s);
+}
+
+static void insert_of_a_writer_behind_readers_has_no_edge_to_the_writer_before_them(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    KERNEL(s, ACS_OUT(AT(0), 64));
+    KERNEL(s, ACS_IN(AT(0), 64));
+    KERNEL(s, ACS_IN(AT(0), 64));
+    uint64_t before = edges(s);
+
+    KERNEL(s, ACS_OUT(AT(0), 64));
+
+    assert_int_equal(before, 2);
+    assert_int_equal(edges(s) - before, 2);
+    scene_close(s);
+}
+
+static void insert_after_a_covering_write_depends_on_that_write_alone(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 16; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+    KERNEL(s, ACS_OUT(AT(0), 16 * PART));
+    assert_int_equal(edges(s), 16);
+
+    KERNEL(s, ACS_IN(AT(0), 16 * PART));
+    assert_int_equal(edges(s), 17);
+    KERNEL(s, ACS_IN(AT(5 * PART), PART));
+    assert_int_equal(edges(s), 18);
+    KERNEL(s, ACS_IN(AT(5 * PART + 1), 2 * PART));
+    assert_int_equal(edges(s), 19);
+    scene_close(s);
+}
+
+static void insert_of_whole_readers_over_part_writers_shares_one_join(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 16; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+
+    acs_op first = KERNEL(s, ACS_IN(AT(0), 16 * PART));
+    assert_int_equal(s->w.counters.joins, 1);
+    assert_int_equal(edges(s), 16 + 1);
+    KERNEL(s, ACS_IN(AT(0), 16 * PART));
+    assert_int_equal(s->w.counters.joins, 1);
+    assert_int_equal(edges(s), 16 + 2);
+
+    /* What was written since the join is linked beside it. */
+    acs_op again = KERNEL(s, ACS_OUT(AT(3 * PART), PART));
+    uint64_t before = edges(s);
+    acs_op third = KERNEL(s, ACS_IN(AT(0), 16 * PART));
+    assert_int_equal(s->w.counters.joins, 1);
+    assert_int_equal(edges(s) - before, 2);
+    for (acs_op op = 1; op <= 16; op++)
+        scene_issue(s, op, 0);
+    assert_int_equal(scene_state(s, first), ACS_ENTRY_READY);
+    assert_int_equal(scene_state(s, third), ACS_ENTRY_PENDING);
+    scene_issue(s, first, 1);
+    scene_issue(s, first + 1, 1);
+    scene_issue(s, again, 2);
+    assert_int_equal(scene_state(s, third), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void insert_of_many_readers_makes_joins_and_a_writer_waits_for_each_reader(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    acs_op readers[20];
+    for (int i = 0; i < 20; i++)
+        readers[i] = KERNEL(s, ACS_IN(AT(0), 64));
+    assert_true(s->w.counters.joins > 0);
+    uint64_t before = edges(s);
+
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
+
+    assert_in_range(edges(s) - before, 1, ACS_REGION_READERS);
+    for (int i = 0; i < 20; i++) { /* the last of them is the first reader, deepest in the joins */
+        assert_int_equal(scene_state(s, writer), ACS_ENTRY_PENDING);
+        scene_issue(s, readers[19 - i], i % SCENE_SLOTS);
+    }
+    assert_int_equal(scene_state(s, writer), ACS_ENTRY_READY);
+    assert_int_equal(scene_entry(s, writer)->need_mask, 0xff);
+    scene_close(s);
+}
+
+static void insert_of_many_issued_readers_keeps_the_newest_of_each_slot(void **state)
+{
+    (void)state;
+    scene *s = scene_open(MANY, false);
+    for (int i = 0; i < 100; i++)
+        scene_issue(s, KERNEL(s, ACS_IN(AT(0), 64)), i % 2);
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
+
+    assert_int_equal(s->w.counters.joins, 0);
+    assert_in_range(edges(s), 1, ACS_REGION_READERS);
+    assert_int_equal(scene_state(s, writer), ACS_ENTRY_READY);
+    assert_int_equal(acs_entry_needs(&s->w, scene_entry(s, writer))[0].value, 50);
+    assert_int_equal(acs_entry_needs(&s->w, scene_entry(s, writer))[1].value, 50);
+    scene_close(s);
+}
+
+static void insert_of_part_writers_then_whole_readers_makes_linear_edges(void **state)
+{
+    (void)state;
+    scene *s = scene_open(3 * MANY, false);
+    for (int i = 0; i < MANY; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+    assert_int_equal(edges(s), 0);
+    for (int i = 0; i < MANY; i++)
+        KERNEL(s, ACS_IN(AT(0), MANY * PART));
+    assert_true(edges(s) <= 4 * MANY);
+    uint64_t before = edges(s);
+
+    KERNEL(s, ACS_OUT(AT(0), MANY * PART));
+
+    assert_true(edges(s) - before <= MANY + ACS_REGION_READERS);
+    scene_close(s);
+}
+
+static void insert_of_whole_readers_then_part_writers_makes_linear_edges(void **state)
+{
+    (void)state;
+    scene *s = scene_open(3 * MANY, false);
+    for (int i = 0; i < MANY; i++)
+        KERNEL(s, ACS_IN(AT(0), MANY * PART));
+    for (int i = 0; i < MANY; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+
+    assert_true(edges(s) <= (2 + ACS_REGION_READERS) * MANY);
+    scene_close(s);
+}
+
+/* -------------------------------------------------------------------------------------------------------- all memory */
+
+static void insert_reading_all_memory_waits_for_writers_alone(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    KERNEL(s, ACS_IN(AT(0), 64));
+    acs_op writer = KERNEL(s, ACS_OUT(AT(100), 64)), token = KERNEL(s, ACS_TOKEN(3));
+    KERNEL0(s);
+
+    acs_op all = KERNEL(s, ACS_ALL_MEMORY_IN);
+
+    assert_int_equal(edges(s), 2);
+    scene_issue(s, writer, 0);
+    assert_int_equal(scene_state(s, all), ACS_ENTRY_PENDING);
+    scene_issue(s, token, 0);
+    assert_int_equal(scene_state(s, all), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void insert_behind_a_reader_of_all_memory_waits_only_to_write(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 20; i++)
+        KERNEL(s, ACS_ALL_MEMORY_IN);
+    uint64_t before = edges(s);
+
+    acs_op reader = KERNEL(s, ACS_IN(AT(0), 64));
+    assert_int_equal(edges(s), before);
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
+    acs_op writer = KERNEL(s, ACS_OUT(AT(100), 64));
+    assert_in_range(edges(s) - before, 1, ACS_ALL_READERS);
+    for (acs_op op = 1; op <= 20; op++) {
+        assert_int_equal(scene_state(s, writer), ACS_ENTRY_PENDING);
+        scene_issue(s, op, 0);
+    }
+    assert_int_equal(scene_state(s, writer), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void insert_of_an_op_that_may_touch_anything_orders_all_that_touch(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    KERNEL(s, ACS_IN(AT(0), 64));
+    KERNEL(s, ACS_TOKEN(1));
+    KERNEL0(s);
+    acs_op any = scene_any(s);
+    assert_int_equal(edges(s), 2);
+    assert_int_equal(scene_state(s, any), ACS_ENTRY_PENDING);
+
+    /* Everything later is behind it by one edge, and needs none to what was before it. */
+    acs_op nothing = KERNEL0(s), reader = KERNEL(s, ACS_IN(AT(500), 1)), writer = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op token = KERNEL(s, ACS_TOKEN(1));
+    assert_int_equal(edges(s), 2 + 3);
+    assert_int_equal(scene_state(s, nothing), ACS_ENTRY_READY);
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_PENDING);
+    assert_int_equal(scene_state(s, writer), ACS_ENTRY_PENDING);
+    assert_int_equal(scene_state(s, token), ACS_ENTRY_PENDING);
+
+    /* A second one waits for what came since, and so for the first. */
+    scene_any(s);
+    assert_int_equal(edges(s), 2 + 3 + 4);
+    scene_close(s);
+}
+
+static void insert_behind_an_ended_op_that_touched_anything_has_no_edge(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    KERNEL(s, ACS_OUT(AT(0), 64));
+    scene_run(s, 1);
+    scene_run(s, scene_any(s));
+
+    acs_op reader = KERNEL(s, ACS_IN(AT(0), 64));
+
+    assert_int_equal(edges(s), 0);
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void insert_of_an_observer_waits_and_is_waited_for_by_nobody(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op observer = OBSERVE(s, ACS_INOUT(AT(0), 64));
+    assert_int_equal(edges(s), 1);
+
+    KERNEL(s, ACS_IN(AT(0), 64));
+    scene_any(s);
+
+    assert_int_equal(edges(s), 2 + 2); /* all to kernels */
+    scene_issue(s, writer, 0);
+    assert_int_equal(scene_state(s, observer), ACS_ENTRY_PENDING); /* retirement is what it waits for */
+    scene_end(s, writer);
+    assert_int_equal(s->status[observer], ACS_OK);
+    scene_close(s);
+}
+
+static void insert_of_a_chain_counts_its_levels_also_after_ops_ended(void **state)
+{
+    (void)state;
+    scene *s = scene_open(4, false);
+    for (int i = 0; i < 10; i++)
+        scene_run(s, KERNEL(s, ACS_INOUT(AT(0), 64)));
+    for (int i = 0; i < 10; i++)
+        scene_run(s, KERNEL(s, ACS_IN(AT(0), 64)));
+
+    assert_int_equal(s->w.counters.levels, 11);
+    scene_close(s);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- poison */
+
+/* The second of two ops is skipped because the first failed: while it waits for it, and when inserted later. */
+static void assert_skipped(acs_segment first, acs_segment second)
+{
+    scene *s = scene_open(16, false);
+    acs_op failing = KERNEL(s, first), waiting = KERNEL(s, second), free_op = KERNEL(s, ACS_OUT(AT(9000), 8));
+    scene_fail(s, failing);
+    acs_op later = KERNEL(s, second);
+
+    assert_int_equal(s->status[failing], ACS_ERR_LAUNCH);
+    assert_int_equal(s->status[waiting], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[waiting], failing);
+    assert_int_equal(s->status[later], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[later], failing);
+    assert_int_equal(scene_state(s, free_op), ACS_ENTRY_READY);
+    scene_run(s, free_op);
+    acs_window_clear_poison(&s->w);
+    assert_int_equal(scene_state(s, KERNEL(s, second)), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void fail_skips_what_depends_on_the_op_until_poison_is_cleared(void **state)
+{
+    (void)state;
+    assert_skipped(ACS_OUT(AT(0), 64), ACS_IN(AT(0), 64));
+    assert_skipped(ACS_IN(AT(0), 64), ACS_OUT(AT(0), 64));
+    assert_skipped(ACS_OUT(AT(0), 64), ACS_OUT(AT(0), 64));
+    assert_skipped(ACS_OUT(AT(0), 64), ACS_IN(AT(32), 64));
+    assert_skipped(ACS_TOKEN(5), ACS_TOKEN(5));
+    assert_skipped(ACS_TILE_OUT(AT(0), 8, 4, 32), ACS_TILE_IN(AT(4), 8, 4, 32));
+}
+
+static void fail_of_a_reader_leaves_other_readers_alone(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op failing = KERNEL(s, ACS_IN(AT(0), 64)), reader = KERNEL(s, ACS_IN(AT(0), 64));
+
+    scene_fail(s, failing);
+
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
+    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(0), 64))), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void fail_names_the_first_op_along_a_path_of_skipped_ones(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op second = KERNEL(s, ACS_IN(AT(0), 64), ACS_OUT(AT(100), 64));
+    acs_op third = KERNEL(s, ACS_IN(AT(100), 64), ACS_OUT(AT(200), 64));
+
+    scene_fail(s, failing);
+
+    assert_int_equal(s->cause[second], failing);
+    assert_int_equal(s->cause[third], failing);
+    acs_op late = KERNEL(s, ACS_IN(AT(200), 64));
+    assert_int_equal(s->status[late], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[late], failing);
+    scene_close(s);
+}
+
+static void fail_of_one_of_many_readers_skips_the_writer_through_the_join(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 20; i++)
+        KERNEL(s, ACS_IN(AT(0), 64));
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
+    scene_fail(s, 1); /* the deepest in the joins */
+    for (acs_op op = 2; op <= 20; op++)
+        scene_run(s, op);
+
+    assert_int_equal(s->status[writer], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[writer], 1);
+    scene_close(s);
+}
+
+static void fail_of_a_part_writer_skips_a_whole_reader_through_the_cover(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 16; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+    acs_op first = KERNEL(s, ACS_IN(AT(0), 16 * PART)), second = KERNEL(s, ACS_IN(AT(0), 16 * PART));
+    scene_fail(s, 3);
+    for (acs_op op = 1; op <= 16; op++)
+        if (op != 3)
+            scene_run(s, op);
+
+    assert_int_equal(s->cause[first], 3);
+    assert_int_equal(s->cause[second], 3);
+    /* Remembered for the part, and for the whole that was to be read. */
+    acs_op part = KERNEL(s, ACS_IN(AT(2 * PART), 1)), other = KERNEL(s, ACS_IN(AT(9 * PART), 1));
+    assert_int_equal(s->status[part], ACS_ERR_SKIPPED);
+    assert_int_equal(scene_state(s, other), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void fail_of_an_op_that_may_touch_anything_skips_all_that_touch(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op any = scene_any(s), waiting = KERNEL(s, ACS_IN(AT(0), 1));
+    scene_fail(s, any);
+
+    assert_int_equal(s->cause[waiting], any);
+    assert_int_equal(s->status[KERNEL(s, ACS_TOKEN(3))], ACS_ERR_SKIPPED);
+    assert_int_equal(scene_state(s, KERNEL0(s)), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void fail_of_any_op_skips_one_that_may_touch_anything(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op failing = KERNEL(s, ACS_IN(AT(0), 64));
+    scene_fail(s, failing);
+
+    assert_int_equal(scene_state(s, KERNEL(s, ACS_ALL_MEMORY_IN)), ACS_ENTRY_READY);
+    acs_op any = scene_any(s);
+    scene_run(s, 2);
+    assert_int_equal(s->status[any], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[any], failing);
+    scene_close(s);
+}
+
+static void fail_before_an_immune_op_does_not_skip_it(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_entry_traits immune = {.on_host = true, .immune = true};
+    acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op waiting = scene_insert(s, ACS_KIND_FREE, immune, SEGMENTS(ACS_OUT(AT(0), 64)));
+    scene_fail(s, failing);
+    acs_op later = scene_insert(s, ACS_KIND_FREE, immune, SEGMENTS(ACS_OUT(AT(0), 64)));
+
+    assert_int_equal(scene_state(s, waiting), ACS_ENTRY_READY);
+    scene_end(s, waiting);
+    assert_int_equal(s->status[waiting], ACS_OK);
+    assert_int_equal(scene_state(s, later), ACS_ENTRY_READY);
+    scene_end(s, later);
+    scene_close(s);
+}
+
+static void forget_block_clears_poison_inside_it_alone(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    scene_fail(s, KERNEL(s, ACS_OUT(AT(0), 64)));
+    scene_fail(s, KERNEL(s, ACS_OUT(AT(1000), 64)));
+
+    acs_window_forget_block(&s->w, AT(0), 256);
+
+    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(0), 64))), ACS_ENTRY_READY);
+    assert_int_equal(s->status[KERNEL(s, ACS_IN(AT(1000), 64))], ACS_ERR_SKIPPED);
+    scene_close(s);
+}
+
+/* An observer is told, but nothing is skipped because it was. */
+static void fail_before_an_observer_skips_it_without_poison_of_its_own(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op observer = OBSERVE(s, ACS_INOUT(AT(0), 64), ACS_INOUT(AT(500), 64));
+    scene_fail(s, failing);
+
+    assert_int_equal(s->status[observer], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[observer], failing);
+    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(500), 64))), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(insert_with_only_a_raw_makes_one_edge),
+        cmocka_unit_test(insert_with_only_a_war_makes_one_edge),
+        cmocka_unit_test(insert_with_only_a_waw_makes_one_edge),
+        cmocka_unit_test(insert_of_two_readers_makes_no_edge),
+        cmocka_unit_test(insert_with_every_hazard_at_once_makes_one_edge),
+        cmocka_unit_test(insert_with_part_overlap_makes_an_edge_only_where_bytes_meet),
+        cmocka_unit_test(insert_of_tiles_of_one_pitch_makes_an_edge_only_where_bytes_meet),
+        cmocka_unit_test(insert_of_tokens_orders_by_key_and_never_against_bytes),
+        cmocka_unit_test(insert_of_empty_segments_makes_no_edge),
+        cmocka_unit_test(insert_naming_an_upstream_op_many_times_makes_one_edge),
+        cmocka_unit_test(insert_of_a_writer_behind_readers_has_no_edge_to_the_writer_before_them),
+        cmocka_unit_test(insert_after_a_covering_write_depends_on_that_write_alone),
+        cmocka_unit_test(insert_of_whole_readers_over_part_writers_shares_one_join),
+        cmocka_unit_test(insert_of_many_readers_makes_joins_and_a_writer_waits_for_each_reader),
+        cmocka_unit_test(insert_of_many_issued_readers_keeps_the_newest_of_each_slot),
+        cmocka_unit_test(insert_of_part_writers_then_whole_readers_makes_linear_edges),
+        cmocka_unit_test(insert_of_whole_readers_then_part_writers_makes_linear_edges),
+        cmocka_unit_test(insert_reading_all_memory_waits_for_writers_alone),
+        cmocka_unit_test(insert_behind_a_reader_of_all_memory_waits_only_to_write),
+        cmocka_unit_test(insert_of_an_op_that_may_touch_anything_orders_all_that_touch),
+        cmocka_unit_test(insert_behind_an_ended_op_that_touched_anything_has_no_edge),
+        cmocka_unit_test(insert_of_an_observer_waits_and_is_waited_for_by_nobody),
+        cmocka_unit_test(insert_of_a_chain_counts_its_levels_also_after_ops_ended),
+        cmocka_unit_test(fail_skips_what_depends_on_the_op_until_poison_is_cleared),
+        cmocka_unit_test(fail_of_a_reader_leaves_other_readers_alone),
+        cmocka_unit_test(fail_names_the_first_op_along_a_path_of_skipped_ones),
+        cmocka_unit_test(fail_of_one_of_many_readers_skips_the_writer_through_the_join),
+        cmocka_unit_test(fail_of_a_part_writer_skips_a_whole_reader_through_the_cover),
+        cmocka_unit_test(fail_of_an_op_that_may_touch_anything_skips_all_that_touch),
+        cmocka_unit_test(fail_of_any_op_skips_one_that_may_touch_anything),
+        cmocka_unit_test(fail_before_an_immune_op_does_not_skip_it),
+        cmocka_unit_test(forget_block_clears_poison_inside_it_alone),
+        cmocka_unit_test(fail_before_an_observer_skips_it_without_poison_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,640 @@
+/*
+ * Unit tests of window/window: states, edge types, room, held and reserved ops, draining (W5), and long random sequences
+ * compared after every step with a model that knows nothing but the bytes that each op touches.
+ */
+#include "window_fixture.h"
+
+#define AT(offset) ((uintptr_t)0x10000 + (uintptr_t)(offset))
+
+/* ----------------------------------------------------------------------------------------------------------- states */
+
+static void issue_of_a_kernel_makes_kernels_behind_it_ready_and_end_makes_host_functions(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op kernel = KERNEL(s, ACS_IN(AT(0), 64)), host = HOST(s, ACS_IN(AT(0), 64));
+
+    scene_issue(s, writer, 3);
+    assert_int_equal(scene_state(s, kernel), ACS_ENTRY_READY);
+    assert_int_equal(scene_entry(s, kernel)->need_mask, 1 << 3);
+    assert_int_equal(scene_state(s, host), ACS_ENTRY_PENDING);
+    scene_end(s, writer);
+    assert_int_equal(scene_state(s, host), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void end_of_a_host_function_not_its_start_makes_kernels_behind_it_ready(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op host = HOST(s, ACS_OUT(AT(0), 64)), kernel = KERNEL(s, ACS_IN(AT(0), 64));
+
+    scene_take(s, host);
+    assert_int_equal(scene_state(s, kernel), ACS_ENTRY_PENDING);
+    acs_window_end(&s->w, scene_entry(s, host), ACS_OK, 0);
+    scene_collect(s);
+    assert_int_equal(scene_state(s, kernel), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void issue_with_host_wait_leaves_kernels_behind_it_pending_until_its_end(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, true);
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64)), reader = KERNEL(s, ACS_IN(AT(0), 64));
+
+    scene_issue(s, writer, 0);
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_PENDING);
+    scene_end(s, writer);
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void insert_behind_an_issued_op_is_ready_at_once_with_its_need(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    scene_issue(s, KERNEL(s, ACS_OUT(AT(0), 64)), 2);
+    scene_issue(s, KERNEL(s, ACS_OUT(AT(100), 64)), 2);
+
+    acs_entry *e = scene_entry(s, KERNEL(s, ACS_IN(AT(0), 200)));
+
+    assert_int_equal(e->state, ACS_ENTRY_READY);
+    assert_int_equal(e->need_mask, 1 << 2);
+    assert_int_equal(acs_entry_needs(&s->w, e)[2].value, 2); /* the newest of the slot */
+    scene_close(s);
+}
+
+static void insert_behind_a_callback_target_waits_for_its_end(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op target = KERNEL0(s);
+    acs_entry_traits traits = {.on_host = true, .immune = true, .behind = target};
+    acs_op callback = scene_insert(s, ACS_KIND_CALLBACK, traits, NULL, 0);
+
+    scene_issue(s, target, 0);
+    assert_int_equal(scene_state(s, callback), ACS_ENTRY_PENDING);
+    scene_end(s, target);
+    assert_int_equal(scene_state(s, callback), ACS_ENTRY_READY);
+
+    /* The target is gone: nothing to wait for. */
+    acs_op late = scene_insert(s, ACS_KIND_CALLBACK, traits, NULL, 0);
+    assert_int_equal(scene_state(s, late), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+static void find_and_oldest_follow_what_is_in_the_window(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    assert_int_equal(acs_window_oldest(&s->w), 0);
+    acs_op first = KERNEL0(s), second = KERNEL0(s);
+
+    assert_int_equal(scene_entry(s, second)->seq, second);
+    assert_int_equal(acs_window_oldest(&s->w), first);
+    scene_run(s, first);
+    assert_null(acs_window_find(&s->w, first));
+    assert_int_equal(acs_window_oldest(&s->w), second);
+    scene_run(s, second);
+    assert_int_equal(acs_window_oldest(&s->w), 0);
+    scene_close(s);
+}
+
+static void ready_queue_gives_first_come_order_unless_pushed_in_front(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_window *w = &s->w;
+    for (int i = 0; i < 4; i++)
+        KERNEL0(s);
+    acs_entry *first = acs_window_pop_ready(w);
+    assert_int_equal(first->seq, 1);
+
+    acs_window_remove_ready(w, scene_entry(s, 3)); /* from the middle, then the tail */
+    acs_window_remove_ready(w, scene_entry(s, 4));
+    acs_window_push_ready(w, scene_entry(s, 3), false);
+    acs_window_push_ready(w, first, true);
+    assert_int_equal(w->ready.count, 3);
+    assert_int_equal(acs_window_pop_ready(w)->seq, 1);
+    assert_int_equal(acs_window_pop_ready(w)->seq, 2);
+    assert_int_equal(acs_window_pop_ready(w)->seq, 3);
+    assert_null(acs_window_pop_ready(w));
+
+    acs_window_push_ready(w, first, true); /* into an empty queue */
+    acs_window_push_ready(w, scene_entry(s, 4), false);
+    assert_int_equal(acs_window_pop_ready(w)->seq, 1);
+    assert_int_equal(acs_window_pop_ready(w)->seq, 4);
+    assert_null(acs_window_pop_ready(w));
+    scene_close(s);
+}
+
+static void release_of_a_held_op_lets_it_go_when_its_upstream_is_issued(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_entry_traits held = {.held = true};
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
+    acs_op early = scene_insert(s, ACS_KIND_KERNEL, held, SEGMENTS(ACS_IN(AT(0), 64)));
+    acs_op late = scene_insert(s, ACS_KIND_KERNEL, held, SEGMENTS(ACS_IN(AT(0), 64)));
+    acs_op behind = KERNEL(s, ACS_OUT(AT(0), 64));
+
+    acs_window_release(&s->w, scene_entry(s, early));
+    assert_int_equal(scene_state(s, early), ACS_ENTRY_PENDING);
+    scene_issue(s, writer, 0);
+    assert_int_equal(scene_state(s, early), ACS_ENTRY_READY);
+    assert_int_equal(scene_state(s, late), ACS_ENTRY_HELD);
+    scene_issue(s, early, 0);
+    assert_int_equal(scene_state(s, behind), ACS_ENTRY_PENDING);
+    acs_window_release(&s->w, scene_entry(s, late));
+    assert_int_equal(scene_state(s, late), ACS_ENTRY_READY);
+    scene_issue(s, late, 0);
+    assert_int_equal(scene_state(s, behind), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
+/* --------------------------------------------------------------------------------------------------------- draining */
+
+static void skip_behind_an_issued_op_drains_until_that_op_ended(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op running = KERNEL(s, ACS_OUT(AT(0), 64)), failing = KERNEL(s, ACS_OUT(AT(100), 64));
+    acs_op skipped = KERNEL(s, ACS_IN(AT(0), 200)), writer = HOST(s, ACS_OUT(AT(0), 64));
+    scene_issue(s, running, 1);
+
+    scene_fail(s, failing);
+
+    assert_int_equal(s->status[failing], ACS_ERR_LAUNCH);
+    assert_int_equal(scene_state(s, skipped), ACS_ENTRY_DRAINING);
+    assert_int_equal(scene_state(s, writer), ACS_ENTRY_PENDING);
+    scene_end(s, running);
+    assert_int_equal(s->status[skipped], ACS_ERR_SKIPPED);
+    assert_int_equal(s->cause[skipped], failing);
+    assert_int_equal(s->cause[writer], failing); /* WAR on the skipped reader */
+    scene_close(s);
+}
+
+static void fail_behind_an_issued_op_drains_and_so_does_what_comes_behind_later(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op running = KERNEL(s, ACS_OUT(AT(0), 64)), failing = KERNEL(s, ACS_INOUT(AT(0), 64));
+    scene_issue(s, running, 1);
+
+    scene_fail(s, failing);
+    acs_op later = KERNEL(s, ACS_IN(AT(0), 64));
+
+    assert_int_equal(scene_state(s, failing), ACS_ENTRY_DRAINING);
+    assert_int_equal(scene_state(s, later), ACS_ENTRY_PENDING);
+    scene_end(s, running);
+    assert_int_equal(s->status[failing], ACS_ERR_LAUNCH);
+    assert_int_equal(s->status[later], ACS_ERR_SKIPPED);
+    assert_true(s->order_ended[running] < s->order_ended[failing]);
+    assert_true(s->order_ended[failing] < s->order_ended[later]);
+    scene_close(s);
+}
+
+static void dead_window_ends_what_becomes_ready_except_immune_ops(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64)), reader = KERNEL(s, ACS_IN(AT(0), 64));
+    acs_op observer = OBSERVE(s, ACS_IN(AT(0), 64));
+    acs_op release = scene_insert(s, ACS_KIND_FREE, (acs_entry_traits){.on_host = true, .immune = true},
+                                  SEGMENTS(ACS_OUT(AT(0), 64)));
+    scene_issue(s, writer, 0);
+    scene_issue(s, reader, 0);
+    s->w.dead = true;
+    acs_window_end(&s->w, scene_entry(s, writer), ACS_ERR_DEVICE, 0);
+    acs_window_end(&s->w, scene_entry(s, reader), ACS_ERR_DEVICE, 0);
+    scene_collect(s);
+
+    assert_int_equal(s->status[observer], ACS_ERR_DEVICE);
+    assert_int_equal(scene_state(s, release), ACS_ENTRY_READY);
+    assert_int_equal(s->status[KERNEL0(s)], ACS_ERR_DEVICE);
+    scene_close(s);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- room */
+
+static void has_room_of_a_full_window_is_false_until_an_op_is_freed(void **state)
+{
+    (void)state;
+    scene *s = scene_open(3, false);
+    for (int i = 0; i < 3; i++)
+        KERNEL0(s);
+    acs_record *next = scene_record(s, ACS_KIND_KERNEL, NULL, 0);
+    acs_entry_traits none = {0};
+
+    assert_false(acs_window_has_room(&s->w, next, false));
+    scene_run(s, 2);
+    assert_true(acs_window_has_room(&s->w, next, false));
+    acs_window_insert(&s->w, next, &none);
+    assert_int_equal(s->w.counters.window_high, 3);
+    scene_close(s);
+}
+
+static void has_room_for_ops_of_the_runtime_when_the_program_has_filled_the_window(void **state)
+{
+    (void)state;
+    scene *s = scene_open(2, false);
+    acs_entry_traits reserved = {.reserved = true};
+    KERNEL(s, ACS_OUT(AT(0), 64));
+    KERNEL(s, ACS_OUT(AT(64), 64));
+    acs_record *next = scene_record(s, ACS_KIND_KERNEL, NULL, 0);
+    assert_false(acs_window_has_room(&s->w, next, false));
+
+    acs_op op = scene_insert(s, ACS_KIND_MEMCPY, reserved, SEGMENTS(ACS_IN(AT(0), 128)));
+
+    assert_int_equal(scene_state(s, op), ACS_ENTRY_PENDING);
+    scene_run(s, 1);
+    scene_run(s, 2);
+    scene_run(s, op);
+    assert_int_equal(s->w.live_reserved, 0);
+
+    /* The reserve is bounded too. */
+    for (uint32_t i = 0; i < s->w.reserve; i++)
+        scene_insert(s, ACS_KIND_MEMCPY, reserved, NULL, 0);
+    assert_false(acs_window_has_room(&s->w, next, true));
+    assert_true(acs_window_has_room(&s->w, next, false));
+    scene_close(s);
+}
+
+static void insert_of_an_op_with_1000_segments_into_a_window_of_one_works(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    scene *s = scene_open(1, false);
+    static acs_segment segments[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        segments[i] = i % 2 ? ACS_IN(AT(i * 8), 8) : ACS_INOUT(AT(i * 8), 12);
+
+    for (int i = 0; i < 3; i++) {
+        acs_op op = scene_insert(s, ACS_KIND_KERNEL, (acs_entry_traits){0}, segments, COUNT);
+        assert_int_equal(scene_state(s, op), ACS_ENTRY_READY);
+        assert_true(acs_window_check(&s->w));
+        scene_run(s, op);
+    }
+    scene_close(s);
+}
+
+/* Ops with many segments fill the pool of edges long before the window is full. */
+static void has_room_without_edges_is_false_until_ops_end(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    scene *s = scene_open(2048, false);
+    static acs_segment segments[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        segments[i] = ACS_IN(AT(i * 64), 64);
+    s->w.edge_count = 4000; /* as if the pool were this small */
+    for (int i = 0; i < 900; i++)
+        KERNEL(s, ACS_OUT(AT((i % COUNT) * 64), 64));
+
+    acs_record *next = scene_record(s, ACS_KIND_KERNEL, segments, COUNT);
+    acs_entry_traits none = {0};
+    while (acs_window_has_room(&s->w, next, false)) {
+        acs_window_insert(&s->w, next, &none);
+        next = scene_record(s, ACS_KIND_KERNEL, segments, COUNT);
+    }
+
+    assert_true(s->w.live < s->w.limit);
+    assert_true(s->w.edges_used <= s->w.edge_count);
+    assert_true(acs_window_check(&s->w));
+    for (acs_op op = 1; op <= 900; op++)
+        scene_run(s, op);
+    assert_true(acs_window_has_room(&s->w, next, false));
+    acs_window_insert(&s->w, next, &none);
+    while (s->w.ready.count)
+        scene_run(s, s->w.entries[s->w.ready.head].seq);
+    assert_int_equal(s->w.live, 0);
+    assert_int_equal(s->w.live_joins, 0);
+    assert_int_equal(s->w.edges_used, 0);
+    scene_close(s);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ model */
+
+/* Everything is within 64 bytes and 8 tokens, so that what an op reads and writes are two pairs of bit sets. */
+typedef struct touched {
+    uint64_t read, written;
+    uint8_t tokens_read, tokens_written;
+} touched;
+
+typedef struct model_op {
+    touched what;
+    bool on_host, observer, poisoned, checked;
+} model_op;
+
+typedef struct model {
+    scene *s;
+    acs_random random;
+    model_op ops[SCENE_OPS];
+    acs_op first_live;  /* all before it were collected */
+    touched failed;     /* by ops that failed or were skipped, since the last clear */
+} model;
+
+enum { MODEL_BASE = 0x4000, MODEL_BYTES = 64, MODEL_SEGMENTS = 5 };
+
+static uint32_t below(model *m, uint32_t n)
+{
+    return acs_random_below(&m->random, n);
+}
+
+static void touch(touched *what, const acs_segment *segment)
+{
+    uint64_t bytes = 0;
+    uint8_t tokens = 0;
+    if (segment->extent == ACS_EXTENT_ALL) {
+        bytes = UINT64_MAX;
+        tokens = UINT8_MAX;
+    } else if (segment->extent == ACS_EXTENT_TOKEN) {
+        tokens = (uint8_t)(1u << segment->base);
+    } else {
+        for (uint64_t row = 0; row < segment->rows; row++)
+            for (uint64_t i = 0; i < segment->row_bytes; i++)
+                bytes |= 1ull << (segment->base - MODEL_BASE + row * segment->pitch_bytes + i);
+    }
+    if (segment->access & ACS_READ) {
+        what->read |= bytes;
+        what->tokens_read |= tokens;
+    }
+    if (segment->access & ACS_WRITE) {
+        what->written |= bytes;
+        what->tokens_written |= tokens;
+    }
+}
+
+static bool conflict(const touched *a, const touched *b)
+{
+    return (a->written & (b->read | b->written)) || (a->read & b->written) ||
+           (a->tokens_written & (b->tokens_read | b->tokens_written)) || (a->tokens_read & b->tokens_written);
+}
+
+static acs_segment model_segment(model *m)
+{
+    acs_access access = (acs_access)(1 + below(m, 3));
+    if (below(m, 100) == 0)
+        return acs_make_segment(ACS_EXTENT_ALL, access, 0, 0, 0, 0);
+    if (below(m, 12) == 0)
+        return acs_make_segment(ACS_EXTENT_TOKEN, access, below(m, 8), 0, 0, 0);
+    if (below(m, 3) == 0) { /* a tile of an 8 by 8 or a 4 by 16 matrix; may be empty */
+        uint32_t pitch = below(m, 3) ? 8 : 16, rows = below(m, MODEL_BYTES / pitch + 1), columns = below(m, pitch);
+        uint32_t row = below(m, MODEL_BYTES / pitch - rows + 1), column = below(m, pitch - columns);
+        return acs_make_segment(ACS_EXTENT_BYTES, access, MODEL_BASE + row * pitch + column, columns, rows, pitch);
+    }
+    uint32_t bytes = below(m, 8) ? below(m, 7) : below(m, MODEL_BYTES + 1), base = below(m, MODEL_BYTES - bytes + 1);
+    return acs_make_segment(ACS_EXTENT_BYTES, access, MODEL_BASE + base, bytes, 1, 0);
+}
+
+static void model_insert(model *m)
+{
+    scene *s = m->s;
+    acs_segment segments[MODEL_SEGMENTS];
+    uint32_t count = below(m, MODEL_SEGMENTS + 1);
+    acs_entry_traits traits = {.reserved = below(m, 20) == 0, .held = below(m, 30) == 0, .on_host = below(m, 8) == 0};
+    uint8_t kind = traits.on_host ? ACS_KIND_HOST : ACS_KIND_KERNEL;
+    if (!traits.held && below(m, 15) == 0) {
+        kind = ACS_KIND_OBSERVE;
+        traits.observer = traits.on_host = true;
+    }
+    if (s->last + 2 >= SCENE_OPS)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        segments[i] = model_segment(m);
+    acs_record *op = scene_record(s, kind, segments, count);
+    op->any = below(m, 100) == 0;
+    if (!acs_window_has_room(&s->w, op, traits.reserved)) {
+        free(op);
+        s->records[s->last--] = NULL;
+        return;
+    }
+    model_op *mine = &m->ops[op->seq];
+    acs_segment all = ACS_ALL_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        touch(&mine->what, &segments[i]);
+    if (op->any)
+        touch(&mine->what, &all);
+    mine->on_host = traits.on_host;
+    mine->observer = traits.observer;
+    mine->poisoned = conflict(&m->failed, &mine->what);
+    acs_window_insert(&s->w, op, &traits);
+    scene_collect(s);
+}
+
+static acs_entry *random_live(model *m, acs_entry_state wanted)
+{
+    scene *s = m->s;
+    acs_op from = m->first_live, span = s->last - from + 1, start = span ? below(m, (uint32_t)span) : 0;
+    for (acs_op i = 0; i < span; i++) {
+        acs_entry *e = acs_window_find(&s->w, from + (start + i) % span);
+        if (e && e->state == wanted)
+            return e;
+    }
+    return NULL;
+}
+
+/* An issued op can end when all in front of it have: in its slot, and those that it conflicts with. */
+static bool may_end(model *m, const acs_entry *e)
+{
+    scene *s = m->s;
+    if (e->slot >= 0 && e->value != s->completed[e->slot] + 1)
+        return false;
+    for (acs_op i = m->first_live; i < e->seq; i++)
+        if (s->status[i] == SCENE_RUNNING && !m->ops[i].observer && conflict(&m->ops[i].what, &m->ops[e->seq].what))
+            return false;
+    return true;
+}
+
+static void model_act(model *m, uint32_t failures)
+{
+    scene *s = m->s;
+    uint32_t dice = below(m, 100);
+    acs_entry *e;
+    if (dice < 45) {
+        model_insert(m);
+    } else if (dice < 70 && (e = random_live(m, ACS_ENTRY_READY))) {
+        if (below(m, 1000) < failures)
+            scene_fail(s, e->seq);
+        else if (m->ops[e->seq].on_host)
+            scene_take(s, e->seq);
+        else
+            scene_issue(s, e->seq, (int)below(m, SCENE_SLOTS));
+    } else if (dice < 92 && (e = random_live(m, below(m, 4) ? ACS_ENTRY_ISSUED : ACS_ENTRY_ISSUING))) {
+        if (may_end(m, e))
+            scene_end(s, e->seq);
+    } else if ((e = random_live(m, ACS_ENTRY_HELD))) {
+        acs_window_release(&s->w, e);
+        scene_collect(s);
+    }
+}
+
+/* Whether what op i did so far lets op j, which conflicts with it, go. */
+static bool satisfied(model *m, acs_op i, acs_op j)
+{
+    if (m->s->status[i] != SCENE_RUNNING)
+        return true;
+    bool chained = !m->s->w.host_wait && !m->ops[i].on_host && !m->ops[j].on_host;
+    return chained && scene_state(m->s, i) == ACS_ENTRY_ISSUED;
+}
+
+static void assert_ended_behind_all(model *m, acs_op op)
+{
+    for (acs_op i = m->first_live; i < op; i++)
+        if (!m->ops[i].observer && conflict(&m->ops[i].what, &m->ops[op].what)) {
+            assert_int_not_equal(m->s->status[i], SCENE_RUNNING);
+            assert_true(m->s->order_ended[i] < m->s->order_ended[op]);
+        }
+}
+
+static void note_failure(model *m, acs_op op)
+{
+    const touched *what = &m->ops[op].what;
+    if (m->ops[op].observer)
+        return;
+    m->failed.read |= what->read;
+    m->failed.written |= what->written;
+    m->failed.tokens_read |= what->tokens_read;
+    m->failed.tokens_written |= what->tokens_written;
+    for (acs_op j = op + 1; j <= m->s->last; j++)
+        if (conflict(what, &m->ops[j].what))
+            m->ops[j].poisoned = true;
+}
+
+/* Ready exactly when all that it conflicts with lets it go: neither too early nor too late. */
+static void assert_state(model *m, acs_op op)
+{
+    bool go = true;
+    for (acs_op i = m->first_live; i < op && go; i++)
+        if (!m->ops[i].observer && conflict(&m->ops[i].what, &m->ops[op].what))
+            go = satisfied(m, i, op);
+    acs_entry_state now = scene_state(m->s, op);
+    if (now == ACS_ENTRY_HELD)
+        return;
+    if (!go)
+        assert_int_equal(now, ACS_ENTRY_PENDING);
+    else if (m->ops[op].poisoned)
+        assert_int_equal(now, ACS_ENTRY_DRAINING);
+    else
+        assert_in_range(now, ACS_ENTRY_READY, ACS_ENTRY_DRAINING);
+}
+
+static void model_check(model *m)
+{
+    scene *s = m->s;
+    assert_true(acs_window_check(&s->w));
+    assert_true(s->w.edges_used <= s->w.edge_count);
+    for (acs_op op = m->first_live; op <= s->last; op++) {
+        if (s->status[op] == SCENE_RUNNING) {
+            assert_state(m, op);
+        } else if (!m->ops[op].checked) { /* collected since the last check */
+            m->ops[op].checked = true;
+            assert_ended_behind_all(m, op);
+            if (s->status[op] != ACS_OK)
+                note_failure(m, op);
+            assert_int_equal(s->status[op] == ACS_ERR_SKIPPED, m->ops[op].poisoned);
+        }
+    }
+    while (m->first_live <= s->last && m->ops[m->first_live].checked)
+        m->first_live++;
+}
+
+static void model_drain(model *m)
+{
+    for (int i = 0; m->s->w.live + m->s->w.live_reserved > 0; i++) {
+        assert_true(i < 100000);
+        for (acs_op op = m->first_live; op <= m->s->last; op++) {
+            acs_entry *e = acs_window_find(&m->s->w, op);
+            if (e && e->state == ACS_ENTRY_HELD)
+                acs_window_release(&m->s->w, e);
+            else if (e && e->state == ACS_ENTRY_READY && !m->ops[op].on_host)
+                scene_issue(m->s, op, 0);
+            else if (e && e->state != ACS_ENTRY_PENDING && e->state != ACS_ENTRY_DRAINING && may_end(m, e))
+                scene_end(m->s, op);
+            scene_collect(m->s);
+        }
+        model_check(m);
+    }
+    assert_int_equal(m->s->w.live_joins, 0);
+    assert_int_equal(m->s->w.edges_used, 0);
+}
+
+/* The free list, made anew with fewer edges, so that they run out. */
+static void limit_edges(acs_window *w, uint32_t edges)
+{
+    w->edge_count = edges;
+    w->edges[edges].next = 0;
+}
+
+static void run_model(uint64_t seed, uint32_t limit, bool host_wait, uint32_t failures, uint32_t edges)
+{
+    model *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    m->s = scene_open(limit, host_wait);
+    m->random.state = seed;
+    m->first_live = 1;
+    if (edges)
+        limit_edges(&m->s->w, edges);
+    for (int round = 0; round < 12; round++) {
+        uint32_t steps = 50 + below(m, 250);
+        for (uint32_t i = 0; i < steps; i++) {
+            model_act(m, failures);
+            model_check(m);
+        }
+        model_drain(m);
+        acs_window_clear_poison(&m->s->w);
+        memset(&m->failed, 0, sizeof m->failed);
+    }
+    scene_close(m->s);
+    free(m);
+}
+
+static void random_steps_make_ops_ready_exactly_when_their_conflicts_allow(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {1, 2, 5, 16, 64, 200};
+    for (uint64_t seed = 1; seed <= 36; seed++)
+        run_model(seed, limits[seed % 6], seed % 5 == 0, 0, 0);
+}
+
+static void random_steps_with_failures_skip_exactly_what_conflicts_with_failed_ops(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {1, 2, 5, 16, 64, 200};
+    for (uint64_t seed = 101; seed <= 136; seed++)
+        run_model(seed, limits[seed % 6], seed % 5 == 0, 60, 0);
+}
+
+static void random_steps_with_few_edges_never_take_more_than_there_are(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 201; seed <= 230; seed++)
+        run_model(seed, 64, seed % 5 == 0, 20, 120 + 20 * (uint32_t)(seed % 10));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(issue_of_a_kernel_makes_kernels_behind_it_ready_and_end_makes_host_functions),
+        cmocka_unit_test(end_of_a_host_function_not_its_start_makes_kernels_behind_it_ready),
+        cmocka_unit_test(issue_with_host_wait_leaves_kernels_behind_it_pending_until_its_end),
+        cmocka_unit_test(insert_behind_an_issued_op_is_ready_at_once_with_its_need),
+        cmocka_unit_test(insert_behind_a_callback_target_waits_for_its_end),
+        cmocka_unit_test(find_and_oldest_follow_what_is_in_the_window),
+        cmocka_unit_test(ready_queue_gives_first_come_order_unless_pushed_in_front),
+        cmocka_unit_test(release_of_a_held_op_lets_it_go_when_its_upstream_is_issued),
+        cmocka_unit_test(skip_behind_an_issued_op_drains_until_that_op_ended),
+        cmocka_unit_test(fail_behind_an_issued_op_drains_and_so_does_what_comes_behind_later),
+        cmocka_unit_test(dead_window_ends_what_becomes_ready_except_immune_ops),
+        cmocka_unit_test(has_room_of_a_full_window_is_false_until_an_op_is_freed),
+        cmocka_unit_test(has_room_for_ops_of_the_runtime_when_the_program_has_filled_the_window),
+        cmocka_unit_test(insert_of_an_op_with_1000_segments_into_a_window_of_one_works),
+        cmocka_unit_test(has_room_without_edges_is_false_until_ops_end),
+        cmocka_unit_test(random_steps_make_ops_ready_exactly_when_their_conflicts_allow),
+        cmocka_unit_test(random_steps_with_failures_skip_exactly_what_conflicts_with_failed_ops),
+        cmocka_unit_test(random_steps_with_few_edges_never_take_more_than_there_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
