@@ -1,8 +1,8 @@
 /*
  * The checker of recorded runs. Called by the random programs and by test_pairs: events come in through checker_event
  * while the run goes on (under the core's lock, so one at a time), checker_verify judges at the end. It uses its own
- * overlap code, and of the library only what the trace says. An op that failed or was skipped hands on no order: what
- * it waited for need not have been waited for.
+ * overlap code, and of the library only what the trace says, and that a backend puts the waits of an item into its slot
+ * also if the item then fails, bounces or is skipped (backend.h): such attempts hand on order without having run.
  */
 #include "checker.h"
 #include "overlap.h"
@@ -25,12 +25,14 @@ typedef struct traced {
     acs_mark *waits;
     uint32_t wait_count;
     acs_status status;
-    uint64_t *before;       /* ops known to have ended before this one starts, one bit each */
+    uint64_t *before;       /* ops that must have ended before this one starts, one bit each */
 } traced;
 
 struct checker {
-    traced *ops;            /* op n at n - 1 */
+    traced *ops;            /* op n at n - 1; behind them, once judged, the attempts */
     size_t count, capacity;
+    traced *attempts;       /* issues that came to nothing: the op was issued again later */
+    size_t attempt_count, attempt_capacity;
     uint64_t clock;
     size_t words;           /* of a set of ops */
     uint64_t *bits;         /* all the sets */
@@ -48,8 +50,11 @@ void checker_destroy(checker *c)
         free(c->ops[i].segments);
         free(c->ops[i].waits);
     }
+    for (size_t i = 0; c && i < c->attempt_count; i++)
+        free(c->attempts[i].waits);
     if (c) {
         free(c->ops);
+        free(c->attempts);
         free(c->bits);
     }
     free(c);
@@ -96,6 +101,36 @@ static void note_insert(checker *c, traced *t, const acs_record *op)
     t->slot = -1;
 }
 
+/* The op was issued before, and will be again: that attempt's place in its slot stays. */
+static void keep_attempt(checker *c, traced *t)
+{
+    if (c->attempt_count == c->attempt_capacity) {
+        size_t capacity = c->attempt_capacity * 2 + 16;
+        traced *attempts = realloc(c->attempts, capacity * sizeof *attempts);
+        if (!attempts) {
+            c->no_memory = true;
+            return;
+        }
+        c->attempts = attempts;
+        c->attempt_capacity = capacity;
+    }
+    c->attempts[c->attempt_count++] = (traced){.seq = t->seq, .name = t->name, .issued = t->issued, .slot = t->slot,
+                                               .value = t->value, .waits = t->waits, .wait_count = t->wait_count};
+    t->waits = NULL;
+}
+
+static void note_issue(checker *c, traced *t, const acs_trace_event *event)
+{
+    if (t->issued)
+        keep_attempt(c, t);
+    free(t->waits);
+    t->issued = c->clock;
+    t->slot = event->slot;
+    t->value = event->value;
+    t->waits = copy_of(c, event->waits, event->wait_count * sizeof *event->waits);
+    t->wait_count = t->waits ? event->wait_count : 0;
+}
+
 void checker_event(void *user, const acs_trace_event *event)
 {
     checker *c = user;
@@ -107,13 +142,8 @@ void checker_event(void *user, const acs_trace_event *event)
     c->clock++;
     if (event->type == ACS_TRACE_INSERT) {
         note_insert(c, t, event->op);
-    } else if (event->type == ACS_TRACE_ISSUE) { /* a bounced op is issued again: the last time counts */
-        t->issued = c->clock;
-        t->slot = event->slot;
-        t->value = event->value;
-        free(t->waits);
-        t->waits = copy_of(c, event->waits, event->wait_count * sizeof *event->waits);
-        t->wait_count = t->waits ? event->wait_count : 0;
+    } else if (event->type == ACS_TRACE_ISSUE) {
+        note_issue(c, t, event);
     } else {
         t->retired = c->clock;
         t->status = event->status;
@@ -150,11 +180,9 @@ static uint64_t start_of(const traced *t)
     return t->issued ? t->issued : t->retired;
 }
 
-/* Whether x is ordered before b by one fact; wait number `without` of b is left out. */
-static bool directly_before(const traced *x, const traced *b, uint32_t without)
+/* Whether x is ordered before b by what was put into slots; wait number `without` of b is left out. */
+static bool in_front_of(const traced *x, const traced *b, uint32_t without)
 {
-    if (x->retired && x->retired < start_of(b))
-        return true;
     if (!x->issued || x->issued >= start_of(b) || x->slot < 0)
         return false;
     if (x->slot == b->slot && x->value < b->value)
@@ -166,19 +194,20 @@ static bool directly_before(const traced *x, const traced *b, uint32_t without)
 }
 
 /*
- * All ops known to have ended before b starts. An op that was seen to end also vouches for what it was behind; with
- * `seen_only` it does not.
+ * All ops that must have ended before b starts: those in front of it in slots and those seen to end, each with what it is
+ * behind itself. The end of an op that did not run says nothing of what it was behind.
  */
-static void collect_before(const checker *c, const traced *b, uint32_t without, bool seen_only, uint64_t *set)
+static void collect_before(const checker *c, const traced *b, uint32_t without, uint64_t *set)
 {
     memset(set, 0, c->words * sizeof *set);
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = 0; i < c->count + c->attempt_count; i++) {
         const traced *x = &c->ops[i];
-        if (!x->seq || x == b || !directly_before(x, b, without))
+        if (!x->seq || x == b)
             continue;
-        set[i / 64] |= 1ull << (i % 64);
-        bool vouches = ran(x) && !(seen_only && x->retired && x->retired < start_of(b));
-        for (size_t w = 0; vouches && w < c->words; w++)
+        bool in_front = in_front_of(x, b, without), ended = x->retired && x->retired < start_of(b);
+        if (in_front || ended)
+            set[i / 64] |= 1ull << (i % 64);
+        for (size_t w = 0; (in_front || (ended && ran(x))) && w < c->words; w++)
             set[w] |= x->before[w];
     }
 }
@@ -189,24 +218,37 @@ static int by_start(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Put the attempts behind the ops, so that one index names either. */
+static bool join_attempts(checker *c)
+{
+    traced *all = realloc(c->ops, (c->count + c->attempt_count + 1) * sizeof *all);
+    if (!all)
+        return false;
+    if (c->attempt_count)
+        memcpy(all + c->count, c->attempts, c->attempt_count * sizeof *all);
+    c->ops = all;
+    return true;
+}
+
 /* Fill in every op's set, in the order of their starts: what an op is behind started earlier. */
 static bool find_order(checker *c)
 {
-    traced **order = malloc((c->count + 1) * sizeof *order);
-    c->words = c->count / 64 + 1;
-    c->bits = calloc((c->count + 1) * c->words, sizeof *c->bits);
-    for (size_t i = 0; order && c->bits && i < c->count; i++) {
-        order[i] = &c->ops[i];
-        c->ops[i].before = c->bits + i * c->words;
-    }
-    if (!order || !c->bits) {
+    size_t total = c->count + c->attempt_count;
+    traced **order = malloc((total + 1) * sizeof *order);
+    c->words = total / 64 + 1;
+    c->bits = calloc((total + 1) * c->words, sizeof *c->bits);
+    if (!order || !c->bits || !join_attempts(c)) {
         free(order);
         return false;
     }
-    qsort(order, c->count, sizeof *order, by_start);
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < total; i++) {
+        order[i] = &c->ops[i];
+        c->ops[i].before = c->bits + i * c->words;
+    }
+    qsort(order, total, sizeof *order, by_start);
+    for (size_t i = 0; i < total; i++)
         if (order[i]->seq)
-            collect_before(c, order[i], UINT32_MAX, false, order[i]->before);
+            collect_before(c, order[i], UINT32_MAX, order[i]->before);
     free(order);
     return true;
 }
@@ -269,7 +311,7 @@ static const traced *needs_wait(const checker *c, const traced *b, const acs_mar
 static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
 {
     const acs_mark *mark = &b->waits[wait];
-    collect_before(c, b, wait, true, set);
+    collect_before(c, b, wait, set);
     const traced *latest = needs_wait(c, b, mark, set);
     if (!latest) {
         char what[80];
@@ -280,8 +322,6 @@ static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_
         return complain(report, latest, b, "a wait is for a later mark than one that existed");
     report->waits++;
     report->late_marks += latest->value < mark->value;
-    collect_before(c, b, wait, false, set);
-    report->unseen_ends += !needs_wait(c, b, mark, set);
     return true;
 }
 

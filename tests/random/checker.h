@@ -16,7 +16,6 @@ typedef struct checker_report {
     uint64_t same_slot;     /* of them, in one slot */
     uint64_t waits;         /* waits that were needed */
     uint64_t late_marks;    /* of them, on a mark recorded on demand behind later ops: nothing tighter existed */
-    uint64_t unseen_ends;   /* waits for ops that had ended, as the end of an op behind them shows, but not been seen to */
     char text[400];         /* what is wrong */
 } checker_report;
 

@@ -117,6 +117,20 @@ static void judge_chain(acs_status middle, bool direct_too, const char *wrong)
     judge(c, "a chain over three slots", wrong);
 }
 
+/* 2 depends on 1 and fails without being issued; that it ended says nothing of 1 to op 3. */
+static void judge_failed_between(void)
+{
+    checker *c = checker_create();
+    for (acs_op i = 1; i <= 3; i++)
+        insert(c, i, ACS_INOUT(1000, 10));
+    issue(c, 1, 0, 1, NULL);
+    retire(c, 2, ACS_ERR_SKIPPED);
+    issue(c, 3, 2, 1, NULL);
+    retire(c, 1, ACS_OK);
+    retire(c, 3, ACS_OK);
+    judge(c, "a skipped op between", "order is missing");
+}
+
 /* A mark behind a later op than needed: fine if nothing tighter existed. */
 static void judge_late_mark(bool earlier_mark, uint64_t late, const char *wrong)
 {
@@ -141,7 +155,9 @@ static void judge_made_by_hand(void)
     judge_conflicts();
     judge_chain(ACS_OK, false, NULL);
     judge_chain(ACS_OK, true, "not needed");
-    judge_chain(ACS_ERR_LAUNCH, false, "order is missing"); /* what op 2 waited for need not have been waited for */
+    judge_chain(ACS_ERR_LAUNCH, false, NULL); /* its waits stay in the slot */
+    judge_chain(ACS_ERR_LAUNCH, true, "not needed");
+    judge_failed_between();
     judge_late_mark(false, 2, NULL);
     judge_late_mark(true, 1, NULL);
     judge_late_mark(true, 2, "later mark");

@@ -19,7 +19,7 @@ static void launch_of_no_kernel_is_refused(void **state)
     launch.kernel = NULL;
     assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "kernel");
     launch.kernel = &empty;
-    assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "empty");
+    assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "kernel");
     assert_int_equal(acs_launch(*state, NULL), 0);
     assert_int_equal(acs_last_error(NULL), ACS_ERR_ARGUMENT);
 }
