@@ -308,11 +308,26 @@ static const traced *needs_wait(const checker *c, const traced *b, const acs_mar
     return latest;
 }
 
+/* A wait for the place in a slot that an upstream op had in an attempt which came to nothing. */
+static bool waits_for_attempt(const checker *c, const traced *b, const acs_mark *mark)
+{
+    for (size_t i = c->count; i < c->count + c->attempt_count; i++) {
+        const traced *attempt = &c->ops[i], *a = &c->ops[attempt->seq - 1];
+        if (attempt->slot == mark->slot && attempt->value <= mark->value && a < b && footprint_conflict(&a->uses, &b->uses))
+            return true;
+    }
+    return false;
+}
+
 static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
 {
     const acs_mark *mark = &b->waits[wait];
     collect_before(c, b, wait, set);
     const traced *latest = needs_wait(c, b, mark, set);
+    if (!latest && waits_for_attempt(c, b, mark)) {
+        report->stale_waits++;
+        return true;
+    }
     if (!latest) {
         char what[80];
         snprintf(what, sizeof what, "wait for slot %u value %" PRIu64 " is not needed", mark->slot, mark->value);

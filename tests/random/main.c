@@ -136,10 +136,10 @@ static void report(const random_totals *t, double seconds)
     printf("%" PRIu64 " programs, %" PRIu64 " ops in %.1f s: %" PRIu64 " failed, %" PRIu64 " skipped, %" PRIu64
            " ranges read; edges %" PRIu64 ", joins %" PRIu64 ", same slot %" PRIu64 ", waits sent %" PRIu64 ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
-           " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks\n",
+           " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
-           t->checked_waits, t->late_marks);
+           t->checked_waits, t->late_marks, t->stale_waits);
 }
 
 /* ------------------------------------------------------------------------------------------------------ the command line */

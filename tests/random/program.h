@@ -142,7 +142,7 @@ void program_free(program *p);
 /* Totals over many programs, for the report: they show that the programs exercise what they should. */
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
-    uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, ranges;
+    uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
 } random_totals;
 
 /* Where a check that failed writes its one sentence. The first wins. */

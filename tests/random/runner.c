@@ -565,6 +565,7 @@ void program_run(program *p, verdict *v, random_totals *totals)
     totals->checked_pairs += report.pairs;
     totals->checked_waits += report.waits;
     totals->late_marks += report.late_marks;
+    totals->stale_waits += report.stale_waits;
     checker_destroy(record);
     pthread_cond_destroy(&r.passed);
     pthread_mutex_destroy(&r.lock);
