@@ -147,7 +147,7 @@ static acs_status open_backend(acs_context *context)
         .slots = slots,
         .mark_capacity = acs_slots_mark_capacity(o->serial ? 1 : (uint32_t)o->window),
         .inline_only = o->disable != 0,
-        .notify = acs_context_wake,
+        .notify = acs_context_completed,
         .user = context,
         .cpu_next = acs_context_cpu_next,
     };
@@ -181,6 +181,31 @@ static void free_blocks(acs_context *context)
             (void)context->backend->ops->memory_free(context->backend, block.memory, (void *)(uintptr_t)block.base);
 }
 
+static int gates_init(acs_context *context)
+{
+    int error = acs_gate_init(&context->work);
+    if (error)
+        return error;
+    error = acs_gate_init(&context->host_work);
+    if (error) {
+        acs_gate_fini(&context->work);
+        return error;
+    }
+    error = acs_gate_init(&context->ends);
+    if (error) {
+        acs_gate_fini(&context->work);
+        acs_gate_fini(&context->host_work);
+    }
+    return error;
+}
+
+static void gates_fini(acs_context *context)
+{
+    acs_gate_fini(&context->work);
+    acs_gate_fini(&context->host_work);
+    acs_gate_fini(&context->ends);
+}
+
 /* Whatever was opened; the fields of the others are NULL. */
 static void release(acs_context *context)
 {
@@ -201,8 +226,7 @@ static void release(acs_context *context)
         acs_failures_destroy(context->failures);
     if (context->pairs)
         acs_pairs_destroy(context->pairs);
-    acs_cond_fini(&context->sleep_cond);
-    acs_lock_fini(&context->sleep_lock);
+    gates_fini(context);
 }
 
 static acs_status open_parts(acs_context *context)
@@ -256,7 +280,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     context->options = effective;
     context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
     context->opened_ns = acs_clock_ns();
-    if (acs_lock_init(&context->sleep_lock, ACS_RANK_SLEEP) || acs_cond_init(&context->sleep_cond)) {
+    if (gates_init(context)) {
         struct_give(context);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     }

@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "devices/allocations.h"
 #include "pool/record.h"
+#include "runtime/gate.h"
 #include "scheduler/core.h"
 
 #include <stdatomic.h>
@@ -53,10 +54,10 @@ struct acs_context {
     uint32_t thread_count;
     _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions */
     _Atomic(uint32_t) stop;
-    _Atomic(uint32_t) sleepers;
-    acs_lock sleep_lock;
-    acs_cond sleep_cond;
-    uint64_t sleep_epoch;          /* guarded by sleep_lock */
+    uint32_t issuers;              /* of the threads, those that issue ops */
+    acs_gate work;                 /* workers sleep here: something may be issued or polled for */
+    acs_gate host_work;            /* the thread of host functions */
+    acs_gate ends;                 /* callers: what they watch for came true */
     int cpus[256];
     uint32_t cpu_count;
     _Atomic(uint32_t) cpu_turn;
@@ -86,16 +87,23 @@ void acs_context_drain(acs_context *context);
 bool acs_thread_is_ours(void);
 acs_status acs_workers_start(acs_context *context);
 void acs_workers_stop(acs_context *context);
-void acs_context_wake(void *context);
+/* An op was queued. */
+void acs_context_queued(acs_context *context);
+/* The backend has completions to poll for; called on its threads. */
+void acs_context_completed(void *context);
 int acs_context_cpu_next(void *context);
 acs_status acs_cpus_parse(acs_context *context, const char *list);
 /* Host functions get a thread of their own, made when the first is queued. */
 void acs_host_thread_start(acs_context *context);
 /* One step on the calling thread. False: nothing to do now. */
 bool acs_context_step(acs_context *context);
-/* Step and sleep until `done`. */
-typedef bool (*acs_done_fn)(acs_context *context, uint64_t value);
-void acs_context_wait(acs_context *context, acs_done_fn done, uint64_t value);
+/*
+ * Wait until a watch of type OP or ALL is true, or `try` succeeds (for ROOM). The caller steps the core itself whenever no
+ * worker is awake to do it.
+ */
+typedef bool (*acs_try_fn)(acs_context *context, void *argument);
+void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op);
+void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument);
 
 /* stepped.c: the same for the stepped backend */
 acs_status acs_virtual_init(acs_context *context);

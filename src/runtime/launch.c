@@ -12,9 +12,9 @@ static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
 
 /* ------------------------------------------------------------------------------------------------------------- drafts */
 
-static bool has_record(acs_context *context, uint64_t draft)
+static bool has_record(acs_context *context, void *draft)
 {
-    acs_draft *d = (acs_draft *)(uintptr_t)draft;
+    acs_draft *d = draft;
     if (!d->record) /* asked again after it succeeded */
         d->record = acs_record_acquire(context->records);
     return d->record != NULL;
@@ -40,7 +40,7 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
             return NULL;
         }
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
-        acs_context_wait(context, has_record, (uint64_t)(uintptr_t)draft);
+        acs_context_wait_room(context, has_record, draft);
     }
     draft->record->kind = (uint8_t)kind;
     draft->record->site = draft->site;
@@ -57,9 +57,9 @@ acs_op acs_draft_drop(acs_draft *draft)
     return 0;
 }
 
-static bool has_place(acs_context *context, uint64_t draft)
+static bool has_place(acs_context *context, void *draft)
 {
-    acs_draft *d = (acs_draft *)(uintptr_t)draft;
+    acs_draft *d = draft;
     if (!d->queued) /* asked again after it succeeded */
         d->queued = acs_fifo_push(context->core.fifo, d->record);
     return d->queued != 0;
@@ -75,10 +75,10 @@ acs_op acs_draft_queue(acs_draft *draft)
             return acs_draft_drop(draft);
         }
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
-        acs_context_wait(context, has_place, (uint64_t)(uintptr_t)draft);
+        acs_context_wait_room(context, has_place, draft);
         op = draft->queued;
     }
-    acs_context_wake(context);
+    acs_context_queued(context);
     if (ACS_UNLIKELY(context->virtual_count))
         acs_virtual_interleave(context);
     if (ACS_UNLIKELY(context->options.disable))

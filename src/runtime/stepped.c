@@ -38,7 +38,7 @@ static bool advance(acs_context *context, acs_virtual_worker *worker)
     acs_core *core = &context->core;
     if (worker->stage == 0) {
         if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
-            return worker->action->news;
+            return worker->action->watched;
         worker->stage = 1;
     } else if (worker->stage == 1) {
         acs_inside_set(true);
@@ -65,7 +65,7 @@ bool acs_virtual_step(acs_context *context)
         progress = advance(context, &context->virtual_workers[(first + i) % context->virtual_count]);
     atomic_store_explicit(&context->stepping, 0, memory_order_release); /* D */
     if (progress)
-        acs_context_wake(context);
+        acs_gate_open(&context->ends);
     return progress;
 }
 

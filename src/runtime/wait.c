@@ -4,19 +4,9 @@
  */
 #include "runtime/context.h"
 
-static bool all_ended(acs_context *context, uint64_t op)
-{
-    return acs_core_all_ended(&context->core, op);
-}
-
-static bool one_ended(acs_context *context, uint64_t op)
-{
-    return acs_core_ended(&context->core, op);
-}
-
 void acs_context_drain(acs_context *context)
 {
-    acs_context_wait(context, all_ended, acs_fifo_last(context->core.fifo));
+    acs_context_wait(context, ACS_WATCH_ALL, acs_fifo_last(context->core.fifo));
 }
 
 acs_status acs_sync(acs_context *context)
@@ -41,7 +31,7 @@ acs_status acs_wait(acs_context *context, acs_op op)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(check_op(context, op, __func__));
-    acs_context_wait(context, one_ended, op);
+    acs_context_wait(context, ACS_WATCH_OP, op);
     return acs_failures_of(context, op, NULL);
 }
 
@@ -51,10 +41,11 @@ acs_status acs_query(acs_context *context, acs_op op)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(check_op(context, op, __func__));
-    if (!acs_core_ended(&context->core, op)) {
+    const acs_watch ended = {.type = ACS_WATCH_OP, .op = op};
+    if (!acs_core_true(&context->core, &ended)) {
         if (context->thread_count == 0)
             (void)acs_context_step(context);
-        if (!acs_core_ended(&context->core, op))
+        if (!acs_core_true(&context->core, &ended))
             return ACS_NOT_READY;
     }
     return acs_failures_of(context, op, NULL);
@@ -76,7 +67,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
         return status;
     }
     acs_op op = acs_draft_queue(&draft);
-    acs_context_wait(draft.context, one_ended, op);
+    acs_context_wait(draft.context, ACS_WATCH_OP, op);
     return acs_failures_of(draft.context, op, NULL);
 }
 

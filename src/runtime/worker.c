@@ -1,9 +1,10 @@
 /*
  * Threads around the core: workers that step it, callers that step it while they wait, and how both sleep. Owns the sleep
- * lock and the actions of callers. Decides nothing about ops.
+ * gates at which they sleep and the actions of callers. Decides nothing about ops.
  *
- * Sleeping. A sleeper announces itself (A), looks for work once more, then sleeps until the epoch moves. A waker makes
- * work visible, then looks for sleepers (A). Both sides are sequentially consistent: one of them sees the other.
+ * Workers sleep at `work`, the thread of host functions at `host_work`, callers at `ends`. One worker that is awake is
+ * enough: the last to fall asleep looks for work after it announced itself, and who queues an op looks at the sleepers
+ * after it queued (gate.h).
  */
 #include "runtime/context.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAP_FIRST_US = 20, NAP_LONGEST_US = 200, CPU_MAX = 1024, PAUSES = 32 };
+enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, CPU_MAX = 1024, PAUSES = 32 };
 
 static _Thread_local bool tl_ours;
 
@@ -23,66 +24,41 @@ bool acs_thread_is_ours(void)
     return tl_ours;
 }
 
-/* ------------------------------------------------------------------------------------------------------ sleep and wake */
+/* --------------------------------------------------------------------------------------------------------- wake */
 
-void acs_context_wake(void *user)
+static bool workers_asleep(acs_context *context)
 {
-    acs_context *context = user;
-    atomic_thread_fence(memory_order_seq_cst); /* A: what was done before, then the look at sleepers */
-    if (ACS_LIKELY(atomic_load_explicit(&context->sleepers, memory_order_relaxed) == 0)) /* A: ordered by the fence */
+    return acs_gate_sleepers(&context->work) >= context->issuers;
+}
+
+/* Work for whoever may step: a worker, unless one is awake and will find it; without workers a caller that waits. */
+static void wake_somebody(acs_context *context)
+{
+    if (context->issuers == 0)
+        acs_gate_open(&context->ends);
+    else if (workers_asleep(context))
+        acs_gate_open(&context->work);
+}
+
+void acs_context_queued(acs_context *context)
+{
+    wake_somebody(context);
+}
+
+void acs_context_completed(void *context)
+{
+    wake_somebody(context);
+}
+
+/* What a step found out that other threads wait for. */
+static void pass_on(acs_context *context, const acs_action *action)
+{
+    if (action->watched)
+        acs_gate_open(&context->ends);
+    if (!action->left)
         return;
-    acs_lock_acquire(&context->sleep_lock);
-    context->sleep_epoch++;
-    acs_cond_broadcast(&context->sleep_cond);
-    acs_lock_release(&context->sleep_lock);
-}
-
-static uint64_t sleep_announce(acs_context *context)
-{
-    acs_lock_acquire(&context->sleep_lock);
-    uint64_t epoch = context->sleep_epoch;
-    acs_lock_release(&context->sleep_lock);
-    atomic_fetch_add_explicit(&context->sleepers, 1, memory_order_seq_cst); /* A: announced, then the look for work */
-    atomic_thread_fence(memory_order_seq_cst);                              /* A */
-    return epoch;
-}
-
-/* timeout_us 0: until woken. */
-static void sleep_until_woken(acs_context *context, uint64_t epoch, uint64_t timeout_us)
-{
-    acs_lock_acquire(&context->sleep_lock);
-    bool in_time = true;
-    while (context->sleep_epoch == epoch && in_time) {
-        if (timeout_us)
-            in_time = acs_cond_wait_us(&context->sleep_cond, &context->sleep_lock, timeout_us);
-        else
-            acs_cond_wait(&context->sleep_cond, &context->sleep_lock);
-    }
-    acs_lock_release(&context->sleep_lock);
-}
-
-static void sleep_retract(acs_context *context)
-{
-    atomic_fetch_sub_explicit(&context->sleepers, 1, memory_order_relaxed); /* nobody waits for it to fall */
-}
-
-/* Without completions announced by the backend, ops that run are polled for. */
-static uint64_t nap_us(const acs_context *context, uint32_t naps)
-{
-    if (context->backend->ops->notifies)
-        return 0;
-    uint64_t us = (uint64_t)NAP_FIRST_US << (naps < 4 ? naps : 4);
-    return us < NAP_LONGEST_US ? us : NAP_LONGEST_US;
-}
-
-static void pause_briefly(void)
-{
-    for (int i = 0; i < PAUSES; i++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
-    sched_yield();
+    acs_gate_open(&context->host_work);
+    acs_gate_open(context->issuers ? &context->work : &context->ends);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- steps */
@@ -91,8 +67,7 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
 {
     acs_core *core = &context->core;
     bool found = acs_core_next(core, may, action);
-    if (action->news)
-        acs_context_wake(context); /* room in the FIFO, ops that ended, or work for the thread of host functions */
+    pass_on(context, action);
     if (!found)
         return false;
     bool inside = acs_inside();
@@ -100,7 +75,7 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     acs_core_perform(core, action);
     acs_inside_set(inside);
     acs_core_done(core, action);
-    acs_context_wake(context);
+    pass_on(context, action);
     return true;
 }
 
@@ -137,28 +112,97 @@ bool acs_context_step(acs_context *context)
     return stepped;
 }
 
-void acs_context_wait(acs_context *context, acs_done_fn done, uint64_t value)
+static void pause_briefly(void)
 {
-    uint64_t idle_since = 0;
-    uint32_t naps = 0;
-    while (!done(context, value)) {
-        if (acs_context_step(context)) {
-            idle_since = 0;
-            naps = 0;
-            continue;
-        }
-        uint64_t now = acs_clock_ns();
-        if (!idle_since)
-            idle_since = now;
-        if (now - idle_since < (uint64_t)context->options.spin_us * 1000) {
-            pause_briefly();
-            continue;
-        }
-        uint64_t epoch = sleep_announce(context);
-        if (!done(context, value) && !acs_context_step(context))
-            sleep_until_woken(context, epoch, nap_us(context, naps++));
-        sleep_retract(context);
+    for (int i = 0; i < PAUSES; i++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
     }
+    sched_yield();
+}
+
+/* ------------------------------------------------------------------------------------------------------------ callers */
+
+/* One caller's wait: what it waits for, and how long nothing happened. */
+typedef struct waiting {
+    acs_context *context;
+    acs_watch watch;
+    acs_try_fn try;
+    void *argument;
+    uint64_t ends_seen;
+    uint64_t idle_since;
+} waiting;
+
+static bool is_over(waiting *w)
+{
+    return w->try ? w->try(w->context, w->argument) : acs_core_true(&w->context->core, &w->watch);
+}
+
+/* The same, but looks only if an op has ended since the last look: workers need the core's lock more. */
+static bool seems_over(waiting *w)
+{
+    uint64_t ends = acs_core_ends(&w->context->core);
+    if (!w->try && ends == w->ends_seen)
+        return false;
+    w->ends_seen = ends;
+    return is_over(w);
+}
+
+/* A worker that is awake does the work; the caller does when none is, or none got anywhere for a while. */
+static bool steps_itself(const waiting *w, uint64_t now)
+{
+    return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);
+}
+
+static void caller_sleeps(waiting *w)
+{
+    acs_context *context = w->context;
+    acs_core_watch(&context->core, &w->watch);
+    uint64_t epoch = acs_gate_announce(&context->ends);
+    bool stepped = false;
+    if (!is_over(w)) {
+        stepped = workers_asleep(context) && acs_context_step(context);
+        bool polls = context->issuers == 0 && !context->backend->ops->notifies;
+        if (!stepped)
+            acs_gate_sleep(&context->ends, epoch, polls ? NAP_US : CALLER_NAP_US);
+    }
+    acs_gate_retract(&context->ends);
+    acs_core_unwatch(&context->core, &w->watch);
+}
+
+static void wait_for(waiting *w)
+{
+    uint64_t spin_ns = (uint64_t)w->context->options.spin_us * 1000;
+    w->ends_seen = UINT64_MAX;
+    while (!seems_over(w)) {
+        uint64_t now = acs_clock_ns();
+        if (steps_itself(w, now) && acs_context_step(w->context)) {
+            w->idle_since = 0;
+            w->ends_seen = UINT64_MAX;
+            continue;
+        }
+        if (!w->idle_since)
+            w->idle_since = now;
+        if (now - w->idle_since < spin_ns) {
+            pause_briefly();
+        } else {
+            caller_sleeps(w);
+            w->ends_seen = UINT64_MAX;
+        }
+    }
+}
+
+void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op)
+{
+    waiting w = {.context = context, .watch = {.type = type, .op = op}};
+    wait_for(&w);
+}
+
+void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
+{
+    waiting w = {.context = context, .watch = {.type = ACS_WATCH_ROOM}, .try = try, .argument = argument};
+    wait_for(&w);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- threads */
@@ -191,15 +235,25 @@ static bool stopping(acs_context *context)
     return atomic_load_explicit(&context->stop, memory_order_acquire) != 0; /* C: everything drained before */
 }
 
-static void worker_sleep(acs_context *context, const thread_start *start, uint32_t naps)
+/*
+ * Nothing to do. While ops run on a backend that does not announce completions, a worker polls: without a pause while a
+ * caller waits for it, else with naps. Otherwise it sleeps until there is work.
+ */
+static void worker_sleeps(acs_context *context, const thread_start *start)
 {
-    uint64_t epoch = sleep_announce(context);
-    bool may_sleep = !stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions));
-    if (may_sleep) {
-        bool running = !start->host_functions && acs_core_look(&context->core) == ACS_LOAD_RUNNING;
-        sleep_until_woken(context, epoch, running ? nap_us(context, naps) : 0);
+    acs_gate *gate = start->host_functions ? &context->host_work : &context->work;
+    bool polls = !start->host_functions && !context->backend->ops->notifies;
+    bool running = polls && acs_core_look(&context->core) == ACS_LOAD_RUNNING;
+    if (running && acs_gate_sleepers(&context->ends)) {
+        pause_briefly();
+        return;
     }
-    sleep_retract(context);
+    uint64_t epoch = acs_gate_announce(gate);
+    if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
+        running = polls && acs_core_look(&context->core) == ACS_LOAD_RUNNING;
+        acs_gate_sleep(gate, epoch, running ? NAP_US : 0);
+    }
+    acs_gate_retract(gate);
 }
 
 static void *worker_main(void *argument)
@@ -211,11 +265,9 @@ static void *worker_main(void *argument)
     pin(acs_context_cpu_next(context));
     context->backend->ops->thread_enter(context->backend);
     uint64_t idle_since = 0;
-    uint32_t naps = 0;
     while (!stopping(context)) {
         if (step_with(context, start.action, worker_may(context, start.host_functions))) {
             idle_since = 0;
-            naps = 0;
             continue;
         }
         uint64_t now = acs_clock_ns();
@@ -224,7 +276,7 @@ static void *worker_main(void *argument)
         if (now - idle_since < (uint64_t)context->options.spin_us * 1000)
             pause_briefly();
         else
-            worker_sleep(context, &start, naps++);
+            worker_sleeps(context, &start);
     }
     free(start.action);
     return NULL;
@@ -265,6 +317,7 @@ acs_status acs_workers_start(acs_context *context)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
         context->free_actions[context->free_action_count++] = action;
     }
+    context->issuers = workers; /* before the first of them runs */
     for (uint32_t i = 0; i < workers; i++) {
         int error = thread_make(context, false);
         if (error)
@@ -290,7 +343,8 @@ void acs_host_thread_start(acs_context *context)
 void acs_workers_stop(acs_context *context)
 {
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
-    acs_context_wake(context);
+    acs_gate_open(&context->work);
+    acs_gate_open(&context->host_work);
     for (uint32_t i = 0; i < context->thread_count; i++)
         pthread_join(context->threads[i], NULL);
     context->thread_count = 0;

@@ -119,14 +119,34 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     return action->type != ACS_ACTION_NONE;
 }
 
+static bool true_locked(acs_core *core, const acs_watch *watch)
+{
+    if (watch->type == ACS_WATCH_ROOM)
+        return watch->since != core->taken + core->counters.retired;
+    if (watch->op > core->taken)
+        return false;
+    if (watch->type == ACS_WATCH_OP)
+        return !acs_window_find(&core->window, watch->op);
+    acs_op oldest = acs_window_oldest(&core->window);
+    return oldest == 0 || oldest > watch->op;
+}
+
+/* What the calling thread should tell others when it has left the lock. */
+static void note_news(acs_core *core, acs_action *action, uint32_t may)
+{
+    action->watched = false;
+    for (const acs_watch *watch = core->watches; watch && !action->watched; watch = watch->next)
+        action->watched = true_locked(core, watch);
+    bool host = core->host_queue.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
+    bool issue = core->window.ready.head && action->type != ACS_ACTION_NONE;
+    action->left = host || issue;
+}
+
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
-    acs_op taken = core->taken;
-    uint64_t retired = core->counters.retired;
     bool found = decide(core, may, action);
-    bool host_waits = core->host_queue.head && !(may & ACS_MAY_HOST);
-    action->news = taken != core->taken || retired != core->counters.retired || host_waits;
+    note_news(core, action, may);
     acs_lock_release(&core->lock);
     return found;
 }
@@ -220,26 +240,42 @@ void acs_core_done(acs_core *core, acs_action *action)
         book_polls(core, action);
     }
     acs_core_collect_locked(core);
+    note_news(core, action, 0);
     acs_lock_release(&core->lock);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- look */
 
-bool acs_core_ended(acs_core *core, acs_op op)
+bool acs_core_true(acs_core *core, const acs_watch *watch)
 {
     acs_lock_acquire(&core->lock);
-    bool ended = op <= core->taken && !acs_window_find(&core->window, op);
+    bool is_true = true_locked(core, watch);
     acs_lock_release(&core->lock);
-    return ended;
+    return is_true;
 }
 
-bool acs_core_all_ended(acs_core *core, acs_op op)
+void acs_core_watch(acs_core *core, acs_watch *watch)
 {
     acs_lock_acquire(&core->lock);
-    acs_op oldest = acs_window_oldest(&core->window);
-    bool ended = op <= core->taken && (oldest == 0 || oldest > op);
+    watch->since = core->taken + core->counters.retired;
+    watch->next = core->watches;
+    core->watches = watch;
     acs_lock_release(&core->lock);
-    return ended;
+}
+
+void acs_core_unwatch(acs_core *core, acs_watch *watch)
+{
+    acs_lock_acquire(&core->lock);
+    acs_watch **at = &core->watches;
+    while (*at != watch)
+        at = &(*at)->next;
+    *at = watch->next;
+    acs_lock_release(&core->lock);
+}
+
+uint64_t acs_core_ends(acs_core *core)
+{
+    return atomic_load_explicit(&core->ends, memory_order_relaxed); /* a hint: the lock is taken to be sure */
 }
 
 acs_core_load acs_core_look(acs_core *core)

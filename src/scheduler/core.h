@@ -20,6 +20,8 @@
 #include "window/fifo.h"
 #include "window/window.h"
 
+#include <stdatomic.h>
+
 typedef enum acs_action_type {
     ACS_ACTION_NONE,
     ACS_ACTION_SUBMIT, /* hand a batch to the backend, then poll what is listed */
@@ -37,7 +39,8 @@ typedef struct acs_poll {
 
 typedef struct acs_action {
     acs_action_type type;
-    bool news;                         /* set by acs_core_next, found or not: others may have to look again */
+    bool watched;                      /* set by acs_core_next (found or not) and acs_core_done: a watch came true */
+    bool left;                         /* the same: there is work that another thread could do now */
     uint64_t batch_id;
     acs_batch batch;
     uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
@@ -54,6 +57,20 @@ typedef struct acs_action {
 
 /* What a step may do; a mask. */
 enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_ALL = 3 };
+
+/* What a sleeping caller waits for; in the core's list from acs_core_watch to acs_core_unwatch. */
+typedef enum acs_watch_type {
+    ACS_WATCH_OP,  /* `op` has ended */
+    ACS_WATCH_ALL, /* all ops up to `op` have ended */
+    ACS_WATCH_ROOM /* an op left the FIFO or ended since */
+} acs_watch_type;
+
+typedef struct acs_watch {
+    acs_watch_type type;
+    acs_op op;
+    uint64_t since;
+    struct acs_watch *next;
+} acs_watch;
 
 /* How an op ended, for the owner of errors and statistics. Called under the core's lock; must not call back. */
 typedef struct acs_end {
@@ -106,6 +123,8 @@ typedef struct acs_core {
     uint64_t running_since_ns;
     uint64_t batch_ids;
     acs_queue host_queue;    /* READY ops that run on the host */
+    acs_watch *watches;
+    _Atomic(uint64_t) ends;  /* ops that ended; read without the lock to see whether looking is worth while */
     acs_trace_fn trace;
     void *trace_user;
     acs_core_counters counters;
@@ -121,10 +140,12 @@ bool acs_core_next(acs_core *core, uint32_t may, acs_action *action);
 void acs_core_perform(acs_core *core, acs_action *action);
 void acs_core_done(acs_core *core, acs_action *action);
 
-/* Whether an op has ended. Takes the lock. */
-bool acs_core_ended(acs_core *core, acs_op op);
-/* Whether all ops up to `op` have ended. Takes the lock. */
-bool acs_core_all_ended(acs_core *core, acs_op op);
+/* Whether what a caller waits for has come true; ACS_WATCH_ROOM never does by itself. Takes the lock. */
+bool acs_core_true(acs_core *core, const acs_watch *watch);
+void acs_core_watch(acs_core *core, acs_watch *watch);
+void acs_core_unwatch(acs_core *core, acs_watch *watch);
+/* How many ops have ended, about. Without the lock. */
+uint64_t acs_core_ends(acs_core *core);
 /* Whether a step could find something to do, or something is under way in the backend. Takes the lock. */
 typedef enum acs_core_load { ACS_LOAD_NONE, ACS_LOAD_WAITING, ACS_LOAD_RUNNING } acs_core_load;
 acs_core_load acs_core_look(acs_core *core);
