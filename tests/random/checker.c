@@ -308,12 +308,15 @@ static const traced *needs_wait(const checker *c, const traced *b, const acs_mar
     return latest;
 }
 
-/* A wait for the place in a slot that an upstream op had in an attempt which came to nothing. */
-static bool waits_for_attempt(const checker *c, const traced *b, const acs_mark *mark)
+/*
+ * Whether b waits for the place in a slot that an upstream op had in an attempt which came to nothing: after a bounce the
+ * library does not take that back, and what such a wait implies besides is not known to it.
+ */
+static bool waits_for_attempt(const checker *c, const traced *b)
 {
     for (size_t i = c->count; i < c->count + c->attempt_count; i++) {
         const traced *attempt = &c->ops[i], *a = &c->ops[attempt->seq - 1];
-        if (attempt->slot == mark->slot && attempt->value <= mark->value && a < b && footprint_conflict(&a->uses, &b->uses))
+        if (a < b && in_front_of(attempt, b, UINT32_MAX) && attempt->slot != b->slot && footprint_conflict(&a->uses, &b->uses))
             return true;
     }
     return false;
@@ -324,7 +327,7 @@ static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_
     const acs_mark *mark = &b->waits[wait];
     collect_before(c, b, wait, set);
     const traced *latest = needs_wait(c, b, mark, set);
-    if (!latest && waits_for_attempt(c, b, mark)) {
+    if (!latest && waits_for_attempt(c, b)) {
         report->stale_waits++;
         return true;
     }
