@@ -309,16 +309,14 @@ static const traced *needs_wait(const checker *c, const traced *b, const acs_mar
 }
 
 /*
- * Whether b waits for the place in a slot that an upstream op had in an attempt which came to nothing: after a bounce the
- * library does not take that back, and what such a wait implies besides is not known to it.
+ * Whether b waits for a place in a slot that an op had in an attempt which came to nothing. The library does not take back
+ * what it noted for such an attempt, and does not know what the attempt's own waits imply: both only after a bounce.
  */
 static bool waits_for_attempt(const checker *c, const traced *b)
 {
-    for (size_t i = c->count; i < c->count + c->attempt_count; i++) {
-        const traced *attempt = &c->ops[i], *a = &c->ops[attempt->seq - 1];
-        if (a < b && in_front_of(attempt, b, UINT32_MAX) && attempt->slot != b->slot && footprint_conflict(&a->uses, &b->uses))
+    for (size_t i = c->count; i < c->count + c->attempt_count; i++)
+        if (c->ops[i].slot != b->slot && in_front_of(&c->ops[i], b, UINT32_MAX))
             return true;
-    }
     return false;
 }
 

@@ -16,7 +16,7 @@ typedef struct checker_report {
     uint64_t same_slot;     /* of them, in one slot */
     uint64_t waits;         /* waits that were needed */
     uint64_t late_marks;    /* of them, on a mark recorded on demand behind later ops: nothing tighter existed */
-    uint64_t stale_waits;   /* beside them: on the place that an upstream op had before its issue bounced */
+    uint64_t stale_waits;   /* beside them: not needed, of ops that wait behind an attempt which bounced */
     char text[400];         /* what is wrong */
 } checker_report;
 
