@@ -222,6 +222,47 @@ static void insert_of_many_issued_readers_keeps_the_newest_of_each_slot(void **s
     scene_close(s);
 }
 
+/* Readers were issued in another order than the program's: what counts is the order in the slot. */
+static void insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < ACS_REGION_READERS; i++)
+        KERNEL(s, ACS_IN(AT(0), 64));
+    for (acs_op op = ACS_REGION_READERS; op > 0; op--)
+        scene_issue(s, op, 0);
+    scene_issue(s, KERNEL(s, ACS_IN(AT(0), 64)), 1);
+
+    acs_entry *writer = scene_entry(s, KERNEL(s, ACS_OUT(AT(0), 64)));
+
+    assert_int_equal(writer->need_mask, 3);
+    assert_int_equal(acs_entry_needs(&s->w, writer)[0].value, ACS_REGION_READERS);
+    assert_int_equal(acs_entry_needs(&s->w, writer)[1].value, 1);
+    scene_close(s);
+}
+
+/* The join before was made for an observer, so that nothing else stands between it and the second join. */
+static void insert_of_a_second_join_over_part_writers_waits_for_the_first(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 16; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+    OBSERVE(s, ACS_IN(AT(0), 32 * PART));
+    for (int i = 16; i < 32; i++)
+        scene_issue(s, KERNEL(s, ACS_OUT(AT(i * PART), PART)), 0);
+    acs_op reader = KERNEL(s, ACS_IN(AT(0), 32 * PART));
+    assert_int_equal(s->w.counters.joins, 2);
+
+    for (acs_op op = 1; op <= 16; op++) {
+        assert_int_equal(scene_state(s, reader), ACS_ENTRY_PENDING);
+        scene_issue(s, op, 1);
+    }
+    assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
+    assert_int_equal(scene_entry(s, reader)->need_mask, 3);
+    scene_close(s);
+}
+
 static void insert_of_part_writers_then_whole_readers_makes_linear_edges(void **state)
 {
     (void)state;
@@ -561,6 +602,8 @@ int main(void)
         cmocka_unit_test(insert_of_whole_readers_over_part_writers_shares_one_join),
         cmocka_unit_test(insert_of_many_readers_makes_joins_and_a_writer_waits_for_each_reader),
         cmocka_unit_test(insert_of_many_issued_readers_keeps_the_newest_of_each_slot),
+        cmocka_unit_test(insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot),
+        cmocka_unit_test(insert_of_a_second_join_over_part_writers_waits_for_the_first),
         cmocka_unit_test(insert_of_part_writers_then_whole_readers_makes_linear_edges),
         cmocka_unit_test(insert_of_whole_readers_then_part_writers_makes_linear_edges),
         cmocka_unit_test(insert_reading_all_memory_waits_for_writers_alone),

@@ -326,6 +326,9 @@ typedef struct touched {
 typedef struct model_op {
     touched what;
     bool on_host, observer, poisoned, checked;
+    int slot;                      /* -1: not issued */
+    uint64_t value;
+    uint64_t behind[SCENE_SLOTS];  /* what the needs, and the needs of those, put in front of it */
 } model_op;
 
 typedef struct model {
@@ -334,9 +337,12 @@ typedef struct model {
     model_op ops[SCENE_OPS];
     acs_op first_live;  /* all before it were collected */
     touched failed;     /* by ops that failed or were skipped, since the last clear */
+    acs_op issued[SCENE_SLOTS][SCENE_OPS]; /* by slot and value */
+    uint32_t segments_max;
+    bool parts;         /* writes of single bytes and reads of wholes: many joins */
 } model;
 
-enum { MODEL_BASE = 0x4000, MODEL_BYTES = 64, MODEL_SEGMENTS = 5 };
+enum { MODEL_BASE = 0x4000, MODEL_BYTES = 64, MODEL_SEGMENTS = 30 };
 
 static uint32_t below(model *m, uint32_t n)
 {
@@ -376,6 +382,9 @@ static bool conflict(const touched *a, const touched *b)
 static acs_segment model_segment(model *m)
 {
     acs_access access = (acs_access)(1 + below(m, 3));
+    if (m->parts && below(m, 20))
+        return below(m, 4) ? ACS_OUT(MODEL_BASE + below(m, MODEL_BYTES), 1)
+                           : ACS_IN(MODEL_BASE + 32 * below(m, 2), 32);
     if (below(m, 100) == 0)
         return acs_make_segment(ACS_EXTENT_ALL, access, 0, 0, 0, 0);
     if (below(m, 12) == 0)
@@ -393,7 +402,7 @@ static void model_insert(model *m)
 {
     scene *s = m->s;
     acs_segment segments[MODEL_SEGMENTS];
-    uint32_t count = below(m, MODEL_SEGMENTS + 1);
+    uint32_t count = below(m, m->segments_max + 1);
     acs_entry_traits traits = {.reserved = below(m, 20) == 0, .held = below(m, 30) == 0, .on_host = below(m, 8) == 0};
     uint8_t kind = traits.on_host ? ACS_KIND_HOST : ACS_KIND_KERNEL;
     if (!traits.held && below(m, 15) == 0) {
@@ -417,6 +426,7 @@ static void model_insert(model *m)
         touch(&mine->what, &segments[i]);
     if (op->any)
         touch(&mine->what, &all);
+    mine->slot = -1;
     mine->on_host = traits.on_host;
     mine->observer = traits.observer;
     mine->poisoned = conflict(&m->failed, &mine->what);
@@ -448,6 +458,37 @@ static bool may_end(model *m, const acs_entry *e)
     return true;
 }
 
+static void learn(model *m, model_op *op, int slot, uint64_t value)
+{
+    const model_op *front = &m->ops[m->issued[slot][value]];
+    for (int i = 0; i < SCENE_SLOTS; i++)
+        if (value && op->behind[i] < front->behind[i])
+            op->behind[i] = front->behind[i];
+    if (op->behind[slot] < value)
+        op->behind[slot] = value;
+}
+
+/* Issue, and see that needs and slots put it behind all that it conflicts with. */
+static void model_issue(model *m, acs_op op, int slot)
+{
+    scene *s = m->s;
+    model_op *mine = &m->ops[op];
+    const acs_entry *e = scene_entry(s, op);
+    const acs_need *needs = acs_entry_needs(&s->w, e);
+    for (int i = 0; i < SCENE_SLOTS; i++)
+        if (e->need_mask >> i & 1)
+            learn(m, mine, i, needs[i].value);
+    for (acs_op i = m->first_live; i < op; i++)
+        if (s->status[i] == SCENE_RUNNING && !m->ops[i].observer && conflict(&m->ops[i].what, &mine->what))
+            assert_true(mine->behind[m->ops[i].slot] >= m->ops[i].value);
+    learn(m, mine, slot, s->issued[slot]);
+    mine->slot = slot;
+    mine->value = s->issued[slot] + 1;
+    mine->behind[slot] = mine->value;
+    m->issued[slot][mine->value] = op;
+    scene_issue(s, op, slot);
+}
+
 static void model_act(model *m, uint32_t failures)
 {
     scene *s = m->s;
@@ -461,7 +502,7 @@ static void model_act(model *m, uint32_t failures)
         else if (m->ops[e->seq].on_host)
             scene_take(s, e->seq);
         else
-            scene_issue(s, e->seq, (int)below(m, SCENE_SLOTS));
+            model_issue(m, e->seq, (int)below(m, SCENE_SLOTS));
     } else if (dice < 92 && (e = random_live(m, below(m, 4) ? ACS_ENTRY_ISSUED : ACS_ENTRY_ISSUING))) {
         if (may_end(m, e))
             scene_end(s, e->seq);
@@ -526,6 +567,7 @@ static void model_check(model *m)
     scene *s = m->s;
     assert_true(acs_window_check(&s->w));
     assert_true(s->w.edges_used <= s->w.edge_count);
+    assert_true(s->w.live_joins <= s->w.joins);
     for (acs_op op = m->first_live; op <= s->last; op++) {
         if (s->status[op] == SCENE_RUNNING) {
             assert_state(m, op);
@@ -550,7 +592,7 @@ static void model_drain(model *m)
             if (e && e->state == ACS_ENTRY_HELD)
                 acs_window_release(&m->s->w, e);
             else if (e && e->state == ACS_ENTRY_READY && !m->ops[op].on_host)
-                scene_issue(m->s, op, 0);
+                model_issue(m, op, 0);
             else if (e && e->state != ACS_ENTRY_PENDING && e->state != ACS_ENTRY_DRAINING && may_end(m, e))
                 scene_end(m->s, op);
             scene_collect(m->s);
@@ -561,26 +603,33 @@ static void model_drain(model *m)
     assert_int_equal(m->s->w.edges_used, 0);
 }
 
-/* The free list, made anew with fewer edges, so that they run out. */
+/* Take most edges and places of joins away, so that they run out. */
 static void limit_edges(acs_window *w, uint32_t edges)
 {
     w->edge_count = edges;
     w->edges[edges].next = 0;
+    w->joins = edges / 5;
 }
 
-static void run_model(uint64_t seed, uint32_t limit, bool host_wait, uint32_t failures, uint32_t edges)
+typedef struct model_run {
+    uint32_t limit, failures, segments, edges;
+} model_run;
+
+static void run_model(uint64_t seed, model_run run)
 {
     model *m = calloc(1, sizeof *m);
     assert_non_null(m);
-    m->s = scene_open(limit, host_wait);
+    m->s = scene_open(run.limit, seed % 5 == 0);
     m->random.state = seed;
     m->first_live = 1;
-    if (edges)
-        limit_edges(&m->s->w, edges);
+    m->parts = seed / 6 % 2;
+    m->segments_max = run.segments;
+    if (run.edges)
+        limit_edges(&m->s->w, run.edges);
     for (int round = 0; round < 12; round++) {
         uint32_t steps = 50 + below(m, 250);
         for (uint32_t i = 0; i < steps; i++) {
-            model_act(m, failures);
+            model_act(m, run.failures);
             model_check(m);
         }
         model_drain(m);
@@ -596,7 +645,7 @@ static void random_steps_make_ops_ready_exactly_when_their_conflicts_allow(void 
     (void)state;
     static const uint32_t limits[] = {1, 2, 5, 16, 64, 200};
     for (uint64_t seed = 1; seed <= 36; seed++)
-        run_model(seed, limits[seed % 6], seed % 5 == 0, 0, 0);
+        run_model(seed, (model_run){.limit = limits[seed % 6], .segments = 5});
 }
 
 static void random_steps_with_failures_skip_exactly_what_conflicts_with_failed_ops(void **state)
@@ -604,14 +653,16 @@ static void random_steps_with_failures_skip_exactly_what_conflicts_with_failed_o
     (void)state;
     static const uint32_t limits[] = {1, 2, 5, 16, 64, 200};
     for (uint64_t seed = 101; seed <= 136; seed++)
-        run_model(seed, limits[seed % 6], seed % 5 == 0, 60, 0);
+        run_model(seed, (model_run){.limit = limits[seed % 6], .segments = 5, .failures = 60});
 }
 
 static void random_steps_with_few_edges_never_take_more_than_there_are(void **state)
 {
     (void)state;
-    for (uint64_t seed = 201; seed <= 230; seed++)
-        run_model(seed, 64, seed % 5 == 0, 20, 120 + 20 * (uint32_t)(seed % 10));
+    for (uint64_t seed = 201; seed <= 230; seed++) {
+        uint32_t segments = seed % 2 ? 5 : MODEL_SEGMENTS, edges = 24 * segments + 20 * (uint32_t)(seed % 10);
+        run_model(seed, (model_run){.limit = 64, .segments = segments, .failures = 20, .edges = edges});
+    }
 }
 
 int main(void)
