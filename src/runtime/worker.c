@@ -149,7 +149,7 @@ static bool seems_over(waiting *w)
     return is_over(w);
 }
 
-/* A worker that is awake does the work; the caller does when none is, or none got anywhere for a while. */
+/* A worker that is awake does the work: a second thread at the core's lock costs more than it helps (measured). */
 static bool steps_itself(const waiting *w, uint64_t now)
 {
     return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);

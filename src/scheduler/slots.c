@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARKS_MIN = 16, MARKS_MAX = 256 };
+enum { MARKS_MIN = 16, MARKS_MAX = 256, QUEUE_SLACK = 8 };
 
 uint32_t acs_slots_mark_capacity(uint32_t window)
 {
@@ -166,23 +166,53 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     return best;
 }
 
-/* Else the first idle slot, else the one with the fewest ops out. -1: all are owned by other batches. */
-static int choose_slot(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+/* The slot with the fewest ops out, the first idle one if there is one. -1: all are owned by other batches. */
+static int choose_emptiest(const acs_slots *slots, uint64_t batch_id)
 {
-    int best = choose_behind(slots, entry, batch_id);
-    if (best >= 0)
-        return best;
+    int best = -1;
     uint32_t fewest = UINT32_MAX;
-    for (uint32_t s = 0; s < slots->count; s++) {
+    for (uint32_t s = 0; s < slots->count && fewest > 0; s++) {
         const acs_slot *slot = &slots->slot[s];
         if (!slot_free(slot, batch_id) || slot->outstanding >= fewest)
             continue;
         fewest = slot->outstanding;
         best = (int)s;
-        if (fewest == 0)
-            break;
     }
     return best;
+}
+
+/* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */
+static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    int best = -1;
+    uint32_t fewest = UINT32_MAX;
+    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+        int s = __builtin_ctzll(mask);
+        const acs_slot *slot = &slots->slot[s];
+        if (reached(slot, needs[s].value) || !slot_free(slot, batch_id) || slot->outstanding >= fewest)
+            continue;
+        fewest = slot->outstanding;
+        best = s;
+    }
+    return best;
+}
+
+/*
+ * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
+ * queue anyway: then rather behind an upstream op, which takes no wait, unless that slot is much fuller than others.
+ */
+static int choose_slot(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    int best = choose_behind(slots, entry, batch_id);
+    if (best >= 0)
+        return best;
+    best = choose_emptiest(slots, batch_id);
+    if (best < 0 || slots->slot[best].outstanding == 0)
+        return best;
+    int upstream = choose_upstream(slots, entry, batch_id);
+    bool near = upstream >= 0 && slots->slot[upstream].outstanding <= slots->slot[best].outstanding + QUEUE_SLACK;
+    return near ? upstream : best;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
