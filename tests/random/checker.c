@@ -60,7 +60,7 @@ void checker_destroy(checker *c)
     free(c);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- recording */
+/* -------------------------------------------------------------------------------------------------------- recording */
 
 static void *copy_of(checker *c, const void *bytes, size_t size)
 {
@@ -154,7 +154,8 @@ void checker_dump(const checker *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const traced *t = &c->ops[i];
-        fprintf(stderr, "  op %" PRIu64 " kind %u %s: issued at %" PRIu64 " slot %d value %" PRIu64 ", ended at %" PRIu64 " %s",
+        fprintf(stderr,
+                "  op %" PRIu64 " kind %u %s: issued at %" PRIu64 " slot %d value %" PRIu64 ", ended at %" PRIu64 " %s",
                 t->seq, t->kind, t->name, t->issued, t->slot, t->value, t->retired, acs_status_name(t->status));
         for (uint32_t w = 0; w < t->wait_count; w++)
             fprintf(stderr, ", wait (%u, %" PRIu64 ")", t->waits[w].slot, t->waits[w].value);
@@ -162,7 +163,7 @@ void checker_dump(const checker *c)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- order */
+/* ------------------------------------------------------------------------------------------------------------ order */
 
 static bool ran(const traced *t)
 {
@@ -253,12 +254,13 @@ static bool find_order(checker *c)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- judging */
+/* ---------------------------------------------------------------------------------------------------------- judging */
 
 static bool complain(checker_report *report, const traced *a, const traced *b, const char *what)
 {
     snprintf(report->text, sizeof report->text,
-             "%s: op %" PRIu64 " (%s, slot %d value %" PRIu64 ") and op %" PRIu64 " (%s, slot %d value %" PRIu64 ", %u waits)",
+             "%s: op %" PRIu64 " (%s, slot %d value %" PRIu64 ") and op %" PRIu64 " (%s, slot %d value %" PRIu64
+             ", %u waits)",
              what, a->seq, a->name, a->slot, a->value, b->seq, b->name, b->slot, b->value, b->wait_count);
     return false;
 }

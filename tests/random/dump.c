@@ -18,7 +18,8 @@ static void dump_span(const span *s)
     else if (s->rows == 1)
         fprintf(stderr, " %s(%d: %u+%u)", access, s->arena, s->offset, s->row_bytes);
     else
-        fprintf(stderr, " %s(%d: %u, %u rows of %u, pitch %u)", access, s->arena, s->offset, s->rows, s->row_bytes, s->pitch);
+        fprintf(stderr, " %s(%d: %u, %u rows of %u, pitch %u)", access, s->arena, s->offset, s->rows, s->row_bytes,
+                s->pitch);
 }
 
 static void dump_step(const step *s)

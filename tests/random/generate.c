@@ -74,7 +74,7 @@ uint32_t signature_extras(int signature, const uint16_t **bytes, uint32_t *piece
     return n;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- arenas */
+/* ----------------------------------------------------------------------------------------------------------- arenas */
 
 static int add_arena(generator *g, domain *d, uint32_t owner, arena_kind kind, uint32_t bytes, bool temporary)
 {
@@ -130,7 +130,7 @@ static int pick_arena(generator *g, domain *d, role who)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- spans */
+/* ------------------------------------------------------------------------------------------------------------ spans */
 
 static void shape_contiguous(generator *g, const arena *a, span *s)
 {
@@ -189,7 +189,7 @@ static uint8_t pick_access(generator *g)
     return accesses[dice_below(&g->dice, 5)];
 }
 
-/* --------------------------------------------------------------------------------------------------------- footprints */
+/* ------------------------------------------------------------------------------------------------------- footprints */
 
 /* Contiguous bytes around a tile, with at least its access: what a careless but correct program declares. */
 static span coarse(const span *s)
@@ -212,7 +212,8 @@ static void declare_oddities(generator *g, const step *s, uint32_t domain_index,
 {
     if (dice_percent(&g->dice, 12)) {
         uint32_t key = 1 + domain_index * TOKENS + dice_below(&g->dice, TOKENS);
-        declare(given, count, (span){-1, key, 0, 0, 0, dice_percent(&g->dice, 50) ? ACS_READ : ACS_UPDATE, ACS_EXTENT_TOKEN});
+        uint8_t access = dice_percent(&g->dice, 50) ? ACS_READ : ACS_UPDATE;
+        declare(given, count, (span){-1, key, 0, 0, 0, access, ACS_EXTENT_TOKEN});
     }
     if (s->work_count && dice_percent(&g->dice, 8)) {
         span empty = s->work[0];
@@ -262,7 +263,7 @@ static void declare_footprint(generator *g, step *s, uint32_t domain_index, bool
     s->given_count = count;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the steps */
+/* -------------------------------------------------------------------------------------------------------- the steps */
 
 static void pick_work(generator *g, domain *d, step *s, role who, uint32_t most)
 {

@@ -34,7 +34,7 @@ static void on_alarm(int signal_number)
     _exit(1);
 }
 
-/* ------------------------------------------------------------------------------------------------------ configurations */
+/* --------------------------------------------------------------------------------------------------- configurations */
 
 #define PICK(dice, ...) \
     (((const int64_t[]){__VA_ARGS__})[dice_below((dice), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))])
@@ -96,7 +96,7 @@ static void describe(char *text, size_t bytes, const random_config *c)
              o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the programs */
+/* ----------------------------------------------------------------------------------------------------- the programs */
 
 static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
 {
@@ -134,7 +134,8 @@ static double now(void)
 static void report(const random_totals *t, double seconds)
 {
     printf("%" PRIu64 " programs, %" PRIu64 " ops in %.1f s: %" PRIu64 " failed, %" PRIu64 " skipped, %" PRIu64
-           " ranges read; edges %" PRIu64 ", joins %" PRIu64 ", same slot %" PRIu64 ", waits sent %" PRIu64 ", implied %" PRIu64
+           " ranges read; edges %" PRIu64 ", joins %" PRIu64 ", same slot %" PRIu64 ", waits sent %" PRIu64
+           ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
            " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
@@ -142,7 +143,7 @@ static void report(const random_totals *t, double seconds)
            t->checked_waits, t->late_marks, t->stale_waits);
 }
 
-/* ------------------------------------------------------------------------------------------------------ the command line */
+/* ------------------------------------------------------------------------------------------------- the command line */
 
 static int usage(const char *bad)
 {

@@ -49,7 +49,7 @@ static footprint footprint_of(const step *s)
     return (footprint){s->segments, s->segment_count, s->any};
 }
 
-/* ------------------------------------------------------------------------------------------- what an op does to truth */
+/* ----------------------------------------------------------------------------------------- what an op does to truth */
 
 static uint64_t truth_address(const oracle *o, const span *s)
 {
@@ -104,7 +104,7 @@ static void execute(const oracle *o, const step *s)
         note_writer(o, s);
 }
 
-/* ------------------------------------------------------------------------------------------------- failures and skips */
+/* ----------------------------------------------------------------------------------------------- failures and skips */
 
 static void add_poison(oracle *o, step *s, acs_status fate)
 {
@@ -172,7 +172,8 @@ static void check_error(const oracle *o, const step *s)
 {
     const acs_error *e = &s->error;
     if (e->status != s->fate)
-        verdict_fail(o->v, "step %u (%s, op %" PRIu64 ") ended with %s (native %d, cause %" PRIu64 "), the oracle says %s",
+        verdict_fail(o->v,
+                     "step %u (%s, op %" PRIu64 ") ended with %s (native %d, cause %" PRIu64 "), the oracle says %s",
                      s->index, step_name(s), s->op, acs_status_name(e->status), e->native, e->cause,
                      acs_status_name(s->fate));
     else if (s->fate == ACS_ERR_SKIPPED && !is_root(o, s, e->cause))
@@ -205,7 +206,7 @@ static void judge_op(oracle *o, step *s)
     o->totals->ops++;
 }
 
-/* ------------------------------------------------------------------------------------------------- what waits returned */
+/* ---------------------------------------------------------------------------------------------- what waits returned */
 
 static void check_result(const oracle *o, const step *s, acs_status expected)
 {
@@ -294,7 +295,7 @@ static void judge(oracle *o, step *s)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------- bytes at the end */
+/* ------------------------------------------------------------------------------------------------- bytes at the end */
 
 static void oracle_pass(program *p, verdict *v, random_totals *totals)
 {

@@ -135,7 +135,7 @@ static int mix_call(const acs_call_env *env, void *closure)
     return gpu_call(env->stream, &c->mix, (const mix_piece *)(c + 1));
 }
 
-/* ------------------------------------------------------------------------------------------------ from spans to calls */
+/* ---------------------------------------------------------------------------------------------- from spans to calls */
 
 static uint64_t real_address(const run *r, const span *s)
 {
@@ -390,7 +390,7 @@ static void do_step(run *r, step *s)
         run_fail(r, s, "the library took no op");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ threads */
+/* ---------------------------------------------------------------------------------------------------------- threads */
 
 static bool wait_turn(run *r, uint32_t index)
 {
@@ -454,7 +454,7 @@ static void run_threads(run *r)
         pthread_join(threads[i], NULL);
 }
 
-/* --------------------------------------------------------------------------------------------------- a whole program */
+/* -------------------------------------------------------------------------------------------------- a whole program */
 
 static void arenas_prepare(run *r)
 {

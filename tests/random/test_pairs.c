@@ -209,7 +209,8 @@ static void launch_plan(acs_context *context, const struct plan *plan, unsigned 
         unsigned char *to = buffers[plan->ops[i].to];
         unsigned char *from = plan->ops[i].from < 0 ? NULL : buffers[plan->ops[i].from];
         unsigned char salt = (unsigned char)(i * 17 + 1);
-        ACS_LAUNCH_ON(context, &kernel, 1, 1, 0, ACS_ARGS(to, from, salt), ACS_USES(ACS_OUT(to, BYTES), ACS_IN(from, from ? BYTES : 0)));
+        ACS_LAUNCH_ON(context, &kernel, 1, 1, 0, ACS_ARGS(to, from, salt),
+                      ACS_USES(ACS_OUT(to, BYTES), ACS_IN(from, from ? BYTES : 0)));
     }
 }
 

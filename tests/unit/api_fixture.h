@@ -68,7 +68,8 @@ static inline int close_quietly(void **state)
 
 static inline acs_launch_params good_launch(void)
 {
-    return (acs_launch_params){.size = sizeof(acs_launch_params), .kernel = &g_nothing, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    return (acs_launch_params){
+        .size = sizeof(acs_launch_params), .kernel = &g_nothing, .grid = {1, 1, 1}, .block = {1, 1, 1}};
 }
 
 /* The call failed, and its error says `word`. */
@@ -82,7 +83,8 @@ static inline void assert_error(acs_status status, const char *word)
         fail_msg("the error '%s' does not say '%s'", e.text, word);
 }
 
-static inline void assert_launch_refused(acs_context *context, const acs_launch_params *launch, acs_status status, const char *word)
+static inline void assert_launch_refused(acs_context *context, const acs_launch_params *launch, acs_status status,
+                                         const char *word)
 {
     assert_int_equal(acs_launch(context, launch), 0);
     assert_error(status, word);

@@ -137,7 +137,7 @@ static void full_fifo_without_waiting_is_an_error_and_retry_works(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* ---------------------------------------------------------------------------------------------- options and contexts */
+/* --------------------------------------------------------------------------------------------- options and contexts */
 
 static void open_with_a_value_out_of_range_names_option_and_value(void **state)
 {
@@ -262,7 +262,7 @@ static void null_context_is_the_default_one(void **state)
     assert_int_equal(acs_query(acs_default(), op), ACS_OK);
 }
 
-/* ---------------------------------------------------------------------------------------------- calls from the inside */
+/* -------------------------------------------------------------------------------------------- calls from the inside */
 
 typedef struct inside {
     acs_context *context;

@@ -89,7 +89,8 @@ int teardown(void **)
 }
 
 /* What a launch of a function would hand over, without a GPU: its arguments as converted. */
-template <class... P, class... A> std::tuple<std::remove_cv_t<P>...> converted(void (*)(P...), acs::detail::arg_refs<A...> args)
+template <class... P, class... A>
+std::tuple<std::remove_cv_t<P>...> converted(void (*)(P...), acs::detail::arg_refs<A...> args)
 {
     return std::tuple<std::remove_cv_t<P>...>(std::move(args.refs));
 }
@@ -180,7 +181,7 @@ void temporaries_live_until_they_were_copied(void **)
     assert_true(v[3] == 3.0f);
 }
 
-/* ----------------------------------------------------------------------------------------------------- the call sites */
+/* --------------------------------------------------------------------------------------------------- the call sites */
 
 namespace inner {
 namespace acs_like {

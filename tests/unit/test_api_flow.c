@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* ------------------------------------------------------------------------------------------------ failures and skips */
+/* ----------------------------------------------------------------------------------------------- failures and skips */
 
 static void failed_host_function_skips_what_depends_on_it_alone(void **state)
 {
@@ -54,7 +54,7 @@ static void clear_forgets_failures_and_the_program_goes_on(void **state)
     assert_int_equal(x, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static void free_of_what_is_not_an_allocation_is_refused(void **state)
 {
@@ -118,7 +118,7 @@ static void check_finds_segments_beyond_or_after_their_allocation(void **state)
     acs_close(context);
 }
 
-/* -------------------------------------------------------------------------------------------------- waits, statistics */
+/* ------------------------------------------------------------------------------------------------ waits, statistics */
 
 static atomic_int g_gate; /* 1: gate_body may return */
 
@@ -208,7 +208,7 @@ static void statistics_count_what_was_queued(void **state)
     assert_in_range(stats.window_high, 1, 9);
 }
 
-/* ---------------------------------------------------------------------------------------------------- call-site macros */
+/* ------------------------------------------------------------------------------------------------- call-site macros */
 
 typedef struct mixed {
     char c;
