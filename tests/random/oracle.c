@@ -177,7 +177,8 @@ static void check_error(const oracle *o, const step *s)
                      s->index, step_name(s), s->op, acs_status_name(e->status), e->native, e->cause,
                      acs_status_name(s->fate));
     else if (s->fate == ACS_ERR_SKIPPED && !is_root(o, s, e->cause))
-        verdict_fail(o->v, "step %u (%s, op %" PRIu64 ") was skipped for op %" PRIu64 ", which is no failed op it depends on",
+        verdict_fail(o->v,
+                     "step %u (%s, op %" PRIu64 ") was skipped for op %" PRIu64 ", which is no failed op it depends on",
                      s->index, step_name(s), s->op, e->cause);
     else if (s->fate == ACS_ERR_HOST && e->native != s->fail)
         verdict_fail(o->v, "step %u (%s, op %" PRIu64 ") reported code %d, not %d", s->index, step_name(s), s->op,

@@ -128,7 +128,8 @@ void function_without_host_body_is_refused_on_the_cpu_and_named(void **)
 
 void arguments_of_a_kernel_object_keep_their_own_types(void **)
 {
-    const std::vector<size_t> sizes = {sizeof(double), sizeof(int), sizeof(pair), sizeof(color), sizeof(void *), sizeof(char)};
+    const std::vector<size_t> sizes = {sizeof(double), sizeof(int),    sizeof(pair),
+                                       sizeof(color),  sizeof(void *), sizeof(char)};
     int array[3] = {1, 2, 3};
     const int &reference = array[1];
     g_sizes = &sizes;

@@ -283,7 +283,8 @@ static void args_know_which_are_pointers(void **state)
     int array[2] = {0}, *pointer = array;
     mixed m = {0};
     acs_args args = ACS_ARGS(array, pointer, m, 1, 2.0f, &array[1]);
-    const uint32_t types[] = {ACS_ARG_POINTER, ACS_ARG_POINTER, ACS_ARG_VALUE, ACS_ARG_VALUE, ACS_ARG_VALUE, ACS_ARG_POINTER};
+    const uint32_t types[] = {ACS_ARG_POINTER, ACS_ARG_POINTER, ACS_ARG_VALUE,
+                              ACS_ARG_VALUE,   ACS_ARG_VALUE,   ACS_ARG_POINTER};
     const size_t sizes[] = {sizeof(void *), sizeof(void *), sizeof(mixed), sizeof(int), sizeof(float), sizeof(void *)};
     assert_int_equal(args.count, 6);
     for (size_t i = 0; i < args.count; i++) {
