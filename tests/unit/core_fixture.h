@@ -1,0 +1,354 @@
+/*
+ * What test_core.c needs around a core: a backend that notes what it is given, answers what the test decides and completes
+ * what the test says, and a rig that feeds ops, steps, and at its end looks for anything left behind.
+ */
+#ifndef CORE_FIXTURE_H
+#define CORE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "scheduler/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(offset) ((uintptr_t)0x10000 + (uintptr_t)(offset))
+
+enum { OPS = 4096, RECORDS = 512, SLOTS = 4, MARKS = 256, NO_END = -1 };
+
+/* ---------------------------------------------------------------------------------------------------------- backend */
+
+typedef struct fake {
+    acs_backend base;
+    acs_status result[OPS];      /* what submit answers for an op, that many times */
+    int times[OPS];
+    acs_op submitted[4 * OPS];   /* in order, refused ones too */
+    uint32_t submitted_count;
+    uint32_t issued[OPS];        /* how often an op was issued well */
+    uint64_t newest[SLOTS];      /* value issued to a slot last */
+    uint64_t complete[SLOTS];    /* what polls tell */
+    uint64_t mark[SLOTS][MARKS]; /* values of recorded marks */
+    uint32_t submits, polls, events_released, freed;
+    int breaches;                /* of the rules in backend.h */
+    bool poll_fails;
+} fake;
+
+static inline void fake_record(fake *f, const acs_mark *mark)
+{
+    f->breaches += mark->slot >= SLOTS || mark->index >= MARKS || mark->value > f->newest[mark->slot];
+    f->mark[mark->slot][mark->index] = mark->value;
+}
+
+static inline void fake_issue(fake *f, acs_batch *batch, acs_item *item)
+{
+    acs_op seq = item->op->seq;
+    f->submitted[f->submitted_count++] = seq;
+    item->status = ACS_OK;
+    item->text = NULL;
+    item->native = 0;
+    for (uint32_t i = 0; i < item->edge_count; i++) {
+        uint32_t before = batch->edges[item->first_edge + i];
+        f->breaches += before >= (uint32_t)(item - batch->items);
+        if (batch->items[before].status != ACS_OK)
+            item->status = ACS_ERR_SKIPPED;
+    }
+    if (item->status == ACS_OK && f->times[seq] > 0) {
+        f->times[seq]--;
+        item->status = f->result[seq];
+        item->native = 77;
+        item->text = "as told";
+    }
+    f->issued[seq] += item->status == ACS_OK;
+}
+
+static inline void fake_submit(acs_backend *backend, acs_batch *batch)
+{
+    fake *f = (fake *)backend;
+    f->submits++;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        acs_item *item = &batch->items[i];
+        for (uint32_t m = 0; m < item->mark_count; m++)
+            fake_record(f, &batch->marks[item->first_mark + m]);
+        for (uint32_t k = 0; k < item->wait_count; k++) {
+            const acs_mark *wait = &batch->waits[item->first_wait + k];
+            f->breaches += f->mark[wait->slot][wait->index] < wait->value;
+        }
+        if (!item->op)
+            continue;
+        if (item->slot >= 0) {
+            f->breaches += item->value <= f->newest[item->slot];
+            f->newest[item->slot] = item->value;
+        }
+        fake_issue(f, batch, item);
+        if (item->mark_after)
+            fake_record(f, &item->after);
+    }
+}
+
+static inline acs_status fake_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    fake *f = (fake *)backend;
+    f->polls++;
+    if (f->poll_fails)
+        return ACS_FAIL(ACS_ERR_DEVICE, 719, "the device faulted");
+    for (uint32_t i = 0; i < count; i++)
+        if (marks[i].value <= f->complete[slot])
+            *completed = marks[i].value;
+    return ACS_OK;
+}
+
+static inline void fake_event_release(acs_backend *backend, void *event)
+{
+    (void)event;
+    ((fake *)backend)->events_released++;
+}
+
+static inline acs_status fake_free(acs_backend *backend, int memory, void *ptr)
+{
+    (void)memory;
+    (void)ptr;
+    ((fake *)backend)->freed++;
+    return ACS_OK;
+}
+
+static const acs_backend_ops g_fake_ops = {.name = "fake",
+                                           .submit = fake_submit,
+                                           .poll = fake_poll,
+                                           .event_release = fake_event_release,
+                                           .memory_free = fake_free};
+
+/* -------------------------------------------------------------------------------------------------------------- rig */
+
+typedef struct rig {
+    acs_core core;
+    fake backend;
+    acs_options options;
+    acs_record_pool *pool;
+    acs_action action[3];
+    acs_op last;
+    int status[OPS];  /* NO_END until reported */
+    acs_op cause[OPS];
+    int native[OPS];
+    acs_op ended[OPS]; /* in order */
+    uint32_t ended_count;
+    int faults, checks, frees;
+    acs_error fault;
+} rig;
+
+static inline void on_end(void *user, const acs_end *end)
+{
+    rig *r = user;
+    acs_op seq = end->op->seq;
+    r->backend.breaches += r->status[seq] != NO_END; /* reported twice */
+    r->status[seq] = (int)end->status;
+    r->cause[seq] = end->cause;
+    r->native[seq] = end->native;
+    r->ended[r->ended_count++] = seq;
+}
+
+static inline void on_fault(void *user, const acs_error *error)
+{
+    rig *r = user;
+    r->faults++;
+    r->fault = *error;
+}
+
+static inline void on_check(void *user, const acs_record *op, const acs_record *other)
+{
+    (void)op;
+    (void)other;
+    ((rig *)user)->checks++;
+}
+
+static inline void on_free(void *user, const acs_record *op)
+{
+    (void)op;
+    ((rig *)user)->frees++;
+}
+
+static inline acs_status status_of(void *user, acs_op op)
+{
+    return (acs_status)((rig *)user)->status[op];
+}
+
+static inline rig *rig_make(void)
+{
+    rig *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->backend.base.ops = &g_fake_ops;
+    r->options.window = 64;
+    r->options.fifo = 256;
+    r->options.streams = SLOTS;
+    r->options.batch = 16;
+    r->options.check = ACS_CHECK_OVERLAP; /* an independent look at every op that is issued */
+    for (int i = 0; i < OPS; i++)
+        r->status[i] = NO_END;
+    assert_int_equal(acs_record_pool_create(RECORDS, &r->pool), ACS_OK);
+    return r;
+}
+
+static inline rig *rig_start(rig *r)
+{
+    acs_core_config config = {.options = &r->options,
+                              .backend = &r->backend.base,
+                              .records = r->pool,
+                              .user = r,
+                              .on_end = on_end,
+                              .on_fault = on_fault,
+                              .on_check = on_check,
+                              .on_free = on_free,
+                              .status_of = status_of};
+    assert_int_equal(acs_core_init(&r->core, &config), ACS_OK);
+    return r;
+}
+
+static inline rig *rig_open(void)
+{
+    return rig_start(rig_make());
+}
+
+static inline acs_record *record(rig *r, acs_op_kind kind, const acs_segment *segments, uint32_t count)
+{
+    static const acs_site site = {"kernel", "file.c", 12};
+    acs_record *op = acs_record_acquire(r->pool);
+    assert_non_null(op);
+    assert_int_equal(acs_record_reserve(r->pool, op, 0, 0, count), ACS_OK);
+    op->kind = (uint8_t)kind;
+    op->site = &site;
+    op->segment_count = count;
+    if (count)
+        memcpy(op->segments, segments, count * sizeof *segments);
+    return op;
+}
+
+static inline acs_op push(rig *r, acs_record *op)
+{
+    r->last = acs_fifo_push(r->core.fifo, op);
+    assert_true(r->last > 0 && r->last < OPS);
+    return r->last;
+}
+
+#define SEGMENTS(...) (acs_segment[]){__VA_ARGS__}, sizeof((acs_segment[]){__VA_ARGS__}) / sizeof(acs_segment)
+#define RECORD(r, kind, ...) record((r), (kind), SEGMENTS(__VA_ARGS__))
+#define KERNEL(r, ...) push((r), RECORD((r), ACS_KIND_KERNEL, __VA_ARGS__))
+
+typedef struct body {
+    int calls, result;
+} body;
+
+static inline int run_body(void *closure)
+{
+    body *b = closure;
+    b->calls++;
+    return b->result;
+}
+
+static inline acs_op push_host(rig *r, acs_segment segment, body *b)
+{
+    acs_record *op = RECORD(r, ACS_KIND_HOST, segment);
+    op->u.host.function = run_body;
+    op->u.host.closure = b;
+    return push(r, op);
+}
+
+typedef struct told {
+    acs_op op;
+    int status, calls;
+} told;
+
+static inline void tell(void *user, acs_op op, acs_status status)
+{
+    told *t = user;
+    t->op = op;
+    t->status = (int)status;
+    t->calls++;
+}
+
+static inline acs_op push_callback(rig *r, acs_op target, told *t)
+{
+    acs_record *op = record(r, ACS_KIND_CALLBACK, NULL, 0);
+    op->u.callback.function = tell;
+    op->u.callback.user = t;
+    op->u.callback.target = target;
+    return push(r, op);
+}
+
+static inline void answer(rig *r, acs_op op, acs_status status, int times)
+{
+    r->backend.result[op] = status;
+    r->backend.times[op] = times;
+}
+
+static inline bool next(rig *r, int i)
+{
+    return acs_core_next(&r->core, ACS_MAY_ALL, &r->action[i]);
+}
+
+static inline void finish(rig *r, int i)
+{
+    acs_core_perform(&r->core, &r->action[i]);
+    acs_core_done(&r->core, &r->action[i]);
+}
+
+static inline bool step(rig *r)
+{
+    if (!next(r, 0))
+        return false;
+    finish(r, 0);
+    return true;
+}
+
+static inline void complete_all(rig *r)
+{
+    memset(r->backend.complete, 0xff, sizeof r->backend.complete);
+}
+
+/* Step, with everything completing at once, until all has ended. */
+static inline void run_to_end(rig *r)
+{
+    complete_all(r);
+    for (int i = 0; r->ended_count < r->last; i++) {
+        assert_true(i < 4 * OPS);
+        step(r);
+    }
+}
+
+static inline void rig_close(rig *r)
+{
+    acs_window *w = &r->core.window;
+    acs_record *records[RECORDS];
+    run_to_end(r);
+    assert_int_equal(r->backend.breaches, 0);
+    assert_int_equal(r->checks, 0);
+    assert_true(acs_window_check(w));
+    assert_int_equal(w->live + w->live_reserved + w->live_joins + w->edges_used, 0);
+    assert_int_equal(acs_window_oldest(w), 0);
+    assert_int_equal(r->core.running, 0);
+    for (uint32_t s = 0; s < r->core.slots.count; s++)
+        assert_int_equal(r->core.slots.slot[s].outstanding, 0);
+    uint32_t entries = 0;
+    for (uint32_t i = w->free_entries; i && entries <= w->entry_count; i = w->entries[i].queue_next)
+        entries++;
+    assert_int_equal(entries, w->entry_count);
+    for (int i = 0; i < RECORDS; i++)
+        assert_non_null(records[i] = acs_record_acquire(r->pool));
+    for (int i = 0; i < RECORDS; i++)
+        acs_record_release(r->pool, records[i]);
+    acs_core_fini(&r->core);
+    acs_record_pool_destroy(r->pool);
+    free(r);
+}
+
+static inline acs_op op_of(const rig *r, uint32_t item)
+{
+    const acs_batch *batch = &r->action[0].batch;
+    assert_true(item < batch->items_used);
+    return batch->items[item].op ? batch->items[item].op->seq : 0;
+}
+
+#endif
