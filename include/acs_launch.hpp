@@ -81,6 +81,25 @@ acs_op queue_values(acs_context *context, const acs_site *site, const acs_attrib
     return queue(context, site, attributes, kernel, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, uses);
 }
 
+/* The text of a launch up to the first comma outside all brackets: its kernel. */
+template <size_t N> struct site_name {
+    char text[N];
+};
+template <size_t N> constexpr site_name<N> first_argument(const char (&text)[N])
+{
+    site_name<N> name{};
+    int depth = 0;
+    for (size_t i = 0; i + 1 < N; i++) {
+        const char c = text[i];
+        if (c == ',' && depth == 0)
+            break;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= c == '>' || c == ')' || c == ']' || c == '}';
+        name.text[i] = c;
+    }
+    return name;
+}
+
 /* One per template instantiation; a call site that launches a function pointer chosen at run time resolves each time. */
 inline acs_kernel kernel_of(const void *function)
 {
@@ -138,6 +157,12 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 } // namespace detail
 } // namespace acs
 
+#define ACS_KERNEL_SITE_(spelling)                                                                                       \
+    ([]() -> const acs_site * {                                                                                        \
+        static constexpr auto acs_name_here_ = ::acs::detail::first_argument(spelling);                                  \
+        static const acs_site acs_site_here_ = {acs_name_here_.text, __FILE__, __LINE__};                              \
+        return &acs_site_here_;                                                                                        \
+    }())
 #define ACS_SITE_(...)                                                                                                 \
     ([]() -> const acs_site * {                                                                                        \
         static const acs_site acs_site_here_ = {__VA_ARGS__, __FILE__, __LINE__};                                      \
@@ -164,13 +189,16 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 /** The op touches nothing that others touch. */
 #define ACS_USES_NONE (acs_uses{nullptr, 0, nullptr, nullptr, 0})
 
+/* `spelling` is made from the arguments before they are expanded: the kernel as the program names it. */
+#define ACS_LAUNCH_TEXT_(spelling, context, attributes, ...)                                                              \
+    (::acs::detail::launch((context), ACS_KERNEL_SITE_(spelling), ACS_SITE_CACHE_(), (attributes), __VA_ARGS__))
 /** Queue a kernel on a context, with attributes: (context, attributes, kernel, grid, block, shared_bytes, args, uses). */
 #define ACS_LAUNCH_WITH(context, attributes, ...)                                                                      \
-    (::acs::detail::launch((context), ACS_SITE_(#__VA_ARGS__), ACS_SITE_CACHE_(), (attributes), __VA_ARGS__))
+    ACS_LAUNCH_TEXT_(#__VA_ARGS__, context, attributes, __VA_ARGS__)
 /** Queue a kernel on a context: (context, kernel, grid, block, shared_bytes, args, uses). */
-#define ACS_LAUNCH_ON(context, ...) ACS_LAUNCH_WITH(context, acs_attributes{}, __VA_ARGS__)
+#define ACS_LAUNCH_ON(context, ...) ACS_LAUNCH_TEXT_(#__VA_ARGS__, context, acs_attributes{}, __VA_ARGS__)
 /** Queue a kernel on the default context: (kernel, grid, block, shared_bytes, args, uses). */
-#define ACS_LAUNCH(...) ACS_LAUNCH_ON(nullptr, __VA_ARGS__)
+#define ACS_LAUNCH(...) ACS_LAUNCH_TEXT_(#__VA_ARGS__, nullptr, acs_attributes{}, __VA_ARGS__)
 
 #define acs_memcpy(context, dst, src, bytes)                                                                           \
     acs_memcpy_op((context), (dst), (src), (bytes), ACS_HERE_("acs_memcpy"))

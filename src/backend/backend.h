@@ -4,7 +4,8 @@
  *
  * Marks. A mark is an event recorded in a slot behind everything issued to it so far. The core names marks: (slot, index),
  * index < mark_capacity, and reuses an index only when that mark was seen complete. Waits name marks that were recorded
- * earlier: by an earlier batch whose submit returned, or earlier in the same batch.
+ * earlier: by an earlier batch whose submit returned, or earlier in the same batch. The marks and waits of an item take
+ * effect on its slot also when the item fails, bounces or is skipped: the core's clocks count on them.
  *
  * Threads. submit is called by several threads at once, but never by two for the same slot, slots of the batch's marks
  * included. poll of a slot may run beside submit to it. No function calls back into the core, except config.notify.

@@ -71,7 +71,15 @@ int acs_lock_init(acs_lock *lock, int rank)
     if (rank < ACS_RANK_REGISTRY || rank > ACS_RANK_LOG)
         return EINVAL;
     lock->rank = rank;
-    return pthread_mutex_init(&lock->mutex, NULL);
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+    if (error)
+        return error;
+    /* Sections are a microsecond or less: spinning briefly is cheaper than the kernel. */
+    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    error = pthread_mutex_init(&lock->mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return error;
 }
 
 void acs_lock_fini(acs_lock *lock)

@@ -1,8 +1,7 @@
 /*
  * Op records and the blocks that hold what does not fit inside one. Producers acquire and reserve on the caller's path,
  * whoever retires an op releases; any threads at once, lock-free. Memory is taken from the system only while the pool
- * warms up, and for single blocks beyond the largest class. It knows nothing of what an op means, but frees the error
- * of a refused one.
+ * warms up, and for single blocks beyond the largest class. It knows nothing of what an op means.
  *
  * Everything here is a stack of indices: free records, the free blocks of each size class, the unused block numbers.
  * There are as many numbers as records, so however the sizes shift, cached and used blocks together are never more than
@@ -305,8 +304,6 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
 void acs_record_release(acs_record_pool *pool, acs_record *record)
 {
     struct block *block = record->block;
-    if (ACS_UNLIKELY(record->kind == ACS_KIND_REFUSED))
-        free(record->u.refused);
     if (block && record->block_class == BLOCK_EXACT)
         block_free(pool, block);
     else if (block)

@@ -21,7 +21,6 @@ typedef enum acs_op_kind {
     ACS_KIND_OBSERVE,       /* acs_wait_range: collects dependencies, registers none, does nothing */
     ACS_KIND_STREAM_WAIT,   /* acs_after_stream: its slot waits for a foreign stream */
     ACS_KIND_STREAM_SIGNAL, /* acs_stream_after: a foreign stream waits for the upstream ops */
-    ACS_KIND_REFUSED,       /* a launch that was refused: keeps the error's place in program order; never issued */
     ACS_KIND_JOIN,          /* made by the window: stands for many upstream ops; never issued */
     ACS_KIND_COUNT
 } acs_op_kind;
@@ -91,7 +90,6 @@ typedef struct acs_record {
             void *stream; /* foreign stream */
             void *event;  /* STREAM_WAIT: the backend's record of the foreign stream's work; released by submit */
         } stream;
-        acs_error *refused; /* owned; released with the record */
     } u;
     acs_segment inline_segments[ACS_INLINE_SEGMENTS];
     acs_arg_slot inline_args[ACS_INLINE_ARGS];

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDS_SPARE = 64 };
+enum { RECORDS_SPARE = 64, PINNED_MOST = 256 };
 
 static pthread_mutex_t g_registry_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank REGISTRY: taken before all others */
+static pthread_cond_t g_unpinned = PTHREAD_COND_INITIALIZER;
 static acs_context *g_open;      /* guarded by g_registry_mutex */
 static acs_context *g_free;      /* structs of closed contexts, for reuse */
 static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
@@ -97,9 +98,20 @@ static void registry_add(acs_context *context)
     pthread_mutex_unlock(&g_registry_mutex);
 }
 
+static void unpin(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    if (--context->pins == 0)
+        pthread_cond_broadcast(&g_unpinned);
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+/* Waits for drains of acs::compat that have hold of the context. */
 static void registry_remove(acs_context *context)
 {
     pthread_mutex_lock(&g_registry_mutex);
+    while (context->pins > 0)
+        pthread_cond_wait(&g_unpinned, &g_registry_mutex);
     acs_context **at = &g_open;
     while (*at && *at != context)
         at = &(*at)->next;
@@ -330,12 +342,20 @@ void acs_compat_drain(void)
 {
     if (tl_inside || acs_thread_is_ours())
         return;
-    /* The lock is held while ops end: a context must not be closed meanwhile. Threads of the library never take it. */
+    acs_context *pinned[PINNED_MOST];
+    uint32_t count = 0;
     pthread_mutex_lock(&g_registry_mutex);
-    for (acs_context *context = g_open; context; context = context->next)
-        if (context->fork_generation == atomic_load_explicit(&g_fork_generation, memory_order_relaxed)) /* see enter */
-            acs_context_drain(context);
+    for (acs_context *context = g_open; context && count < PINNED_MOST; context = context->next) {
+        if (context->fork_generation != atomic_load_explicit(&g_fork_generation, memory_order_relaxed)) /* see enter */
+            continue;
+        context->pins++;
+        pinned[count++] = context;
+    }
     pthread_mutex_unlock(&g_registry_mutex);
+    while (count > 0) {
+        acs_context_drain(pinned[--count]);
+        unpin(pinned[count]);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------- trace */

@@ -33,6 +33,7 @@ struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
     uint32_t fork_generation;
     acs_context *next;       /* registry of open contexts, or list of free structs */
+    uint32_t pins;           /* drains under way that acs_close waits for; guarded by the registry's mutex */
     acs_options options;
     acs_backend *backend;
     acs_record_pool *records;
@@ -51,10 +52,10 @@ struct acs_context {
 
     /* threads */
     pthread_t threads[ACS_THREADS_MAX];
-    uint32_t thread_count;
+    uint32_t thread_count;         /* written by acs_open, then only by the maker of the host thread */
     _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions */
     _Atomic(uint32_t) stop;
-    uint32_t issuers;              /* of the threads, those that issue ops */
+    uint32_t issuers;              /* of the threads, those that issue ops; constant from before they start */
     acs_gate work;                 /* workers sleep here: something may be issued or polled for */
     acs_gate host_work;            /* the thread of host functions */
     acs_gate ends;                 /* callers: what they watch for came true */

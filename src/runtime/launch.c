@@ -249,10 +249,18 @@ static acs_status launch_uses(acs_draft *draft, const acs_launch_params *p, uint
     return acs_draft_uses(draft, &p->uses, &input, count, arg_bytes);
 }
 
+static bool has_zero(acs_dim3 d)
+{
+    return !d.x || !d.y || !d.z;
+}
+
 static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
 {
     uint32_t bytes = 0;
     acs_record *record = draft->record;
+    if (ACS_UNLIKELY(has_zero(p->grid) || has_zero(p->block)))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': grid %u x %u x %u of blocks %u x %u x %u: a dimension is zero",
+                        draft->site->name, p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
     if (p->args.count && !p->args.list)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", draft->site->name, p->args.count);
     ACS_TRY(measure_args(draft, &p->args, &bytes));

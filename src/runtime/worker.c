@@ -329,7 +329,7 @@ acs_status acs_workers_start(acs_context *context)
 void acs_host_thread_start(acs_context *context)
 {
     uint32_t none = 0;
-    bool wanted = context->thread_count > 0 && !context->virtual_count;
+    bool wanted = context->issuers > 0 && !context->virtual_count;
     if (!wanted || !atomic_compare_exchange_strong_explicit(&context->host_thread, &none, 1, memory_order_acq_rel,
                                                             memory_order_relaxed)) /* B; relaxed: somebody else does it */
         return;

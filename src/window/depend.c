@@ -3,8 +3,8 @@
  * and WAW are kept (ACS, Algorithm 1, compares only the new op's writes and so misses RAW); reads share.
  *
  * A region remembers its newest writer and the readers since. A covering write empties the regions that it covers: who
- * touches them later also touches the covering one. Many readers become a join, an entry that stands for all of them, and so do many
- * writers of parts that a whole is read from: n readers and m writers then need n + m edges, not n * m.
+ * touches them later also touches the covering one. Many readers become a join, an entry that stands for all of them, and
+ * so do many writers of parts that a whole is read from: n readers and m writers then need n + m edges, not n * m.
  */
 #include "window/window.h"
 

@@ -196,19 +196,6 @@ static void blocks_over_shifting_sizes_stay_at_one_per_record(void **state)
         acs_record_release(*state, records[i]);
 }
 
-static void release_of_refused_record_frees_its_error(void **state)
-{
-    acs_record *record = acs_record_acquire(*state);
-    record->kind = ACS_KIND_REFUSED;
-    record->u.refused = calloc(1, sizeof *record->u.refused);
-
-    acs_record_release(*state, record); /* LeakSanitizer looks for it */
-
-    record = acs_record_acquire(*state);
-    assert_int_not_equal(record->kind, ACS_KIND_REFUSED);
-    acs_record_release(*state, record); /* and this must not free it twice */
-}
-
 static void create_of_impossible_pools_is_refused(void **state)
 {
     (void)state;
@@ -234,7 +221,6 @@ int main(void)
         TEST(reserve_again_of_a_size_seen_before_takes_no_memory),
         TEST(reserve_beyond_the_largest_class_is_freed_on_release),
         TEST(blocks_over_shifting_sizes_stay_at_one_per_record),
-        TEST(release_of_refused_record_frees_its_error),
         cmocka_unit_test(create_of_impossible_pools_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
