@@ -1,6 +1,6 @@
 /*
- * What test_core.c needs around a core: a backend that notes what it is given, answers what the test decides and completes
- * what the test says, and a rig that feeds ops, steps, and at its end looks for anything left behind.
+ * What test_core.c needs around a core: a backend that notes what it is given, answers what the test decides and
+ * completes what the test says, and a rig that feeds ops, steps, and at its end looks for anything left behind.
  */
 #ifndef CORE_FIXTURE_H
 #define CORE_FIXTURE_H
@@ -90,7 +90,8 @@ static inline void fake_submit(acs_backend *backend, acs_batch *batch)
     }
 }
 
-static inline acs_status fake_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+static inline acs_status fake_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count,
+                                   uint64_t *completed)
 {
     fake *f = (fake *)backend;
     f->polls++;

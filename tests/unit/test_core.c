@@ -1,6 +1,6 @@
 /*
- * Unit tests of scheduler/core: batches, failures, bounces, faults, host functions and order, over a backend made up by the
- * test, which notes what it is given, answers what the test decides and completes what the test says.
+ * Unit tests of scheduler/core: batches, failures, bounces, faults, host functions and order, over a backend made up
+ * by the test, which notes what it is given, answers what the test decides and completes what the test says.
  */
 #include "core_fixture.h"
 
@@ -78,7 +78,7 @@ static void step_with_more_ops_than_the_window_holds_runs_them_all(void **state)
     rig_close(r);
 }
 
-/* ----------------------------------------------------------------------------------------------- failures and bounces */
+/* --------------------------------------------------------------------------------------------- failures and bounces */
 
 static void done_with_a_failed_item_skips_dependents_and_runs_the_others(void **state)
 {
@@ -133,6 +133,26 @@ static void done_with_a_bounced_item_issues_it_and_its_followers_again(void **st
     rig_close(r);
 }
 
+static void next_leaves_a_follower_that_will_be_skipped_out_of_the_batch(void **state)
+{
+    (void)state;
+    rig *r = rig_open();
+    acs_op failing = KERNEL(r, ACS_OUT(AT(0), 8)), good = KERNEL(r, ACS_OUT(AT(64), 8));
+    acs_op both = KERNEL(r, ACS_IN(AT(0), 8), ACS_IN(AT(64), 8));
+    answer(r, failing, ACS_ERR_LAUNCH, 1);
+    r->core.batch_limit = 1;
+    step(r);
+    r->core.batch_limit = 16;
+
+    assert_true(next(r, 0));
+    assert_int_equal(op_of(r, 0), good);
+    assert_int_equal(r->action[0].batch.items_used, 1);
+    finish(r, 0);
+    run_to_end(r);
+    assert_int_equal(r->cause[both], failing);
+    rig_close(r);
+}
+
 static void done_with_a_failed_op_behind_running_ones_ends_it_when_they_have(void **state)
 {
     (void)state;
@@ -155,7 +175,7 @@ static void done_with_a_failed_op_behind_running_ones_ends_it_when_they_have(voi
     rig_close(r);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ faults */
+/* ----------------------------------------------------------------------------------------------------------- faults */
 
 static void assert_dead(rig *r, acs_op from)
 {
@@ -228,11 +248,12 @@ static void fault_while_another_batch_is_under_way_ends_that_too(void **state)
     assert_int_equal(r->status[under_way], NO_END);
     finish(r, 1);
 
+    assert_int_equal(r->status[under_way], ACS_ERR_DEVICE);
     assert_dead(r, 1);
     rig_close(r);
 }
 
-/* -------------------------------------------------------------------------------------------- host functions and others */
+/* ---------------------------------------------------------------------------------------- host functions and others */
 
 static void host_function_runs_once_its_upstream_has_retired(void **state)
 {
@@ -429,7 +450,7 @@ static void disable_with_a_bounced_item_before_a_host_function_runs_both(void **
     rig_close(r);
 }
 
-/* -------------------------------------------------------------------------------------------------- several in flight */
+/* ------------------------------------------------------------------------------------------------ several in flight */
 
 static void next_does_not_poll_while_a_poll_is_under_way(void **state)
 {
@@ -503,7 +524,8 @@ static void run_random(uint64_t seed)
     r->options.wait = acs_random_below(&random, 4) ? ACS_WAIT_GPU : ACS_WAIT_HOST;
     rig_start(r);
     for (int i = 0; i < 3000; i++) {
-        uint32_t a = acs_random_below(&random, 3), s = acs_random_below(&random, SLOTS), dice = acs_random_below(&random, 20);
+        uint32_t a = acs_random_below(&random, 3), s = acs_random_below(&random, SLOTS);
+        uint32_t dice = acs_random_below(&random, 20);
         acs_segment one = acs_make_segment(ACS_EXTENT_BYTES, (acs_access)(1 + acs_random_below(&random, 3)),
                                            AT(acs_random_below(&random, 24) * 8), 8 + 8 * (dice == 0), 1, 0);
         if (taken[a])
@@ -544,6 +566,7 @@ int main(void)
         cmocka_unit_test(step_with_more_ops_than_the_window_holds_runs_them_all),
         cmocka_unit_test(done_with_a_failed_item_skips_dependents_and_runs_the_others),
         cmocka_unit_test(done_with_a_bounced_item_issues_it_and_its_followers_again),
+        cmocka_unit_test(next_leaves_a_follower_that_will_be_skipped_out_of_the_batch),
         cmocka_unit_test(done_with_a_failed_op_behind_running_ones_ends_it_when_they_have),
         cmocka_unit_test(poll_that_faults_ends_everything_and_names_the_suspects),
         cmocka_unit_test(submit_that_faults_ends_everything),

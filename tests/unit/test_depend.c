@@ -1,6 +1,6 @@
 /*
- * Unit tests of window/depend: which edges an inserted op gets, how few they are, and which ops are skipped behind a failed one.
- * The random comparison with a model of bytes is in test_window.c.
+ * Unit tests of window/depend: which edges an inserted op gets, and how few they are. What is skipped behind a failed
+ * op is in test_window.c, the random comparison with a model of bytes in test_window_model.c.
  */
 #include "window_fixture.h"
 
@@ -26,7 +26,7 @@ static uint64_t edges_between(acs_segment first, acs_segment second)
     return found;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- pairs */
+/* ------------------------------------------------------------------------------------------------------------ pairs */
 
 static void insert_with_only_a_raw_makes_one_edge(void **state)
 {
@@ -105,7 +105,7 @@ static void insert_of_empty_segments_makes_no_edge(void **state)
     assert_int_equal(edges_between(ACS_INOUT(AT(0), 64), ACS_TILE_OUT(AT(0), 0, 8, 16)), 0);
 }
 
-/* --------------------------------------------------------------------------------------------------- implied and reused */
+/* ----------------------------------------------------------------------------------------------- implied and reused */
 
 static void insert_naming_an_upstream_op_many_times_makes_one_edge(void **state)
 {
@@ -229,15 +229,17 @@ static void insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot(void 
     scene *s = scene_open(64, false);
     for (int i = 0; i < ACS_REGION_READERS; i++)
         KERNEL(s, ACS_IN(AT(0), 64));
-    for (acs_op op = ACS_REGION_READERS; op > 0; op--)
+    for (acs_op op = ACS_REGION_READERS; op > 1; op--)
         scene_issue(s, op, 0);
+    scene_issue(s, 1, 2);
     scene_issue(s, KERNEL(s, ACS_IN(AT(0), 64)), 1);
 
     acs_entry *writer = scene_entry(s, KERNEL(s, ACS_OUT(AT(0), 64)));
 
-    assert_int_equal(writer->need_mask, 3);
-    assert_int_equal(acs_entry_needs(&s->w, writer)[0].value, ACS_REGION_READERS);
+    assert_int_equal(writer->need_mask, 7);
+    assert_int_equal(acs_entry_needs(&s->w, writer)[0].value, ACS_REGION_READERS - 1);
     assert_int_equal(acs_entry_needs(&s->w, writer)[1].value, 1);
+    assert_int_equal(acs_entry_needs(&s->w, writer)[2].value, 1);
     scene_close(s);
 }
 
@@ -294,7 +296,7 @@ static void insert_of_whole_readers_then_part_writers_makes_linear_edges(void **
     scene_close(s);
 }
 
-/* -------------------------------------------------------------------------------------------------------- all memory */
+/* ------------------------------------------------------------------------------------------------------- all memory */
 
 static void insert_reading_all_memory_waits_for_writers_alone(void **state)
 {
@@ -408,182 +410,6 @@ static void insert_of_a_chain_counts_its_levels_also_after_ops_ended(void **stat
     scene_close(s);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- poison */
-
-/* The second of two ops is skipped because the first failed: while it waits for it, and when inserted later. */
-static void assert_skipped(acs_segment first, acs_segment second)
-{
-    scene *s = scene_open(16, false);
-    acs_op failing = KERNEL(s, first), waiting = KERNEL(s, second), free_op = KERNEL(s, ACS_OUT(AT(9000), 8));
-    scene_fail(s, failing);
-    acs_op later = KERNEL(s, second);
-
-    assert_int_equal(s->status[failing], ACS_ERR_LAUNCH);
-    assert_int_equal(s->status[waiting], ACS_ERR_SKIPPED);
-    assert_int_equal(s->cause[waiting], failing);
-    assert_int_equal(s->status[later], ACS_ERR_SKIPPED);
-    assert_int_equal(s->cause[later], failing);
-    assert_int_equal(scene_state(s, free_op), ACS_ENTRY_READY);
-    scene_run(s, free_op);
-    acs_window_clear_poison(&s->w);
-    assert_int_equal(scene_state(s, KERNEL(s, second)), ACS_ENTRY_READY);
-    scene_close(s);
-}
-
-static void fail_skips_what_depends_on_the_op_until_poison_is_cleared(void **state)
-{
-    (void)state;
-    assert_skipped(ACS_OUT(AT(0), 64), ACS_IN(AT(0), 64));
-    assert_skipped(ACS_IN(AT(0), 64), ACS_OUT(AT(0), 64));
-    assert_skipped(ACS_OUT(AT(0), 64), ACS_OUT(AT(0), 64));
-    assert_skipped(ACS_OUT(AT(0), 64), ACS_IN(AT(32), 64));
-    assert_skipped(ACS_TOKEN(5), ACS_TOKEN(5));
-    assert_skipped(ACS_TILE_OUT(AT(0), 8, 4, 32), ACS_TILE_IN(AT(4), 8, 4, 32));
-}
-
-static void fail_of_a_reader_leaves_other_readers_alone(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_op failing = KERNEL(s, ACS_IN(AT(0), 64)), reader = KERNEL(s, ACS_IN(AT(0), 64));
-
-    scene_fail(s, failing);
-
-    assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
-    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(0), 64))), ACS_ENTRY_READY);
-    scene_close(s);
-}
-
-static void fail_names_the_first_op_along_a_path_of_skipped_ones(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
-    acs_op second = KERNEL(s, ACS_IN(AT(0), 64), ACS_OUT(AT(100), 64));
-    acs_op third = KERNEL(s, ACS_IN(AT(100), 64), ACS_OUT(AT(200), 64));
-
-    scene_fail(s, failing);
-
-    assert_int_equal(s->cause[second], failing);
-    assert_int_equal(s->cause[third], failing);
-    acs_op late = KERNEL(s, ACS_IN(AT(200), 64));
-    assert_int_equal(s->status[late], ACS_ERR_SKIPPED);
-    assert_int_equal(s->cause[late], failing);
-    scene_close(s);
-}
-
-static void fail_of_one_of_many_readers_skips_the_writer_through_the_join(void **state)
-{
-    (void)state;
-    scene *s = scene_open(64, false);
-    for (int i = 0; i < 20; i++)
-        KERNEL(s, ACS_IN(AT(0), 64));
-    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
-    scene_fail(s, 1); /* the deepest in the joins */
-    for (acs_op op = 2; op <= 20; op++)
-        scene_run(s, op);
-
-    assert_int_equal(s->status[writer], ACS_ERR_SKIPPED);
-    assert_int_equal(s->cause[writer], 1);
-    scene_close(s);
-}
-
-static void fail_of_a_part_writer_skips_a_whole_reader_through_the_cover(void **state)
-{
-    (void)state;
-    scene *s = scene_open(64, false);
-    for (int i = 0; i < 16; i++)
-        KERNEL(s, ACS_OUT(AT(i * PART), PART));
-    acs_op first = KERNEL(s, ACS_IN(AT(0), 16 * PART)), second = KERNEL(s, ACS_IN(AT(0), 16 * PART));
-    scene_fail(s, 3);
-    for (acs_op op = 1; op <= 16; op++)
-        if (op != 3)
-            scene_run(s, op);
-
-    assert_int_equal(s->cause[first], 3);
-    assert_int_equal(s->cause[second], 3);
-    /* Remembered for the part, and for the whole that was to be read. */
-    acs_op part = KERNEL(s, ACS_IN(AT(2 * PART), 1)), other = KERNEL(s, ACS_IN(AT(9 * PART), 1));
-    assert_int_equal(s->status[part], ACS_ERR_SKIPPED);
-    assert_int_equal(scene_state(s, other), ACS_ENTRY_READY);
-    scene_close(s);
-}
-
-static void fail_of_an_op_that_may_touch_anything_skips_all_that_touch(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_op any = scene_any(s), waiting = KERNEL(s, ACS_IN(AT(0), 1));
-    scene_fail(s, any);
-
-    assert_int_equal(s->cause[waiting], any);
-    assert_int_equal(s->status[KERNEL(s, ACS_TOKEN(3))], ACS_ERR_SKIPPED);
-    assert_int_equal(scene_state(s, KERNEL0(s)), ACS_ENTRY_READY);
-    scene_close(s);
-}
-
-static void fail_of_any_op_skips_one_that_may_touch_anything(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_op failing = KERNEL(s, ACS_IN(AT(0), 64));
-    scene_fail(s, failing);
-
-    assert_int_equal(scene_state(s, KERNEL(s, ACS_ALL_MEMORY_IN)), ACS_ENTRY_READY);
-    acs_op any = scene_any(s);
-    scene_run(s, 2);
-    assert_int_equal(s->status[any], ACS_ERR_SKIPPED);
-    assert_int_equal(s->cause[any], failing);
-    scene_close(s);
-}
-
-static void fail_before_an_immune_op_does_not_skip_it(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_entry_traits immune = {.on_host = true, .immune = true};
-    acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
-    acs_op waiting = scene_insert(s, ACS_KIND_FREE, immune, SEGMENTS(ACS_OUT(AT(0), 64)));
-    scene_fail(s, failing);
-    acs_op later = scene_insert(s, ACS_KIND_FREE, immune, SEGMENTS(ACS_OUT(AT(0), 64)));
-
-    assert_int_equal(scene_state(s, waiting), ACS_ENTRY_READY);
-    scene_end(s, waiting);
-    assert_int_equal(s->status[waiting], ACS_OK);
-    assert_int_equal(scene_state(s, later), ACS_ENTRY_READY);
-    scene_end(s, later);
-    scene_close(s);
-}
-
-static void forget_block_clears_poison_inside_it_alone(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    scene_fail(s, KERNEL(s, ACS_OUT(AT(0), 64)));
-    scene_fail(s, KERNEL(s, ACS_OUT(AT(1000), 64)));
-
-    acs_window_forget_block(&s->w, AT(0), 256);
-
-    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(0), 64))), ACS_ENTRY_READY);
-    assert_int_equal(s->status[KERNEL(s, ACS_IN(AT(1000), 64))], ACS_ERR_SKIPPED);
-    scene_close(s);
-}
-
-/* An observer is told, but nothing is skipped because it was. */
-static void fail_before_an_observer_skips_it_without_poison_of_its_own(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
-    acs_op observer = OBSERVE(s, ACS_INOUT(AT(0), 64), ACS_INOUT(AT(500), 64));
-    scene_fail(s, failing);
-
-    assert_int_equal(s->status[observer], ACS_ERR_SKIPPED);
-    assert_int_equal(s->cause[observer], failing);
-    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(500), 64))), ACS_ENTRY_READY);
-    scene_close(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,16 +438,6 @@ int main(void)
         cmocka_unit_test(insert_behind_an_ended_op_that_touched_anything_has_no_edge),
         cmocka_unit_test(insert_of_an_observer_waits_and_is_waited_for_by_nobody),
         cmocka_unit_test(insert_of_a_chain_counts_its_levels_also_after_ops_ended),
-        cmocka_unit_test(fail_skips_what_depends_on_the_op_until_poison_is_cleared),
-        cmocka_unit_test(fail_of_a_reader_leaves_other_readers_alone),
-        cmocka_unit_test(fail_names_the_first_op_along_a_path_of_skipped_ones),
-        cmocka_unit_test(fail_of_one_of_many_readers_skips_the_writer_through_the_join),
-        cmocka_unit_test(fail_of_a_part_writer_skips_a_whole_reader_through_the_cover),
-        cmocka_unit_test(fail_of_an_op_that_may_touch_anything_skips_all_that_touch),
-        cmocka_unit_test(fail_of_any_op_skips_one_that_may_touch_anything),
-        cmocka_unit_test(fail_before_an_immune_op_does_not_skip_it),
-        cmocka_unit_test(forget_block_clears_poison_inside_it_alone),
-        cmocka_unit_test(fail_before_an_observer_skips_it_without_poison_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

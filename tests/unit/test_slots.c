@@ -1,6 +1,6 @@
 /*
- * Unit tests of scheduler/slots: which slot an op goes to, which waits and marks that takes, and when an op cannot be placed yet.
- * The batches are never submitted: what a backend would have done is told by the test.
+ * Unit tests of scheduler/slots: which slot an op goes to, which waits and marks that takes, and when an op cannot be
+ * placed yet. The batches are never submitted: what a backend would have done is told by the test.
  */
 #include "window_fixture.h"
 
@@ -468,7 +468,7 @@ static void mark_tails_marks_slots_that_have_ops_and_no_mark_behind_them(void **
     yard_close(y);
 }
 
-/* ------------------------------------------------------------------------------------------------- batches under way */
+/* ------------------------------------------------------------------------------------------------ batches under way */
 
 static void place_leaves_slots_of_another_batch_alone(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * What the tests of window and slots share: a window fed with records made up by the test, and the part of the core that
- * hands ops to slots and learns that they ended, without any backend. Ops are named by their sequence number, since an entry
- * may be gone after the call that ended it.
+ * What the tests of window and slots share: a window fed with records made up by the test, and the part of the core
+ * that hands ops to slots and learns that they ended, without any backend. Ops are named by their sequence number,
+ * since an entry may be gone after the call that ended it.
  */
 #ifndef WINDOW_FIXTURE_H
 #define WINDOW_FIXTURE_H
