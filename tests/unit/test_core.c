@@ -510,8 +510,8 @@ static void next_beside_a_batch_under_way_takes_other_slots_and_no_dependents(vo
     rig_close(r);
 }
 
-/* Random ops, answers and completions with up to three actions in flight: every op ends once, nothing is left behind. */
-static void run_random(uint64_t seed)
+/* Random ops, answers and completions, up to three actions in flight: every op ends once, nothing is left behind. */
+static void run_random(uint64_t seed, bool disable)
 {
     acs_random random = {seed};
     rig *r = rig_make();
@@ -522,6 +522,7 @@ static void run_random(uint64_t seed)
     r->options.batch = 1 + acs_random_below(&random, 20);
     r->options.streams = 1 + acs_random_below(&random, SLOTS);
     r->options.wait = acs_random_below(&random, 4) ? ACS_WAIT_GPU : ACS_WAIT_HOST;
+    r->options.disable = disable;
     rig_start(r);
     for (int i = 0; i < 3000; i++) {
         uint32_t a = acs_random_below(&random, 3), s = acs_random_below(&random, SLOTS);
@@ -554,7 +555,14 @@ static void random_steps_end_every_op_once_and_leave_nothing(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
-        run_random(seed);
+        run_random(seed, false);
+}
+
+static void random_steps_with_disable_end_every_op_once(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 31; seed <= 50; seed++)
+        run_random(seed, true);
 }
 
 int main(void)
@@ -585,6 +593,7 @@ int main(void)
         cmocka_unit_test(random_steps_end_every_op_once_and_leave_nothing),
         cmocka_unit_test(disable_with_two_bounced_items_in_a_batch_issues_both_again),
         cmocka_unit_test(disable_with_a_bounced_item_before_a_host_function_runs_both),
+        cmocka_unit_test(random_steps_with_disable_end_every_op_once),
     };
     alarm(60); /* a core that never comes to an end would hang the run */
     return cmocka_run_group_tests(tests, NULL, NULL);

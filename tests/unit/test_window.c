@@ -317,6 +317,33 @@ static void has_room_without_edges_is_false_until_ops_end(void **state)
     scene_close(s);
 }
 
+/* Whole readers over part writers make joins of writers, shared readers make joins of readers: all in one insertion. */
+static void has_room_for_joins_of_both_kinds_leaves_edges_for_them(void **state)
+{
+    (void)state;
+    enum { PARTS = 60, WHOLES = 10, SHARED = 40 };
+    scene *s = scene_open(256, false);
+    acs_segment segments[WHOLES + SHARED];
+    acs_entry_traits none = {0};
+    for (int i = 0; i < PARTS; i++)
+        KERNEL(s, ACS_OUT(AT(i * PART), PART));
+    for (int i = 0; i < WHOLES; i++)
+        segments[i] = ACS_IN(AT(i), PARTS * PART - i);
+    for (int i = 0; i < SHARED; i++)
+        segments[WHOLES + i] = ACS_IN(AT(0x10000 + i * PART), PART);
+    for (int i = 0; i < ACS_REGION_READERS; i++)
+        scene_insert(s, ACS_KIND_KERNEL, none, segments + WHOLES, SHARED);
+    acs_record *op = scene_record(s, ACS_KIND_KERNEL, segments, WHOLES + SHARED);
+    while (acs_window_has_room(&s->w, op, false)) /* as if the pool were as small as that */
+        s->w.edge_count--;
+    s->w.edges[++s->w.edge_count].next = 0;
+
+    acs_window_insert(&s->w, op, &none);
+
+    assert_true(s->w.edges_used <= s->w.edge_count);
+    scene_close(s);
+}
+
 static void has_room_without_places_for_joins_is_false_until_ops_end(void **state)
 {
     (void)state;
@@ -533,6 +560,7 @@ int main(void)
         cmocka_unit_test(has_room_for_ops_of_the_runtime_when_the_program_has_filled_the_window),
         cmocka_unit_test(insert_of_an_op_with_1000_segments_into_a_window_of_one_works),
         cmocka_unit_test(has_room_without_edges_is_false_until_ops_end),
+        cmocka_unit_test(has_room_for_joins_of_both_kinds_leaves_edges_for_them),
         cmocka_unit_test(has_room_without_places_for_joins_is_false_until_ops_end),
         cmocka_unit_test(fail_skips_what_depends_on_the_op_until_poison_is_cleared),
         cmocka_unit_test(fail_of_a_reader_leaves_other_readers_alone),
