@@ -45,6 +45,8 @@
     X(cuLaunchKernelEx, 11060, 12000)                                                                                  \
     X(cuMemcpyAsync, 4000, 12000)                                                                                      \
     X(cuMemsetD8Async, 3020, 12000)                                                                                    \
+    X(cuLaunchHostFunc, 10000, 12000)                                                                                  \
+    X(cuPointerGetAttribute, 4000, 12000)                                                                              \
     X(cuStreamCreate, 2000, 12000)                                                                                     \
     X(cuStreamDestroy, 4000, 12000)                                                                                    \
     X(cuStreamSynchronize, 2000, 12000)                                                                                \

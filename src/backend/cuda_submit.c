@@ -7,6 +7,7 @@
 #include "backend/cuda_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---------------------------------------------------------------------------------------------------------- marks */
 
@@ -127,6 +128,45 @@ static CUresult launch(acs_cuda *self, const acs_record *op, CUstream stream)
     return launch_with(self, op, stream, args);
 }
 
+typedef struct host_fill {
+    void *dst;
+    uint64_t bytes;
+    int value;
+} host_fill;
+
+static void CUDA_CB fill_on_host(void *argument)
+{
+    host_fill *fill = argument;
+    memset(fill->dst, fill->value, fill->bytes);
+    free(fill);
+}
+
+/* Host memory that CUDA does not know: the driver refuses to fill it, so a host function of the stream does. */
+static CUresult fill_pageable(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    host_fill *fill = malloc(sizeof *fill);
+    if (!fill)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *fill = (host_fill){op->u.copy.dst, op->u.copy.bytes, op->u.copy.value};
+    CUresult result = self->cu.cuLaunchHostFunc(stream, fill_on_host, fill);
+    if (result != CUDA_SUCCESS)
+        free(fill);
+    return result;
+}
+
+static bool is_pageable(acs_cuda *self, CUdeviceptr pointer)
+{
+    CUmemorytype type = 0;
+    return self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) == CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
+{
+    CUresult result = self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
+    bool refused = result == CUDA_ERROR_INVALID_VALUE && is_pageable(self, dst);
+    return refused ? fill_pageable(self, op, stream) : result;
+}
+
 /* MEMCPY and MEMSET. A pageable source or target is legal: the driver stages it, and this thread waits meanwhile. */
 static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
 {
@@ -134,7 +174,7 @@ static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
     if (op->u.copy.bytes == 0)
         return CUDA_SUCCESS;
     if (op->kind == ACS_KIND_MEMSET)
-        return self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
+        return fill(self, op, dst, stream);
     /* The driver tells device from host by the addresses; pageable host memory works and makes the copy synchronous. */
     return self->cu.cuMemcpyAsync(dst, (CUdeviceptr)(uintptr_t)op->u.copy.src, op->u.copy.bytes, stream);
 }

@@ -81,7 +81,6 @@ static void form_poll(acs_core *core, acs_action *action)
 static void begin_host(acs_core *core, acs_action *action)
 {
     acs_entry *entry = acs_core_pop_host_locked(core);
-    entry->state = ACS_ENTRY_ISSUING;
     action->type = ACS_ACTION_HOST;
     action->host_entry = acs_entry_index(&core->window, entry);
     action->host_status = ACS_OK;

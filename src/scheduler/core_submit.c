@@ -66,6 +66,7 @@ static bool runs_on_host(const acs_entry *entry)
 void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(&core->window, entry);
+    entry->state = ACS_ENTRY_ISSUING; /* chosen: not to be found among the ready ones again */
     entry->queue_next = 0;
     if (core->host_queue.tail)
         core->window.entries[core->host_queue.tail].queue_next = index;
@@ -105,7 +106,7 @@ static acs_entry *pop_in_order(acs_core *core)
 static void put_back(acs_core *core, acs_entry *entry)
 {
     acs_window_push_ready(&core->window, entry, true);
-    if (core->in_order)
+    if (core->in_order && core->next_in_order > entry->seq)
         core->next_in_order = entry->seq;
 }
 

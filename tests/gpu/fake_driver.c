@@ -340,6 +340,23 @@ static CUresult fake_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t byte
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument)
+{
+    ANSWER();
+    note("host", stream, NULL);
+    function(argument);
+    return CUDA_SUCCESS;
+}
+
+/* Every address is the program's own pageable memory. */
+static CUresult fake_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
+{
+    (void)data;
+    (void)attribute;
+    (void)pointer;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult fake_cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream)
 {
     (void)dst;

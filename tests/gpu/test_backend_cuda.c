@@ -311,6 +311,22 @@ static void submit_sends_marks_then_waits_then_the_op_then_its_mark(void **state
     assert_string_equal(g_fake.log, "launch 0;record 0 e0;record 2 e1;wait 1 e1;wait 1 e0;launch 1;record 1 e2;");
 }
 
+static void submit_of_a_fill_that_the_driver_refuses_fills_host_memory_in_stream_order(void **state)
+{
+    (void)state;
+    char bytes[4] = {1, 2, 3, 4};
+    acs_record *op = record_new(ACS_KIND_MEMSET);
+    op->u.copy.dst = bytes;
+    op->u.copy.bytes = 3;
+    op->u.copy.value = 7;
+    acs_item *item = item_new(op, 1);
+    fake_fail("cuMemsetD8Async", CUDA_ERROR_INVALID_VALUE, 1);
+    submit();
+    assert_int_equal(item->status, ACS_OK);
+    assert_string_equal(g_fake.log, "host 1;");
+    assert_memory_equal(bytes, "\7\7\7\4", 4);
+}
+
 static void submit_of_a_refused_launch_skips_dependents_and_keeps_marks(void **state)
 {
     (void)state;
@@ -561,6 +577,7 @@ int main(void)
         OPEN_TEST(check_of_large_shared_memory_opts_in_once),
         OPEN_TEST(check_from_many_threads_finds_whole_kernels),
         OPEN_TEST(submit_sends_marks_then_waits_then_the_op_then_its_mark),
+        OPEN_TEST(submit_of_a_fill_that_the_driver_refuses_fills_host_memory_in_stream_order),
         OPEN_TEST(submit_of_a_refused_launch_skips_dependents_and_keeps_marks),
         OPEN_TEST(submit_after_a_fault_touches_the_device_no_more),
         OPEN_TEST(event_that_cannot_be_made_or_recorded_is_replaced_by_a_wait),
