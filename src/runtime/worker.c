@@ -68,8 +68,8 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     acs_core *core = &context->core;
     bool found = acs_core_next(core, may, action);
     pass_on(context, action);
-    if (!found)
-        return false;
+    if (!found || action->type == ACS_ACTION_NONE)
+        return found;
     bool inside = acs_inside();
     acs_inside_set(true);
     acs_core_perform(core, action);
@@ -97,19 +97,24 @@ static void action_give(acs_context *context, acs_action *action)
 static uint32_t caller_may(acs_context *context)
 {
     /* B: host functions belong to their thread where there is one, so that no caller is held up by somebody else's */
-    return atomic_load_explicit(&context->host_thread, memory_order_acquire) == 2 ? ACS_MAY_ISSUE : ACS_MAY_ALL;
+    return atomic_load_explicit(&context->host_thread, memory_order_acquire) == 2
+               ? ACS_MAY_ISSUE | ACS_MAY_INSERT
+               : ACS_MAY_ALL;
+}
+
+static bool caller_steps(acs_context *context, uint32_t may)
+{
+    acs_action *action = action_take(context);
+    if (!action)
+        return false; /* as many callers step already as there are actions */
+    bool stepped = step_with(context, action, may);
+    action_give(context, action);
+    return stepped;
 }
 
 bool acs_context_step(acs_context *context)
 {
-    if (context->virtual_count)
-        return acs_virtual_step(context);
-    acs_action *action = action_take(context);
-    if (!action)
-        return false; /* as many callers step already as there are actions */
-    bool stepped = step_with(context, action, caller_may(context));
-    action_give(context, action);
-    return stepped;
+    return context->virtual_count ? acs_virtual_step(context) : caller_steps(context, caller_may(context));
 }
 
 static void pause_briefly(void)
@@ -149,10 +154,16 @@ static bool seems_over(waiting *w)
     return is_over(w);
 }
 
-/* A worker that is awake does the work: a second thread at the core's lock costs more than it helps (measured). */
+/* A worker that is awake issues: a second thread in the driver of one GPU costs more than it helps (measured). */
 static bool steps_itself(const waiting *w, uint64_t now)
 {
     return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);
+}
+
+/* Beside a worker that issues, the caller only finds dependencies. */
+static bool fills_window(const waiting *w)
+{
+    return acs_fifo_ready(w->context->core.fifo) && caller_steps(w->context, ACS_MAY_INSERT);
 }
 
 static void caller_sleeps(waiting *w)
@@ -177,7 +188,8 @@ static void wait_for(waiting *w)
     w->ends_seen = UINT64_MAX;
     while (!seems_over(w)) {
         uint64_t now = acs_clock_ns();
-        if (steps_itself(w, now) && acs_context_step(w->context)) {
+        bool stepped = steps_itself(w, now) ? acs_context_step(w->context) : fills_window(w);
+        if (stepped) {
             w->idle_since = 0;
             w->ends_seen = UINT64_MAX;
             continue;
@@ -227,7 +239,7 @@ static void pin(int cpu)
 
 static uint32_t worker_may(acs_context *context, bool host_functions)
 {
-    return host_functions ? ACS_MAY_HOST : caller_may(context);
+    return host_functions ? ACS_MAY_HOST | ACS_MAY_INSERT : caller_may(context);
 }
 
 static bool stopping(acs_context *context)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INSERT_MOST = 64, SUBMISSIONS_PER_POLL = 8 };
+enum { INSERT_MOST = 64, INSERT_BESIDE = 4, SUBMISSIONS_PER_POLL = 8 };
 
 uint32_t acs_core_slots(const acs_options *options)
 {
@@ -78,6 +78,13 @@ static void form_poll(acs_core *core, acs_action *action)
         list_polls(core, action);
 }
 
+/* Before the memory is given back: the next to get this address must find neither failures nor the old block. */
+static void begin_free(acs_core *core, const acs_entry *entry)
+{
+    acs_window_forget_block(&core->window, entry->op->segments[0].base, entry->op->segments[0].row_bytes);
+    core->config.on_free(core->config.user, entry->op);
+}
+
 static void begin_host(acs_core *core, acs_action *action)
 {
     acs_entry *entry = acs_core_pop_host_locked(core);
@@ -88,16 +95,33 @@ static void begin_host(acs_core *core, acs_action *action)
     action->target_status = ACS_OK;
     if (entry->kind == ACS_KIND_CALLBACK)
         action->target_status = core->config.status_of(core->config.user, entry->op->u.callback.target);
+    if (entry->kind == ACS_KIND_FREE)
+        begin_free(core, entry);
     acs_core_running_locked(core, 1);
     acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, NULL, NULL);
 }
 
+/*
+ * Fill the window. Who issues does so only when it is short of ready ops: on the way to the backend every lookup counts,
+ * and a thread that has nothing better to do fills the window meanwhile.
+ */
+static bool insert(acs_core *core, uint32_t may)
+{
+    acs_op taken = core->taken;
+    bool only = may == ACS_MAY_INSERT;
+    if (only || ((may & ACS_MAY_INSERT) && core->window.ready.count < core->batch_limit))
+        acs_core_insert_locked(core, only ? INSERT_BESIDE : INSERT_MOST);
+    return core->taken != taken;
+}
+
 static bool decide(acs_core *core, uint32_t may, acs_action *action)
 {
-    acs_core_insert_locked(core, INSERT_MOST);
+    bool inserted = insert(core, may);
     action->type = ACS_ACTION_NONE;
     action->poll_count = 0;
     action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
+    if (may == ACS_MAY_INSERT)
+        return inserted;
     if (may & ACS_MAY_ISSUE) {
         action->batch_id = ++core->batch_ids;
         acs_core_form_batch_locked(core, action);
@@ -137,7 +161,7 @@ static void note_news(acs_core *core, acs_action *action, uint32_t may)
     for (const acs_watch *watch = core->watches; watch && !action->watched; watch = watch->next)
         action->watched = true_locked(core, watch);
     bool host = core->host_queue.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
-    bool issue = core->window.ready.head && action->type != ACS_ACTION_NONE;
+    bool issue = core->window.ready.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
     action->left = host || issue;
 }
 
@@ -206,10 +230,6 @@ static void book_host(acs_core *core, acs_action *action)
     acs_entry *entry = acs_window_entry(&core->window, action->host_entry);
     core->counters.kinds[entry->kind]++;
     acs_core_running_locked(core, -1);
-    if (entry->kind == ACS_KIND_FREE) {
-        acs_window_forget_block(&core->window, entry->op->segments[0].base, entry->op->segments[0].row_bytes);
-        core->config.on_free(core->config.user, entry->op);
-    }
     if (action->host_status == ACS_OK)
         acs_window_end(&core->window, entry, ACS_OK, 0);
     else

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 typedef enum acs_action_type {
-    ACS_ACTION_NONE,
+    ACS_ACTION_NONE,   /* nothing to perform */
     ACS_ACTION_SUBMIT, /* hand a batch to the backend, then poll what is listed */
     ACS_ACTION_HOST    /* run a host function, a retire callback, a library call on a host backend, or a free */
 } acs_action_type;
@@ -56,7 +56,7 @@ typedef struct acs_action {
 } acs_action;
 
 /* What a step may do; a mask. */
-enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_ALL = 3 };
+enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7 };
 
 /* What a sleeping caller waits for; in the core's list from acs_core_watch to acs_core_unwatch. */
 typedef enum acs_watch_type {
@@ -135,7 +135,10 @@ uint32_t acs_core_slots(const acs_options *options);
 acs_status acs_core_init(acs_core *core, const acs_core_config *config);
 void acs_core_fini(acs_core *core);
 
-/* All three take the lock themselves, where they need it. False: there is nothing to do now. */
+/*
+ * All three take the lock themselves, where they need it. acs_core_next: false if there is nothing to do now; with
+ * ACS_MAY_INSERT alone it fills the window and leaves nothing to perform (ACS_ACTION_NONE).
+ */
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action);
 void acs_core_perform(acs_core *core, acs_action *action);
 void acs_core_done(acs_core *core, acs_action *action);

@@ -92,10 +92,10 @@ static acs_entry *pop_in_order(acs_core *core)
     acs_window *w = &core->window;
     while (core->next_in_order <= core->taken) {
         acs_entry *next = acs_window_find(w, core->next_in_order);
-        if (next && next->state != ACS_ENTRY_READY)
+        if (next && next->state < ACS_ENTRY_READY)
             return NULL;
         core->next_in_order++;
-        if (next) {
+        if (next && next->state == ACS_ENTRY_READY) { /* else it was issued before an earlier one bounced */
             acs_window_remove_ready(w, next);
             return next;
         }

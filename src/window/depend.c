@@ -180,8 +180,9 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     uint32_t newer = count_part_writers(w, region, after);
     if (!cover && newer <= COVER_WRITERS)
         return false;
-    uint32_t room = w->live + w->live_joins + w->live_reserved;
-    bool fits = (uint64_t)w->edges_used + 2 * newer + 1 + room + 64 <= w->edge_count;
+    uint64_t promised = w->live + w->live_joins + w->live_reserved +
+                        (uint64_t)ACS_JOIN_EDGES * (entry->op->segment_count + 1);
+    bool fits = w->edges_used + 2 * (uint64_t)newer + 1 + promised <= w->edge_count;
     if (newer > COVER_WRITERS && fits) {
         acs_entry *join = acs_window_new_join(w, entry->seq);
         if (cover)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDGES_PER_ENTRY = 16, JOIN_EDGES_PER_SEGMENT = 8 };
+enum { EDGES_PER_ENTRY = 16 };
 
 /* ---------------------------------------------------------------------------------------------------------- queues */
 
@@ -189,7 +189,7 @@ bool acs_window_has_room(const acs_window *w, const acs_record *op, bool reserve
         return false;
     /* At most two joins per segment, at most one edge from each entry, and the edges of those joins. */
     uint64_t joins = 2 * (uint64_t)op->segment_count + 2;
-    uint64_t edges = all + (uint64_t)JOIN_EDGES_PER_SEGMENT * (op->segment_count + 1);
+    uint64_t edges = all + (uint64_t)ACS_JOIN_EDGES * (op->segment_count + 1);
     return w->live_joins + joins <= w->joins && w->edges_used + edges <= w->edge_count;
 }
 

@@ -107,7 +107,10 @@ typedef struct acs_queue {
     uint32_t head, tail, count; /* entry indices; 0: none */
 } acs_queue;
 
-enum { ACS_ALL_READERS = 6 };
+enum {
+    ACS_ALL_READERS = 6,
+    ACS_JOIN_EDGES = 8 /* edges that one segment may take beyond one from each entry: those of a join of its readers */
+};
 
 typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;

@@ -82,7 +82,7 @@ static __global__ void fault_kernel(uint32_t *word, int fault)
     *reinterpret_cast<volatile uint32_t *>(word + (1ull << 40)) = 1; /* no allocation reaches there */
 }
 
-/* Ops before, the faulting one, ops after; nothing may hang, and every answer after the fault is ACS_ERR_DEVICE. */
+/* Ops before, the faulting one, ops after, the last behind it; nothing may hang, and no answer is wrong. */
 static void fault_in_child(int fault, const acs_options &options)
 {
     enum { OPS = 40 };
@@ -96,7 +96,7 @@ static void fault_in_child(int fault, const acs_options &options)
             bad = ACS_LAUNCH_ON(context, fault_kernel, 1, 1, 0, ACS_ARGS(words->data + i, fault),
                                 ACS_USES(ACS_INOUT(words->data + i, 4)));
         else
-            later = launch_mix(context, words->data + i, NULL, 1, i, 1000);
+            later = launch_mix(context, words->data + i, i == OPS - 1 ? words->data + OPS / 2 : NULL, 1, i, 1000);
     }
     acs_error error = {};
     error.size = sizeof error;
