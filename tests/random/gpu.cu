@@ -64,3 +64,8 @@ extern "C" int gpu_call(void *stream, const mix_head *head, const mix_piece *pie
     mix_kernel<MIX_PIECES><<<1, 64, 0, static_cast<cudaStream_t>(stream)>>>(work);
     return static_cast<int>(cudaGetLastError());
 }
+
+extern "C" int gpu_fill(void *memory, int value, size_t bytes)
+{
+    return cudaMemset(memory, value, bytes) == cudaSuccess && cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess ? 0 : -1;
+}

@@ -16,3 +16,11 @@ int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces)
     (void)pieces;
     return -1;
 }
+
+int gpu_fill(void *memory, int value, size_t bytes)
+{
+    (void)memory;
+    (void)value;
+    (void)bytes;
+    return -1;
+}

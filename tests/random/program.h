@@ -165,6 +165,8 @@ const char *step_name(const step *s);
 /* The GPU's part: gpu.cu, or gpu_none.c where there is no CUDA. */
 const void *gpu_kernel(int signature);
 /* Run the op in a stream; 0, or what CUDA said. */
+/* Fill memory that no op touches, and wait for it. */
+int gpu_fill(void *memory, int value, size_t bytes);
 int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces);
 
 #endif

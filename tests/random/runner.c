@@ -285,10 +285,12 @@ static void do_alloc(run *r, step *s)
     arena_make(r, s, a);
     if (!a->real)
         return;
-    if (r->p->direct_init && !r->p->config.gpu)
-        memset(a->real, s->value, a->bytes);
-    else
+    if (!r->p->direct_init)
         do_copy(r, s);
+    else if (!r->p->config.gpu)
+        memset(a->real, s->value, a->bytes);
+    else if (gpu_fill(a->real, s->value, a->bytes) != 0)
+        run_fail(r, s, "the program cannot fill new memory");
 }
 
 static void do_free(run *r, step *s)
@@ -385,7 +387,7 @@ static void do_step(run *r, step *s)
     case STEP_REFUSED: do_refused(r, s); break;
     default: acs_step(r->context); break;
     }
-    bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init && !r->p->config.gpu);
+    bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init);
     if (queued && s->op == 0)
         run_fail(r, s, "the library took no op");
 }
