@@ -167,7 +167,10 @@ static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUst
     return refused ? fill_pageable(self, op, stream) : result;
 }
 
-/* MEMCPY and MEMSET. A pageable source or target is legal: the driver stages it, and this thread waits meanwhile. */
+/*
+ * MEMCPY and MEMSET. Pageable memory is legal: the driver stages it, and this thread waits meanwhile. But it reads a
+ * pageable source when it is called, not when the stream gets there: what the op was put behind has to be over first.
+ */
 static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
@@ -175,8 +178,11 @@ static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
         return CUDA_SUCCESS;
     if (op->kind == ACS_KIND_MEMSET)
         return fill(self, op, dst, stream);
-    /* The driver tells device from host by the addresses; pageable host memory works and makes the copy synchronous. */
-    return self->cu.cuMemcpyAsync(dst, (CUdeviceptr)(uintptr_t)op->u.copy.src, op->u.copy.bytes, stream);
+    CUdeviceptr src = (CUdeviceptr)(uintptr_t)op->u.copy.src;
+    CUresult result = is_pageable(self, src) ? self->cu.cuStreamSynchronize(stream) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return result;
+    return self->cu.cuMemcpyAsync(dst, src, op->u.copy.bytes, stream);
 }
 
 /* A larger scratch block replaces the slot's old one, which earlier calls of the slot may still be using on the GPU. */

@@ -348,13 +348,14 @@ static CUresult fake_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *
     return CUDA_SUCCESS;
 }
 
-/* Every address is the program's own pageable memory. */
 static CUresult fake_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
-    (void)data;
     (void)attribute;
     (void)pointer;
-    return CUDA_ERROR_INVALID_VALUE;
+    if (g_fake.pageable)
+        return CUDA_ERROR_INVALID_VALUE;
+    *(CUmemorytype *)data = CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
 }
 
 static CUresult fake_cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream)

@@ -33,6 +33,7 @@ typedef struct fake_driver {
     int contexts;         /* retained and not released */
     int streams, events_alive, events_made, blocks;
     atomic_int opt_ins;
+    bool pageable;      /* every address is host memory that the driver does not know; else device memory */
     unsigned char *memory; /* the one block, by malloc */
     fake_event events[FAKE_EVENTS];
 } fake_driver;

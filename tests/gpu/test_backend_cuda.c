@@ -321,6 +321,7 @@ static void submit_of_a_fill_that_the_driver_refuses_fills_host_memory_in_stream
     op->u.copy.value = 7;
     acs_item *item = item_new(op, 1);
     fake_fail("cuMemsetD8Async", CUDA_ERROR_INVALID_VALUE, 1);
+    g_fake.pageable = true;
     submit();
     assert_int_equal(item->status, ACS_OK);
     assert_string_equal(g_fake.log, "host 1;");
@@ -411,6 +412,17 @@ static void copies_and_fills_go_to_their_slot_and_empty_ones_nowhere(void **stat
     assert_string_equal(g_fake.log, "copy 0;fill 1;");
     for (int i = 0; i < 4; i++)
         assert_int_equal(g_batch.items[i].status, ACS_OK);
+}
+
+static void copy_from_pageable_memory_waits_for_what_it_is_behind(void **state)
+{
+    (void)state;
+    acs_record *op = record_new(ACS_KIND_MEMCPY);
+    op->u.copy.bytes = 16;
+    item_new(op, 1);
+    g_fake.pageable = true;
+    submit();
+    assert_string_equal(g_fake.log, "sync 1;copy 1;");
 }
 
 static int call_note(const acs_call_env *env, void *closure)
@@ -583,6 +595,7 @@ int main(void)
         OPEN_TEST(event_that_cannot_be_made_or_recorded_is_replaced_by_a_wait),
         OPEN_TEST(wait_that_cannot_be_sent_is_done_on_the_host),
         OPEN_TEST(copies_and_fills_go_to_their_slot_and_empty_ones_nowhere),
+        OPEN_TEST(copy_from_pageable_memory_waits_for_what_it_is_behind),
         OPEN_TEST(larger_scratch_waits_for_the_slots_earlier_calls),
         OPEN_TEST(poll_finds_the_newest_complete_mark_whichever_it_is),
         OPEN_TEST(poll_that_finds_a_fault_keeps_what_completed_before),

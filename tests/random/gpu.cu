@@ -67,5 +67,7 @@ extern "C" int gpu_call(void *stream, const mix_head *head, const mix_piece *pie
 
 extern "C" int gpu_fill(void *memory, int value, size_t bytes)
 {
-    return cudaMemset(memory, value, bytes) == cudaSuccess && cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess ? 0 : -1;
+    if (cudaMemset(memory, value, bytes) != cudaSuccess)
+        return -1;
+    return cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess ? 0 : -1;
 }
