@@ -96,13 +96,6 @@ typedef struct acs_record {
     _Alignas(16) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
 
-/* Its lines were written by another core: have them come while something else is done. */
-static inline void acs_record_prefetch(const acs_record *record)
-{
-    for (size_t at = 0; at < sizeof *record; at += ACS_CACHE_LINE)
-        __builtin_prefetch((const char *)record + at);
-}
-
 typedef struct acs_record_pool acs_record_pool;
 
 /* `records` records, allocated at once. */

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { PREFETCH_AHEAD = 1 };
-
 /* ----------------------------------------------------------------------------------------------------------- insert */
 
 static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
@@ -46,9 +44,6 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         if (!op)
             break;
         core->stalled = NULL;
-        const acs_record *soon = acs_fifo_peek(core->fifo, PREFETCH_AHEAD);
-        if (soon)
-            acs_record_prefetch(soon);
         if (!acs_window_has_room(&core->window, op, false)) {
             core->stalled = op;
             break;

@@ -116,15 +116,6 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
     return record;
 }
 
-const acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead)
-{
-    /* relaxed: only the consumer writes it */
-    uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed) + ahead;
-    const struct cell *cell = &fifo->cells[head & fifo->mask];
-
-    return atomic_load_explicit(&cell->turn, memory_order_acquire) == head + 1 ? cell->record : NULL; /* A */
-}
-
 bool acs_fifo_ready(const acs_fifo *fifo)
 {
     /* relaxed: nothing is read through the answer; a thread that sleeps on it puts its own fence before this call */

@@ -162,22 +162,6 @@ static void create_with_absurd_capacity_is_refused(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-static void peek_sees_what_later_pops_give_and_nothing_beyond(void **state)
-{
-    acs_fifo *fifo = *state;
-    acs_record first, second;
-    acs_fifo_push(fifo, &first);
-    acs_fifo_push(fifo, &second);
-
-    assert_ptr_equal(acs_fifo_peek(fifo, 0), &first);
-    assert_ptr_equal(acs_fifo_peek(fifo, 1), &second);
-    assert_null(acs_fifo_peek(fifo, 2));
-    acs_fifo_pop(fifo);
-    assert_ptr_equal(acs_fifo_peek(fifo, 0), &second);
-    acs_fifo_pop(fifo);
-    assert_null(acs_fifo_peek(fifo, 0));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,7 +179,6 @@ int main(void)
         {"push_on_full_near_wrap_returns_zero_and_changes_nothing", push_on_full_returns_zero_and_changes_nothing,
          setup_near_wrap, teardown, NULL},
         cmocka_unit_test(create_rounds_capacity_up_to_power_of_two),
-        TEST(peek_sees_what_later_pops_give_and_nothing_beyond),
         cmocka_unit_test(create_with_absurd_capacity_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
