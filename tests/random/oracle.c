@@ -149,7 +149,8 @@ static bool inherit(oracle *o, step *s)
     bool hit = false;
     for (uint32_t i = 0; i < o->poison_count; i++) {
         footprint theirs = footprint_of(o->poison[i]);
-        if (!footprint_conflict(&mine, &theirs))
+        bool later = s->op && o->poison[i]->op > s->op; /* of another thread; a freed block may have become its own */
+        if (later || !footprint_conflict(&mine, &theirs))
             continue;
         if (!hit)
             s->roots = program_alloc(o->p, o->root_words * sizeof *s->roots);
