@@ -311,23 +311,6 @@ static void submit_sends_marks_then_waits_then_the_op_then_its_mark(void **state
     assert_string_equal(g_fake.log, "launch 0;record 0 e0;record 2 e1;wait 1 e1;wait 1 e0;launch 1;record 1 e2;");
 }
 
-static void submit_of_a_fill_that_the_driver_refuses_fills_host_memory_in_stream_order(void **state)
-{
-    (void)state;
-    char bytes[4] = {1, 2, 3, 4};
-    acs_record *op = record_new(ACS_KIND_MEMSET);
-    op->u.copy.dst = bytes;
-    op->u.copy.bytes = 3;
-    op->u.copy.value = 7;
-    acs_item *item = item_new(op, 1);
-    fake_fail("cuMemsetD8Async", CUDA_ERROR_INVALID_VALUE, 1);
-    g_fake.pageable = true;
-    submit();
-    assert_int_equal(item->status, ACS_OK);
-    assert_string_equal(g_fake.log, "host 1;");
-    assert_memory_equal(bytes, "\7\7\7\4", 4);
-}
-
 static void submit_of_a_refused_launch_skips_dependents_and_keeps_marks(void **state)
 {
     (void)state;
@@ -414,15 +397,22 @@ static void copies_and_fills_go_to_their_slot_and_empty_ones_nowhere(void **stat
         assert_int_equal(g_batch.items[i].status, ACS_OK);
 }
 
-static void copy_from_pageable_memory_waits_for_what_it_is_behind(void **state)
+static void pageable_memory_is_filled_and_read_in_the_order_of_the_stream(void **state)
 {
     (void)state;
-    acs_record *op = record_new(ACS_KIND_MEMCPY);
-    op->u.copy.bytes = 16;
-    item_new(op, 1);
+    char bytes[4] = {1, 2, 3, 4};
+    for (int i = 0; i < 2; i++) {
+        acs_record *op = record_new(i ? ACS_KIND_MEMCPY : ACS_KIND_MEMSET);
+        op->u.copy.dst = bytes;
+        op->u.copy.bytes = 3;
+        op->u.copy.value = 7;
+        item_new(op, 1);
+    }
     g_fake.pageable = true;
+    fake_fail("cuMemsetD8Async", CUDA_ERROR_INVALID_VALUE, 1);
     submit();
-    assert_string_equal(g_fake.log, "sync 1;copy 1;");
+    assert_string_equal(g_fake.log, "host 1;sync 1;copy 1;");
+    assert_memory_equal(bytes, "\7\7\7\4", 4);
 }
 
 static int call_note(const acs_call_env *env, void *closure)
@@ -589,13 +579,12 @@ int main(void)
         OPEN_TEST(check_of_large_shared_memory_opts_in_once),
         OPEN_TEST(check_from_many_threads_finds_whole_kernels),
         OPEN_TEST(submit_sends_marks_then_waits_then_the_op_then_its_mark),
-        OPEN_TEST(submit_of_a_fill_that_the_driver_refuses_fills_host_memory_in_stream_order),
         OPEN_TEST(submit_of_a_refused_launch_skips_dependents_and_keeps_marks),
         OPEN_TEST(submit_after_a_fault_touches_the_device_no_more),
         OPEN_TEST(event_that_cannot_be_made_or_recorded_is_replaced_by_a_wait),
         OPEN_TEST(wait_that_cannot_be_sent_is_done_on_the_host),
         OPEN_TEST(copies_and_fills_go_to_their_slot_and_empty_ones_nowhere),
-        OPEN_TEST(copy_from_pageable_memory_waits_for_what_it_is_behind),
+        OPEN_TEST(pageable_memory_is_filled_and_read_in_the_order_of_the_stream),
         OPEN_TEST(larger_scratch_waits_for_the_slots_earlier_calls),
         OPEN_TEST(poll_finds_the_newest_complete_mark_whichever_it_is),
         OPEN_TEST(poll_that_finds_a_fault_keeps_what_completed_before),
