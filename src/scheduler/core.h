@@ -3,7 +3,7 @@
  *
  * A step has three parts. acs_core_next decides, under the lock, what to do; acs_core_perform does it without the lock (the
  * only place where backend functions and user code run); acs_core_done books the result, under the lock. Several steps may
- * be under way at once. No thread, no clock and no sleeping here: src/runtime adds those.
+ * be under way at once. No thread and no sleeping here, and the clock for statistics only: src/runtime adds those.
  *
  * C1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
  * C2  ops end in an order that respects their dependencies, and every end is reported exactly once to config.on_end.
