@@ -1,7 +1,7 @@
 /*
  * Mutexes with a rank. Take them in increasing rank; debug builds (NDEBUG not defined) abort on a reversal, naming both.
- * No lock is held across a call of a backend that can block, or of user code. The plain mutexes of the default context and of
- * the registry of contexts come before all of these.
+ * No lock is held across a call of a backend that can block, or of user code. The plain mutexes of the default context
+ * and of the registry of contexts come before all of these.
  */
 #ifndef ACS_LOCK_H
 #define ACS_LOCK_H
