@@ -12,6 +12,10 @@
 
 #include "acs.h" /* a no-op where acs.h includes this file */
 
+#if __cplusplus < 201703L
+#error "acs.h needs C++17 or newer: compile with -std=c++17"
+#endif
+
 #include <initializer_list>
 #include <tuple>
 #include <type_traits>

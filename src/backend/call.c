@@ -53,6 +53,7 @@ free_calls:
     return ACS_FAIL(ACS_ERR_MEMORY, error, "no lock for the library calls");
 }
 
+/* Places before scratch: a library handle may have been given the scratch block to work in. */
 static void slot_destroy(call_slot *slot, acs_backend *backend)
 {
     for (uint32_t i = 0; i < slot->used; i++) {
@@ -102,6 +103,7 @@ static acs_status place_find(call_slot *slot, const acs_record *op, void ***plac
             return ACS_OK;
         }
     }
+    /* Grows by moving, which is why the address of a place is good for one call only. */
     if (slot->used == slot->capacity) {
         uint32_t capacity = slot->capacity ? slot->capacity * 2 : 4;
         call_place *places = realloc(slot->places, capacity * sizeof *places);
@@ -115,6 +117,10 @@ static acs_status place_find(call_slot *slot, const acs_record *op, void ***plac
     return ACS_OK;
 }
 
+/*
+ * For backends that run calls on any thread: there a slot is only a set of scratch and handles that one call uses at a
+ * time. After a wait the search starts over, since any of the slots may be the one that was released.
+ */
 static int slot_claim(acs_call_slots *calls)
 {
     uint32_t i = 0;
@@ -139,6 +145,7 @@ static void slot_release(acs_call_slots *calls, int slot)
     acs_lock_release(&calls->lock);
 }
 
+/* What can fail for want of memory comes before the program's function, so that ACS_ERR_MEMORY means "did not run". */
 static acs_status call_in_slot(call_slot *slot, acs_backend *backend, acs_record *op, acs_call_env *env, int *native)
 {
     int code;

@@ -84,6 +84,7 @@ int acs_cuda_fault(const acs_cuda *self)
 CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
 {
     scope->pushed = false;
+    /* A thread of this backend's own has entered for good: nothing to push, nothing to restore. */
     if (tl_entered == self->serial)
         return CUDA_SUCCESS;
     CUresult result = self->cu.cuCtxPushCurrent(self->context);
@@ -344,6 +345,7 @@ static void cuda_close(acs_backend *backend)
     close_inside(self); /* also when the context is gone: the calls then fail, the host's memory is freed */
     if (entered == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
+    /* Last of the device: everything made in the context is gone by now. */
     close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
     acs_cuda_kernels_fini(self);
     acs_lock_fini(&self->lock);
@@ -370,6 +372,7 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
         status = ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: a mutex could not be made");
         goto free_self;
     }
+    /* Before the first CUDA call that makes a context: the driver reads the variable then. */
     connections_prepare(self->slots);
     status = open_driver(self);
     if (status != ACS_OK)
@@ -384,6 +387,7 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
     if (result == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
     if (status != ACS_OK) {
+        /* Closing copes with whatever was not made, and gives the context back. */
         cuda_close(&self->base);
         return status;
     }

@@ -28,6 +28,7 @@ static acs_cuda_kernel_table *table_create(uint32_t cells)
 /* The cell that holds the kernel, or the empty one where it belongs. The table is never full. */
 static _Atomic(acs_cuda_kernel *) *table_cell(acs_cuda_kernel_table *table, uint32_t kind, const void *key)
 {
+    /* The kind belongs to the key: a function and a handle may have the same address. */
     uint64_t i = acs_hash64((uint64_t)(uintptr_t)key ^ ((uint64_t)kind << 60));
     for (;; i++) {
         _Atomic(acs_cuda_kernel *) *cell = &table->cells[i & table->mask];
@@ -73,6 +74,7 @@ static bool kernel_insert(acs_cuda *self, acs_cuda_kernel *kernel)
     acs_lock_acquire(&self->lock);
     /* Relaxed: written under this lock only. */
     acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
+    /* At most half full: probes stay short, and one always ends at an empty cell. */
     if (2 * (table->used + 1) > table->mask) {
         room = table_grow_locked(self, table);
         table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
@@ -80,6 +82,7 @@ static bool kernel_insert(acs_cuda *self, acs_cuda_kernel *kernel)
     if (room) {
         _Atomic(acs_cuda_kernel *) *cell = table_cell(table, kernel->kind, kernel->key);
         table->used += atomic_load_explicit(cell, memory_order_relaxed) == NULL;
+        /* A kernel that is replaced stays until close: queued ops point to it (u.launch.resolved). */
         kernel->older = self->all_kernels;
         self->all_kernels = kernel;
         atomic_store_explicit(cell, kernel, memory_order_release); /* B */
@@ -399,6 +402,7 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     ACS_TRY(check_extent(op, "block", op->u.launch.block, self->limits.block));
     if (op->u.launch.attributes.cooperative && !self->limits.cooperative)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no cooperative launch", name_of(op));
+    /* From the second launch on this is all: no lock, no CUDA call. */
     acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
     if (ACS_UNLIKELY(!kernel))
         ACS_TRY(resolve(self, op, &kernel));

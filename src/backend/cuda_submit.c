@@ -163,6 +163,7 @@ static bool is_pageable(acs_cuda *self, CUdeviceptr pointer)
 static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
 {
     CUresult result = self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
+    /* Asked only once the driver has refused: the common fill pays nothing for this. */
     bool refused = result == CUDA_ERROR_INVALID_VALUE && is_pageable(self, dst);
     return refused ? fill_pageable(self, op, stream) : result;
 }
@@ -407,6 +408,7 @@ static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
         node = calloc(1, sizeof *node);
         if (!node)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for an event");
+        /* Outside the lock: no call of the driver is made under it. */
         CUresult result = self->cu.cuEventCreate(&node->event, CU_EVENT_DISABLE_TIMING);
         if (result != CUDA_SUCCESS) {
             free(node);

@@ -4,6 +4,7 @@
  * advance, executor threads that sleep while it is empty.
  * Never holds the lock while an op runs or the core is notified, and never polls.
  */
+#include "base/inside.h"
 #include "backend/host_executor.h"
 #include "backend/host_kernel.h"
 #include "base/lock.h"
@@ -60,6 +61,7 @@ struct host_backend {
 
 /* ---------------------------------------------------------------------------------------- which slot can advance */
 
+/* The run queue is a list through `next` in order of becoming runnable; `run_last` means nothing while it is empty. */
 static void queue_push_locked(host_backend *h, uint32_t slot)
 {
     h->links[slot].state = HOST_QUEUED;
@@ -80,6 +82,7 @@ static uint32_t queue_pop_locked(host_backend *h)
     return slot;
 }
 
+/* A slot blocks behind one other at a time: its head entry has one wait, and further waits are entries of their own. */
 static void block_locked(host_backend *h, uint32_t slot, uint32_t behind)
 {
     h->links[slot].state = HOST_BLOCKED;
@@ -157,12 +160,14 @@ static void done_locked(host_backend *h, uint32_t slot)
 
 /* ------------------------------------------------------------------------------------------------------- threads */
 
+/* Never under the backend's lock: the core's answer takes locks that come before it. */
 static void notify(const host_backend *h)
 {
     if (h->config.notify)
         h->config.notify(h->config.user);
 }
 
+/* Read and cleared in one section of the lock: of all that finished since the last time somebody tells once. */
 static bool progress_take_locked(host_backend *h)
 {
     bool progress = h->slots.progress;
@@ -193,6 +198,7 @@ static void *executor(void *arg)
     uint32_t slot;
 
     pin(runner);
+    acs_inside_set(true); /* host bodies run here; nothing else on this thread calls the library */
     acs_lock_acquire(&h->lock);
     for (;;) {
         acs_record *op = claim_locked(h, &slot);
@@ -240,6 +246,7 @@ static acs_status start_threads(host_backend *h)
     return ACS_OK;
 }
 
+/* Threads leave only when nothing is left that can run; close comes when all ops have completed. */
 static void join_threads(host_backend *h)
 {
     acs_lock_acquire(&h->lock);
@@ -381,6 +388,7 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         item->native = 0;
         item->text = NULL;
         acs_host_issue(&h->slots, batch, item);
+        /* In any other state the slot comes to the new entry by itself. */
         if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
             queue_push_locked(h, (uint32_t)item->slot);
     }
@@ -391,6 +399,7 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         notify(h);
 }
 
+/* Without the lock: a timeline is published by a release, which acs_host_completed pairs with. */
 static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     host_backend *h = (host_backend *)backend;
@@ -408,6 +417,7 @@ static void drain(host_backend *h)
     uint32_t slot;
 
     acs_lock_acquire(&h->lock);
+    /* A second thread that polls meanwhile only looks at the timelines. */
     if (!h->draining) {
         h->draining = true;
         while ((op = claim_locked(h, &slot)) != NULL) {

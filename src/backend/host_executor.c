@@ -36,6 +36,7 @@ void acs_host_slots_fini(acs_host_slots *slots)
 
 /* ------------------------------------------------------------------------------------------------- queue entries */
 
+/* Positions run free and are masked here alone (E1). */
 static acs_host_entry *entry_at(const acs_host_slot *slot, uint32_t position)
 {
     return &slot->ring[position & (slot->capacity - 1)];
@@ -53,6 +54,7 @@ static bool ring_reserve(acs_host_slot *slot, uint32_t more)
     ring = malloc(capacity * sizeof *ring);
     if (!ring)
         return false;
+    /* Unrolled to the front, since positions are masked by a new capacity from here on. */
     for (uint32_t i = 0; i < used; i++)
         ring[i] = *entry_at(slot, slot->head + i);
     free(slot->ring);
@@ -63,6 +65,7 @@ static bool ring_reserve(acs_host_slot *slot, uint32_t more)
     return true;
 }
 
+/* A mark behind an older value may come here too, so a timeline is only ever moved forward. */
 static void publish(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
 {
     /* Relaxed: only written under the lock, which is held here. */
@@ -72,6 +75,7 @@ static void publish(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
     slots->progress = true;
 }
 
+/* A mark needs no entry: it raises the value of the last one, and completes with it (see the header). */
 static void record_mark(acs_host_slots *slots, const acs_mark *mark)
 {
     acs_host_slot *slot = &slots->slot[mark->slot];
@@ -117,6 +121,7 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
 {
     acs_host_slot *slot = &slots->slot[item->slot];
     bool runs = item->status == ACS_OK;
+    /* A refused op leaves its waits behind: the core counts on the order that they make. */
     uint32_t count = runs && !item->wait_count ? 1 : item->wait_count;
 
     if (!ring_reserve(slot, count)) {
@@ -127,6 +132,7 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
     for (uint32_t i = 0; i < count; i++) {
         acs_host_entry entry = {NULL, 0, 0, 0};
         if (i < item->wait_count) {
+            /* The name is all that is needed: on a CPU a mark is a value of its slot's timeline. */
             const acs_mark *mark = &batch->waits[item->first_wait + i];
             entry.wait_slot = mark->slot;
             entry.wait_value = mark->value;
@@ -141,6 +147,7 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
 
 void acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
+    /* Marks first: the item's own waits may name them. */
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(slots, &batch->marks[item->first_mark + i]);
     judge(slots, batch, item);
@@ -168,6 +175,7 @@ bool acs_host_satisfied(const acs_host_slots *slots, const acs_host_entry *entry
     return entry->wait_value <= acs_host_completed(slots, entry->wait_slot);
 }
 
+/* The entry is left before the value is published: whoever sees the value finds the slot advanced under the lock. */
 void acs_host_finish(acs_host_slots *slots, uint32_t slot)
 {
     acs_host_slot *s = &slots->slot[slot];
@@ -177,6 +185,7 @@ void acs_host_finish(acs_host_slots *slots, uint32_t slot)
     publish(slots, s, value);
 }
 
+/* Marks of a slot complete in order, so the count says which ones. */
 uint32_t acs_host_marks_complete(const acs_mark *marks, uint32_t count, uint64_t completed)
 {
     uint32_t n = 0;

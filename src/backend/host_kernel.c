@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum {
+    /* As the ops table promises, and as cudaMalloc aligns; the limits below are those of CUDA devices. */
     MEMORY_ALIGN = 256,
     GRID_X_MAX = INT32_MAX,
     GRID_YZ_MAX = 65535,
@@ -39,6 +40,10 @@ void acs_host_scratch_fini(acs_host_scratch *scratch)
 
 /* ------------------------------------------------------------------------------------------------------- running */
 
+/*
+ * Shared memory is zeroed before each kernel: runs repeat even where a body reads before it writes. The body gets the
+ * arguments as a launch of CUDA does, as an array of pointers to their values.
+ */
 static void run_kernel(const acs_record *op, acs_host_scratch *scratch)
 {
     acs_grid grid = {op->u.launch.grid, op->u.launch.block, op->u.launch.shared_bytes, NULL};
@@ -110,6 +115,10 @@ static acs_status check_cluster(const char *name, acs_dim3 cluster, acs_dim3 gri
     return ACS_OK;
 }
 
+/*
+ * Two errors: a kernel that can run nowhere is a mistake of the program's, one without a host body only does not fit
+ * here.
+ */
 static acs_status check_body(const acs_record *op)
 {
     const acs_kernel *kernel = &op->u.launch.kernel;
@@ -157,6 +166,7 @@ void acs_host_thread_enter(acs_backend *backend)
     (void)backend;
 }
 
+/* A CPU has no foreign streams, so there is nothing to wait for and NULL is a valid event. */
 acs_status acs_host_stream_record(acs_backend *backend, void *stream, void **event)
 {
     (void)backend;
@@ -182,6 +192,7 @@ acs_status acs_host_memory_alloc(acs_backend *backend, int memory, size_t bytes,
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "an allocation of 0 bytes");
     if (bytes > SIZE_MAX - MEMORY_ALIGN)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an allocation of %zu bytes", bytes);
+    /* C11 wants the size to be a multiple of the alignment. */
     block = aligned_alloc(MEMORY_ALIGN, (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN);
     if (!block)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an allocation of %zu bytes", bytes);

@@ -45,6 +45,7 @@ static acs_status open_auto(const acs_backend_config *config, acs_backend **back
 
 #endif
 
+/* acs_open has checked the options; the default case keeps a slip there from choosing a backend in silence. */
 acs_status acs_backend_open(const acs_backend_config *config, acs_backend **backend)
 {
     switch (config->options->backend) {

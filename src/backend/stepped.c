@@ -131,6 +131,7 @@ static bool bounced_take_locked(stepped_backend *s, const acs_record *op)
     return false;
 }
 
+/* False, for want of memory: then the op does not bounce, since nobody would remember that it did. */
 static bool bounced_put_locked(stepped_backend *s, const acs_record *op)
 {
     if (s->bounced_used == s->bounced_capacity) {
@@ -145,11 +146,13 @@ static bool bounced_put_locked(stepped_backend *s, const acs_record *op)
     return true;
 }
 
+/* Draws a number only where faults are asked for: without them they take nothing from the seed. */
 static bool chance_locked(stepped_backend *s, uint32_t per_mille)
 {
     return per_mille && acs_random_below(&s->random, 1000) < per_mille;
 }
 
+/* An op bounces once at most, so that every program ends; a failure may follow a bounce. */
 static void fault_locked(stepped_backend *s, acs_item *item)
 {
     uint8_t kind = item->op ? item->op->kind : ACS_KIND_COUNT;
@@ -221,6 +224,7 @@ static bool pick_locked(stepped_backend *s, uint32_t *slot)
 
 static void step_locked(stepped_backend *s, uint32_t slot)
 {
+    /* Copied out: a submit beside the running op may move the queue that the entry is in. */
     acs_record *op = acs_host_head(&s->slots, slot)->op;
 
     if (op) {
@@ -237,6 +241,7 @@ static void run_some_locked(stepped_backend *s)
     uint32_t steps = s->strategy == STEPPED_EAGER ? UINT32_MAX : acs_random_below(&s->random, STEPS_MAX + 1);
     uint32_t slot;
 
+    /* The running op's entry is still its slot's head: a second poll would run it again. */
     if (s->running)
         return; /* another thread's poll is at it */
     if (!steps && ++s->polls_idle > POLLS_IDLE_MAX)
@@ -251,6 +256,10 @@ static void run_some_locked(stepped_backend *s)
 
 /* ----------------------------------------------------------------------------------------------- submit and poll */
 
+/*
+ * What the core did wrong becomes the item's error; its waits and marks still take effect, once they are known to
+ * exist.
+ */
 static void issue_locked(stepped_backend *s, const acs_batch *batch, acs_item *item)
 {
     item->status = ACS_ERR_INTERNAL;
@@ -290,6 +299,10 @@ static void show_locked(stepped_backend *s, stepped_slot *state, const acs_mark 
         state->visible = marks[shown - 1].value;
 }
 
+/*
+ * Running and showing are apart, as on a GPU: what is complete may be seen polls later, and marks of other slots
+ * complete without anybody asking for them.
+ */
 static acs_status stepped_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count,
                                uint64_t *completed)
 {
@@ -354,6 +367,7 @@ static acs_status stepped_open(const acs_backend_config *config, acs_backend **b
     s->mark_capacity = config->mark_capacity;
     s->faults = (uint32_t)config->options->faults;
     s->random.state = (uint64_t)config->options->seed;
+    /* The first choices of the seed, made before any op: the strategy does not depend on the program. */
     s->strategy = (stepped_strategy)acs_random_below(&s->random, STEPPED_STRATEGIES);
     s->victim = acs_random_below(&s->random, config->slots);
     status = make_parts(s, config);

@@ -12,6 +12,7 @@
 
 #ifndef NDEBUG
 
+/* Counts, not flags: acs_lock_try may take a second lock of a rank that is held. */
 static _Thread_local unsigned tl_held[ACS_RANK_LOG + 1];
 
 static const char *rank_name(int rank)
@@ -25,6 +26,7 @@ static const char *rank_name(int rank)
 
 static void rank_check(const acs_lock *lock)
 {
+    /* From its own rank on: of two locks of one rank neither comes first, so both orders would be allowed. */
     for (int held = lock->rank; held <= ACS_RANK_LOG; held++) {
         if (tl_held[held]) {
             fprintf(stderr, "acs: lock order: %s taken while %s is held\n", rank_name(lock->rank), rank_name(held));
@@ -127,6 +129,10 @@ void acs_cond_fini(acs_cond *cond)
     pthread_cond_destroy(&cond->cond);
 }
 
+/*
+ * May return without a signal, as POSIX allows: callers test their condition in a loop. The thread counts as holder of
+ * the lock while it waits, which is harmless, since it takes no other meanwhile.
+ */
 void acs_cond_wait(acs_cond *cond, acs_lock *lock)
 {
     pthread_cond_wait(&cond->cond, &lock->mutex);

@@ -56,6 +56,7 @@ void acs_log(int level, const char *format, ...)
 {
     if (!acs_log_enabled(level))
         return;
+    /* Callers log on their way out of a failure, often before they look at errno. */
     int saved_errno = errno;
     char line[LINE_BYTES];
     size_t used = (size_t)snprintf(line, sizeof line, "acs: %s: ", level_name(level));

@@ -83,6 +83,7 @@ static int64_t choice_count(const struct row *row)
     return count;
 }
 
+/* By memcpy: a row knows where a field is, not its type. Numbers are 64 bits wide, choices 32. */
 static int64_t integer_get(const struct row *row, const acs_options *options)
 {
     const char *place = (const char *)options + row->offset;
@@ -96,6 +97,7 @@ static int64_t integer_get(const struct row *row, const acs_options *options)
     return choice;
 }
 
+/* The value is in range by now: parse, or the default in the table, has seen to that. */
 static void integer_set(const struct row *row, acs_options *options, int64_t value)
 {
     char *place = (char *)options + row->offset;
@@ -136,6 +138,7 @@ static bool parse_number(const struct row *row, const char *text, int64_t *value
     return true;
 }
 
+/* Whole names, as written: neither prefixes nor another case, which a later name could make ambiguous. */
 static bool parse_choice(const struct row *row, const char *text, int64_t *value)
 {
     size_t length;
@@ -203,6 +206,7 @@ static void range_print(const struct row *row, struct sink *sink)
 
 /* ---------------------------------------------------------------------------------------------------- whole structs */
 
+/* Padding and the rest of texts are cleared too, so that a struct never carries bytes of the stack. */
 static void set_defaults(acs_options *options)
 {
     memset(options, 0, sizeof *options);
@@ -214,6 +218,7 @@ static void set_defaults(acs_options *options)
 /* Read the environment over `options`. Returns the first row whose variable has a bad value, or NULL. */
 static const struct row *read_environment(acs_options *options)
 {
+    /* Reading goes on behind a bad value: the struct is complete, and the log level known, when the error is told. */
     const struct row *bad = NULL;
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const char *text = getenv(g_rows[i].env);
@@ -223,6 +228,7 @@ static const struct row *read_environment(acs_options *options)
     return bad;
 }
 
+/* A larger struct than ours is from a newer header: it may hold options that this library would silently ignore. */
 static acs_status size_check(size_t size)
 {
     if (size < sizeof(size_t) || size > sizeof(acs_options))
@@ -288,6 +294,7 @@ static bool same_value(const struct row *row, const acs_options *a, const acs_op
     return row->kind == KIND_TEXT ? strncmp(x, y, row->bytes) == 0 : integer_get(row, a) == integer_get(row, b);
 }
 
+/* Compared, not recorded: the struct is the program's, which may have changed any field since it was filled. */
 static const char *source_of(const struct row *row, const acs_options *options)
 {
     acs_options other;
@@ -326,6 +333,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 /* Edits (insert, delete, replace) that turn one name into the other; of long names only the first characters count. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b)
 {
+    /* Wagner and Fischer's table, one row at a time: `diagonal` is what stood above and to the left. */
     unsigned row[NAME_MAX_LENGTH + 1];
     size_t b_length = strnlen(b, NAME_MAX_LENGTH);
     if (a_length > NAME_MAX_LENGTH)

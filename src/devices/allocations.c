@@ -50,6 +50,7 @@ void acs_allocations_destroy(acs_allocations *table)
 /* How many blocks start at or below the address: also where a block that starts there is inserted. */
 static size_t count_up_to_locked(const acs_allocations *table, uint64_t address)
 {
+    /* All before `low` start at or below the address, all from `high` on above it. */
     size_t low = 0, high = table->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -80,6 +81,10 @@ static acs_allocation *holding_locked(acs_allocations *table, uint64_t address)
     return n > 0 && holds(&table->blocks[n - 1], address) ? &table->blocks[n - 1] : NULL;
 }
 
+/*
+ * Newest first: one address may have been in several blocks that were freed. The ring is for diagnostics, so a walk
+ * will do.
+ */
 static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address)
 {
     uint64_t kept = table->freed_total < FREED_KEPT ? table->freed_total : FREED_KEPT;
@@ -98,6 +103,7 @@ static void remove_locked(acs_allocations *table, acs_allocation *block)
     table->count--;
 }
 
+/* Moves the block out of the array: pointers into it, `block` included, are stale afterwards. */
 static void remember_freed_locked(acs_allocations *table, acs_allocation *block)
 {
     block->state = ACS_ALLOCATION_FREED;
@@ -105,6 +111,7 @@ static void remember_freed_locked(acs_allocations *table, acs_allocation *block)
     remove_locked(table, block);
 }
 
+/* Doubles and never shrinks: a program holds about as many blocks again. */
 static acs_status grow_locked(acs_allocations *table)
 {
     if (table->count < table->capacity)
@@ -146,6 +153,7 @@ static acs_status add_locked(acs_allocations *table, uint64_t base, uint64_t byt
     if (table->last_id == UINT32_MAX)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "all %" PRIu32 " numbers of allocations are used up", table->last_id);
 
+    /* Looked up only now: clearing and growing both move blocks. */
     acs_allocation *at = &table->blocks[count_up_to_locked(table, base)];
     memmove(at + 1, at, (size_t)(table->blocks + table->count - at) * sizeof *at);
     table->count++;
@@ -186,6 +194,10 @@ static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is not a block of acs_malloc of this context", ptr);
 }
 
+/*
+ * The state changes when the free is asked for, not when it runs: a second acs_free and a later op that names the block
+ * are refused on the caller's thread, where the mistake is.
+ */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy)
 {
     acs_status status = ACS_OK;
@@ -229,6 +241,7 @@ void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_o
     acs_lock_release(&table->lock);
 }
 
+/* Nothing to do where the address was given out again already: clear_range_locked has moved the block. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr)
 {
     acs_lock_acquire(&table->lock);
@@ -255,6 +268,7 @@ bool acs_allocations_take(acs_allocations *table, acs_allocation *copy)
     acs_lock_acquire(&table->lock);
     bool any = table->count > 0;
     if (any)
+        /* The last one, so that no other has to move. */
         *copy = table->blocks[--table->count];
     acs_lock_release(&table->lock);
     return any;

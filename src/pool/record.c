@@ -25,6 +25,9 @@ enum {
 
 /* Treiber's stack. `top` holds a tag in its upper half, counted up by each change against ABA; below it, index + 1. */
 struct stack {
+    /*
+     * A cache line each: producers and the threads that retire work at different stacks without disturbing each other.
+     */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t top;
 };
 
@@ -98,6 +101,7 @@ static void stack_fill(struct stack *stack, _Atomic uint32_t *links, uint32_t co
     atomic_init(&stack->top, 1);
 }
 
+/* `align` is a power of two. */
 static uint64_t align_up(uint64_t bytes, uint64_t align)
 {
     return (bytes + align - 1) & ~(align - 1);
@@ -167,6 +171,10 @@ void acs_record_pool_destroy(acs_record_pool *pool)
 {
     if (!pool)
         return;
+    /*
+     * Cached and used blocks alike: every pooled one stands under its number. Those of no class are their records' to
+     * free.
+     */
     for (uint32_t i = 0; i < pool->count; i++)
         free(block_at(pool, i));
     free(pool->blocks);
@@ -184,6 +192,9 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     if (next)
         fetch_for_write(pool->records + (next - 1) * pool->stride, pool->stride);
 
+    /*
+     * Only what must hold for any kind is set: site, union and rows are the producer's to write, and not cleared first.
+     */
     acs_record *record = (acs_record *)(void *)(pool->records + index * pool->stride);
     record->seq = 0;
     record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
@@ -258,6 +269,7 @@ static struct block *block_take(acs_record_pool *pool, uint64_t bytes, uint32_t 
         return block_at(pool, number);
     }
 
+    /* Not tried again, which could go on without bound: this one block is simply not kept afterwards. */
     if (!number_take(pool, &number)) {
         *class_used = BLOCK_EXACT;
         return block_malloc(pool, bytes);
@@ -282,6 +294,7 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
     if (ACS_LIKELY(!(segment_part | arg_part | byte_part)))
         return ACS_OK;
 
+    /* The block in order: its head, segments, table of arguments, argument bytes; each part aligned for the next. */
     uint64_t arg_offset = sizeof(struct block) + align_up(segment_part, PART_ALIGN);
     uint64_t byte_offset = arg_offset + align_up(arg_part, PART_ALIGN);
     uint32_t class_used;
@@ -301,6 +314,7 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
     return ACS_OK;
 }
 
+/* The block first: once the record is pushed, another thread may own it and write its fields. */
 void acs_record_release(acs_record_pool *pool, acs_record *record)
 {
     struct block *block = record->block;

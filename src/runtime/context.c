@@ -18,7 +18,6 @@ static acs_context *g_open;      /* guarded by g_registry_mutex */
 static acs_context *g_free;      /* structs of closed contexts, for reuse */
 static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint32_t) g_fork_generation = 1;
-static _Thread_local bool tl_inside;
 
 /* --------------------------------------------------------------------------------------------------------- the gate */
 
@@ -32,19 +31,9 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, forked_child);
 }
 
-bool acs_inside(void)
-{
-    return tl_inside;
-}
-
-void acs_inside_set(bool inside)
-{
-    tl_inside = inside;
-}
-
 acs_context *acs_context_enter(acs_context *context, const char *function)
 {
-    if (ACS_UNLIKELY(tl_inside)) {
+    if (ACS_UNLIKELY(acs_inside())) {
         acs_fail(ACS_ERR_STATE, 0, function, "ACS was called from inside a callback, host function or footprint function");
         return NULL;
     }
@@ -340,7 +329,7 @@ int acs_context_backend(acs_context *context)
 
 void acs_compat_drain(void)
 {
-    if (tl_inside || acs_thread_is_ours())
+    if (acs_inside() || acs_thread_is_ours())
         return;
     acs_context *pinned[PINNED_MOST];
     uint32_t count = 0;

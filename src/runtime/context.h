@@ -10,6 +10,7 @@
 #ifndef ACS_CONTEXT_H
 #define ACS_CONTEXT_H
 
+#include "base/inside.h"
 #include "base/lock.h"
 #include "devices/allocations.h"
 #include "pool/record.h"
@@ -76,9 +77,6 @@ struct acs_context {
 
 /* The context that a call means, or NULL with an error: closed, forked, or called from inside a callback. */
 acs_context *acs_context_enter(acs_context *context, const char *function);
-/* Whether this thread runs user code for the library now; calls that take a context are refused then. */
-bool acs_inside(void);
-void acs_inside_set(bool inside);
 /* Wait for everything, whatever became of it. */
 void acs_context_drain(acs_context *context);
 

@@ -286,12 +286,14 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     acs_draft draft = {.context = acs_context_enter(context, __func__)};
     if (ACS_UNLIKELY(!draft.context))
         return 0;
-    draft.site = p && p->site ? p->site : &g_unknown_site;
+    draft.site = &g_unknown_site;
     if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
                  sizeof *p);
         return acs_draft_drop(&draft);
     }
+    if (p->site)
+        draft.site = p->site;
     if (ACS_UNLIKELY(!p->kernel || (!p->kernel->function && !p->kernel->host))) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", draft.site->name);
         return acs_draft_drop(&draft);

@@ -63,6 +63,7 @@ static void pass_on(acs_context *context, const acs_action *action)
 
 /* ------------------------------------------------------------------------------------------------------------- steps */
 
+/* False: nothing changed, so the thread may rest; a poll that found nothing is no progress. */
 static bool step_with(acs_context *context, acs_action *action, uint32_t may)
 {
     acs_core *core = &context->core;
@@ -76,7 +77,7 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     acs_inside_set(inside);
     acs_core_done(core, action);
     pass_on(context, action);
-    return true;
+    return action->progress;
 }
 
 static acs_action *action_take(acs_context *context)
@@ -109,6 +110,9 @@ static bool caller_steps(acs_context *context, uint32_t may)
         return false; /* as many callers step already as there are actions */
     bool stepped = step_with(context, action, may);
     action_give(context, action);
+    /* A worker may have gone to sleep because this thread held a slot, or the poll, of what it looked for. */
+    if (context->issuers)
+        wake_somebody(context);
     return stepped;
 }
 

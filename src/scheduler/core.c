@@ -49,6 +49,7 @@ void acs_core_fini(acs_core *core)
     acs_slots_fini(&core->slots);
     acs_window_fini(&core->window);
     acs_lock_fini(&core->lock);
+    core->backend = NULL; /* says to the owner that there is nothing to release */
 }
 
 /* ------------------------------------------------------------------------------------------------------------ next */
@@ -145,7 +146,7 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
 static bool true_locked(acs_core *core, const acs_watch *watch)
 {
     if (watch->type == ACS_WATCH_ROOM)
-        return watch->since != core->taken + core->counters.retired;
+        return watch->since != core->popped + core->counters.retired;
     if (watch->op > core->taken)
         return false;
     if (watch->type == ACS_WATCH_OP)
@@ -168,6 +169,7 @@ static void note_news(acs_core *core, acs_action *action, uint32_t may)
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
+    action->retired_before = core->counters.retired;
     bool found = decide(core, may, action);
     note_news(core, action, may);
     acs_lock_release(&core->lock);
@@ -259,6 +261,8 @@ void acs_core_done(acs_core *core, acs_action *action)
         book_polls(core, action);
     }
     acs_core_collect_locked(core);
+    action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 ||
+                       core->counters.retired != action->retired_before;
     note_news(core, action, 0);
     acs_lock_release(&core->lock);
 }
@@ -276,7 +280,7 @@ bool acs_core_true(acs_core *core, const acs_watch *watch)
 void acs_core_watch(acs_core *core, acs_watch *watch)
 {
     acs_lock_acquire(&core->lock);
-    watch->since = core->taken + core->counters.retired;
+    watch->since = core->popped + core->counters.retired;
     watch->next = core->watches;
     core->watches = watch;
     acs_lock_release(&core->lock);

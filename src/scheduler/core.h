@@ -39,6 +39,8 @@ typedef struct acs_poll {
 
 typedef struct acs_action {
     acs_action_type type;
+    bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
+    uint64_t retired_before;           /* counters.retired when the action was chosen */
     bool watched;                      /* set by acs_core_next (found or not) and acs_core_done: a watch came true */
     bool left;                         /* the same: there is work that another thread could do now */
     uint64_t batch_id;
@@ -110,6 +112,8 @@ typedef struct acs_core {
     acs_core_config config;
     acs_record *stalled;     /* next op in program order, for which the window had no room */
     acs_op taken;            /* newest op in the window */
+    uint64_t popped;         /* ops taken from the FIFO, `stalled` included */
+    acs_op host_turn;        /* in order: the newest op that runs on the host; what follows waits for its end */
     acs_op next_in_order;    /* ACS_SERIAL, ACS_DISABLE: the op to issue next */
     bool in_order;
     bool host_calls;

@@ -43,6 +43,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         acs_record *op = core->stalled ? core->stalled : acs_fifo_pop(core->fifo);
         if (!op)
             break;
+        core->popped += !core->stalled;
         core->stalled = NULL;
         if (!acs_window_has_room(&core->window, op, false)) {
             core->stalled = op;
@@ -90,6 +91,8 @@ acs_entry *acs_core_pop_host_locked(acs_core *core)
 static acs_entry *pop_in_order(acs_core *core)
 {
     acs_window *w = &core->window;
+    if (core->host_turn && acs_window_find(w, core->host_turn))
+        return NULL;
     while (core->next_in_order <= core->taken) {
         acs_entry *next = acs_window_find(w, core->next_in_order);
         if (next && next->state < ACS_ENTRY_READY)
@@ -191,6 +194,7 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action)
             break;
         if (runs_on_host(entry)) {
             acs_core_push_host_locked(core, entry);
+            core->host_turn = core->in_order ? entry->seq : 0;
         } else if (!place(core, action, entry, &list)) {
             put_back(core, entry);
             break;
@@ -229,17 +233,24 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
     }
 }
 
+static const acs_item *find_fatal(const acs_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].status == ACS_ERR_DEVICE)
+            return &batch->items[i];
+    return NULL;
+}
+
 void acs_core_book_batch_locked(acs_core *core, acs_action *action)
 {
-    const acs_item *fatal = NULL;
     if (action->batch.items_used == 0)
         return;
+    const acs_item *fatal = find_fatal(&action->batch);
+    core->window.dead |= fatal != NULL; /* before anything settles: nothing that depends on a lost op ends well */
     acs_slots_batch_done(&core->slots, action->batch_id);
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];
         acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
-        if (item->status == ACS_ERR_DEVICE && !fatal)
-            fatal = item;
         if (!item->op)
             continue;
         if (item->status == ACS_OK)

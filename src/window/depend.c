@@ -25,6 +25,7 @@ static bool writes(uint8_t access)
 
 /* -------------------------------------------------------------------------------------------------------- references */
 
+/* `refs` counts live references only: the place of a dead one may have been given to another op. */
 static void ref_drop(acs_window *w, acs_ref *ref)
 {
     if (acs_ref_live(w, *ref))
@@ -43,6 +44,7 @@ static acs_entry *ref_entry(acs_window *w, acs_ref ref)
     return acs_ref_live(w, ref) ? &w->entries[ref.entry] : NULL;
 }
 
+/* Forget who touched the region. Levels and poison stay: they outlive the ops that they come from. */
 static void region_empty(acs_window *w, acs_region *region)
 {
     ref_drop(w, &region->writer);
@@ -69,6 +71,7 @@ static uint32_t readers_compact(acs_window *w, acs_ref *readers, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
+        /* The lists are a few entries long: comparing all pairs costs less than keeping them sorted. */
         acs_entry *entry = ref_entry(w, readers[i]);
         bool implied = false;
         for (uint32_t j = i + 1; entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && j < count; j++) {
@@ -84,6 +87,7 @@ static uint32_t readers_compact(acs_window *w, acs_ref *readers, uint32_t count)
     return kept;
 }
 
+/* All readers are live here: readers_compact has just dropped the others. */
 static acs_entry *readers_join(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
     acs_entry *join = acs_window_new_join(w, seq);
@@ -95,6 +99,10 @@ static acs_entry *readers_join(acs_window *w, acs_ref *readers, uint32_t count, 
     return join;
 }
 
+/*
+ * An op that reads a region through two segments is one reader: the newest entry tells. A list that stays full after
+ * the dead are gone becomes one join, so it never refuses a reader.
+ */
 static void readers_add(acs_window *w, acs_ref *readers, uint32_t *count, uint32_t capacity, acs_entry *entry)
 {
     if (*count && readers[*count - 1].entry == acs_entry_index(w, entry) &&
@@ -112,12 +120,14 @@ static void readers_add(acs_window *w, acs_ref *readers, uint32_t *count, uint32
 
 /* ---------------------------------------------------------------------------------------------------------- collect */
 
+/* Levels are for statistics: what the longest chain was. They order nothing. */
 static void raise_level(acs_entry *entry, uint32_t upstream)
 {
     if (entry->level <= upstream)
         entry->level = upstream + 1;
 }
 
+/* The first cause that is found is kept; it names the op that failed, never one that was skipped for it. */
 static void note_poison(acs_entry *entry, acs_op cause)
 {
     if (cause && !entry->immune && !entry->cause)
@@ -131,6 +141,9 @@ static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, 
     note_poison(entry, region->poison_write);
     raise_level(entry, region->level_write);
     bool implied = skip_writer;
+    /*
+     * WAR. Readers here came after the writer, since a write empties the list: behind one of them is behind the writer.
+     */
     if (writes(access)) {
         note_poison(entry, region->poison_read);
         raise_level(entry, region->level_read);
@@ -147,6 +160,7 @@ static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, 
         acs_window_link(w, writer, entry);
 }
 
+/* `after` is an insertion number: writers up to it stand behind the region's join already. */
 static uint32_t count_part_writers(acs_window *w, const acs_region *region, uint64_t after)
 {
     uint32_t count = 0;
@@ -180,6 +194,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     uint32_t newer = count_part_writers(w, region, after);
     if (!cover && newer <= COVER_WRITERS)
         return false;
+    /* What acs_window_has_room promised this op: an edge from each entry, and the edges of its readers' joins. */
     uint64_t promised = w->live + w->live_joins + w->live_reserved +
                         (uint64_t)ACS_JOIN_EDGES * (entry->op->segment_count + 1);
     bool fits = w->edges_used + 2 * (uint64_t)newer + 1 + promised <= w->edge_count;
@@ -191,6 +206,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
         acs_window_close_join(w, join);
         ref_drop(w, &region->cover);
         region->cover = ref_make(w, join);
+        /* The op that is being inserted is no part of the join: should it write a part too, it counts as newer. */
         region->cover_seq = w->insertion - 1;
         acs_window_link(w, join, entry);
         return true;
@@ -201,6 +217,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     return true;
 }
 
+/* Neighbours that are idle do no harm but cost a look each: they are dropped once there are many. */
 static void collect_shape(acs_window *w, acs_entry *entry, acs_region *region, uint8_t access)
 {
     collect_region(w, entry, region, access, false);
@@ -225,6 +242,7 @@ static void collect_all(acs_window *w, acs_entry *entry, uint8_t access)
         acs_entry *other = &w->entries[i];
         if (!other->observer && other->touches && (writes(access) || other->writes))
             acs_window_link(w, other, entry);
+        /* Older ops stand behind the writer of all memory, so behind it is behind them. */
         if (other == all)
             break;
     }
@@ -250,6 +268,10 @@ static void collect_common(acs_window *w, acs_entry *entry, uint8_t access)
 
 /* ---------------------------------------------------------------------------------------------------------- register */
 
+/*
+ * Parts are emptied: whoever touches one later overlaps this region too, and finds its writer here. Regions that are
+ * only met in part keep what they know, since some of their bytes still come from there.
+ */
 static void register_write(acs_window *w, acs_entry *entry, acs_region *region)
 {
     region_empty(w, region);
@@ -282,12 +304,14 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
     w->all_reader_count = 0;
     ref_drop(w, &w->all_writer);
     w->all_writer = ref_make(w, entry);
+    /* One more than the op's own number: above the epoch of acs_window_init also for the very first op. */
     w->epoch = w->insertion + 1;
     w->level_all = entry->level;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ insert */
 
+/* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. */
 static bool scratch_fit(acs_window *w, uint32_t count)
 {
     if (ACS_LIKELY(count <= w->scratch_capacity))
@@ -301,6 +325,7 @@ static bool scratch_fit(acs_window *w, uint32_t count)
     return true;
 }
 
+/* Regions of the op are pinned until it is registered: making the next region may evict those that are idle. */
 static void unpin(acs_window *w, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -340,11 +365,16 @@ static uint8_t find_regions(acs_window *w, const acs_record *op, uint8_t *access
         }
         w->scratch[i]->pins++;
     }
+    /* An op that writes all memory is found through the window's own state: its regions would add nothing. */
     if (writes(all))
         unpin(w, op->segment_count);
     return all;
 }
 
+/*
+ * First all segments collect, then they register: an op must not find itself upstream. Reads register before writes, so
+ * that a write empties also what the same op reads inside it, and leaves the op as the writer.
+ */
 static void insert_regions(acs_window *w, acs_entry *entry)
 {
     const acs_record *op = entry->op;
@@ -362,6 +392,7 @@ static void insert_regions(acs_window *w, acs_entry *entry)
     unpin(w, op->segment_count);
 }
 
+/* An op that only reads all memory may still write some: its segments are ordered like any op's. */
 void acs_depend_insert(acs_window *w, acs_entry *entry)
 {
     uint8_t access = 0;
@@ -384,6 +415,7 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
 
 /* ------------------------------------------------------------------------------------------------------------ poison */
 
+/* `poisoned` counts regions, not failures; it only saves walking the table while there are none. */
 static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
 {
     w->poisoned += !region->poison_read && !region->poison_write;
@@ -393,6 +425,7 @@ static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs
         region->poison_write = cause;
 }
 
+/* Met by every later op with a footprint, through collect_common. */
 static void poison_all(acs_window *w, uint8_t access, acs_op cause)
 {
     if (reads(access) && !w->poison_all_read)
@@ -401,6 +434,7 @@ static void poison_all(acs_window *w, uint8_t access, acs_op cause)
         w->poison_all_write = cause;
 }
 
+/* Met only by ops that touch all memory, which look at no regions. */
 static void poison_any(acs_window *w, uint8_t access, acs_op cause)
 {
     if (reads(access) && !w->poison_any_read)
@@ -409,6 +443,10 @@ static void poison_any(acs_window *w, uint8_t access, acs_op cause)
         w->poison_any_write = cause;
 }
 
+/*
+ * Where no region can be had, or very many are poisoned, all memory is: more ops are skipped than need be, and none
+ * works on bytes that were never written.
+ */
 void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
 {
     if (op->any) {
@@ -444,16 +482,24 @@ void acs_window_clear_poison(acs_window *w)
     w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
 }
 
+/* Memory given out again at this address must not inherit the failures of the block before it. */
+typedef struct forgetting {
+    acs_window *window;
+    acs_shape block;
+} forgetting;
+
 static void forget_inside(void *user, acs_region *region)
 {
-    const acs_shape *block = user;
-    if (acs_shape_covers(block, &region->shape))
-        forget_region(NULL, region);
+    const forgetting *f = user;
+    if ((!region->poison_read && !region->poison_write) || !acs_shape_covers(&f->block, &region->shape))
+        return;
+    forget_region(NULL, region);
+    f->window->poisoned--;
 }
 
 void acs_window_forget_block(acs_window *w, uint64_t base, uint64_t bytes)
 {
-    acs_shape block = {.base = base, .row_bytes = bytes, .rows = 1};
+    forgetting f = {w, {.base = base, .row_bytes = bytes, .rows = 1}};
     if (w->poisoned)
-        acs_regions_each(w->regions, forget_inside, &block);
+        acs_regions_each(w->regions, forget_inside, &f);
 }

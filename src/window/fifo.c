@@ -52,6 +52,7 @@ acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo
     f->cells = ring;
     f->mask = cells - 1;
     f->first = first_ticket;
+    /* Each cell is free for the one ticket of the first lap that maps to it. */
     for (uint64_t i = 0; i < cells; i++)
         atomic_init(&ring[(first_ticket + i) & f->mask].turn, first_ticket + i);
     atomic_init(&f->tail, first_ticket);
@@ -101,6 +102,10 @@ acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record)
     return seq; /* not record->seq: the consumer may have recycled the record already */
 }
 
+/*
+ * A producer may be stopped between its ticket and its turn. Then those behind it wait here: program order is the order
+ * of tickets, and nobody is popped past a gap.
+ */
 acs_record *acs_fifo_pop(acs_fifo *fifo)
 {
     /* relaxed: only the consumer writes it, and consumers follow each other through the core's lock */

@@ -252,6 +252,7 @@ static bool links_reserve(acs_regions *t, acs_region *region, uint32_t count)
 /* Both ends have room. */
 static void link_add(acs_region *a, acs_region *b)
 {
+    /* Geometry is computed once, when the link is made; insertions of ops only read the two flags. */
     uint8_t covers = acs_shape_covers(&a->shape, &b->shape), covered = acs_shape_covers(&b->shape, &a->shape);
 
     a->links[a->link_count] = (acs_link){b->id, b->link_count, covers, covered};
@@ -348,6 +349,7 @@ static void evict(acs_regions *t, slot *s)
 static void evict_some(acs_regions *t)
 {
     for (uint32_t i = 0; i < CLOCK_STEPS && t->count >= t->soft_cap; i++) {
+        /* Not a division by 0: a slot was peeked before, so there is at least one id. */
         t->hand = t->hand % t->high + 1;
         slot *s = slot_at(t, t->hand);
         if (s->region.touched)
@@ -367,6 +369,7 @@ void acs_region_drop_idle_links(acs_regions *regions, acs_region *region)
     }
 }
 
+/* Visits every id that was ever used: not for the path of an op. */
 void acs_regions_evict_idle(acs_regions *regions)
 {
     for (uint32_t id = 1; id <= regions->high; id++) {
@@ -404,6 +407,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     return &s->region;
 }
 
+/* The common path: one hash lookup, without a search or an allocation. `touched` keeps the clock away for one round. */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
 {
     uint64_t hash = shape_hash(shape);
@@ -415,6 +419,7 @@ acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
     return &s->region;
 }
 
+/* Leaves `touched` alone: looking is not using. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape)
 {
     slot *s = hash_find(regions, shape, shape_hash(shape));

@@ -40,6 +40,7 @@ acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape)
     if (s->row_bytes == 0 || s->rows == 0)
         return ACS_NOT_READY;
 
+    /* One row has no pitch, whatever the caller wrote there: shapes of the same bytes shall be equal, for the hash. */
     uint64_t pitch = s->rows == 1 ? 0 : s->pitch_bytes;
     u128 bytes = (u128)(s->rows - 1) * pitch + s->row_bytes; /* first byte to last, both included: fits in 128 bits */
     if (bytes > UINT64_MAX || s->base + (uint64_t)(bytes - 1) < s->base)
@@ -71,6 +72,7 @@ static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
 /* Two tiles of one pitch, a's base not above b's: row r of b begins in row r + q of a, or in the gap behind it. */
 static bool tiles_overlap(const acs_shape *a, const acs_shape *b)
 {
+    /* Row 0 of b decides: if row r of b meets row r + q of a, then row 0 meets row q, which a has too. */
     uint64_t q = (b->base - a->base) / a->pitch, column = (b->base - a->base) % a->pitch;
 
     return (column < a->row_bytes && q < a->rows) || (a->pitch - column < b->row_bytes && q < a->rows - 1);
@@ -132,6 +134,7 @@ static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
 
     if (first > last)
         return false;
+    /* At least one row: the bounds overlap. */
     count = rows_within(a, first, last, &low);
 
     uint64_t start = a->base + low * a->pitch, end = start + (count - 1) * a->pitch;
@@ -164,6 +167,7 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
 {
     if (a->token || b->token)
         return a->token && b->token && a->base == b->base;
+    /* Cheap, and refuses most pairs; what follows may count on b's rows lying between a's first and last byte. */
     if (b->base < a->base || shape_last(b) > shape_last(a))
         return false;
     if (a->rows == 1)

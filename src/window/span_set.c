@@ -28,6 +28,7 @@ void acs_span_set_init(acs_span_set *set)
     memset(set, 0, sizeof *set);
 }
 
+/* Leaves an empty set behind, ready for insertions: bounds that are dropped may be built again. */
 void acs_span_set_fini(acs_span_set *set)
 {
     for (uint32_t l = 0; l < ACS_SPAN_LEVELS; l++) {
@@ -61,6 +62,7 @@ static uint32_t only_if(uint32_t n, bool condition)
 /* Index of the chunk in which (first, id) belongs: the last whose key is not above it, else the first. */
 static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t id)
 {
+    /* Binary search without branches: the answer is always in [base, base + n). */
     const acs_span_entry *base = level->entries;
     uint32_t n = level->count;
 
@@ -75,6 +77,7 @@ static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t
 /* Index of the chunk's first span that is not below (first, id); its count if all are. */
 static uint32_t span_find(const acs_span_entry *entry, uint64_t first, uint32_t id)
 {
+    /* The same, but the answer may also be one past the end: the last step decides. */
     const acs_span *base = entry->chunk->spans;
     uint32_t n = entry->count;
 
@@ -136,6 +139,7 @@ static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
         level->entries = entries;
         level->capacity = capacity;
     }
+    /* The chunks themselves stay in place; only the directory of pointers moves. */
     memmove(&level->entries[at + 1], &level->entries[at], (level->count - at) * sizeof *level->entries);
     level->entries[at] = (acs_span_entry){.chunk = chunk};
     level->count++;
@@ -181,6 +185,7 @@ static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
     entry_close(set, level, at + 1);
 }
 
+/* A span below the first key goes into the first chunk, whose key is not used (S2): keys need not be lowered. */
 bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint32_t id)
 {
     uint32_t l = level_of(first, last);
@@ -206,6 +211,7 @@ bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint3
     memmove(span + 1, span, (entry->count - i) * sizeof *span);
     *span = (acs_span){first, last, id};
     entry->count++;
+    /* Only ever raised here: to lower it would take a search, and a reach too large costs time, not results. */
     if (last - first > level->reach)
         level->reach = last - first;
     set->used |= 1u << l;
@@ -228,12 +234,14 @@ void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint3
     /* S1 leaves one place where it can be. */
     if (i == entry->count || span->first != first || span->id != id)
         return;
+    /* The chunk keeps its key although its first span may be gone: S2 asks only that the key is not above any. */
     entry->count--;
     memmove(span, span + 1, (entry->count - i) * sizeof *span);
     set->count--;
     if (entry->count == 0) {
         entry_close(set, level, e);
     } else if (entry->count <= SPAN_MERGE) {
+        /* Both neighbours: the one behind is drawn in, then this one into the one before, where they fit. */
         entry_merge(set, level, e);
         if (e > 0)
             entry_merge(set, level, e - 1);

@@ -36,6 +36,7 @@ static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
 void acs_tile_set_init(acs_tile_set *set)
 {
     memset(set, 0, sizeof *set);
+    /* Contiguous regions in a plane with rows of 2^48 bytes: nearly all of them lie within one row. */
     set->grids[ACS_TILE_RUNS].pitch = 1ull << ACS_TILE_PITCH_BITS;
     set->grid_count = 1;
 }
@@ -86,6 +87,7 @@ static uint32_t *bucket_of_node(const acs_tile_grid *grid, const acs_tile_node *
     return bucket_of(grid, node->level, node->row >> level->row_shift, node->column >> level->column_shift);
 }
 
+/* x */
 static void bucket_insert(acs_tile_grid *grid, uint32_t index)
 {
     uint32_t *bucket = bucket_of_node(grid, &grid->nodes[index]);
@@ -135,6 +137,7 @@ static bool node_reserve(acs_tile_grid *grid)
         grid->nodes = nodes;
         grid->node_capacity = capacity;
     }
+    /* Index 0 stands for "none", so the array has one place more than nodes. */
     if (grid->buckets == NULL || (grid->node_high + 1ull) * SPARSE > 1ull << grid->bucket_bits)
         if (!buckets_resize(grid, grid->buckets ? grid->bucket_bits + 1 : BUCKET_BITS_MIN))
             return false;
@@ -165,6 +168,7 @@ static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint3
         else if (level->row_shift == row_shift && level->column_shift == column_shift)
             return *index = i, true;
     }
+    /* The level counts no node until level_add: a failure in between leaves an unused level, and nothing to undo. */
     if (unused == grid->level_capacity) {
         uint32_t capacity = grid->level_capacity ? grid->level_capacity * 2 : LEVELS_MIN;
         acs_tile_level *levels = realloc(grid->levels, capacity * sizeof *levels);
@@ -224,6 +228,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
 
     if (!node_reserve(grid) || !level_find(grid, r.rows, r.width, &level))
         return 0;
+    /* A larger grid waits longer before it drops its bounds, since making them anew visits each of its nodes. */
     if (grid->bounded && ++grid->bounds_unused > BOUNDS_UNUSED + grid->count)
         bounds_drop(grid);
     if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
@@ -245,6 +250,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     return index;
 }
 
+/* Never fails and gives no memory back: the next tile takes the node. */
 static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id, uint32_t index)
 {
     acs_tile_node *node = &grid->nodes[index];
@@ -279,6 +285,7 @@ static uint32_t grid_for(acs_tile_set *set, const acs_shape *shape)
     /* No grid is left: the bounding ranges of the shared set find the tile for shapes of any pitch. */
     if (empty == ACS_TILE_GRIDS)
         return ACS_TILE_MIXED;
+    /* An empty grid takes a new pitch: no node remains that was placed by the old one. */
     if (empty == set->grid_count)
         set->grid_count++;
     set->grids[empty].pitch = pitch;
@@ -365,6 +372,7 @@ static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, c
 {
     for (uint32_t i = level->first; i != 0; i = grid->nodes[i].level_next) {
         const acs_tile_node *node = &grid->nodes[i];
+        /* Whichever of its three names the tile is met under, it is pushed once. */
         bool meets = node_meets(grid, node, q, 0) || node_meets(grid, node, q, 1) || node_meets(grid, node, q, 2);
         if (meets && !acs_id_list_push(found, node->id))
             return false;
@@ -426,6 +434,7 @@ static bool bounds_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs
 {
     if (!grid->bounded && !bounds_build(grid))
         return false;
+    /* Asked again: the bounds are worth their upkeep for another while. */
     grid->bounds_unused = 0;
     return acs_span_set_query(&grid->bounds, first, last, found);
 }
@@ -439,10 +448,12 @@ static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_i
     rect q = {first / grid->pitch, first % grid->pitch, 1, last - first + 1};
     uint64_t cells = 0;
 
+    /* A rectangle has to be narrower than a row of the plane; see node_meets. */
     if (last - first >= grid->pitch - 1)
         return bounds_query(grid, first, last, found);
     for (uint32_t i = 0; i < grid->level_count; i++) {
         const acs_tile_level *level = &grid->levels[i];
+        /* An estimate: the range may begin and end inside a cell. */
         uint64_t touched = (q.width >> level->column_shift) + 2;
         cells += touched < level->count ? touched : level->count;
     }

@@ -12,6 +12,7 @@ enum { EDGES_PER_ENTRY = 16 };
 
 /* ---------------------------------------------------------------------------------------------------------- queues */
 
+/* An entry has one queue_next: it is in one queue, or among the free entries, at a time. */
 static void queue_push(acs_window *w, acs_queue *queue, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(w, entry);
@@ -36,6 +37,7 @@ static acs_entry *queue_pop(acs_window *w, acs_queue *queue)
     return entry;
 }
 
+/* Program order of the ops that have not ended; joins are not in it. collect_all walks it back from the tail. */
 static void order_append(acs_window *w, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(w, entry);
@@ -60,6 +62,7 @@ static void order_remove(acs_window *w, acs_entry *entry)
         w->order_tail = entry->order_prev;
 }
 
+/* At least twice as many buckets as places for ops: chains stay short. */
 static void seq_insert(acs_window *w, acs_entry *entry)
 {
     uint32_t *bucket = &w->seq_buckets[entry->seq & w->seq_mask];
@@ -91,6 +94,7 @@ acs_op acs_window_oldest(const acs_window *w)
 
 /* ------------------------------------------------------------------------------------------------- create and destroy */
 
+/* Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. */
 static bool region_idle(void *user, const acs_region *region)
 {
     const acs_window *w = user;
@@ -106,6 +110,7 @@ static bool region_idle(void *user, const acs_region *region)
     return true;
 }
 
+/* Low indices on top, so that few pages are touched. Generations from 1: 0 is the reference to nothing. */
 static void thread_free_lists(acs_window *w)
 {
     for (uint32_t i = w->entry_count; i >= 1; i--) {
@@ -165,6 +170,7 @@ void acs_window_fini(acs_window *w)
 
 /* ----------------------------------------------------------------------------------------------------------- entries */
 
+/* The generation goes on counting through all ops that have a place, so that references to earlier ones stay dead. */
 static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
 {
     acs_entry *entry = &w->entries[w->free_entries];
@@ -203,6 +209,7 @@ acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
     return join;
 }
 
+/* A holder that ended keeps no count: its place may belong to another op by now. */
 static void drop_claim(acs_window *w, acs_entry *entry, uint32_t slot)
 {
     const acs_need *need = &acs_entry_needs(w, entry)[slot];
@@ -218,6 +225,7 @@ void acs_entry_drop_claims(acs_window *w, acs_entry *entry)
         drop_claim(w, entry, (uint32_t)__builtin_ctzll(entry->claim_mask));
 }
 
+/* Of several needs in one slot the newest stands for all: a slot runs in order. */
 static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need need)
 {
     uint64_t bit = 1ull << slot;
@@ -235,6 +243,7 @@ static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need 
     entry->claim_mask |= bit;
 }
 
+/* A join is in no slot: to run behind it is to run behind what its upstream ops were issued as, once per slot. */
 void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstream)
 {
     if (upstream->kind == ACS_KIND_JOIN) {
@@ -251,6 +260,9 @@ void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstre
 
 /* ------------------------------------------------------------------------------------------------------------- edges */
 
+/*
+ * Slots and marks order two ops on the device once both are issued; where one end is the host only retirement will do.
+ */
 static uint8_t edge_type(const acs_window *w, const acs_entry *up, const acs_entry *down)
 {
     if (down->kind == ACS_KIND_JOIN)
@@ -260,6 +272,7 @@ static uint8_t edge_type(const acs_window *w, const acs_entry *up, const acs_ent
 
 void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
 {
+    /* One op is met through many regions that overlap; the stamp makes one edge of it without a search. */
     if (up == down || up->stamp == down->own_stamp)
         return;
     up->stamp = down->own_stamp;
@@ -270,6 +283,7 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     w->counters.edges++;
     uint8_t type = edge_type(w, up, down);
     bool issued = up->state == ACS_ENTRY_ISSUED;
+    /* Behind an op that is issued already an ISSUE edge is only a need; a JOIN edge is kept for its second half. */
     if (issued && type != ACS_EDGE_RETIRE) {
         acs_entry_add_need(w, down, up);
         if (up->cause && !down->immune && !down->cause)
@@ -366,6 +380,9 @@ static void satisfy_end(acs_window *w, acs_entry *entry, bool issued)
 
 /* ------------------------------------------------------------------------------------------------------------ settle */
 
+/*
+ * Comes twice if its ops do not retire at once: when all are issued, which lets ISSUE edges go, and when all retired.
+ */
 static void settle_join(acs_window *w, acs_entry *join)
 {
     if (join->state == ACS_ENTRY_PENDING) {
@@ -381,6 +398,7 @@ static void settle_join(acs_window *w, acs_entry *join)
     acs_window_free(w, join);
 }
 
+/* A queue instead of recursion: a failure at the head of a long chain skips op after op at one depth of the stack. */
 static void settle(acs_window *w)
 {
     acs_entry *entry;
@@ -438,6 +456,9 @@ void acs_window_issued(acs_window *w, acs_entry *entry)
     settle(w);
 }
 
+/*
+ * Ops in the window hear of a failure through their edges; those that come later, through the poison left in regions.
+ */
 void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
 {
     bool issued = entry->state == ACS_ENTRY_ISSUED;
@@ -445,6 +466,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
     entry->cause = entry->immune ? 0 : cause;
+    /* Before the edges: regions that still name this op must find a dead reference from here on (W4). */
     entry->generation++;
     if (status != ACS_OK && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);
@@ -454,6 +476,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     queue_push(w, &w->ended, entry);
 }
 
+/* Without needs there is nothing that it was to run behind. */
 void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
 {
     if (!entry->need_mask) {
@@ -477,6 +500,7 @@ acs_entry *acs_window_pop_ended(acs_window *w)
     return queue_pop(w, &w->ended);
 }
 
+/* Only now may the place be used again; between end and here the core still reads the op's record and status. */
 void acs_window_free(acs_window *w, acs_entry *entry)
 {
     if (entry->kind != ACS_KIND_JOIN) {
@@ -517,6 +541,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
         w->live_reserved++;
     else
         w->live++;
+    /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
     acs_depend_insert(w, entry);
     acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
     if (behind)

@@ -1,0 +1,13 @@
+/*
+ * Whether the calling thread runs the program's code for the library: a host function, a callback, a kernel's host body, a
+ * footprint. Calls that take a context are refused then, and acs::compat does not drain: both would wait for themselves.
+ */
+#ifndef ACS_INSIDE_H
+#define ACS_INSIDE_H
+
+#include <stdbool.h>
+
+bool acs_inside(void);
+void acs_inside_set(bool inside);
+
+#endif
