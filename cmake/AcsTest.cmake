@@ -17,6 +17,9 @@ foreach(row IN LISTS rows)
         list(APPEND ACS_TEST_ENVIRONMENT "${CMAKE_MATCH_1}=unset:")
     endif()
 endforeach()
+# An allocation that is too large fails, as it does without a sanitizer: tests ask for such.
+list(APPEND ACS_TEST_ENVIRONMENT "ASAN_OPTIONS=path_list_append:allocator_may_return_null=1"
+    "TSAN_OPTIONS=path_list_append:allocator_may_return_null=1")
 if(ACS_SANITIZE MATCHES "address" AND ACS_HAVE_CUDA)
     # The CUDA driver maps memory where the address sanitizer keeps a gap.
     list(APPEND ACS_TEST_ENVIRONMENT "ASAN_OPTIONS=path_list_append:protect_shadow_gap=0")

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, CPU_MAX = 1024, PAUSES = 32 };
+enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, EAGER_US = 2000, CPU_MAX = 1024, PAUSES = 32 };
 
 static _Thread_local bool tl_ours;
 
@@ -251,22 +251,29 @@ static bool stopping(acs_context *context)
     return atomic_load_explicit(&context->stop, memory_order_acquire) != 0; /* C: everything drained before */
 }
 
+/* Whether the next completion matters to somebody: to ops that wait for it (for a while), or to a caller. */
+static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
+{
+    acs_core_load load = acs_core_look(&context->core);
+    return load != ACS_LOAD_NONE &&
+           (acs_gate_sleepers(&context->ends) || (load == ACS_LOAD_BLOCKED && idle_ns < EAGER_US * 1000ull));
+}
+
 /*
- * Nothing to do. While ops run on a backend that does not announce completions, a worker polls: without a pause while a
- * caller waits for it, else with naps. Otherwise it sleeps until there is work.
+ * Nothing to do. While ops run on a backend that does not announce completions, a worker polls: without a pause while it
+ * matters, else with naps. Otherwise it sleeps until there is work.
  */
-static void worker_sleeps(acs_context *context, const thread_start *start)
+static void worker_sleeps(acs_context *context, const thread_start *start, uint64_t idle_ns)
 {
     acs_gate *gate = start->host_functions ? &context->host_work : &context->work;
     bool polls = !start->host_functions && !context->backend->ops->notifies;
-    bool running = polls && acs_core_look(&context->core) == ACS_LOAD_RUNNING;
-    if (running && acs_gate_sleepers(&context->ends)) {
+    if (polls && polls_eagerly(context, idle_ns)) {
         pause_briefly();
         return;
     }
     uint64_t epoch = acs_gate_announce(gate);
     if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
-        running = polls && acs_core_look(&context->core) == ACS_LOAD_RUNNING;
+        bool running = polls && acs_core_look(&context->core) != ACS_LOAD_NONE;
         acs_gate_sleep(gate, epoch, running ? NAP_US : 0);
     }
     acs_gate_retract(gate);
@@ -292,7 +299,7 @@ static void *worker_main(void *argument)
         if (now - idle_since < (uint64_t)context->options.spin_us * 1000)
             pause_briefly();
         else
-            worker_sleeps(context, &start);
+            worker_sleeps(context, &start, now - idle_since);
     }
     free(start.action);
     return NULL;

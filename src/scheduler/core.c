@@ -304,10 +304,10 @@ uint64_t acs_core_ends(acs_core *core)
 acs_core_load acs_core_look(acs_core *core)
 {
     acs_lock_acquire(&core->lock);
-    bool running = core->window.live + core->window.live_reserved > 0;
-    bool waiting = core->stalled || acs_fifo_ready(core->fifo);
+    uint32_t live = core->window.live + core->window.live_reserved;
+    bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
     acs_lock_release(&core->lock);
-    return running ? ACS_LOAD_RUNNING : waiting ? ACS_LOAD_WAITING : ACS_LOAD_NONE;
+    return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
 }
 
 void acs_core_clear(acs_core *core)

@@ -154,7 +154,11 @@ void acs_core_unwatch(acs_core *core, acs_watch *watch);
 /* How many ops have ended, about. Without the lock. */
 uint64_t acs_core_ends(acs_core *core);
 /* Whether a step could find something to do, or something is under way in the backend. Takes the lock. */
-typedef enum acs_core_load { ACS_LOAD_NONE, ACS_LOAD_WAITING, ACS_LOAD_RUNNING } acs_core_load;
+typedef enum acs_core_load {
+    ACS_LOAD_NONE,
+    ACS_LOAD_RUNNING, /* ops run, and all that were queued are issued */
+    ACS_LOAD_BLOCKED  /* the next completion may let others go */
+} acs_core_load;
 acs_core_load acs_core_look(acs_core *core);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);

@@ -57,7 +57,7 @@ static void next_with_nothing_to_do_finds_nothing(void **state)
     assert_false(next(r, 0));
     assert_int_equal(acs_core_look(&r->core), ACS_LOAD_NONE);
     KERNEL(r, ACS_OUT(AT(0), 8));
-    assert_int_equal(acs_core_look(&r->core), ACS_LOAD_WAITING);
+    assert_int_equal(acs_core_look(&r->core), ACS_LOAD_BLOCKED);
     step(r);
     assert_int_equal(acs_core_look(&r->core), ACS_LOAD_RUNNING);
     rig_close(r);
