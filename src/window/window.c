@@ -317,10 +317,8 @@ static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
         down->cause = up->cause;
     if (--down->pending != 0)
         return;
-    if (up->op) {
-        down->last_upstream = acs_entry_index(w, up);
+    if (up->op)
         down->last_site = up->op->site;
-    }
     if (down->state == ACS_ENTRY_PENDING)
         queue_push(w, &w->settle, down);
 }

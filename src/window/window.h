@@ -80,15 +80,13 @@ typedef struct acs_entry {
     acs_status status;     /* how it ended */
     /* placement: scheduler */
     int16_t slot;          /* -1: none */
-    uint16_t need_count;
     uint64_t value;
     uint64_t issue_stamp;
     uint64_t need_mask;    /* slots with a need */
     uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
     uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
     uint32_t batch_count;
-    uint32_t last_upstream; /* entry whose progress made this one ready; for statistics */
-    const acs_site *last_site;
+    const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
     /* lists */
     uint32_t queue_next;   /* ready, settle or ended queue */
     uint32_t slot_next;    /* issued ops of one slot */
