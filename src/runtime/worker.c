@@ -158,7 +158,7 @@ static bool seems_over(waiting *w)
     return is_over(w);
 }
 
-/* A worker that is awake issues: a second thread in the driver of one GPU costs more than it helps (measured). */
+/* A worker that is awake issues: a second thread in one GPU's driver helped wide programs and cost narrow ones as much. */
 static bool steps_itself(const waiting *w, uint64_t now)
 {
     return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);

@@ -6,7 +6,8 @@
  * be under way at once. No thread and no sleeping here, and the clock for statistics only: src/runtime adds those.
  *
  * C1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
- * C2  ops end in an order that respects their dependencies, and every end is reported exactly once to config.on_end.
+ * C2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end. Ops
+ *     that one booking finds complete may be reported in any order: a completed op vouches for those of other slots.
  * C3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
  */
 #ifndef ACS_CORE_H
