@@ -1,0 +1,50 @@
+/*
+ * Memory of the machine that a benchmark runs on: the GPU's, by plain cudaMalloc, or the CPU's. Calls are synchronous
+ * and used outside timed regions only.
+ */
+#ifndef BENCH_MEMORY_H
+#define BENCH_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bench {
+
+/** Prints "bench: <what>: <reason>" and ends the program with status 1 unless `code` (a cudaError_t) is 0. */
+void require_cuda(int code, const char *what);
+/** The same unless `ok`. */
+void require(bool ok, const char *what);
+
+class memory {
+public:
+    explicit memory(bool gpu) : gpu_(gpu) {}
+    ~memory();
+    memory(const memory &) = delete;
+    memory &operator=(const memory &) = delete;
+
+    bool gpu() const { return gpu_; }
+    /** 256-byte aligned; released with the object. Ends the program if there is none left. */
+    void *allocate(size_t bytes);
+    void release(void *p);
+    void upload(void *to, const void *from, size_t bytes);
+    void download(void *to, const void *from, size_t bytes);
+    void copy(void *to, const void *from, size_t bytes);
+    void fill(void *to, int value, size_t bytes);
+    /** to[i] = low + (high - low) * u, u in [0, 1) from a hash of seed and i: the same numbers on both machines. */
+    void random(float *to, size_t count, uint64_t seed, float low, float high);
+    void random(double *to, size_t count, uint64_t seed, double low, double high);
+    /** Waits for everything that was given to the GPU. */
+    void wait();
+
+private:
+    bool gpu_;
+    std::vector<void *> blocks_;
+};
+
+/** The number in [0, 1) that memory::random derives from seed and i: 24 random bits, so exact as a float. */
+double random_unit(uint64_t seed, uint64_t i);
+
+} // namespace bench
+
+#endif

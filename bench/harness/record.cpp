@@ -1,0 +1,128 @@
+/*
+ * Owns the serial execution of ops, one after another with a wait behind each: how a program is recorded, and how an
+ * order with a lost dependency is played. Called outside timed regions.
+ */
+#include <cstring>
+#include <map>
+
+#include "dag.h"
+#include "program.h"
+
+#if BENCH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace bench {
+
+/* A library call's handles, kept from call to call as a slot keeps them: one serial slot for the whole process. */
+static void **place_of(const acs_call_params &c)
+{
+    static std::map<const void *, void *> places;
+    return &places[c.place_key];
+}
+
+static void execute_call(memory &m, const acs_call_params &c)
+{
+    acs_call_env env = {};
+    env.device = m.gpu() ? 0 : -1;
+    env.scratch = c.scratch_bytes ? m.allocate(c.scratch_bytes) : nullptr;
+    env.scratch_bytes = c.scratch_bytes;
+    env.place = c.place_key ? place_of(c) : nullptr;
+    require(c.function(&env, const_cast<void *>(c.closure)) == 0, "a library call failed");
+    m.wait();
+    if (env.scratch)
+        m.release(env.scratch);
+}
+
+static void execute_kernel(memory &m, const op &o)
+{
+    void *args[1] = {const_cast<void *>(o.args)};
+#if BENCH_CUDA
+    if (m.gpu()) {
+        require_cuda(cudaLaunchKernel(o.kernel->code.function, dim3(o.grid), dim3(o.block), args, 0, nullptr),
+                     op_name(o));
+        m.wait();
+        return;
+    }
+#endif
+    (void)m;
+    const acs_grid grid = {{o.grid, 1, 1}, {o.block, 1, 1}, 0, nullptr};
+    o.kernel->code.host(&grid, args);
+}
+
+void execute(memory &m, const op &o)
+{
+    switch (o.kind) {
+    case OP_KERNEL: execute_kernel(m, o); break;
+    case OP_COPY: m.copy(o.to, o.from, o.bytes); break;
+    case OP_FILL: m.fill(o.to, o.value, o.bytes); break;
+    case OP_CALL: execute_call(m, *o.call); break;
+    case OP_READ: break;
+    }
+    m.wait();
+}
+
+namespace {
+
+uint64_t fold(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *const p = static_cast<const unsigned char *>(bytes);
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Runs each op as it comes, and keeps it. */
+class recorder : public sink {
+public:
+    explicit recorder(memory &m) : memory_(m) { trace_.reads = std::make_shared<std::deque<acs_segment>>(); }
+
+    void launch(const op &o) override
+    {
+        add(o);
+        execute(memory_, o);
+    }
+
+    void read(void *to, const void *from, size_t bytes) override
+    {
+        require(bytes <= READ_BYTES, "a program reads more than READ_BYTES at once");
+        trace_.reads->push_back(ACS_IN(from, bytes));
+        op o = {};
+        o.kind = OP_READ;
+        o.to = to;
+        o.from = from;
+        o.bytes = bytes;
+        o.segments = &trace_.reads->back();
+        o.segment_count = 1;
+        add(o);
+        memory_.download(to, from, bytes);
+    }
+
+    trace take() { return std::move(trace_); }
+
+private:
+    void add(const op &o)
+    {
+        uint64_t hash = trace_.identity;
+        hash = fold(hash, &o.kind, sizeof o.kind);
+        hash = fold(hash, &o.kernel, sizeof o.kernel);
+        hash = fold(hash, &o.grid, sizeof o.grid);
+        hash = fold(hash, &o.block, sizeof o.block);
+        trace_.identity = fold(hash, o.segments, o.segment_count * sizeof *o.segments);
+        trace_.ops.push_back(o);
+    }
+
+    memory &memory_;
+    trace trace_;
+};
+
+} // namespace
+
+trace record(program &p)
+{
+    recorder r(p.mem());
+    p.run(r);
+    return r.take();
+}
+
+} // namespace bench

@@ -1,0 +1,67 @@
+/*
+ * A way to execute a program's ops: plain streams, graphs, ACS, a rival's runtime. One file each under bench/runners.
+ *
+ * The harness calls prepare() whenever the program's ops are not those of the run before, then times
+ *     program.run(runner); runner.flush(); | submitted |  runner.finish(); | complete |
+ * with the same synchronisation of the device behind it for all. prepare() is not timed, so that rivals may plan with
+ * knowledge of the whole run, which a program that launches as it goes does not have.
+ */
+#ifndef BENCH_RUNNER_H
+#define BENCH_RUNNER_H
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dag.h"
+#include "memory.h"
+#include "op.h"
+
+namespace bench {
+
+class runner : public sink {
+public:
+    /** Other settings to try (streams, threads); the harness runs each once in warm-up and keeps the fastest. */
+    virtual int variants() const { return 1; }
+    virtual void choose(int variant) { (void)variant; }
+    /** The setting chosen, for reports: "8 streams, 2 threads"; empty if there is nothing to choose. */
+    virtual std::string setting() const { return ""; }
+    /** Look at a run before it is timed. @return empty, or why this runner cannot run it. */
+    virtual std::string prepare(const trace &t, const dag &d)
+    {
+        (void)t;
+        (void)d;
+        return "";
+    }
+    /** Hand over all that is held back. Called once after the program's run(). */
+    virtual void flush() {}
+    /** Wait until everything is complete. @return empty, or what failed. */
+    virtual std::string finish() = 0;
+    /** Facts about the last run for reports, "updates 12, rebuilds 0"; may be empty. */
+    virtual std::string note() const { return ""; }
+};
+
+/** What runners are made from. */
+struct machine {
+    memory *mem;
+    bool gpu;
+    int first_cpu; /* threads are pinned from this CPU on, the program's own first; -1: not pinned */
+};
+
+struct runner_kind {
+    const char *name;
+    const char *about; /* one line for --help and reports */
+    bool gpu, host;    /* where it runs */
+    std::function<std::unique_ptr<runner>(const machine &)> make;
+};
+
+/** Every runner built in, in the order of reports; the first one for a machine is the serial one. */
+const std::vector<runner_kind> &runner_kinds();
+
+/** Pin the calling thread to the machine's `index`th CPU (0: the program's); nothing if it is not to be pinned. */
+void pin_thread(const machine &m, int index);
+
+} // namespace bench
+
+#endif
