@@ -62,6 +62,17 @@ PHYSICS_HD quat load_rot(const float *rot, int worlds, int body, int world)
     return {p[0], p[step], p[2 * step], p[3 * step]};
 }
 
+/** Bounded speeds are what lets the broad phase promise that it misses no contact. */
+PHYSICS_HD void store_velocity(const model &m, float *vel, int worlds, int body, int world, vec3 speed, vec3 spin)
+{
+    if (m.planar) {
+        speed.y = 0;
+        spin.x = spin.z = 0;
+    }
+    store3(vel, worlds, VEL, body, 0, world, limit_length(speed, m.most_speed));
+    store3(vel, worlds, VEL, body, 3, world, limit_length(spin, m.most_spin));
+}
+
 /** kinetic(vel -> +pos, +rot): bodies move for one substep. */
 struct kinetic_args {
     unsigned threads;

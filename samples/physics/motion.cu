@@ -119,17 +119,6 @@ PHYSICS_HD void motor_thread(const motor_args &a, unsigned i)
 
 PHYSICS_KERNEL(motor, motor_args, BODY_BLOCK)
 
-/* Bounded speeds are what lets the broad phase promise that it misses no contact. */
-PHYSICS_HD void store_velocity(const model &m, float *vel, int worlds, int body, int world, vec3 speed, vec3 spin)
-{
-    if (m.planar) {
-        speed.y = 0;
-        spin.x = spin.z = 0;
-    }
-    store3(vel, worlds, VEL, body, 0, world, limit_length(speed, m.most_speed));
-    store3(vel, worlds, VEL, body, 3, world, limit_length(spin, m.most_spin));
-}
-
 /* The path of a body that no impulse moves, the palm of the hand: down while the rhythm's sine is negative, up else. */
 PHYSICS_HD vec3 path_speed(const integrate_args &a, int world)
 {

@@ -44,12 +44,16 @@ public:
 
     std::vector<op> ready;
 
-private:
-    enum portion { BEFORE_COUNTS, AFTER_COUNTS, STEP_END, STEP_OVER };
+    /** Bodies first .. first + bodies - 1, which contacts of these pair types may connect. */
     struct island {
         int first, bodies;
         unsigned types;
     };
+    /** The islands of a substep in which these pair types have candidates. @return how many; at most MAX_ISLANDS. */
+    int find_islands(unsigned active, island *out) const;
+
+private:
+    enum portion { BEFORE_COUNTS, AFTER_COUNTS, STEP_END, STEP_OVER };
 
     op &add(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
     void touch(op &o, acs_access access, const void *p, size_t bytes);
@@ -69,7 +73,6 @@ private:
     void add_apply(const island *islands, int count);
     void add_policy();
     void add_reset();
-    int find_islands(unsigned active, island *out) const;
 
     const scene &s_;
     const model &m_;
