@@ -59,14 +59,42 @@ inline std::string first_of(std::initializer_list<std::string> findings)
     return {};
 }
 
-/** What program::random puts into a buffer of T (float or double), for oracles. */
+/** Element i of what program::random puts into a buffer of T (float or double), for oracles. */
+template <class T> double random_content(size_t i, uint64_t seed, T low, T high)
+{
+    const double from = static_cast<double>(low), range = static_cast<double>(high) - from;
+    return static_cast<double>(static_cast<T>(from + range * random_unit(seed, i)));
+}
+
+/** The whole buffer. */
 template <class T> std::vector<double> random_contents(size_t count, uint64_t seed, T low, T high)
 {
     std::vector<double> v(count);
-    const double from = static_cast<double>(low), range = static_cast<double>(high) - from;
     for (size_t i = 0; i < count; i++)
-        v[i] = static_cast<double>(static_cast<T>(from + range * random_unit(seed, i)));
+        v[i] = random_content(i, seed, low, high);
     return v;
+}
+
+/**
+ * For oracles that find single elements: differs() for about `most` elements, spread evenly; all of them where there are
+ * no more. `want(i)` is what element i must be.
+ */
+template <class T, class W>
+std::string differs_where(const char *what, const std::vector<T> &got, W want, double relative, double absolute = 0,
+                          size_t most = 20000)
+{
+    /* An odd step meets every column of a matrix whose rows have an even length. */
+    const size_t step = got.size() <= most ? 1 : (got.size() / most) | 1;
+    char text[256];
+
+    for (size_t i = 0; i < got.size(); i += step) {
+        const double right = want(i);
+        if (near(static_cast<double>(got[i]), right, relative, absolute))
+            continue;
+        snprintf(text, sizeof text, "%s[%zu] is %.9g, must be %.9g", what, i, static_cast<double>(got[i]), right);
+        return text;
+    }
+    return {};
 }
 
 } // namespace bench
