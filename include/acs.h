@@ -47,6 +47,9 @@
 extern "C" {
 #endif
 
+/* Whatever is declared from here to the end of extern "C" is exported by libacs.so, and nothing else. */
+#pragma GCC visibility push(default)
+
 /* ------------------------------------------------------------------------------------------------ status and errors */
 
 /** Every status, once: name, value, text. */
@@ -56,7 +59,7 @@ extern "C" {
     X(ACS_ERR_ARGUMENT, 2, "an argument is invalid; nothing was queued")                                               \
     X(ACS_ERR_FULL, 3, "the FIFO is full and waiting was declined; nothing was queued, retry is safe")                 \
     X(ACS_ERR_MEMORY, 4, "memory is exhausted; nothing was queued")                                                    \
-    X(ACS_ERR_STATE, 5, "not allowed here: inside a callback, after close, or in a forked child")                      \
+    X(ACS_ERR_STATE, 5, "not allowed here: in a callback, after close, after fork, or beside a second copy of ACS")    \
     X(ACS_ERR_OPTION, 6, "an option has a bad value")                                                                  \
     X(ACS_ERR_UNSUPPORTED, 7, "not supported by this backend or device, or refused because it weakens ordering")       \
     X(ACS_ERR_LAUNCH, 8, "the backend refused to issue the op; it did not run")                                        \
@@ -156,6 +159,7 @@ typedef struct acs_context acs_context;
  * @param[out] context  Written only on ACS_OK; release with acs_close.
  * @retval ACS_ERR_OPTION       a value is out of its range, or the environment (options NULL) has a bad value.
  * @retval ACS_ERR_UNSUPPORTED  the requested backend is not built in, or no device answers (ACS_BACKEND=cuda).
+ * @retval ACS_ERR_STATE        two copies of ACS are in the process (the error names both files); or inside a callback.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  nothing was opened.
  * Blocks: may initialise the device. Opens threads as `workers` and `executors` say.
  */
@@ -542,6 +546,8 @@ typedef struct acs_statistics {
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */
 acs_status acs_stats(acs_context *context, acs_statistics *stats);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 } /* extern "C" */

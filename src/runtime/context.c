@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "runtime/compat.h"
+#include "runtime/copies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
         return ACS_FAIL(ACS_ERR_STATE, 0, "ACS was called from inside a callback, host function or footprint function");
     if (!out)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_open: context is NULL");
+    ACS_TRY(acs_copies_check());
     pthread_once(&g_fork_once, watch_forks);
     if (options && options->size == 0)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
