@@ -44,11 +44,7 @@ PHYSICS_BLOCK_KERNEL(broad, broad_args, broad_shared, BROAD_TILE)
 
 PHYSICS_HD void narrow_thread(const narrow_args &a, unsigned i)
 {
-    unsigned tile = 0, rest = i;
-
-    while (rest >= static_cast<unsigned>(a.counts[tile]))
-        rest -= static_cast<unsigned>(a.counts[tile++]);
-    narrow_entry(a, a.tick, tile, rest);
+    narrow_nth(a, i);
 }
 
 PHYSICS_KERNEL(narrow, narrow_args, CONTACT_BLOCK)

@@ -127,6 +127,16 @@ PHYSICS_HD void narrow_entry(const narrow_args &a, int tick, unsigned tile, unsi
     memcpy(&out[MANIFOLD_TICK * step], &tick, sizeof tick);
 }
 
+/** The manifold of the candidate number `i` of a pair type, counted over all tiles. */
+PHYSICS_HD void narrow_nth(const narrow_args &a, unsigned i)
+{
+    unsigned tile = 0, rest = i;
+
+    while (rest >= static_cast<unsigned>(a.counts[tile]))
+        rest -= static_cast<unsigned>(a.counts[tile++]);
+    narrow_entry(a, a.tick, tile, rest);
+}
+
 /* The change of speed at the contact that earlier iterations brought to body `b`. */
 PHYSICS_HD vec3 gained(const solve_args &a, int b, int w, vec3 arm)
 {

@@ -1,0 +1,45 @@
+/*
+ * Owns the table of ways to run. Read by the command line, the measurement and the report; runs nothing itself.
+ *
+ * An ACS mode is one more row with a function that sets its options.
+ */
+#include "driver.h"
+
+static void four_streams(acs_options &o)
+{
+    o.streams = 4;
+}
+
+const std::vector<variant> &all_variants()
+{
+    using setup = driver_setup;
+    static const std::vector<variant> table = {
+        {"stream", "one stream", false, false,
+         [](const setup &s) { return make_stream_driver(s, false, false); }},
+        {"streams", "a stream for each scene; on the CPU a thread", false, false,
+         [](const setup &s) { return make_stream_driver(s, true, false); }},
+        {"fused", "stream, with the narrow phases of a substep as one kernel", false, false,
+         [](const setup &s) { return make_stream_driver(s, false, true); }},
+        {"fused-streams", "streams, with the narrow phases of a substep as one kernel", false, false,
+         [](const setup &s) { return make_stream_driver(s, true, true); }},
+        {"graph-step", "a graph of all that is known between two waits for counts, instantiated each time", false, true,
+         [](const setup &s) { return make_graph_step_driver(s, GROUP_ALL, false); }},
+        {"graph-step-scenes", "the same, a graph and a stream for each scene", false, true,
+         [](const setup &s) { return make_graph_step_driver(s, GROUP_SCENES, false); }},
+        {"graph-update", "graph-step, with executables kept and updated where the topology was seen before", false, true,
+         [](const setup &s) { return make_graph_step_driver(s, GROUP_ALL, true); }},
+        {"graph-update-scenes", "the same, a graph and a stream for each scene", false, true,
+         [](const setup &s) { return make_graph_step_driver(s, GROUP_SCENES, true); }},
+        {"max-stream", "every pair type at its maximum size, no counts read back: one stream", false, false,
+         [](const setup &s) { return make_max_stream_driver(s); }},
+        {"graph-max", "every pair type at its maximum size, no counts read back: one graph, replayed each step", false, true,
+         [](const setup &s) { return make_graph_max_driver(s, GROUP_ALL); }},
+        {"graph-max-scenes", "the same, a graph and a stream for each scene", false, true,
+         [](const setup &s) { return make_graph_max_driver(s, GROUP_SCENES); }},
+        {"acs", "ACS with the environment's options", true, false,
+         [](const setup &s) { return make_acs_driver(s, nullptr); }},
+        {"acs-4", "ACS with 4 streams", true, false,
+         [](const setup &s) { return make_acs_driver(s, four_streams); }},
+    };
+    return table;
+}
