@@ -16,6 +16,7 @@ const std::vector<workload> &workloads()
 {
     static const std::vector<workload> list = [] {
         std::vector<workload> all;
+        add_huntktm(all);
         return all;
     }();
     return list;
