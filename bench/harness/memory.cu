@@ -37,6 +37,16 @@ void require_cuda(int code, const char *what)
     exit(1);
 }
 
+bool gpu_answers()
+{
+#ifdef __CUDACC__
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+#else
+    return false;
+#endif
+}
+
 const char *op_name(const op &o)
 {
     switch (o.kind) {

@@ -16,6 +16,9 @@ void require_cuda(int code, const char *what);
 /** The same unless `ok`. */
 void require(bool ok, const char *what);
 
+/** Is there a GPU that this program can use? */
+bool gpu_answers();
+
 class memory {
 public:
     explicit memory(bool gpu) : gpu_(gpu) {}

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "dag.h"
 #include "memory.h"
 #include "op.h"
 
@@ -35,7 +36,15 @@ public:
     virtual std::string check() = 0;
 
     /** Puts every buffer back to its first contents; waits for that. Buffers without contents are filled with 0xff (NaN). */
-    void reset();
+    virtual void reset();
+    /** Called before each repetition of a measurement. @return whether the program now launches other ops than before. */
+    virtual bool vary(uint64_t repetition)
+    {
+        (void)repetition;
+        return false;
+    }
+    /** What run() will launch; recorded by running it serially, unless a program knows better. */
+    virtual trace describe() { return record(*this); }
     /** Bytes of all buffers marked as results: two runs are the same if these are. */
     std::vector<char> result() const;
     memory &mem() const { return memory_; }

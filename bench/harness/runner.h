@@ -34,6 +34,8 @@ public:
         (void)d;
         return "";
     }
+    /** Calls `body`, which runs the program and finishes: for runtimes that work inside a region of their own. */
+    virtual void around(const std::function<void()> &body) { body(); }
     /** Hand over all that is held back. Called once after the program's run(). */
     virtual void flush() {}
     /** Wait until everything is complete. @return empty, or what failed. */
@@ -44,9 +46,15 @@ public:
 
 /** What runners are made from. */
 struct machine {
-    memory *mem;
     bool gpu;
     int first_cpu; /* threads are pinned from this CPU on, the program's own first; -1: not pinned */
+};
+
+/** What a runner is in a comparison. */
+enum runner_role {
+    RIVAL, /* issues what it is given, as a program would that does without ACS */
+    OURS,  /* ACS */
+    BOUND  /* knows the run beforehand: how fast it could be, not something that a dynamic program can have */
 };
 
 struct runner_kind {
@@ -54,10 +62,23 @@ struct runner_kind {
     const char *about; /* one line for --help and reports */
     bool gpu, host;    /* where it runs */
     std::function<std::unique_ptr<runner>(const machine &)> make;
+    runner_role role = RIVAL;
 };
 
 /** Every runner built in, in the order of reports; the first one for a machine is the serial one. */
 const std::vector<runner_kind> &runner_kinds();
+
+/** A runner in use; kept from program to program, so that contexts and threads are made once. */
+struct contestant {
+    const runner_kind *kind;
+    std::unique_ptr<runner> way;
+};
+
+/**
+ * Makes the runners of these names, or with "all" every one that runs on the machine, in the order of the list.
+ * @param[out] unknown  the first name that is none, or that does not run on this machine; else empty.
+ */
+std::vector<contestant> make_contestants(const machine &m, const std::vector<std::string> &names, std::string *unknown);
 
 /** Pin the calling thread to the machine's `index`th CPU (0: the program's); nothing if it is not to be pinned. */
 void pin_thread(const machine &m, int index);

@@ -3,6 +3,8 @@
  */
 #include "runners.h"
 
+#include <algorithm>
+
 #include <pthread.h>
 #include <sched.h>
 
@@ -23,9 +25,32 @@ const std::vector<runner_kind> &runner_kinds()
 {
     static const std::vector<runner_kind> list = [] {
         std::vector<runner_kind> all;
+        add_openmp(all);
+        add_starpu(all);
+        add_acs(all);
         return all;
     }();
     return list;
+}
+
+std::vector<contestant> make_contestants(const machine &m, const std::vector<std::string> &names, std::string *unknown)
+{
+    const auto wanted = [&](const runner_kind &k, const std::string &name) {
+        return (m.gpu ? k.gpu : k.host) && (name == "all" || name == k.name);
+    };
+    std::vector<contestant> made;
+
+    unknown->clear();
+    for (const std::string &name : names)
+        if (std::none_of(runner_kinds().begin(), runner_kinds().end(),
+                         [&](const runner_kind &k) { return wanted(k, name); })) {
+            *unknown = name;
+            return made;
+        }
+    for (const runner_kind &k : runner_kinds())
+        if (std::any_of(names.begin(), names.end(), [&](const std::string &name) { return wanted(k, name); }))
+            made.push_back({&k, k.make(m)});
+    return made;
 }
 
 } // namespace bench

@@ -1,0 +1,165 @@
+/*
+ * Owns the order and the timing of runs. Called by the benchmark programs; all runners get the same calls in the same
+ * order, the same reset before and the same synchronisation behind.
+ */
+#include "measure.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace bench {
+
+/* Above this many ops dependencies are not computed, and runners that plan by them say that they cannot. */
+static const size_t PLANNED_OPS = 20000;
+
+spread spread_of(const std::vector<sample> &samples, double sample::*field)
+{
+    std::vector<double> sorted;
+    for (const sample &s : samples)
+        sorted.push_back(s.*field);
+    if (sorted.empty())
+        return {0, 0, 0};
+    std::sort(sorted.begin(), sorted.end());
+    const size_t n = sorted.size();
+    return {n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2, sorted.front(), sorted.back()};
+}
+
+static double us_since(std::chrono::steady_clock::time_point begin)
+{
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+}
+
+namespace {
+
+class series {
+public:
+    series(program &p, std::vector<contestant> &runners, const measure_settings &s)
+        : program_(p), runners_(runners), settings_(s)
+    {
+        for (const contestant &c : runners_)
+            outcomes_.push_back({c.kind, "", "", "", "", {}});
+    }
+
+    std::vector<outcome> all()
+    {
+        program_.vary(0);
+        describe();
+        for (size_t k = 0; k < runners_.size(); k++)
+            warm_up(k);
+        for (int repetition = 0; repetition < settings_.repetitions; repetition++) {
+            if (program_.vary(static_cast<uint64_t>(repetition) + 1)) {
+                describe();
+                for (size_t k = 0; k < runners_.size(); k++)
+                    prepare(k);
+            }
+            for (size_t turn = 0; turn < runners_.size(); turn++) {
+                const size_t k = (turn + static_cast<size_t>(repetition)) % runners_.size();
+                sample s;
+                if (runs(k) && run(k, s))
+                    outcomes_[k].samples.push_back(s);
+            }
+        }
+        for (size_t k = 0; k < runners_.size(); k++) {
+            outcomes_[k].setting = runners_[k].way->setting();
+            outcomes_[k].note = runners_[k].way->note();
+        }
+        return std::move(outcomes_);
+    }
+
+private:
+    bool runs(size_t k) const { return outcomes_[k].left_out.empty(); }
+
+    void describe()
+    {
+        program_.reset();
+        trace_ = program_.describe();
+        dag_ = trace_.ops.size() <= PLANNED_OPS ? find_dag(trace_) : dag();
+        right_.clear();
+    }
+
+    void prepare(size_t k)
+    {
+        if (runs(k))
+            outcomes_[k].left_out = runners_[k].way->prepare(trace_, dag_);
+    }
+
+    /* Each variant once after a run that warms it, then the best one again. */
+    void warm_up(size_t k)
+    {
+        runner &r = *runners_[k].way;
+        int best = 0;
+        double best_us = 0;
+        sample s;
+
+        for (int v = 0; v < r.variants() && runs(k); v++) {
+            r.choose(v);
+            prepare(k);
+            if (!runs(k) || !run(k, s) || !run(k, s))
+                continue;
+            if (best_us <= 0 || s.total_us < best_us) {
+                best_us = s.total_us;
+                best = v;
+            }
+        }
+        if (r.variants() > 1 && runs(k)) {
+            r.choose(best);
+            prepare(k);
+            if (runs(k))
+                run(k, s);
+        }
+    }
+
+    /* One run. @return whether it was as it must be. */
+    bool run(size_t k, sample &s)
+    {
+        runner &r = *runners_[k].way;
+        std::string wrong;
+
+        program_.reset();
+        r.around([&] {
+            const auto begin = std::chrono::steady_clock::now();
+            program_.run(r);
+            r.flush();
+            s.submit_us = us_since(begin);
+            wrong = r.finish();
+            program_.mem().wait();
+            s.total_us = us_since(begin);
+        });
+        if (wrong.empty() && settings_.check)
+            wrong = program_.check();
+        if (wrong.empty() && settings_.compare_bits)
+            wrong = compare();
+        if (wrong.empty())
+            return true;
+        if (outcomes_[k].wrong.empty())
+            outcomes_[k].wrong = wrong;
+        return false;
+    }
+
+    std::string compare()
+    {
+        std::vector<char> now = program_.result();
+        if (right_.empty())
+            right_ = std::move(now);
+        else if (now != right_)
+            return "the result differs from the serial one in some bit";
+        return "";
+    }
+
+    program &program_;
+    std::vector<contestant> &runners_;
+    const measure_settings settings_;
+    std::vector<outcome> outcomes_;
+    trace trace_;
+    dag dag_;
+    std::vector<char> right_;
+};
+
+} // namespace
+
+std::vector<outcome> measure(program &p, std::vector<contestant> &runners, const measure_settings &s)
+{
+    return series(p, runners, s).all();
+}
+
+} // namespace bench

@@ -1,0 +1,50 @@
+/*
+ * The measuring loop: one program, several runners, interleaved within each repetition.
+ */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "runner.h"
+
+namespace bench {
+
+/** One timed run. */
+struct sample {
+    double submit_us; /* until the program had handed over everything */
+    double total_us;  /* until the device had done everything */
+};
+
+/** How a runner did. */
+struct outcome {
+    const runner_kind *kind;
+    std::string setting, note;
+    std::string left_out;        /* why it did not run; empty: it ran */
+    std::string wrong;           /* the first thing that was not as it must be; empty: nothing */
+    std::vector<sample> samples; /* one per repetition */
+};
+
+struct spread {
+    double median, low, high;
+};
+
+spread spread_of(const std::vector<sample> &samples, double sample::*field);
+
+struct measure_settings {
+    int repetitions = 5;
+    bool check = false;
+    bool compare_bits = false; /* the result must equal that of the first runner, bit for bit */
+};
+
+/**
+ * Warms up (each of a runner's variants once, to keep the fastest; then the kept one), then times `repetitions` runs of
+ * each runner in turn, beginning with another one each time.
+ */
+std::vector<outcome> measure(program &p, std::vector<contestant> &runners, const measure_settings &s);
+
+} // namespace bench
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * Owns the form of result files. Called by the benchmark programs between measurements; measures nothing itself.
+ */
+#include "report.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#if BENCH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+extern char **environ;
+
+namespace bench {
+
+/* What an H200's front end needs per kernel, and per edge beyond a kernel's first, in a kept graph (measured; the least
+ * of what was seen). Other devices are bound by it about as much, so it is printed for them too. */
+static const double FRONT_END_KERNEL_US = 0.19, FRONT_END_EDGE_US = 0.05;
+
+double bounds::largest() const
+{
+    return std::max({critical_us, work_us, front_end_us});
+}
+
+bounds bounds_of(const trace &t, const dag &d, bool gpu, double resident_ctas)
+{
+    bounds b = {0, 0, 0};
+    std::vector<double> us;
+    uint64_t further = 0;
+
+    for (const op &o : t.ops) {
+        us.push_back(static_cast<double>(o.us));
+        b.work_us += static_cast<double>(o.us) * (gpu ? o.grid : 1) / resident_ctas;
+    }
+    for (const auto &up : d.up)
+        further += up.size() > 1 ? up.size() - 1 : 0;
+    if (!d.up.empty())
+        b.critical_us = dag_critical_us(d, us, 0);
+    if (gpu)
+        b.front_end_us =
+            FRONT_END_KERNEL_US * static_cast<double>(t.ops.size()) + FRONT_END_EDGE_US * static_cast<double>(further);
+    return b;
+}
+
+static std::string line_of(const char *path, const std::string &head)
+{
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);)
+        if (line.compare(0, head.size(), head) == 0) {
+            const size_t colon = line.find(": ");
+            return colon == std::string::npos ? line : line.substr(colon + 2);
+        }
+    return "unknown";
+}
+
+static std::string quoted(const std::string &text)
+{
+    std::string all = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\')
+            all += '\\';
+        if (static_cast<unsigned char>(c) >= 0x20)
+            all += c;
+    }
+    return all + "\"";
+}
+
+static std::string acs_variables()
+{
+    std::string all;
+    for (char **e = environ; *e; e++)
+        if (std::string(*e).compare(0, 4, "ACS_") == 0)
+            all += (all.empty() ? "" : " ") + std::string(*e);
+    return all;
+}
+
+struct gpu_facts {
+    std::string name = "none", driver = "none";
+    int sms = 0, driver_cuda = 0, runtime = 0;
+};
+
+static gpu_facts gpu_of(bool gpu)
+{
+    gpu_facts g;
+#if BENCH_CUDA
+    cudaDeviceProp p;
+    if (gpu && cudaGetDeviceProperties(&p, 0) == cudaSuccess) {
+        g.name = p.name;
+        g.sms = p.multiProcessorCount;
+        (void)cudaDriverGetVersion(&g.driver_cuda);
+        (void)cudaRuntimeGetVersion(&g.runtime);
+        /* "NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build ..." */
+        std::istringstream words(line_of("/proc/driver/nvidia/version", "NVRM version"));
+        for (std::string word; g.driver == "none" && words >> word;)
+            if (isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
+                g.driver = word;
+    }
+#endif
+    (void)gpu;
+    return g;
+}
+
+std::string machine_line(bool gpu)
+{
+    const gpu_facts g = gpu_of(gpu);
+    return line_of("/proc/cpuinfo", "model name") + ", " + std::to_string(std::thread::hardware_concurrency()) +
+           " CPUs" + (gpu ? "; " + g.name + ", driver " + g.driver : "");
+}
+
+result_file::result_file(const std::string &path, const char *program, const std::string &command, bool gpu)
+{
+    if (path.empty())
+        return;
+    file_ = fopen(path.c_str(), "w");
+    require(file_ != nullptr, ("cannot write " + path).c_str());
+    const gpu_facts g = gpu_of(gpu);
+    const time_t now = time(nullptr);
+    char date[32];
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    const char *const commit = getenv("BENCH_COMMIT");
+    fprintf(file_, "{\"program\": %s, \"command\": %s, \"date\": \"%s\", \"commit\": %s,\n", quoted(program).c_str(),
+            quoted(command).c_str(), date, quoted(commit ? commit : "unknown").c_str());
+    fprintf(file_,
+            " \"machine\": {\"cpu\": %s, \"cpus\": %u, \"gpu\": %s, \"sms\": %d, \"driver\": %s, \"driver_cuda\": %d, "
+            "\"runtime_cuda\": %d, \"options\": %s},\n \"rows\": [",
+            quoted(line_of("/proc/cpuinfo", "model name")).c_str(), std::thread::hardware_concurrency(),
+            quoted(g.name).c_str(), g.sms, quoted(g.driver).c_str(), g.driver_cuda, g.runtime,
+            quoted(acs_variables()).c_str());
+    fputs("]}\n", file_);
+    fflush(file_);
+}
+
+result_file::~result_file()
+{
+    if (file_ && fclose(file_) != 0)
+        fprintf(stderr, "bench: the result file could not be written to its end\n");
+}
+
+static void print_samples(FILE *f, const char *name, const std::vector<sample> &samples, double sample::*which)
+{
+    fprintf(f, ", \"%s\": [", name);
+    for (size_t k = 0; k < samples.size(); k++)
+        fprintf(f, "%s%.2f", k ? ", " : "", samples[k].*which);
+    fputs("]", f);
+}
+
+void result_file::row(const std::vector<field> &fields, const std::vector<outcome> &outcomes)
+{
+    if (!file_)
+        return;
+    fseek(file_, -3, SEEK_CUR); /* over what ends the file */
+    fputs(first_ ? "\n  {" : ",\n  {", file_);
+    first_ = false;
+    for (const field &v : fields) {
+        if (v.is_text)
+            fprintf(file_, "\"%s\": %s, ", v.name, quoted(v.text).c_str());
+        else
+            fprintf(file_, "\"%s\": %.10g, ", v.name, std::isfinite(v.number) ? v.number : -1);
+    }
+    fputs("\"runners\": [", file_);
+    for (size_t k = 0; k < outcomes.size(); k++) {
+        const outcome &o = outcomes[k];
+        fprintf(file_, "%s\n    {\"name\": %s, \"setting\": %s, \"note\": %s, \"left_out\": %s, \"wrong\": %s", k ? "," : "",
+                quoted(o.kind->name).c_str(), quoted(o.setting).c_str(), quoted(o.note).c_str(),
+                quoted(o.left_out).c_str(), quoted(o.wrong).c_str());
+        print_samples(file_, "total_us", o.samples, &sample::total_us);
+        print_samples(file_, "submit_us", o.samples, &sample::submit_us);
+        fputs("}", file_);
+    }
+    fputs("]}]}\n", file_);
+    fflush(file_);
+}
+
+} // namespace bench

@@ -1,0 +1,61 @@
+/*
+ * What a benchmark program writes: JSON for bench/report, with the machine that it ran on.
+ */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <cstdio>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "measure.h"
+
+namespace bench {
+
+/** Lower bounds of a run in µs, whoever issues it. */
+struct bounds {
+    double critical_us;  /* kernel times along the longest path */
+    double work_us;      /* all kernel times, on as many CTAs as the device holds at once */
+    double front_end_us; /* what the device's front end needs per kernel and per further edge: docs/performance.md */
+    double largest() const;
+};
+
+bounds bounds_of(const trace &t, const dag &d, bool gpu, double resident_ctas);
+
+/** A name and a number or a text, in a row of results. */
+struct field {
+    template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+    field(const char *n, T v) : name(n), number(static_cast<double>(v)), is_text(false)
+    {
+    }
+    field(const char *n, const std::string &v) : name(n), number(0), text(v), is_text(true) {}
+    const char *name;
+    double number;
+    std::string text;
+    bool is_text;
+};
+
+/** One JSON file, written row by row so that a run that ends early leaves what it measured in a file that can be read. */
+class result_file {
+public:
+    /** `path` empty: nothing is written. Ends the program if the file cannot be made. */
+    result_file(const std::string &path, const char *program, const std::string &command, bool gpu);
+    ~result_file();
+    result_file(const result_file &) = delete;
+    result_file &operator=(const result_file &) = delete;
+
+    /** One program's fields, and how each runner did. */
+    void row(const std::vector<field> &fields, const std::vector<outcome> &outcomes);
+
+private:
+    FILE *file_ = nullptr;
+    bool first_ = true;
+};
+
+/** One line: CPU, GPU, driver. */
+std::string machine_line(bool gpu);
+
+} // namespace bench
+
+#endif

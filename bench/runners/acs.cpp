@@ -1,0 +1,125 @@
+/*
+ * Owns ACS as a runner, in each of its modes. Called by the measuring loop. Uses the public interface only, as any
+ * program does; options come from the environment, then from the mode.
+ */
+#include <cstring>
+
+#include "runners.h"
+
+namespace bench {
+
+namespace {
+
+struct mode {
+    const char *name, *about;
+    void (*set)(acs_options &);
+};
+
+const mode modes[] = {
+    {"acs", "ACS with its default options", [](acs_options &) {}},
+    {"acs-s4", "ACS, 4 streams", [](acs_options &o) { o.streams = 4; }},
+    {"acs-inline", "ACS without threads of its own: the program's thread issues while it waits",
+     [](acs_options &o) { o.workers = 0; }},
+    {"acs-host", "ACS, an op is issued when its upstream ops have retired (ACS_WAIT=host)",
+     [](acs_options &o) { o.wait = ACS_WAIT_HOST; }},
+    {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
+};
+
+std::string last_error(const char *what)
+{
+    acs_error e = {};
+    e.size = sizeof e;
+    return std::string(what) + ": " + (acs_last_error(&e) != ACS_OK ? e.text : "failed");
+}
+
+class acs_runner : public runner {
+public:
+    acs_runner(const machine &m, const mode &how)
+    {
+        acs_options o;
+        require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
+        o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
+        how.set(o);
+        if (m.first_cpu >= 0 && o.cpus[0] == 0)
+            snprintf(o.cpus, sizeof o.cpus, "%d", m.first_cpu + 1);
+        require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
+        require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
+                last_error("acs_malloc").c_str());
+    }
+
+    ~acs_runner() override
+    {
+        acs_free(context_, landing_);
+        (void)acs_close(context_);
+    }
+    acs_runner(const acs_runner &) = delete;
+    acs_runner &operator=(const acs_runner &) = delete;
+
+    void launch(const op &o) override
+    {
+        acs_op queued = 0;
+        switch (o.kind) {
+        case OP_KERNEL: queued = launch_kernel(o); break;
+        case OP_COPY: queued = acs_memcpy(context_, o.to, o.from, o.bytes); break;
+        case OP_FILL: queued = acs_memset(context_, o.to, o.value, o.bytes); break;
+        case OP_CALL: queued = launch_call(o); break;
+        case OP_READ: break;
+        }
+        if (queued == 0 && failure_.empty())
+            failure_ = last_error(op_name(o));
+    }
+
+    void read(void *to, const void *from, size_t bytes) override
+    {
+        const acs_op queued = acs_memcpy(context_, landing_, from, bytes);
+        if ((queued == 0 || acs_wait(context_, queued) != ACS_OK) && failure_.empty())
+            failure_ = last_error("reading back");
+        memcpy(to, landing_, bytes);
+    }
+
+    std::string finish() override
+    {
+        if (acs_sync(context_) != ACS_OK && failure_.empty())
+            failure_ = last_error("acs_sync");
+        std::string what;
+        what.swap(failure_);
+        return what;
+    }
+
+private:
+    acs_op launch_kernel(const op &o)
+    {
+        const acs_arg arg = {o.args, o.arg_bytes, ACS_ARG_VALUE};
+        acs_launch_params p = {};
+        p.size = sizeof p;
+        p.kernel = &o.kernel->code;
+        p.grid = {o.grid, 1, 1};
+        p.block = {o.block, 1, 1};
+        p.args = {&arg, 1};
+        p.uses = {o.segments, o.segment_count, nullptr, nullptr, 0};
+        p.site = &o.kernel->site;
+        return acs_launch(context_, &p);
+    }
+
+    acs_op launch_call(const op &o)
+    {
+        acs_call_params p = *o.call;
+        p.uses = {o.segments, o.segment_count, nullptr, nullptr, 0};
+        return acs_call(context_, &p);
+    }
+
+    acs_context *context_ = nullptr;
+    void *landing_ = nullptr;
+    std::string failure_;
+};
+
+} // namespace
+
+void add_acs(std::vector<runner_kind> &list)
+{
+    for (const mode &how : modes)
+        list.push_back({how.name, how.about, true, true,
+                        [&how](const machine &m) { return std::unique_ptr<runner>(new acs_runner(m, how)); }, OURS});
+}
+
+} // namespace bench
