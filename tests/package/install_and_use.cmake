@@ -72,6 +72,9 @@ if(EXISTS ${in}/consumer_compat)
     use(static ${in}/consumer_compat)
 endif()
 
+# acs-info is installed beside. Without a GPU it ends with 0 too.
+run(${prefix}/${bindir}/acs-info)
+
 # By pkg-config.
 if(NOT pkg_config)
     return()

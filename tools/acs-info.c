@@ -1,0 +1,203 @@
+/*
+ * acs-info: what this installation of ACS is and what it can do here: version and build, the backends that open or why
+ * they do not, the one that `auto` takes, the GPUs, and each option with its value and source; as text or as JSON. Run by
+ * people, and for reports of defects; it queues no op. Exit status: 0; 1 where a program that sets nothing would get an
+ * error from acs_open, as with a bad value of a variable; 2 for a bad command line.
+ */
+#include "acs_info.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char g_usage[] =
+    "usage: acs-info [--json]\n"
+    "Shows version and build of ACS, the backends that work here or why they do not, the GPUs, and each option\n"
+    "with its value and where the value comes from.\n"
+    "  --json   the same for programs, as one JSON object\n"
+    "  --help   this text\n"
+    "Exit status: 0; 1 if acs_open would fail, as with a variable that has a bad value; 2 for a bad command line.\n";
+
+/* Every option's variable, from the library's own table. */
+static const char *const g_variables[] = {
+#define ACS_OPT_NUMBER(field, env, def, lo, hi, unit, help) env,
+#define ACS_OPT_CHOICE(field, env, def, names, help) env,
+#define ACS_OPT_TEXT(field, env, def, form, help) env,
+#include "acs_options.def"
+#undef ACS_OPT_NUMBER
+#undef ACS_OPT_CHOICE
+#undef ACS_OPT_TEXT
+};
+#define VARIABLES INFO_COUNT(g_variables)
+_Static_assert(VARIABLES <= INFO_OPTIONS_MOST, "INFO_OPTIONS_MOST is too small");
+
+static void *must(void *memory)
+{
+    if (memory)
+        return memory;
+    fprintf(stderr, "acs-info: no memory\n");
+    exit(1);
+}
+
+static void error_text(char text[ACS_ERROR_TEXT_BYTES])
+{
+    acs_error error = {.size = sizeof error};
+    text[0] = 0;
+    if (acs_last_error(&error) != ACS_OK)
+        memcpy(text, error.text, sizeof error.text);
+}
+
+/* ------------------------------------------------------------------------------------------------------- environment */
+
+static bool is_option(const char *name, size_t length)
+{
+    for (size_t i = 0; i < VARIABLES; i++)
+        if (strlen(g_variables[i]) == length && memcmp(g_variables[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+static void find_unknown(info *to)
+{
+    for (char **at = environ; *at && to->unknown_count < INFO_UNKNOWN_MOST; at++) {
+        size_t length = strcspn(*at, "=");
+        if (strncmp(*at, "ACS_", 4) == 0 && !is_option(*at, length))
+            to->unknown[to->unknown_count++] = must(strndup(*at, length));
+    }
+}
+
+/*
+ * The library names the first bad value only, and opens nothing as long as there is one. So each variable is tried alone,
+ * and the bad ones stay out of this process's environment: the rest can then be looked at.
+ */
+static void read_environment(info *to)
+{
+    char *values[VARIABLES] = {NULL};
+    for (size_t i = 0; i < VARIABLES; i++) {
+        const char *value = getenv(g_variables[i]);
+        if (value)
+            values[i] = must(strdup(value));
+        (void)unsetenv(g_variables[i]);
+    }
+    for (size_t i = 0; i < VARIABLES; i++) {
+        acs_options options;
+        if (!values[i])
+            continue;
+        (void)setenv(g_variables[i], values[i], 1);
+        if (acs_options_init(&options, sizeof options) != ACS_OK) {
+            error_text(to->bad[to->bad_count++]);
+            free(values[i]);
+            values[i] = NULL;
+        }
+        (void)unsetenv(g_variables[i]);
+    }
+    for (size_t i = 0; i < VARIABLES; i++) {
+        if (values[i])
+            must(setenv(g_variables[i], values[i], 1) == 0 ? values[i] : NULL);
+        free(values[i]);
+    }
+}
+
+/* Cut "NAME=value (source)\n" lines into their parts. A value may hold anything, so its end is looked for from behind. */
+static void read_options(info *to)
+{
+    acs_options options;
+    if (acs_options_init(&options, sizeof options) != ACS_OK)
+        return; /* no variable is bad by now */
+    size_t bytes = acs_options_dump(&options, NULL, 0) + 1;
+    to->dump = must(malloc(bytes));
+    (void)acs_options_dump(&options, to->dump, bytes);
+    char *rest = to->dump;
+    for (char *line; to->option_count < INFO_OPTIONS_MOST && (line = strtok_r(rest, "\n", &rest)) != NULL;) {
+        char *value = strchr(line, '='), *source = strrchr(line, '('), *end = strrchr(line, ')');
+        if (!value || !source || !end || source - 1 <= value)
+            continue;
+        *value = source[-1] = *end = 0;
+        to->options[to->option_count++] = (info_option){line, value + 1, source + 1};
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- backends */
+
+static const char *backend_name(int backend)
+{
+    static const char *const names[] = {"auto", "cuda", "host", "stepped"};
+    return backend >= 0 && backend < (int)INFO_COUNT(names) ? names[backend] : NULL;
+}
+
+/* Open a context and close it; quietly, whatever ACS_LOG and ACS_STATS say, so that the output stays what it is. */
+static void try_open(info_open *to, int backend)
+{
+    acs_options options;
+    acs_context *context;
+    to->asked = backend_name(backend);
+    acs_status status = acs_options_init(&options, sizeof options);
+    options.backend = backend;
+    options.log = ACS_LOG_OFF;
+    options.stats = 0;
+    if (status == ACS_OK)
+        status = acs_open(&options, &context);
+    if (status != ACS_OK) {
+        error_text(to->why);
+        return;
+    }
+    to->opened = backend_name(acs_context_backend(context));
+    (void)acs_close(context); /* nothing ran, so nothing failed */
+}
+
+static void read_backends(info *to)
+{
+    acs_options options;
+    try_open(&to->backends[0], ACS_BACKEND_CUDA);
+    try_open(&to->backends[1], ACS_BACKEND_HOST);
+    try_open(&to->backends[2], ACS_BACKEND_STEPPED);
+    try_open(&to->automatic, ACS_BACKEND_AUTO);
+    if (to->bad_count > 0)
+        memcpy(to->program.why, to->bad[0], sizeof to->program.why);
+    else if (acs_options_init(&options, sizeof options) == ACS_OK)
+        try_open(&to->program, options.backend);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- main */
+
+/* Of a command line that is refused: the first word that is no option, else the second word, since one is taken. */
+static const char *first_wrong(char **words)
+{
+    for (char **word = words + 1; *word; word++)
+        if (strcmp(*word, "--json") != 0 && strcmp(*word, "--help") != 0)
+            return *word;
+    return words[2];
+}
+
+static void release(info *it)
+{
+    for (uint32_t i = 0; i < it->unknown_count; i++)
+        free((void *)(uintptr_t)it->unknown[i]); /* strndup's, const only for the readers */
+    free(it->dump);
+    free(it);
+}
+
+int main(int count, char **words)
+{
+    bool json = count == 2 && strcmp(words[1], "--json") == 0;
+    if (count == 2 && strcmp(words[1], "--help") == 0)
+        return fputs(g_usage, stdout) < 0 || fflush(stdout) != 0;
+    if (count > 1 && !json) {
+        fprintf(stderr, "acs-info: '%s' is not understood\n%s", first_wrong(words), g_usage);
+        return 2;
+    }
+    info *it = must(calloc(1, sizeof *it));
+    find_unknown(it);
+    read_environment(it);
+    read_options(it);
+    read_backends(it);
+    info_read_gpus(it);
+    if (json)
+        info_print_json(it);
+    else
+        info_print_text(it);
+    bool failed = !it->program.opened || fflush(stdout) != 0 || ferror(stdout);
+    release(it);
+    return failed;
+}

@@ -1,0 +1,82 @@
+/*
+ * The GPUs and the CUDA versions, for acs-info. Asks the CUDA runtime and, for the kernel driver's own version, /proc;
+ * built without CUDA it says so. Changes nothing on the devices.
+ */
+#include "acs_info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifdef ACS_HAVE_CUDA
+
+#include <cuda_runtime_api.h>
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  ...": the first word that looks like a version. */
+static void read_driver(info *to)
+{
+    char line[512];
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    if (!file)
+        return;
+    if (fgets(line, sizeof line, file)) {
+        char *rest = line;
+        for (char *word; (word = strtok_r(rest, " \t\n", &rest)) != NULL && !*to->driver;)
+            if (*word >= '0' && *word <= '9' && strchr(word, '.'))
+                snprintf(to->driver, sizeof to->driver, "%.60s", word);
+    }
+    fclose(file);
+}
+
+/* As nvidia-smi writes it: GPU-8-4-4-4-12 hexadecimal digits. */
+static void uuid_text(char *to, size_t bytes, const cudaUUID_t *uuid)
+{
+    size_t used = (size_t)snprintf(to, bytes, "GPU");
+    for (size_t i = 0; i < sizeof uuid->bytes && used < bytes; i++) {
+        const char *dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+        used += (size_t)snprintf(to + used, bytes - used, "%s%02x", dash, (unsigned)(unsigned char)uuid->bytes[i]);
+    }
+}
+
+static void read_gpu(info_gpu *to, int index)
+{
+    struct cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, index);
+    if (error != cudaSuccess) {
+        snprintf(to->why, sizeof to->why, "%s", cudaGetErrorString(error));
+        return;
+    }
+    snprintf(to->name, sizeof to->name, "%s", properties.name);
+    uuid_text(to->uuid, sizeof to->uuid, &properties.uuid);
+    to->processors = properties.multiProcessorCount;
+    to->major = properties.major;
+    to->minor = properties.minor;
+    to->memory_bytes = properties.totalGlobalMem;
+}
+
+void info_read_gpus(info *to)
+{
+    int count = 0;
+    read_driver(to);
+    if (cudaDriverGetVersion(&to->driver_cuda) != cudaSuccess)
+        to->driver_cuda = 0;
+    if (cudaRuntimeGetVersion(&to->runtime_cuda) != cudaSuccess)
+        to->runtime_cuda = CUDART_VERSION; /* linked statically: it is what it was compiled as */
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess) {
+        snprintf(to->gpus_why, sizeof to->gpus_why, "%s", cudaGetErrorString(error));
+        return;
+    }
+    for (int i = 0; i < count && i < INFO_GPUS_MOST; i++)
+        read_gpu(&to->gpus[to->gpu_count++], i);
+    if (count == 0)
+        snprintf(to->gpus_why, sizeof to->gpus_why, "the driver has none");
+}
+
+#else
+
+void info_read_gpus(info *to)
+{
+    snprintf(to->gpus_why, sizeof to->gpus_why, "not looked for, since ACS was built without CUDA");
+}
+
+#endif
