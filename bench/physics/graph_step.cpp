@@ -86,7 +86,14 @@ public:
     const driver_counts &counts() const { return grapher_->counts; }
 
 private:
-    static void take(member &m) { m.ops.insert(m.ops.end(), m.p->ready.begin(), m.p->ready.end()); }
+    /* The program gives its list away where it can: ops are large. */
+    static void take(member &m)
+    {
+        if (m.ops.empty())
+            m.ops.swap(m.p->ready);
+        else
+            m.ops.insert(m.ops.end(), m.p->ready.begin(), m.p->ready.end());
+    }
 
     void flush()
     {

@@ -35,12 +35,13 @@ public:
 
 /** `update`: executables are kept, and updated where the shape was seen before. NULL where CUDA is not built in. */
 std::unique_ptr<grapher> make_cuda_grapher(bool update);
-std::unique_ptr<grapher> make_emulated_grapher();
+/** `forget`: the kernel whose edges are left out, to see that tests notice; NULL: none. */
+std::unique_ptr<grapher> make_emulated_grapher(const char *forget);
 
 /** The setup's: emulated or CUDA. */
 inline std::unique_ptr<grapher> make_grapher(const driver_setup &setup, bool update)
 {
-    return setup.emulate ? make_emulated_grapher() : make_cuda_grapher(update);
+    return setup.emulate ? make_emulated_grapher(setup.forget) : make_cuda_grapher(update);
 }
 
 /** The scenes of each graph, as a grouping says. */

@@ -26,6 +26,7 @@ static const char usage[] =
     "  --json FILE         write the figures to FILE\n"
     "  --backend NAME      auto, cuda or host, as the environment variable ACS_BACKEND says           (auto)\n"
     "  --emulate           on the CPU, run graphs one node at a time, as late as their edges allow: a test of edges\n"
+    "  --forget KERNEL     with --emulate: leave out the edges to KERNEL, to see that --check notices\n"
     "Options of ACS itself come from the environment. Runners:\n";
 
 static void print_usage(FILE *f)
@@ -108,6 +109,8 @@ static bool parse_value(bench_settings &s, const char *name, const char *value)
         s.issue_order = strcmp(value, "scene") == 0 ? ORDER_SCENE : ORDER_INTERLEAVED;
     else if (strcmp(name, "--runner") == 0)
         choose_runners(s, value);
+    else if (strcmp(name, "--forget") == 0)
+        s.forget = value;
     else if (strcmp(name, "--json") == 0)
         s.json = value;
     else if (strcmp(name, "--backend") == 0 &&

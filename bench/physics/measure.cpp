@@ -146,7 +146,7 @@ void repetition(const bench_settings &s, const simulation &sim, driver &d, const
 
 void run_all(const bench_settings &s, simulation &sim, const states &want, bench_table &t)
 {
-    const driver_setup setup = {sim, s.issue_order, s.cpu, s.emulate};
+    const driver_setup setup = {sim, s.issue_order, s.cpu, s.emulate, s.forget};
     std::vector<std::unique_ptr<driver>> drivers(t.rows.size());
 
     for (int rep = -1; rep < s.reps; rep++)
@@ -183,6 +183,10 @@ bench_table measure(const bench_settings &s, int worlds)
     o.executors = 1;
     require_acs(acs_open(&o, &context), "acs_open");
     simulation sim = simulation_create(context, s.scenes, worlds, s.seed);
+    if (s.emulate && sim.gpu) {
+        fprintf(stderr, "physics-bench: --emulate runs graphs on the CPU: it needs --backend host\n");
+        exit(2);
+    }
     if (!stay_on_cpu(s.cpu)) { /* not before: the driver's own threads should not share that CPU */
         fprintf(stderr, "physics-bench: the system refuses to keep a thread on CPU %d\n", s.cpu);
         exit(1);

@@ -15,6 +15,7 @@ struct bench_settings {
     uint64_t seed = 1;
     std::vector<const variant *> variants;
     bool check = false, emulate = false;
+    const char *forget = nullptr;
     const char *json = nullptr;
 };
 

@@ -1,0 +1,18 @@
+# Runs a command and compares how it ends: cmake -DSTATUS=<exit status> -DTEXT=<regular expression> -P expect.cmake --
+# <command...>. The text is looked for in standard output and standard error together.
+set(command "")
+set(started OFF)
+foreach(k RANGE ${CMAKE_ARGC})
+    if(started AND k LESS CMAKE_ARGC)
+        list(APPEND command "${CMAKE_ARGV${k}}")
+    elseif("${CMAKE_ARGV${k}}" STREQUAL "--")
+        set(started ON)
+    endif()
+endforeach()
+execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(NOT "${status}" STREQUAL "${STATUS}")
+    message(FATAL_ERROR "exit status ${status}, not ${STATUS}:\n${text}")
+endif()
+if(NOT "${text}" MATCHES "${TEXT}")
+    message(FATAL_ERROR "nothing matches \"${TEXT}\" in:\n${text}")
+endif()
