@@ -18,8 +18,12 @@ write_basic_package_version_file(acs-config-version.cmake COMPATIBILITY SameMino
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/acs-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/acs-config-version.cmake
     DESTINATION ${acs_package_dir})
 
-# acs.pc is -lacs: libacs.so where it is installed, and what libacs.a needs besides is private. The linker prefers the
-# shared library also under --static, so acs-static.pc names the archive. -lpthread, since nvcc refuses -pthread.
+# acs.pc is libacs.so where it is installed, with the runtime that it shares with the program; what libacs.a needs is
+# private. The linker prefers libacs.so under --static too, so acs-static.pc names the archive. -lpthread, since nvcc
+# refuses -pthread.
+file(RELATIVE_PATH ACS_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" ACS_PC_TO_PREFIX "${ACS_PC_TO_PREFIX}")
+set(ACS_PC_LIBS "")
 set(ACS_PC_SANITIZE "")
 if(ACS_SANITIZE)
     set(ACS_PC_SANITIZE " -fsanitize=${ACS_SANITIZE}")
@@ -27,6 +31,9 @@ endif()
 set(ACS_PC_LIBS_PRIVATE "-lpthread")
 if(ACS_HAVE_CUDA)
     get_filename_component(acs_cudart_dir "${CUDA_cudart_static_LIBRARY}" DIRECTORY)
+    if(TARGET acs_shared)
+        set(ACS_PC_LIBS " -L${acs_cudart_dir} -lcudart")
+    endif()
     string(PREPEND ACS_PC_LIBS_PRIVATE "-L${acs_cudart_dir} -lcudart_static -lrt -ldl ")
 endif()
 foreach(module IN ITEMS acs acs-static)

@@ -28,15 +28,31 @@ function(needs file library wanted)
     endif()
 endfunction()
 
-# A program has libacs.so, or not; one with a kernel has the same CUDA runtime as the library. 77: there is no GPU.
+# runtime_inside(<file> <yes or no>): whether the CUDA runtime is linked into the program.
+function(runtime_inside file wanted)
+    run(${readelf} -sW ${file})
+    set(found no)
+    if(output MATCHES " FUNC +[A-Z]+ +[A-Z]+ +[0-9]+ cudaGetKernel\n")
+        set(found yes)
+    endif()
+    if(NOT found STREQUAL wanted)
+        message(FATAL_ERROR "${file}: has a CUDA runtime of its own: ${found}; it must be ${wanted}")
+    endif()
+endfunction()
+
+# A program has libacs.so, or not; one with a kernel has the same CUDA runtime as the library, and no other. 77: there is
+# no GPU.
 function(use kind file)
     set(shared no)
+    set(inside yes)
     if("${kind}" STREQUAL "shared")
         set(shared yes)
+        set(inside no)
     endif()
     needs(${file} libacs ${shared})
     if(file MATCHES "gpu")
         needs(${file} libcudart ${shared})
+        runtime_inside(${file} ${inside})
         run_status("0;77" ${file})
     else()
         run(${file})
@@ -104,7 +120,7 @@ foreach(kind IN LISTS kinds)
     run(${cxx} -std=c++17 ${consumer}/consumer.cpp -o ${scratch}/pc_cxx_${kind} ${all})
     if(cuda)
         flags_for_nvcc(all ${all})
-        run(${nvcc} -std=c++17 -arch=${nvcc_architecture} -cudart ${kind} ${consumer}/consumer_gpu.cu
+        run(${nvcc} -std=c++17 -arch=${nvcc_architecture} ${consumer}/consumer_gpu.cu
             -o ${scratch}/pc_gpu_${kind} ${all})
     endif()
     foreach(language IN LISTS languages)
