@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(sizeof(acs_blas_args) <= sizeof(uint64_t[ACS_BLAS_CLOSURE_WORDS]), "acs_blas_call has room for the arguments");
+_Static_assert(sizeof(acs_blas_args) <= ACS_BLAS_CLOSURE_WORDS * sizeof(uint64_t), "room for the arguments");
 
 /* ------------------------------------------------------------------------------------------------------------- errors */
 
@@ -220,8 +220,8 @@ static acs_status check_operand(const operand *o, const acs_site *site)
     if (is_vector(o) && o->distance == 0)
         return fail(ACS_ERR_ARGUMENT, site, "%s is 0; elements of %s must be apart", o->distance_name, o->name);
     if (!is_vector(o) && (o->distance < o->rows || o->distance < 1))
-        return fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be at least %d, the rows of %s", o->distance_name, o->distance,
-                    o->rows > 1 ? o->rows : 1, o->name);
+        return fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be at least %d, the rows of %s", o->distance_name,
+                    o->distance, o->rows > 1 ? o->rows : 1, o->name);
     if (!o->p && o->rows && o->columns)
         return fail(ACS_ERR_ARGUMENT, site, "%s is NULL", o->name);
     return ACS_OK;

@@ -42,7 +42,7 @@ typedef enum acs_blas_uplo { ACS_BLAS_UPPER = 121, ACS_BLAS_LOWER = 122 } acs_bl
 typedef enum acs_blas_diag { ACS_BLAS_NON_UNIT = 131, ACS_BLAS_UNIT = 132 } acs_blas_diag;
 typedef enum acs_blas_side { ACS_BLAS_LEFT = 141, ACS_BLAS_RIGHT = 142 } acs_blas_side;
 
-/** Device memory that an op asks of its slot; ops with matrices of more than some 1400 rows and columns to factor ask more. */
+/** Device memory that an op asks of its slot; factorizations of more than some 1400 rows and columns ask more. */
 #define ACS_BLAS_WORKSPACE_BYTES (32u << 20)
 
 enum { ACS_BLAS_SEGMENTS_MAX = 3, ACS_BLAS_CLOSURE_WORDS = 14 };

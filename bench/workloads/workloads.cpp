@@ -17,6 +17,7 @@ const std::vector<workload> &workloads()
     static const std::vector<workload> list = [] {
         std::vector<workload> all;
         add_huntktm(all);
+        add_factorizations(all);
         return all;
     }();
     return list;

@@ -46,7 +46,7 @@ enum {
 /* At the start of a factorization's scratch: its info where the caller gave none, then what cuSOLVER works in. */
 enum { ACS_BLAS_INFO_BYTES = 256 };
 
-/* The distance between elements of a vector that BLAS starts at: the first in memory, or for a negative distance the last. */
+/* The element of a vector that BLAS begins with: the first in memory, or with a negative distance the last. */
 static inline size_t acs_blas_vector_start(int count, int distance)
 {
     return distance < 0 && count > 0 ? (size_t)(count - 1) * (size_t)(-(int64_t)distance) : 0;
