@@ -73,6 +73,8 @@ private:
     {
         program_.reset();
         trace_ = program_.describe();
+        for (size_t k = 0; k < settings_.us.size() && k < trace_.ops.size(); k++)
+            trace_.ops[k].us = settings_.us[k];
         dag_ = trace_.ops.size() <= PLANNED_OPS ? find_dag(trace_) : dag();
         right_.clear();
     }
@@ -125,9 +127,9 @@ private:
             program_.mem().wait();
             s.total_us = us_since(begin);
         });
-        if (wrong.empty() && settings_.check)
+        if (wrong.empty() && (settings_.check || (settings_.bits && right_.empty())))
             wrong = program_.check();
-        if (wrong.empty() && settings_.compare_bits)
+        if (wrong.empty() && settings_.bits)
             wrong = compare();
         if (wrong.empty())
             return true;
@@ -142,7 +144,7 @@ private:
         if (right_.empty())
             right_ = std::move(now);
         else if (now != right_)
-            return "the result differs from the serial one in some bit";
+            return "the result is not that of the first runner, bit for bit";
         return "";
     }
 

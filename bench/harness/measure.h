@@ -35,8 +35,9 @@ spread spread_of(const std::vector<sample> &samples, double sample::*field);
 
 struct measure_settings {
     int repetitions = 5;
-    bool check = false;
-    bool compare_bits = false; /* the result must equal that of the first runner, bit for bit */
+    bool check = false; /* the program's check must hold after every run */
+    bool bits = false;  /* the check must hold after the first run, and each other result must be the same bit for bit */
+    std::vector<float> us; /* expected duration of each op, where the program does not say; may be empty */
 };
 
 /**

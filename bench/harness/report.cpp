@@ -37,7 +37,7 @@ bounds bounds_of(const trace &t, const dag &d, bool gpu, double resident_ctas)
 
     for (const op &o : t.ops) {
         us.push_back(static_cast<double>(o.us));
-        b.work_us += static_cast<double>(o.us) * (gpu ? o.grid : 1) / resident_ctas;
+        b.work_us += resident_ctas > 0 ? static_cast<double>(o.us) * (gpu ? o.grid : 1) / resident_ctas : 0;
     }
     for (const auto &up : d.up)
         further += up.size() > 1 ? up.size() - 1 : 0;

@@ -21,6 +21,7 @@ struct bounds {
     double largest() const;
 };
 
+/** @param resident_ctas  how many CTAs, or on the CPU kernels, the machine holds at once; 0: not known, no work_us. */
 bounds bounds_of(const trace &t, const dag &d, bool gpu, double resident_ctas);
 
 /** A name and a number or a text, in a row of results. */

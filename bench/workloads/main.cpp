@@ -1,97 +1,92 @@
 /*
- * acs-workloads: the workloads' shapes, oracles and times.
+ * acs-workloads: the papers' programs, their shapes, their oracles, and how long ACS and its rivals need for them.
  *
- * Owns the command line. Exit status: 0; 1: a check failed; 2: bad command line.
+ * Owns the command line and the order of measurements. Exit status: 0; 1: a check failed; 2: bad command line.
  */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
-#include "dag.h"
+#include "contest.h"
+#include "durations.h"
 #include "oracle.h"
+#include "report.h"
+#include "table.h"
 #include "workload.h"
 
 using namespace bench;
 
-static const char usage[] =
+namespace {
+
+const char usage_text[] =
     "usage: acs-workloads [options]\n"
-    "  --list              names, sources and sizes\n"
-    "  --only NAME[,NAME]  these workloads                                                        (all)\n"
-    "  --size PRESET       tiny, normal or paper                                                 (tiny)\n"
-    "  --set NAME=VALUE    one size of every workload that has it, over the preset's\n"
-    "  --lose N            play runs in which a dependency is lost, N of each workload; a run that no check\n"
-    "                      catches is a failure; 0: none                                            (0)\n"
-    "  --backend NAME      cuda or host                                    (cuda where a GPU answers)\n";
+    "  --list                   names, sources and sizes\n"
+    "  --only NAME[,NAME]       these workloads                                                            (all)\n"
+    "  --size PRESET            tiny, normal or paper                                                     (tiny)\n"
+    "  --set NAME=VALUE         one size of every workload that has it, over the preset's\n"
+    "  --lose N                 play runs in which a dependency is lost, N of each workload; a run that no check\n"
+    "                           catches is a failure                                                         (0)\n"
+    "Each workload's shape and oracle are checked in any case; with --runner it is measured.\n";
 
 struct settings {
     std::vector<std::string> only;
     std::string size = "tiny";
     sizes set;
     uint64_t lose = 0;
-    bool list = false, gpu = false;
+    bool list = false;
+    contest who{{}};
 };
 
-[[noreturn]] static void refuse(const char *option, const char *value)
+void parse_set(settings &s, arguments &a)
 {
-    fprintf(stderr, "acs-workloads: %s does not take \"%s\"\n%s", option, value, usage);
-    exit(2);
-}
-
-static uint64_t number(const char *option, const char *text)
-{
+    const std::string text = a.text();
+    const size_t equals = text.find('=');
     char *end = nullptr;
-    const unsigned long long n = strtoull(text, &end, 10);
-    if (end == text || *end || *text == '-')
-        refuse(option, text);
-    return n;
+    const uint64_t value = equals == std::string::npos ? 0 : strtoull(text.c_str() + equals + 1, &end, 10);
+    const std::string name = text.substr(0, equals);
+    bool known = false;
+
+    for (const workload &w : workloads())
+        for (const parameter &p : w.parameters)
+            known = known || name == p.name;
+    if (!end || *end || equals + 1 == text.size() || !known)
+        a.refuse("'" + text + "' is not NAME=VALUE with the name of a size (see --list) and a number");
+    s.set.set(name, value);
 }
 
-static std::vector<std::string> words(const std::string &text)
-{
-    std::vector<std::string> list;
-    for (size_t place = 0; place <= text.size();) {
-        const size_t comma = std::min(text.find(',', place), text.size());
-        list.push_back(text.substr(place, comma - place));
-        place = comma + 1;
-    }
-    return list;
-}
-
-static settings parse(int argc, char **argv)
+settings parse(arguments &a)
 {
     settings s;
-    for (int k = 1; k < argc; k++) {
-        const char *const name = argv[k], *const value = k + 1 < argc ? argv[k + 1] : "";
-        if (strcmp(name, "--help") == 0) {
-            fputs(usage, stdout);
-            exit(0);
-        }
-        if (strcmp(name, "--list") == 0) {
-            s.list = true;
+    while (a.next()) {
+        if (s.who.take(a))
             continue;
-        }
-        k++;
-        if (strcmp(name, "--only") == 0) {
-            s.only = words(value);
-        } else if (strcmp(name, "--size") == 0) {
-            s.size = value;
-        } else if (strcmp(name, "--lose") == 0) {
-            s.lose = number(name, value);
-        } else if (strcmp(name, "--set") == 0 && strchr(value, '=')) {
-            s.set.set(std::string(value, strchr(value, '=')), number(name, strchr(value, '=') + 1));
-        } else if (strcmp(name, "--backend") == 0 && (strcmp(value, "host") == 0 || strcmp(value, "cuda") == 0)) {
-            s.gpu = strcmp(value, "cuda") == 0;
+        if (a.is("--list")) {
+            s.list = true;
+        } else if (a.is("--only")) {
+            s.only = a.list();
+        } else if (a.is("--size")) {
+            s.size = a.text();
+            if (s.size != "tiny" && s.size != "normal" && s.size != "paper")
+                a.refuse("'" + s.size + "' is none of tiny, normal, paper");
+        } else if (a.is("--set")) {
+            parse_set(s, a);
+        } else if (a.is("--lose")) {
+            s.lose = a.number(0, UINT64_MAX);
         } else {
-            refuse(name, value);
+            a.refuse("there is no such option");
         }
     }
-    if (s.size != "tiny" && s.size != "normal" && s.size != "paper")
-        refuse("--size", s.size.c_str());
     return s;
 }
 
-static sizes sizes_of(const workload &w, const settings &s)
+void look_at(const settings &s, const arguments &a)
+{
+    for (const std::string &name : s.only)
+        if (std::none_of(workloads().begin(), workloads().end(), [&](const workload &w) { return name == w.name; }))
+            a.refuse("there is no workload '" + name + "'");
+}
+
+sizes sizes_of(const workload &w, const settings &s)
 {
     sizes chosen;
     for (const parameter &p : w.parameters) {
@@ -101,58 +96,123 @@ static sizes sizes_of(const workload &w, const settings &s)
     return chosen;
 }
 
-/* Shape, oracle, lost edges of one workload. @return whether all is right. */
-static bool examine(const workload &w, const settings &s)
+void list(const workload &w)
 {
-    memory m(s.gpu);
-    const sizes chosen = sizes_of(w, s);
-    const std::unique_ptr<program> p = w.make(m, chosen);
-    bool ok = true;
+    printf("%-12s %-10s %s%s\n", w.name, w.source, w.about, w.decides ? " (the host decides on the way)" : "");
+    for (const parameter &p : w.parameters)
+        printf("    %-10s tiny %llu, normal %llu, paper %llu: %s\n", p.name, static_cast<unsigned long long>(p.tiny),
+               static_cast<unsigned long long>(p.normal), static_cast<unsigned long long>(p.paper), p.about);
+}
 
-    p->reset();
-    const trace t = record(*p);
-    const std::string wrong = p->check();
-    const dag d = find_dag(t);
-    const shape e = w.expected ? w.expected(chosen) : shape{0, 0, 0, 0};
-    const uint32_t kernels = static_cast<uint32_t>(t.ops.size()), width = t.ops.size() < 5000 ? dag_width(d) : 0;
-    printf("%-12s %6u kernels %6llu edges, width %4u, depth %4u   %s\n", w.name, kernels,
-           static_cast<unsigned long long>(d.edges), width, d.depth, wrong.empty() ? "right" : wrong.c_str());
-    ok = wrong.empty();
-    if ((e.kernels && e.kernels != kernels) || (e.edges && e.edges != d.edges) || (e.width && e.width != width) ||
-        (e.depth && e.depth != d.depth)) {
-        printf("             EXPECTED %u kernels, %u edges, width %u, depth %u\n", e.kernels, e.edges, e.width, e.depth);
-        ok = false;
+/* The shape of a run without the program's own reads. */
+shape shape_of(const trace &t, const dag &d)
+{
+    shape found = {0, 0, t.ops.size() < 5000 ? dag_width(d) : 0, d.depth};
+    for (size_t k = 0; k < t.ops.size(); k++) {
+        found.kernels += t.ops[k].kind != OP_READ;
+        for (uint32_t u : d.up[k])
+            found.edges += t.ops[k].kind != OP_READ && t.ops[u].kind != OP_READ;
     }
-    if (s.lose == 0)
-        return ok;
-    const lost_edges lost = lose_each_edge(*p, s.lose);
+    return found;
+}
+
+std::string text_of(const shape &s)
+{
+    const auto number = [](uint32_t n) { return n ? std::to_string(n) : std::string("-"); };
+    return number(s.kernels) + " / " + number(s.edges) + " / " + number(s.width) + " / " + number(s.depth);
+}
+
+bool as_expected(const shape &e, const shape &found)
+{
+    return (!e.kernels || e.kernels == found.kernels) && (!e.edges || e.edges == found.edges) &&
+           (!e.width || e.width == found.width) && (!e.depth || e.depth == found.depth);
+}
+
+bool lose_edges(program &p, uint64_t most)
+{
+    const lost_edges lost = lose_each_edge(p, most);
     printf("             %llu of %llu dependencies lost in turn: %llu caught by the oracle, %llu by the bits\n",
            static_cast<unsigned long long>(lost.played), static_cast<unsigned long long>(lost.edges),
            static_cast<unsigned long long>(lost.by_oracle), static_cast<unsigned long long>(lost.by_bits));
     for (const std::string &edge : lost.missed)
         printf("             NOT CAUGHT: %s\n", edge.c_str());
-    return ok && lost.missed.empty();
+    return lost.missed.empty();
 }
+
+bool measure_one(const workload &w, const settings &s, program &p, const trace &t, const dag &d, const shape &found,
+                 const shape &expected, std::vector<contestant> &runners, result_file &file)
+{
+    measure_settings how;
+    trace timed = t;
+
+    how.repetitions = s.who.repetitions;
+    how.bits = true;
+    how.us = op_durations(p.mem(), t);
+    for (size_t k = 0; k < how.us.size(); k++)
+        timed.ops[k].us = how.us[k];
+    const bounds b = bounds_of(timed, d, s.who.gpu, 0);
+    const std::vector<outcome> done = measure(p, runners, how);
+    print_table({std::string(w.name) + ", size " + s.size, found.kernels, found.edges, found.depth, b}, done);
+    file.row({{"work", w.name},
+              {"source", w.source},
+              {"size", s.size},
+              {"decides", w.decides},
+              {"ops", found.kernels},
+              {"edges", found.edges},
+              {"width", found.width},
+              {"depth", found.depth},
+              {"expected", text_of(expected)},
+              {"critical_us", b.critical_us},
+              {"front_end_us", b.front_end_us}},
+             done);
+    return std::all_of(done.begin(), done.end(), [](const outcome &o) { return o.wrong.empty(); });
+}
+
+/* Shape, oracle, lost edges and times of one workload. @return whether all is right. */
+bool examine(const workload &w, const settings &s, std::vector<contestant> &runners, result_file &file)
+{
+    memory m(s.who.gpu);
+    const sizes chosen = sizes_of(w, s);
+    const std::unique_ptr<program> p = w.make(m, chosen);
+
+    p->reset();
+    const trace t = record(*p);
+    const std::string wrong = p->check();
+    const dag d = find_dag(t);
+    const shape expected = w.expected ? w.expected(chosen) : shape{0, 0, 0, 0}, found = shape_of(t, d);
+    bool ok = wrong.empty() && as_expected(expected, found);
+    printf("%-12s kernels / edges / width / depth %s   %s\n", w.name, text_of(found).c_str(),
+           wrong.empty() ? "right" : ("WRONG: " + wrong).c_str());
+    if (!as_expected(expected, found))
+        printf("             EXPECTED %s\n", text_of(expected).c_str());
+    fflush(stdout);
+    if (s.lose > 0)
+        ok = lose_edges(*p, s.lose) && ok;
+    if (!runners.empty())
+        ok = measure_one(w, s, *p, t, d, found, expected, runners, file) && ok;
+    return ok;
+}
+
+} // namespace
 
 int main(int argc, char **argv)
 {
-    const settings s = parse(argc, argv);
-    size_t found = 0;
+    arguments a(argc, argv, "acs-workloads", usage_text + contest::help());
+    const settings s = parse(a);
     bool ok = true;
 
+    look_at(s, a);
+    std::vector<contestant> runners = s.who.enter(a);
+    result_file file(s.who.json, "acs-workloads", a.command(), s.who.gpu);
     for (const workload &w : workloads()) {
-        bool wanted = s.only.empty();
-        for (const std::string &name : s.only)
-            wanted = wanted || name == w.name;
-        if (!wanted)
+        if (!s.only.empty() && std::find(s.only.begin(), s.only.end(), w.name) == s.only.end())
             continue;
-        found++;
         if (s.list)
-            printf("%-12s %-10s %s\n", w.name, w.source, w.about);
+            list(w);
         else
-            ok = examine(w, s) && ok;
+            ok = examine(w, s, runners, file) && ok;
     }
-    if (found == 0 && !s.only.empty())
-        refuse("--only", s.only[0].c_str());
+    if (!ok)
+        fprintf(stderr, "acs-workloads: at least one check failed\n");
     return ok ? 0 : 1;
 }

@@ -1,0 +1,34 @@
+/*
+ * What the benchmark programs have in common: the options that say where, who and how often, and the runners they name.
+ */
+#ifndef BENCH_CONTEST_H
+#define BENCH_CONTEST_H
+
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "runner.h"
+
+namespace bench {
+
+struct contest {
+    /** @param runners  the default of --runner */
+    explicit contest(const std::vector<std::string> &runners_) : runners(runners_), gpu(gpu_answers()) {}
+
+    std::vector<std::string> runners;
+    std::string json;
+    int repetitions = 5, first_cpu = -1;
+    bool gpu;
+
+    /** Takes --backend, --runner, --reps, --cpu and --json. @return false: the option is another one. */
+    bool take(arguments &a);
+    /** Pins the calling thread and makes the runners; refuses names that are none. */
+    std::vector<contestant> enter(const arguments &a) const;
+    /** Lines about these options and about every runner, for --help. */
+    static std::string help();
+};
+
+} // namespace bench
+
+#endif
