@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "driver.h"
+#include "bound.h"
 
 struct bench_settings {
     int scenes = 5, steps = 50, reps = 3, cpu = -1;
@@ -27,13 +27,6 @@ struct bench_row {
     driver_counts counts;        /* of `counted` steps */
     uint64_t counted = 0;
     bool left_out = false, differs = false;
-};
-
-/** What bounds any runner: facts about the last step of the one-stream run. */
-struct bench_bound {
-    uint64_t kernels = 0, edges = 0; /* edges: those that no others imply */
-    int depth = 0;                   /* ops on the longest path of any scene */
-    const char *deepest = "";        /* that scene's body plan */
 };
 
 struct bench_table {

@@ -109,6 +109,11 @@ void report_table(const bench_settings &s, const bench_table &t)
            static_cast<unsigned long long>(b.kernels), static_cast<unsigned long long>(b.edges), b.depth, b.deepest,
            static_cast<double>(b.kernels) / b.depth, static_cast<double>(b.kernels) * FRONT_END_US, FRONT_END_US,
            b.depth * HOP_US, HOP_US);
+    printf("last step     %.1f us one kernel after another without a wait; ", b.chain_us);
+    if (b.graph_us > 0)
+        printf("%.1f us as one graph with its counts known beforehand\n", b.graph_us);
+    else
+        printf("as one graph: left out: no GPU\n");
     printf("%-20s %7s %9s %9s %9s %9s %9s %10s %10s %8s  %s\n", "us per step", "kernels", "p50", "p99", "mean", "min",
            "max", "submit p50", "unwaited", "/rival", "state");
     const bench_row *const rival = best(t, g_figures[0], false);
@@ -163,10 +168,12 @@ static void put_row(FILE *f, const bench_settings &s, const bench_table &t, cons
 
     fprintf(f, "  {\"worlds\": %d, \"scenes\": %d, \"order\": \"%s\", \"backend\": \"%s\", \"runner\": \"%s\", ", t.worlds,
             s.scenes, s.issue_order == ORDER_SCENE ? "scene" : "interleaved", t.backend, row.v->name);
-    fprintf(f, "\"check\": \"%s\", \"bound\": {\"kernels\": %llu, \"edges\": %llu, \"depth\": %d, \"front_end_us\": %.2f}",
+    fprintf(f, "\"check\": \"%s\", \"bound\": {\"kernels\": %llu, \"edges\": %llu, \"depth\": %d, \"front_end_us\": %.2f, "
+            "\"path_us\": %.2f, \"chain_us\": %.3f, \"graph_us\": %.3f}",
             check_text(s, row), static_cast<unsigned long long>(t.bound.kernels),
             static_cast<unsigned long long>(t.bound.edges), t.bound.depth,
-            static_cast<double>(t.bound.kernels) * FRONT_END_US);
+            static_cast<double>(t.bound.kernels) * FRONT_END_US, t.bound.depth * HOP_US, t.bound.chain_us,
+            t.bound.graph_us);
     if (!row.left_out)
         fprintf(f,
                 ", \"kernels_per_step\": %.2f,\n   \"step_us\": {\"p50\": %.3f, \"p99\": %.3f, \"mean\": %.3f, \"min\": "
