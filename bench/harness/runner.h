@@ -22,7 +22,10 @@ namespace bench {
 
 class runner : public sink {
 public:
-    /** Other settings to try (streams, threads); the harness runs each once in warm-up and keeps the fastest. */
+    /**
+     * Other settings to try (streams, threads); the harness runs each once in warm-up and keeps the fastest. After choose()
+     * comes prepare().
+     */
     virtual int variants() const { return 1; }
     virtual void choose(int variant) { (void)variant; }
     /** The setting chosen, for reports: "8 streams, 2 threads"; empty if there is nothing to choose. */

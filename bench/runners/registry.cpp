@@ -25,6 +25,12 @@ const std::vector<runner_kind> &runner_kinds()
 {
     static const std::vector<runner_kind> list = [] {
         std::vector<runner_kind> all;
+        add_serial(all);
+#if BENCH_CUDA
+        add_streams(all);
+        add_graphs(all);
+#endif
+        add_acs_sw(all);
         add_openmp(all);
         add_starpu(all);
         add_acs(all);
