@@ -396,6 +396,10 @@ void add_huntktm(std::vector<workload> &list)
                         return shape{m, 0, m, 1};
                     },
                     make_huntktm<black_scholes>, false});
+    list.push_back(huntktm_ml());
+    list.push_back(huntktm_hits());
+    list.push_back(huntktm_image());
+    list.push_back(huntktm_deep());
     list.push_back({"m1", "bias-GELU and residual sums of a transformer block", "HuntKTm",
                     {{"n", "elements", 1000, 1u << 22, 160000000}},
                     [](const sizes &) { return shape{17, 16, 8, 4}; }, make_huntktm<transformer_block>, false});
