@@ -29,7 +29,7 @@ says("${output}" "ACS ${version}\n" "compiler +(gcc|clang) [0-9]" "\n  host +ava
 if(NOT cuda)
     says("${output}" "CUDA toolkit +no CUDA" "not available: [^\n]*built without CUDA" "none +not looked for")
 elseif(output MATCHES "cuda +available")
-    says("${output}" "auto takes +cuda" "driver +[0-9]" "\n  0 +[^\n]+ SMs, [^\n]+ GiB, compute capability [0-9]+")
+    says("${output}" "auto takes +cuda" "driver('s CUDA)? +[0-9]" "\n  0 +[^\n]+ SMs, [^\n]+ GiB, compute capability [0-9]+")
 else()
     says("${output}" "auto takes +host" "CUDA toolkit +[0-9]+\\.[0-9]" "cuda +not available: cuda: " "\n  none +[^\n]+")
 endif()
