@@ -111,6 +111,10 @@ bench_table measure(const bench_settings &s, int worlds)
     o.executors = 1;
     require_acs(acs_open(&o, &context), "acs_open");
     simulation sim = simulation_create(context, s.scenes, worlds, s.seed);
+    if (sim.gpu && !PHYSICS_CUDA) {
+        fprintf(stderr, "physics-bench: built without nvcc, so it has no kernels for a GPU: it needs --backend host\n");
+        exit(1);
+    }
     if (s.emulate && sim.gpu) {
         fprintf(stderr, "physics-bench: --emulate runs graphs on the CPU: it needs --backend host\n");
         exit(2);
