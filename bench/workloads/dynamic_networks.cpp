@@ -12,12 +12,6 @@ namespace bench {
 
 namespace {
 
-/* Channels of small presets; 4 keep a layer more than a number. */
-int cut(int full, uint64_t divide)
-{
-    return std::max(full / static_cast<int>(divide), 4);
-}
-
 /* How many of `count` decisions from `first` on were "yes". */
 uint32_t chosen_among(const outcome &o, size_t first, size_t count)
 {
@@ -246,7 +240,8 @@ public:
     void forward(layers &l) const override
     {
         static const int width[CONDCONV_BLOCKS] = {16, 24, 40, 80, 112, 192, 192, 320};
-        static const int strides[CONDCONV_BLOCKS] = {1, 2, 2, 2, 1, 2, 1, 1}, kernel[CONDCONV_BLOCKS] = {3, 3, 5, 3, 5, 5, 5, 3};
+        static const int strides[CONDCONV_BLOCKS] = {1, 2, 2, 2, 1, 2, 1, 1};
+        static const int kernel[CONDCONV_BLOCKS] = {3, 3, 5, 3, 5, 5, 5, 3};
 
         l.at(0, 0);
         tensor x = l.conv(l.image(pixels_, pixels_), {cut(32, divide_), 3, 2, RELU});

@@ -85,7 +85,7 @@ struct outcome {
     uint32_t layers = 0;          /* kernels launched */
 };
 
-/** One layer per call, in program order; each but `decide` is one kernel. Tensors and weights have the same keys in each run. */
+/** One layer per call, in program order; each but `decide` is one kernel. Keys are the same in each run. */
 class layers {
 public:
     virtual ~layers() {}
@@ -149,6 +149,8 @@ private:
     double margin_ = 1;
 };
 
+/** Channels of small presets; 4 keep a layer more than a number. */
+int cut(int full, uint64_t divide);
 /** Part of a tensor: `count` channels from `first` on. */
 tensor channels(const tensor &t, int first, int count);
 

@@ -126,7 +126,7 @@ tensor layers::weighted_sum(const std::vector<tensor> &inputs, activation act)
     require(!terms.empty() && terms.size() <= MAX_INPUTS, "a sum of a network has no inputs, or too many");
     sum_layer l = {terms, true, {}, 1, act, target(inputs[0].c, inputs[0].h, inputs[0].w, nullptr)};
     /* What a sigmoid of a trained weight may be. */
-    l.w = {step_ % (PARTS * STEPS), static_cast<int>(inputs.size()), 0.3f, 0.9f};
+    l.w = {step_ % (PARTS * STEPS), static_cast<int>(inputs.size()), 0.6f, 1.0f};
     take(l);
     return l.y;
 }
@@ -210,6 +210,12 @@ void layers::find_margin(const std::vector<double> &seen, size_t first, size_t c
     if (fallback && count > 1)
         closest = std::min(closest, group[0] - group[1]);
     margin_ = std::min(margin_, closest / largest);
+}
+
+int cut(int full, uint64_t divide)
+{
+    require(divide > 0, "channels are divided by 0");
+    return std::max(full / static_cast<int>(divide), 4);
 }
 
 tensor channels(const tensor &t, int first, int count)

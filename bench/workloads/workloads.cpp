@@ -17,8 +17,10 @@ const std::vector<workload> &workloads()
     static const std::vector<workload> list = [] {
         std::vector<workload> all;
         add_huntktm(all);
+        add_polybench(all);
         add_factorizations(all);
         add_dynamic_networks(all);
+        add_static_networks(all);
         return all;
     }();
     return list;
