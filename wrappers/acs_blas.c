@@ -210,19 +210,24 @@ static size_t operands_of(const acs_blas_args *a, operand *list)
     return 0;
 }
 
+static bool touches_nothing(const acs_blas_args *args)
+{
+    return args->m == 0 || args->n == 0;
+}
+
 static bool is_vector(const operand *o)
 {
     return o->distance_name[0] == 'i'; /* incx, incy */
 }
 
-static acs_status check_operand(const operand *o, const acs_site *site)
+static acs_status check_operand(const operand *o, bool touched, const acs_site *site)
 {
     if (is_vector(o) && o->distance == 0)
         return fail(ACS_ERR_ARGUMENT, site, "%s is 0; elements of %s must be apart", o->distance_name, o->name);
     if (!is_vector(o) && (o->distance < o->rows || o->distance < 1))
         return fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be at least %d, the rows of %s", o->distance_name,
                     o->distance, o->rows > 1 ? o->rows : 1, o->name);
-    if (!o->p && o->rows && o->columns)
+    if (!o->p && touched && o->rows && o->columns)
         return fail(ACS_ERR_ARGUMENT, site, "%s is NULL", o->name);
     return ACS_OK;
 }
@@ -238,11 +243,6 @@ static acs_segment segment_of(const operand *o, size_t size)
 }
 
 /* ---------------------------------------------------------------------------------------------------- prepare and queue */
-
-static bool touches_nothing(const acs_blas_args *args)
-{
-    return args->m == 0 || args->n == 0;
-}
 
 /* The op's function. A device of -1 is the host backends' word for the CPU. */
 static int run(const acs_call_env *env, void *closure)
@@ -284,7 +284,7 @@ static acs_status prepare(acs_blas_call *call, const acs_site *site, const acs_b
         return ACS_ERR_ARGUMENT;
     count = operands_of(args, operands);
     for (size_t i = 0; i < count; i++) {
-        if (check_operand(&operands[i], site) != ACS_OK)
+        if (check_operand(&operands[i], !touches_nothing(args), site) != ACS_OK)
             return ACS_ERR_ARGUMENT;
         call->segments[i] = segment_of(&operands[i], size);
     }
