@@ -1,0 +1,35 @@
+"""One results directory as Markdown: the head, then a section for each kind of benchmark that is there.
+
+Called by the commands `report` and `--performance`. Writes SVG through Pictures and nothing else.
+"""
+import os
+
+from . import head, metg, micro, overhead, patterns, physics, results, workloads
+
+
+class Pictures:
+    """Where SVG goes and how Markdown refers to it; `directory` None: there is none."""
+
+    def __init__(self, directory, links, prefix=""):
+        self.directory, self.links, self.prefix = directory, links, prefix
+
+    def __call__(self, name, svg):
+        if self.directory is None:
+            return None
+        os.makedirs(self.directory, exist_ok=True)
+        with open(os.path.join(self.directory, self.prefix + name), "w", encoding="utf-8") as file:
+            file.write(svg)
+        return "/".join(part for part in (self.links, self.prefix + name) if part)
+
+
+def lines_of(directory, pictures):
+    runs = results.read_directory(directory)
+
+    def of(*programs):
+        return [run for run in runs if run.program in programs]
+    summary = head.Summary(directory)
+    lines = head.lines_of(runs, summary)
+    lines += patterns.section(of("acs-bench")) + metg.section(of("acs-bench"), pictures)
+    lines += workloads.section(of("acs-workloads")) + physics.section(of("physics-bench"))
+    lines += overhead.section(of("acs-bench")) + micro.section(of("acs-micro"))
+    return lines + head.printed_lines(summary)
