@@ -264,7 +264,9 @@ void network::take(const rows_layer &l)
     if (a.w)
         f.add(in(a.w, static_cast<size_t>(l.w.count)));
     a.y = writes(f, l.y);
-    issue(kernel_net_rows, (a.rows + ROWS_PER_CTA - 1) / ROWS_PER_CTA, ROWS_BLOCK, a, f, 1 + a.length / 500.0);
+    a.lanes = a.length < 1024 ? 2 * ROWS_JOINED : ROWS_BLOCK;
+    const uint32_t per_cta = ROWS_BLOCK / a.lanes;
+    issue(kernel_net_rows, (a.rows + per_cta - 1) / per_cta, ROWS_BLOCK, a, f, 1 + 0.1 * a.length / a.lanes);
 }
 
 void network::take(const mix_layer &l)

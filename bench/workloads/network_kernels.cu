@@ -244,47 +244,50 @@ ACS_DUAL void net_mix_thread(const mix_args &a, unsigned i)
 
 ACS_DUAL_KERNEL(net_mix, mix_args, FLAT_BLOCK)
 
-/* A row is shared by 32 threads, whose sums its first one joins in order. */
+/* The threads of a row sum, then one of each 16 joins the sums of its neighbours, then the first one joins those. */
 struct rows_shared {
     float dot[ROWS_BLOCK], squares[ROWS_BLOCK];
 };
 
 ACS_DUAL int net_rows_phases(const rows_args &)
 {
-    return 2;
+    return 3;
 }
 
 ACS_DUAL void rows_sum(const rows_args &a, unsigned row, unsigned lane, float &dot, float &squares)
 {
     dot = squares = 0;
-    for (unsigned i = lane; row < a.rows && i < a.length; i += ROWS_BLOCK / ROWS_PER_CTA) {
+    for (unsigned i = lane; row < a.rows && i < a.length; i += a.lanes) {
         const float v = a.w ? a.x[i] : a.x[row * a.length + i];
         dot += a.w ? a.w[row * a.length + i] * v : v;
         squares += v * v;
     }
 }
 
+ACS_DUAL void rows_join(rows_shared &s, unsigned t, unsigned count, unsigned apart)
+{
+    for (unsigned k = apart; k < count * apart; k += apart) {
+        s.dot[t] += s.dot[t + k];
+        s.squares[t] += s.squares[t + k];
+    }
+}
+
 ACS_DUAL void net_rows_phase(const rows_args &a, int phase, unsigned block, unsigned t, rows_shared &s)
 {
-    const unsigned lanes = ROWS_BLOCK / ROWS_PER_CTA, row = block * ROWS_PER_CTA + t / lanes;
+    const unsigned lane = t % a.lanes, row = block * (ROWS_BLOCK / a.lanes) + t / a.lanes;
     const float length = static_cast<float>(a.length);
-    float dot = 0, squares = 0;
 
-    if (phase == 0) {
-        rows_sum(a, row, t % lanes, s.dot[t], s.squares[t]);
+    if (phase == 0)
+        rows_sum(a, row, lane, s.dot[t], s.squares[t]);
+    if (phase == 1 && lane % ROWS_JOINED == 0)
+        rows_join(s, t, ROWS_JOINED, 1);
+    if (phase < 2 || lane != 0 || row >= a.rows)
         return;
-    }
-    if (t % lanes != 0 || row >= a.rows)
-        return;
-    for (unsigned k = 0; k < lanes; k++) {
-        dot += s.dot[t + k];
-        squares += s.squares[t + k];
-    }
-    if (!a.w)
-        dot /= length;
+    rows_join(s, t, a.lanes / ROWS_JOINED, ROWS_JOINED);
+    float v = a.w ? s.dot[t] : s.dot[t] / length;
     if (a.normalized)
-        dot /= sqrtf(squares / length);
-    a.y[row] = activate(a.act, dot);
+        v /= sqrtf(s.squares[t] / length);
+    a.y[row] = activate(a.act, v);
 }
 
 ACS_DUAL_BLOCK_KERNEL(net_rows, rows_args, rows_shared, ROWS_BLOCK)

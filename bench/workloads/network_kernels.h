@@ -17,8 +17,8 @@ enum {
     CONV_TILE = 32,     /* a CTA of a dense convolution makes 32 channels of 32 pixels */
     FLAT_BLOCK = 256,   /* kernels whose threads do not work together */
     FLAT_ITEMS = 4,     /* elements of one such thread */
-    ROWS_BLOCK = 128,
-    ROWS_PER_CTA = 4,
+    ROWS_BLOCK = 256,
+    ROWS_JOINED = 16,   /* threads of a row whose sums one thread joins */
     SOFTMAX_BLOCK = 128,
     MAX_INPUTS = 16     /* of a sum */
 };
@@ -86,6 +86,7 @@ struct mix_args {
  */
 struct rows_args {
     unsigned threads, rows, length;
+    unsigned lanes; /* threads that share a row: a multiple of ROWS_JOINED that divides ROWS_BLOCK */
     int act, normalized;
     const float *x, *w;
     float *y;

@@ -305,7 +305,12 @@ void add_static_networks(std::vector<workload> &list)
                     {image, classes, {"repeat", "normal cells of each of three stages", 1, 6, 6}, divide, seed},
                     nasnet_shape, make<nasnet>, false});
     list.push_back({"randwire", "RandWire: three random graphs, WS(32, 4, 0.75)", "control",
-                    {image, classes, {"nodes", "of each graph", 32, 32, 32}, {"graph", "which graphs", 1, 1, 1}, divide, seed},
+                    {image,
+                     classes,
+                     {"nodes", "of each graph", 32, 32, 32},
+                     {"graph", "which graphs", 1, 1, 1},
+                     divide,
+                     seed},
                     randwire_shape, make<randwire>, false});
 }
 
