@@ -34,7 +34,8 @@ EXPORT cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t h, cudaStream_t s
 static cusolverStatus_t run(cusolverDnHandle_t h, const acs_blas_args *args, void *work, size_t bytes)
 {
     fake_check(((fake_handle *)(void *)h)->stream == g_fake_cuda.stream, "a factorization goes to the slot's stream");
-    fake_check(args->info != NULL, "a factorization has a place for info");
+    fake_check(args->info && ((char *)args->info < (char *)work || (char *)args->info >= (char *)work + bytes),
+               "a factorization has a place for info, apart from its work space");
     memset(work, 0x7f, bytes);
     return (cusolverStatus_t)fake_run(args);
 }
