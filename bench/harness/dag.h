@@ -25,6 +25,11 @@ struct trace {
 
 /** Runs a program serially, op by op, on the machine of its memory, and records what it launches. */
 trace record(program &p);
+/**
+ * What a library call is given when it runs by itself: the process's one serial slot, `stream`, and scratch memory of its
+ * own, which the caller releases (env.scratch; NULL: none).
+ */
+acs_call_env call_env(memory &m, const acs_call_params &c, void *stream);
 /** Executes one op now, on the calling thread, and waits for it. */
 void execute(memory &m, const op &o);
 

@@ -36,7 +36,7 @@ static float alone_us(memory &m, const op &o)
 static const int FEW = 4, MANY = 12;
 
 /* A kept graph of `count` times this op in a chain; NULL where the op cannot be captured. */
-static cudaGraphExec_t chain_of(const op &o, int count, cudaStream_t stream)
+static cudaGraphExec_t chain_of(const op &o, const acs_call_env &env, int count, cudaStream_t stream)
 {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
@@ -50,7 +50,11 @@ static cudaGraphExec_t chain_of(const op &o, int count, cudaStream_t stream)
             break;
         case OP_COPY: status = cudaMemcpyAsync(o.to, o.from, o.bytes, cudaMemcpyDefault, stream); break;
         case OP_FILL: status = cudaMemsetAsync(o.to, o.value, o.bytes, stream); break;
-        default: status = cudaErrorNotSupported;
+        case OP_CALL:
+            if (o.call->function(&env, const_cast<void *>(o.call->closure)) != 0)
+                status = cudaErrorNotSupported;
+            break;
+        case OP_READ: break;
         }
     if (cudaStreamEndCapture(stream, &graph) != cudaSuccess || status != cudaSuccess ||
         cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess)
@@ -75,15 +79,21 @@ static double replay_us(cudaGraphExec_t exec, cudaStream_t stream)
     return best;
 }
 
+/* 0 where the op cannot be captured: not known. */
 static float chained_us(memory &m, const op &o, cudaStream_t stream)
 {
-    const cudaGraphExec_t few = chain_of(o, FEW, stream), many = chain_of(o, MANY, stream);
+    acs_call_env env = {};
     float us = 0;
 
+    if (o.kind == OP_CALL) {
+        execute(m, o); /* makes the handle, which cannot be made inside a capture */
+        env = call_env(m, *o.call, stream);
+    }
+    const cudaGraphExec_t few = chain_of(o, env, FEW, stream), many = chain_of(o, env, MANY, stream);
     if (few && many)
         us = static_cast<float>(std::max(0.0, replay_us(many, stream) - replay_us(few, stream)) / (MANY - FEW));
-    else
-        us = alone_us(m, o);
+    if (env.scratch)
+        m.release(env.scratch);
     for (cudaGraphExec_t exec : {few, many})
         if (exec)
             (void)cudaGraphExecDestroy(exec);

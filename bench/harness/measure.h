@@ -41,8 +41,8 @@ struct measure_settings {
 };
 
 /**
- * Warms up (each of a runner's variants once, to keep the fastest; then the kept one), then times `repetitions` runs of
- * each runner in turn, beginning with another one each time.
+ * Warms up (each of a runner's variants some times, to keep the one with the fastest run), then times `repetitions` runs
+ * of each runner in turn, beginning with another one each time.
  */
 std::vector<outcome> measure(program &p, std::vector<contestant> &runners, const measure_settings &s);
 

@@ -21,13 +21,21 @@ static void **place_of(const acs_call_params &c)
     return &places[c.place_key];
 }
 
-static void execute_call(memory &m, const acs_call_params &c)
+acs_call_env call_env(memory &m, const acs_call_params &c, void *stream)
 {
     acs_call_env env = {};
+    env.stream = stream;
     env.device = m.gpu() ? 0 : -1;
     env.scratch = c.scratch_bytes ? m.allocate(c.scratch_bytes) : nullptr;
     env.scratch_bytes = c.scratch_bytes;
     env.place = c.place_key ? place_of(c) : nullptr;
+    return env;
+}
+
+static void execute_call(memory &m, const acs_call_params &c)
+{
+    const acs_call_env env = call_env(m, c, nullptr);
+
     require(c.function(&env, const_cast<void *>(c.closure)) == 0, "a library call failed");
     m.wait();
     if (env.scratch)

@@ -23,7 +23,7 @@ namespace bench {
 class runner : public sink {
 public:
     /**
-     * Other settings to try (streams, threads); the harness runs each once in warm-up and keeps the fastest. After choose()
+     * Other settings to try (streams, threads); the harness tries each in warm-up and keeps the fastest. After choose()
      * comes prepare().
      */
     virtual int variants() const { return 1; }
@@ -37,6 +37,11 @@ public:
         (void)d;
         return "";
     }
+    /**
+     * Called right before the clock starts, for each run: wakes the threads that a program would have awake while it
+     * works. A run is a piece out of the middle of a program, not its first launch after a pause.
+     */
+    virtual void ready() {}
     /** Calls `body`, which runs the program and finishes: for runtimes that work inside a region of their own. */
     virtual void around(const std::function<void()> &body) { body(); }
     /** Hand over all that is held back. Called once after the program's run(). */

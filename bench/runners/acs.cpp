@@ -55,6 +55,13 @@ public:
     acs_runner(const acs_runner &) = delete;
     acs_runner &operator=(const acs_runner &) = delete;
 
+    /* The worker looks for work for a while before it sleeps (ACS_SPIN_US). */
+    void ready() override
+    {
+        const acs_op queued = acs_host(context_, [](void *) { return 0; }, nullptr, 0, ACS_USES_NONE);
+        (void)acs_wait(context_, queued);
+    }
+
     void launch(const op &o) override
     {
         acs_op queued = 0;

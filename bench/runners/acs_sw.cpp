@@ -38,6 +38,12 @@ public:
         return why_not(t, machine_.gpu);
     }
 
+    void ready() override
+    {
+        wake();
+        crew_.until_awake();
+    }
+
     void launch(const op &o) override
     {
         wake();

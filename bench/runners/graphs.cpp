@@ -295,7 +295,7 @@ void add_graphs(std::vector<runner_kind> &list)
     const auto add = [&list](const char *name, const char *about, graph_mode mode) {
         list.push_back({name, about, true, false, [mode](const machine &m) {
                             return std::unique_ptr<runner>(new graph_runner(m, mode));
-                        }});
+                        }, mode == GRAPH_REPLAY ? BOUND : RIVAL});
     };
     add("graph-build", "a CUDA graph built, instantiated, launched and destroyed in each run", GRAPH_BUILD);
     add("graph-update", "a CUDA graph built in each run, by which a kept executable one is updated", GRAPH_UPDATE);

@@ -47,8 +47,10 @@ public:
         plan_.streams = streams;
         plan_.threads = threads;
         for (uint32_t k = 0; k < ops.size(); k++)
-            for (uint32_t u : d.up[k])
+            for (uint32_t u : d.up[k]) {
                 down_[u].push_back(k);
+                place_[u].missed++;
+            }
     }
 
     plan run()
@@ -74,6 +76,7 @@ private:
         uint16_t stream = 0;
         double ready_us = 0, end_us = 0; /* when its inputs are there; when it is over */
         uint32_t missing = 0;            /* upstream ops of its stretch that are not issued */
+        uint32_t missed = 0;             /* downstream ops that are not issued */
     };
     /* Ops to choose from: by when they can start, or by the path below them. */
     typedef std::pair<double, uint32_t> entry;
@@ -156,10 +159,13 @@ private:
             return lanes_ - 1;
         best = 0;
         for (size_t s = 1; s + 1 < lanes_; s++)
-            if (start_us(s) < start_us(best))
+            if (start_us(s) < start_us(best) || (start_us(s) <= start_us(best) && awaited(best) && !awaited(s)))
                 best = s;
         return best;
     }
+
+    /* Whether an op is still to come that could stay behind the last one of a stream: leave that to it. */
+    bool awaited(size_t s) const { return tail_[s] != NO_OP && place_[tail_[s]].missed > 0; }
 
     double start_us(size_t s) const
     {
@@ -192,6 +198,8 @@ private:
 
     void release(uint32_t k)
     {
+        for (uint32_t u : dag_.up[k])
+            place_[u].missed--;
         for (uint32_t d : down_[k]) {
             if (place_[d].stretch != place_[k].stretch)
                 continue;

@@ -37,17 +37,21 @@ void planned_runner::choose(int variant)
     refused_ = NOT_PREPARED;
 }
 
+void planned_runner::start()
+{
+    running_ = true;
+    if (!refused_.empty())
+        failure_.note(refused_);
+    lost_ = !refused_.empty();
+    if (!lost_)
+        begin();
+}
+
 /* Cheap on purpose: it is part of what is timed. */
 bool planned_runner::expected(const op &o)
 {
-    if (!running_) {
-        running_ = true;
-        if (!refused_.empty())
-            failure_.note(refused_);
-        lost_ = !refused_.empty();
-        if (!lost_)
-            begin();
-    }
+    if (!running_)
+        start();
     if (lost_)
         return false;
     if (next_ >= trace_.ops.size()) {

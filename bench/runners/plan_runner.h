@@ -21,6 +21,7 @@ public:
     std::string prepare(const trace &t, const dag &d) override;
     /** prepare() must follow. */
     void choose(int variant) override;
+    void ready() override { start(); }
     void launch(const op &o) override;
     void read(void *to, const void *from, size_t bytes) override;
     void flush() override;
@@ -29,7 +30,7 @@ public:
 protected:
     /* Plan the run in trace_ and dag_ for variant_. Returns why it cannot be run, or nothing. Not timed. */
     virtual std::string plan_run() = 0;
-    /* The program's first op of a run has come. */
+    /* A run begins: its first op will come soon, or is here. */
     virtual void begin() {}
     /* Issue the stretch's ops, held_[stretch_begin(stretch)] and on; if it ends with a read, do that and wait for it. */
     virtual void issue(size_t stretch) = 0;
@@ -47,6 +48,7 @@ protected:
     failure failure_;
 
 private:
+    void start();
     bool expected(const op &o);
     void issue_stretch();
 

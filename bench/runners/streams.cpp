@@ -109,6 +109,7 @@ void streams_runner::begin()
     open_.store(0, std::memory_order_relaxed);      /* helpers sleep: starting them hands both over */
     closed_.store(false, std::memory_order_relaxed);
     crew_.start(plan_.threads - 1, [this](int thread) { help(thread); });
+    crew_.until_awake();
 }
 
 void streams_runner::help(int thread)

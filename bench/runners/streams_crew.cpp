@@ -50,7 +50,8 @@ void crew::start(int count, const std::function<void(int)> &job)
 {
     if (count == 0)
         return;
-    busy_.store(count, std::memory_order_relaxed); /* the lock below hands it over */
+    busy_.store(count, std::memory_order_relaxed); /* the lock below hands both over */
+    asleep_.store(count, std::memory_order_relaxed);
     {
         std::lock_guard<std::mutex> guard(lock_);
         job_ = job;
@@ -58,6 +59,13 @@ void crew::start(int count, const std::function<void(int)> &job)
         round_++;
     }
     wake_.notify_all();
+}
+
+void crew::until_awake()
+{
+    backoff b;
+    while (asleep_.load(std::memory_order_relaxed) > 0) /* nothing is handed over: only when they run is of interest */
+        b.pause();
 }
 
 void crew::wait()
@@ -82,6 +90,7 @@ void crew::work(int number)
             seen = round_;
             job = job_;
         }
+        asleep_.fetch_sub(1, std::memory_order_relaxed); /* see until_awake */
         job(number);
         busy_.fetch_sub(1, std::memory_order_release); /* A */
     }

@@ -38,6 +38,8 @@ public:
     void grow(int count);
     /** Wakes threads 1 to `count`, each of which calls job(number) once. They must all have returned before: wait(). */
     void start(int count, const std::function<void(int)> &job);
+    /** Polls until all of them run. */
+    void until_awake();
     /** Polls until every job has returned. */
     void wait();
 
@@ -52,7 +54,7 @@ private:
     int wanted_ = 0;
     unsigned round_ = 0;
     bool ending_ = false;
-    std::atomic<int> busy_{0};
+    std::atomic<int> busy_{0}, asleep_{0};
 };
 
 } // namespace bench
