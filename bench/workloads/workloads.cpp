@@ -18,7 +18,7 @@ const std::vector<workload> &workloads()
         std::vector<workload> all;
         add_huntktm(all);
         add_polybench(all);
-        add_polybench(all);
+        add_solvers(all);
         add_factorizations(all);
         add_dynamic_networks(all);
         add_static_networks(all);
