@@ -1,6 +1,6 @@
 /*
- * Every operation of acs_blas in every form, as cases that each test runs its own way: in one arena of elements, where all is
- * NaN but what the operation may read by its definition. C11 and C++17.
+ * Every operation of acs_blas in every form, as cases that each test runs its own way: in one arena of elements, where
+ * all is NaN but what the operation may read by its definition. C11 and C++17.
  *
  * What each byte is for is worked out here from the definitions, element by element, and shares nothing with the wrapper.
  */

@@ -124,7 +124,7 @@ static void codes_have_texts(void **state)
     static const struct {
         int code;
         const char *word;
-    } codes[] = {{2, "handles"}, {3, "scratch"}, {1003, "cublasStatus_t 3"}, {2007, "cusolverStatus_t 7"}, {77, "77 is no code"}};
+    } codes[] = {{2, "handles"}, {3, "scratch"}, {1003, "cublasStatus_t 3"}, {2007, "cusolverStatus_t 7"}, {77, "77 is no"}};
     char text[200], cut[4];
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         const size_t length = acs_blas_code_text(codes[i].code, text, sizeof text);

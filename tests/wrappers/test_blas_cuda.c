@@ -113,7 +113,7 @@ static void scratch_that_is_too_small_is_not_used(void **state)
     assert_int_equal(acs_blas_daxpy_prepare(&axpy, 1, 1, a, 1, b, 1), ACS_OK);
     assert_int_equal(acs_blas_dpotrf_prepare(&potrf, ACS_BLAS_LOWER, 1, a, 1, NULL), ACS_OK);
 
-    g_fake_cuda.want_elements = (int)(ACS_BLAS_WORKSPACE_BYTES / sizeof(double)) - ACS_BLAS_INFO_BYTES / (int)sizeof(double);
+    g_fake_cuda.want_elements = (int)((ACS_BLAS_WORKSPACE_BYTES - ACS_BLAS_INFO_BYTES) / sizeof(double));
     assert_int_equal(issue(&g_slots[0], &potrf.params), 0);
     g_fake_cuda.want_elements++;
     assert_int_equal(issue(&g_slots[0], &potrf.params), 3);
@@ -128,7 +128,8 @@ static void scratch_grows_with_large_factorizations_alone(void **state)
     (void)state;
     double *a = (double *)(uintptr_t)4096; /* never looked at */
     acs_blas_call call;
-    assert_int_equal(acs_blas_dgemm_prepare(&call, ACS_BLAS_N, ACS_BLAS_N, 9000, 9000, 9000, 1, a, 9000, a, 9000, 0, a, 9000),
+    assert_int_equal(acs_blas_dgemm_prepare(&call, ACS_BLAS_N, ACS_BLAS_N, 9000, 9000, 9000, 1, a, 9000, a, 9000, 0, a,
+                                            9000),
                      ACS_OK);
     assert_int_equal(call.params.scratch_bytes, ACS_BLAS_WORKSPACE_BYTES);
     assert_int_equal(acs_blas_dpotrf_prepare(&call, ACS_BLAS_LOWER, 1400, a, 1400, NULL), ACS_OK);
