@@ -1,7 +1,8 @@
 /*
- * The dynamic networks that ACS was measured with: InstaNAS, where a controller picks blocks per image; dynamic routing,
- * where 61 gates open and close paths on a grid of scales; CondConv, whose weights are mixed from experts' as it runs.
- * Their shapes are the papers', their weights are drawn. Listed for acs-workloads; layers are in network*.cpp.
+ * The dynamic networks that ACS was measured with: InstaNAS, where a controller picks blocks per image; dynamic
+ * routing, where 61 gates open and close paths on a grid of scales; CondConv, whose weights are mixed from
+ * experts' as it runs. Their shapes are the papers', their weights are drawn. Listed for acs-workloads;
+ * layers are in network*.cpp.
  */
 #include <algorithm>
 
@@ -24,8 +25,9 @@ const int INSTANAS_LAYERS = 17, CANDIDATES = 5;
 class instanas final : public model {
 public:
     explicit instanas(const sizes &s)
-        : model(s["seed"]), images_(static_cast<uint32_t>(s["images"])), pixels_(static_cast<int>(s["image"])),
-          divide_(s["divide"])
+        : model(s["seed"]), images_(static_cast<uint32_t>(bounded(s, "images", 1, 1000))),
+          pixels_(bounded(s, "image", LEAST_IMAGE, MOST_IMAGE)),
+          divide_(bounded(s, "divide", 1, 1000))
     {
     }
 
@@ -35,7 +37,7 @@ public:
             one_image(l, n);
     }
 
-    /* Kernels per image: 5 of the controller, stem, 4 of the head; 3 per inverted bottleneck, 2 per basic block, a sum. */
+    /* Kernels per image: controller 5, stem, head 4; 3 per inverted bottleneck, 2 per basic block, a sum. */
     std::string wrong(const outcome &o) const override
     {
         uint32_t kernels = images_ * 10;
@@ -97,14 +99,15 @@ private:
             x = results.size() > 1 ? l.sum(results) : results[0].x;
         }
         l.at(image, part(INSTANAS_LAYERS, 0));
-        const tensor pooled = l.mean(l.conv(x, {cut(1280, divide_), 1, 1, RELU})), scores = l.linear(pooled, 10, LINEAR);
+        const tensor pooled = l.mean(l.conv(x, {cut(1280, divide_), 1, 1, RELU}));
+        const tensor scores = l.linear(pooled, 10, LINEAR);
         l.output(scores);
         l.output(l.softmax(scores));
     }
 
     uint32_t images_;
     int pixels_;
-    uint64_t divide_;
+    int divide_;
 };
 
 const int ROUTING_LAYERS = 16, SCALES = 4;
@@ -118,7 +121,8 @@ int scales_of(int layer)
 class dynroute final : public model {
 public:
     explicit dynroute(const sizes &s)
-        : model(s["seed"]), height_(static_cast<int>(s["height"])), width_(2 * height_), channels_(cut(32, s["divide"]))
+        : model(s["seed"]), height_(bounded(s, "height", LEAST_IMAGE, MOST_IMAGE)), width_(2 * height_),
+          channels_(cut(32, bounded(s, "divide", 1, 1000)))
     {
     }
 
@@ -176,7 +180,7 @@ private:
                 next.into[s].push_back({had.total[s], false, {}});
     }
 
-    /* Gates for up, keep and down; the host drops the cell, or its paths. Where a scale begins, the way to it is open. */
+    /* Gates for up, keep and down; the host drops the cell, or its paths. Where a scale begins, its way in is open. */
     void one_cell(layers &l, uint32_t cell, const tensor &x, int s, bool begins, int after, flows &next) const
     {
         l.at(0, part(cell, CELL));
@@ -232,8 +236,9 @@ const int EXPERTS = 4, CONDCONV_BLOCKS = 8;
 class condconv final : public model {
 public:
     explicit condconv(const sizes &s)
-        : model(s["seed"]), pixels_(static_cast<int>(s["image"])), divide_(s["divide"]),
-          classes_(static_cast<int>(s["classes"]))
+        : model(s["seed"]), pixels_(bounded(s, "image", LEAST_IMAGE, MOST_IMAGE)),
+          divide_(bounded(s, "divide", 1, 1000)),
+          classes_(bounded(s, "classes", 2, 100000))
     {
     }
 
@@ -276,7 +281,7 @@ private:
     }
 
     int pixels_;
-    uint64_t divide_;
+    int divide_;
     int classes_;
 };
 
@@ -299,13 +304,15 @@ shape condconv_shape(const sizes &)
 
 void add_dynamic_networks(std::vector<workload> &list)
 {
-    list.push_back({"instanas", "InstaNAS-like: a controller picks among five blocks in each of 17 layers, per image", "ACS",
+    list.push_back({"instanas", "InstaNAS-like: a controller picks among five blocks in each of 17 layers, per image",
+                    "ACS",
                     {{"images", "images, one after another", 2, 4, 10},
                      {"image", "pixels each way", 8, 32, 32},
                      {"divide", "channels are divided by this", 8, 1, 1},
                      {"seed", "of the weights", 1, 1, 1}},
                     nullptr, make<instanas>, true});
-    list.push_back({"dynroute", "dynamic routing: gates open and close paths on a grid of 16 layers and 4 scales", "ACS",
+    list.push_back({"dynroute", "dynamic routing: gates open and close paths on a grid of 16 layers and 4 scales",
+                    "ACS",
                     {{"height", "pixels of the image; it is twice as wide", 32, 128, 1024},
                      {"divide", "channels are divided by this", 8, 1, 1},
                      {"seed", "of the weights", 1, 1, 1}},

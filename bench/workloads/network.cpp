@@ -13,8 +13,8 @@ namespace bench {
 
 namespace {
 
-/* Sums of up to some thousands of floats, 50 to 200 layers deep: rounding leaves about 1e-5 of the largest element, and a
-   wrong order leaves a NaN. Decisions must be further from the other choice than rounding can reach. */
+/* Sums of up to some thousands of floats, 50 to 200 layers deep: rounding leaves about 1e-5 of the largest element,
+   and a wrong order leaves a NaN. Decisions must be further from the other choice than rounding can reach. */
 const double TOLERANCE = 1e-3, LEAST_MARGIN = 1e-4;
 
 class network final : public program, private layers {
@@ -146,7 +146,8 @@ float *network::writes(footprint &f, const tensor &t)
 
 /* `work_us`: how long one CTA works. What a planner is told is rough: a large GPU runs some 500 such CTAs at once. */
 template <class A>
-void network::issue(const acs_dual_kernel &k, uint32_t ctas, uint32_t block, A &args, const footprint &f, double work_us)
+void network::issue(const acs_dual_kernel &k, uint32_t ctas, uint32_t block, A &args, const footprint &f,
+                    double work_us)
 {
     const double waves = (ctas + 499) / 500;
     args.threads = ctas * block;

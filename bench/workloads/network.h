@@ -1,7 +1,7 @@
 /*
- * Networks as programs: a `model` says which layers run, once; `layers` works out shapes, weights and decisions; and two
- * machines take the layers. `network` launches kernels and belongs to the harness; `reference` (network_reference.h)
- * computes in double precision, shares no code with the kernels and knows nothing of buffers or footprints.
+ * Networks as programs: a `model` says which layers run, once; `layers` works out shapes, weights and decisions; and
+ * two machines take the layers. `network` launches kernels for the harness; `reference` (network_reference.h) computes in
+ * double precision, shares no code with the kernels and knows nothing of buffers or footprints.
  *
  * Batches are of one image, feature maps are planes of floats. Every tensor has a buffer of its own.
  */
@@ -16,6 +16,8 @@
 #include "program.h"
 
 namespace bench {
+
+class sizes;
 
 /** A feature map: c planes of h x w from element `first` on of the buffer that `key` names. */
 struct tensor {
@@ -122,7 +124,7 @@ public:
     void output(const tensor &x) { outcome_.outputs.push_back(x); }
 
     const outcome &summary() const { return outcome_; }
-    /** Smallest distance of a decision from the other choice, as a fraction of the largest element that it looked at. */
+    /** Smallest distance of a decision from the other choice, as a fraction of the largest element looked at. */
     double margin() const { return margin_; }
 
 protected:
@@ -149,8 +151,11 @@ private:
     double margin_ = 1;
 };
 
+enum { LEAST_IMAGE = 8, MOST_IMAGE = 4096 };
+/** A size of a workload as a number of pixels, classes or the like; ends the program if it is not in [low, high]. */
+int bounded(const sizes &s, const char *name, int low, int high);
 /** Channels of small presets; 4 keep a layer more than a number. */
-int cut(int full, uint64_t divide);
+int cut(int full, int divide);
 /** Part of a tensor: `count` channels from `first` on. */
 tensor channels(const tensor &t, int first, int count);
 

@@ -20,7 +20,7 @@ ACS_DUAL float activate(int act, float v)
     }
 }
 
-/* A dense convolution as a product of matrices, [out_c][depth] by [depth][pixels], whose second one is gathered from x. */
+/* A dense convolution as a product of matrices, [out_c][depth] by [depth][pixels]: the second is gathered from x. */
 enum {
     DEPTH_TILE = 64,                            /* of the depth at a time */
     SPLITS = 4,                                 /* groups of threads, each of which takes a quarter of the depth tile */

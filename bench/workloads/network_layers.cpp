@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "network.h"
+#include "workload.h"
 
 namespace bench {
 
@@ -212,10 +213,18 @@ void layers::find_margin(const std::vector<double> &seen, size_t first, size_t c
     margin_ = std::min(margin_, closest / largest);
 }
 
-int cut(int full, uint64_t divide)
+int bounded(const sizes &s, const char *name, int low, int high)
 {
-    require(divide > 0, "channels are divided by 0");
-    return std::max(full / static_cast<int>(divide), 4);
+    const uint64_t value = s[name];
+    const std::string range = std::to_string(low) + " to " + std::to_string(high);
+    const std::string what = std::string("the size \"") + name + "\" of a network must be " + range;
+    require(value >= static_cast<uint64_t>(low) && value <= static_cast<uint64_t>(high), what.c_str());
+    return static_cast<int>(value);
+}
+
+int cut(int full, int divide)
+{
+    return std::max(full / divide, 4);
 }
 
 tensor channels(const tensor &t, int first, int count)

@@ -16,8 +16,9 @@ namespace {
 class squeezenet final : public model {
 public:
     explicit squeezenet(const sizes &s)
-        : model(s["seed"]), pixels_(static_cast<int>(s["image"])), classes_(static_cast<int>(s["classes"])),
-          divide_(s["divide"])
+        : model(s["seed"]), pixels_(bounded(s, "image", LEAST_IMAGE, MOST_IMAGE)),
+          classes_(bounded(s, "classes", 2, 100000)),
+          divide_(bounded(s, "divide", 1, 1000))
     {
     }
 
@@ -57,12 +58,12 @@ private:
     }
 
     int pixels_, classes_;
-    uint64_t divide_;
+    int divide_;
 };
 
 /*
- * By hand. Kernels: first convolution, 3 pools, 8 fire modules of 3, convolution, mean, softmax. Edges: 4 with each fire
- * module, 2 into its expansions and 2 out of them; 6 more along the chain. Depth: all but one expansion of each module.
+ * By hand. Kernels: first convolution, 3 pools, 8 fire modules of 3, convolution, mean, softmax. Edges: 4 with each
+ * fire module, 2 into its expansions and 2 out of them; 6 more along the chain. Depth: one expansion per module.
  */
 shape squeezenet_shape(const sizes &)
 {
@@ -75,8 +76,9 @@ const int STAGES = 3;
 class nasnet final : public model {
 public:
     explicit nasnet(const sizes &s)
-        : model(s["seed"]), pixels_(static_cast<int>(s["image"])), classes_(static_cast<int>(s["classes"])),
-          repeat_(static_cast<int>(s["repeat"])), divide_(s["divide"])
+        : model(s["seed"]), pixels_(bounded(s, "image", LEAST_IMAGE, MOST_IMAGE)),
+          classes_(bounded(s, "classes", 2, 100000)),
+          repeat_(bounded(s, "repeat", 1, 80)), divide_(bounded(s, "divide", 1, 1000))
     {
     }
 
@@ -150,7 +152,7 @@ private:
         return whole;
     }
 
-    /* 31 kernels: 2 adjust, 5 pairs of separable convolutions, 4 pools, 5 sums. The first sum is not part of the result. */
+    /* 31 kernels: 2 adjust, 5 pairs of separable convolutions, 4 pools, 5 sums, the first no part of the result. */
     static tensor reduction(layers &l, const tensor &before, const tensor &x, int filters)
     {
         const inputs i = adjust(l, before, x, filters);
@@ -167,12 +169,12 @@ private:
     }
 
     int pixels_, classes_, repeat_;
-    uint64_t divide_;
+    int divide_;
 };
 
 /*
- * By hand. Kernels: stem, 31 per cell, head of 3. Edges inside of a cell: 5 with each pair of separable convolutions; in
- * a normal cell 8 more with pools, the second input as it is and its copy; in a reduction 9 with pools and b2 -> b4.
+ * By hand. Kernels: stem, 31 per cell, head of 3. Edges inside of a cell: 5 with each pair of separable convolutions;
+ * in a normal cell 8 more with pools, the second input as it is and its copy; in a reduction 9 with pools and b2 -> b4.
  * Edges into a cell: as many parts as its inputs were written in, but for b2, which b4 is behind. Depth: 6 per normal
  * cell (adjust, 4, sum), 11 per reduction (adjust, 4, b1, 4, b5).
  */
@@ -222,10 +224,10 @@ adjacency small_world(int nodes, uint64_t seed)
 class randwire final : public model {
 public:
     explicit randwire(const sizes &s)
-        : model(s["seed"]), pixels_(static_cast<int>(s["image"])), classes_(static_cast<int>(s["classes"])),
-          nodes_(static_cast<int>(s["nodes"])), divide_(s["divide"])
+        : model(s["seed"]), pixels_(bounded(s, "image", LEAST_IMAGE, MOST_IMAGE)),
+          classes_(bounded(s, "classes", 2, 100000)),
+          nodes_(bounded(s, "nodes", 2 * NEIGHBOURS + 1, 90)), divide_(bounded(s, "divide", 1, 1000))
     {
-        require(nodes_ > 2 * NEIGHBOURS, "randwire: more than 8 nodes, or edges have nowhere to move");
         for (uint64_t stage = 0; stage < STAGES; stage++)
             graphs_.push_back(small_world(nodes_, 100 * s["graph"] + stage));
     }
@@ -237,7 +239,8 @@ public:
         for (uint32_t stage = 0; stage < STAGES; stage++)
             x = one_stage(l, x, stage);
         l.at(0, last_part());
-        const tensor wide = l.conv(x, {cut(1280, divide_), 1, 1, RELU}), scores = l.linear(l.mean(wide), classes_, LINEAR);
+        const tensor wide = l.conv(x, {cut(1280, divide_), 1, 1, RELU});
+        const tensor scores = l.linear(l.mean(wide), classes_, LINEAR);
         l.output(scores);
         l.output(l.softmax(scores));
     }
@@ -275,7 +278,7 @@ private:
     }
 
     int pixels_, classes_, nodes_;
-    uint64_t divide_;
+    int divide_;
     std::vector<adjacency> graphs_;
 };
 
