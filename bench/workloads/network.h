@@ -1,7 +1,7 @@
 /*
  * Networks as programs: a `model` says which layers run, once; `layers` works out shapes, weights and decisions; and
- * two machines take the layers. `network` launches kernels for the harness; `reference` (network_reference.h) computes in
- * double precision, shares no code with the kernels and knows nothing of buffers or footprints.
+ * two machines take the layers. `network` launches kernels for the harness; `reference` (network_reference.h) computes
+ * in double precision, shares no code with the kernels and knows nothing of buffers or footprints.
  *
  * Batches are of one image, feature maps are planes of floats. Every tensor has a buffer of its own.
  */

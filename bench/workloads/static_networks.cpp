@@ -4,7 +4,6 @@
  * Listed for acs-workloads; layers are in network*.cpp.
  */
 #include <algorithm>
-#include <cmath>
 
 #include "network.h"
 #include "workload.h"
