@@ -21,7 +21,7 @@ inline bool near(double got, double want, double relative, double absolute = 0)
     return std::fabs(got - want) <= relative * std::fabs(want) + absolute;
 }
 
-/** "<what>[index] is <got>, must be <want>" of the first element that is not near(), and how many are not; else empty. */
+/** "<what>[index] is <got>, must be <want>" of the first element that is not near(), and how many are not; or empty. */
 template <class T>
 std::string differs(const char *what, const std::vector<T> &got, const std::vector<double> &want, double relative,
                     double absolute = 0)
@@ -76,8 +76,8 @@ template <class T> std::vector<double> random_contents(size_t count, uint64_t se
 }
 
 /**
- * For oracles that find single elements: differs() for about `most` elements, spread evenly; all of them where there are
- * no more. `want(i)` is what element i must be.
+ * For oracles that find single elements: differs() for about `most` elements, spread evenly; all of them where there
+ * are no more. `want(i)` is what element i must be.
  */
 template <class T, class W>
 std::string differs_where(const char *what, const std::vector<T> &got, W want, double relative, double absolute = 0,

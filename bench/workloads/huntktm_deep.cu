@@ -187,19 +187,21 @@ public:
             convolve(s, FIRST, SECOND, width_ / 4, t.pool, t.weights2, t.conv2);
         launch(s, kernel_concat, BLOCK, concat_args{static_cast<unsigned>(n), tower_[0].conv2, tower_[1].conv2, z_},
                {in(tower_[0].conv2, features_), in(tower_[1].conv2, features_), out(z_, n)});
-        launch_grid(s, kernel_dot, ctas_, REDUCE_BLOCK, dot_args{{n, ctas_, partial_, tickets_}, z_, w_, res_}, uses, 5);
+        launch_grid(s, kernel_dot, ctas_, REDUCE_BLOCK, dot_args{{n, ctas_, partial_, tickets_}, z_, w_, res_}, uses,
+                    5);
     }
 
     std::string check() override
     {
         const std::vector<float> z = get(z_, 2 * features_);
-        const tower_oracle first(static_cast<int>(width_), tower_[0].seed), second(static_cast<int>(width_), tower_[1].seed);
+        const int width = static_cast<int>(width_);
+        const tower_oracle first(width, tower_[0].seed), second(width, tower_[1].seed);
         double sum = 0;
         for (size_t i = 0; i < z.size(); i++)
             sum += static_cast<double>(z[i]) * random_content(i, 830, 0.5f, 1.5f);
         /*
-         * A feature has 72 terms below 1, each with 9 roundings before and one behind: 1e-5. The product is checked over
-         * the z that is there, of which a sample is checked; it has positive terms only, in double precision.
+         * A feature has 72 terms below 1, each with 9 roundings before and one behind: 1e-5. The product is checked
+         * over the z that is there, of which a sample is checked; it has positive terms only, in double precision.
          */
         return first_of({differs_where("z", z, [&](size_t i) {
                              return i < features_ ? first.feature(i) : second.feature(i - features_);
@@ -208,8 +210,8 @@ public:
     }
 
 private:
-    void convolve(sink &s, unsigned from_channels, unsigned to_channels, size_t width, const float *x, const float *weights,
-                  float *y)
+    void convolve(sink &s, unsigned from_channels, unsigned to_channels, size_t width, const float *x,
+                  const float *weights, float *y)
     {
         const size_t cells = width * width, to = cells / 4 * to_channels;
         launch(s, kernel_conv, BLOCK,

@@ -1,5 +1,6 @@
 /*
- * Owns HITS of HuntKTm's suite: hubs and authorities of a random weighted graph by power iteration. Called by huntktm.cu.
+ * Owns HITS of HuntKTm's suite: hubs and authorities of a random weighted graph by power iteration. Called by
+ * huntktm.cu.
  */
 #include "huntktm.h"
 
@@ -93,8 +94,8 @@ struct sum_of {
 BENCH_REDUCE_KERNEL(sum, sum_of)
 
 /*
- * divide(x, norm -> y): y = 0.85 x / norm + 0.15 / n, as randomised HITS has it. Without the share that all nodes get, an
- * iteration would take every error of the one before that is a mere factor away again, wrong norms among them.
+ * divide(x, norm -> y): y = 0.85 x / norm + 0.15 / n, as randomised HITS has it. Without the share that all nodes get,
+ * an iteration would take away again every error of the one before that is a mere factor, wrong norms among them.
  */
 struct divide_args {
     unsigned threads;
@@ -197,15 +198,17 @@ private:
     {
         const unsigned ctas = reduce_ctas(n_);
         const acs_segment uses[] = {in(v.next, n_), inout(v.norm, 1), out(v.partial, ctas), inout(v.tickets, 1)};
-        launch_grid(s, kernel_sum, ctas, REDUCE_BLOCK, sum_args{{n_, ctas, v.partial, v.tickets}, v.next, v.norm}, uses, 4);
+        const sum_args a = {{n_, ctas, v.partial, v.tickets}, v.next, v.norm};
+        launch_grid(s, kernel_sum, ctas, REDUCE_BLOCK, a, uses, 4);
     }
     void divide(sink &s, const side &v)
     {
-        launch(s, kernel_divide, BLOCK, divide_args{static_cast<unsigned>(n_), 0.15f / static_cast<float>(n_), v.next, v.norm, v.now},
+        const float share = 0.15f / static_cast<float>(n_);
+        launch(s, kernel_divide, BLOCK, divide_args{static_cast<unsigned>(n_), share, v.next, v.norm, v.now},
                {in(v.next, n_), in(v.norm, 1), out(v.now, n_)});
     }
 
-    /* The whole iteration again. It uses the graph alone for both products: y = A x row by row, y = A'x by scattering. */
+    /* The whole iteration again. Both products come from the graph alone: y = A x row by row, y = A'x by scattering. */
     void solve()
     {
         vectors &auth = auth_want_, &hub = hub_want_;
@@ -215,8 +218,9 @@ private:
             double auth_sum = 0, hub_sum = 0;
             auth.next.assign(n_, 0);
             hub.next.assign(n_, 0);
-            for (size_t i = 0; i < n_; i++)
-                for (size_t e = static_cast<size_t>(graph_.begin[i]); e < static_cast<size_t>(graph_.begin[i + 1]); e++) {
+            for (size_t i = 0; i < n_; i++) {
+                const size_t end = static_cast<size_t>(graph_.begin[i + 1]);
+                for (size_t e = static_cast<size_t>(graph_.begin[i]); e < end; e++) {
                     const size_t j = static_cast<size_t>(graph_.column[e]);
                     const double w = static_cast<double>(graph_.weight[e]);
                     auth.next[j] += w * hub.now[i];
@@ -224,6 +228,7 @@ private:
                     auth_sum += w * hub.now[i];
                     hub_sum += w * auth.now[j];
                 }
+            }
             for (size_t i = 0; i < n_; i++) {
                 auth.now[i] = 0.85 * auth.next[i] / auth_sum + 0.15 / static_cast<double>(n_);
                 hub.now[i] = 0.85 * hub.next[i] / hub_sum + 0.15 / static_cast<double>(n_);

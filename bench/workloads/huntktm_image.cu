@@ -241,8 +241,8 @@ public:
     }
 
     /*
-     * Pictures are sampled. The extremes would need every pixel: in pictures of more than 2^18 the program's own are taken,
-     * after a look that no sampled pixel lies outside of them; a wrong one among them shows in the bits alone.
+     * Pictures are sampled. The extremes would need every pixel: in pictures of more than 2^18 the program's own are
+     * taken, after a look that no sampled pixel lies outside of them; a wrong one among them shows in the bits alone.
      */
     std::string check() override
     {
@@ -271,7 +271,8 @@ private:
     void extreme(sink &s, const acs_dual_kernel &kernel, unsigned k, float *to)
     {
         const acs_segment uses[] = {in(ml_, n_), out(to, 1), out(partial_[k], ctas_), inout(tickets_[k], 1)};
-        launch_grid(s, kernel, ctas_, REDUCE_BLOCK, extreme_args{{n_, ctas_, partial_[k], tickets_[k]}, ml_, to}, uses, 4);
+        const extreme_args a = {{n_, ctas_, partial_[k], tickets_[k]}, ml_, to};
+        launch_grid(s, kernel, ctas_, REDUCE_BLOCK, a, uses, 4);
     }
 
     double small(int x, int y) const { return oracle_.blurred(x, y, 1, SMALL); }

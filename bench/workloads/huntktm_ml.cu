@@ -1,8 +1,8 @@
 /*
  * Owns ML of HuntKTm's suite: an ensemble of naive Bayes and ridge regression over the same rows. Called by huntktm.cu.
  *
- * A feature of all rows, and a class of all rows, is one contiguous range: neighbouring threads, one for each row, touch
- * neighbouring words.
+ * A feature of all rows, and a class of all rows, is one contiguous range: neighbouring threads, one for each row,
+ * touch neighbouring words.
  */
 #include "huntktm.h"
 
@@ -61,7 +61,8 @@ ACS_DUAL void rr1_phase(const scale_args &a, int phase, unsigned block, unsigned
     } else if (phase <= 2 * COLUMN_LEVELS + 1) {
         add_halves(s.squares, phase - COLUMN_LEVELS - 1, thread);
     } else {
-        const float mean = static_cast<float>(s.sum[0] / rows), scale = static_cast<float>(1 / sqrt(s.squares[0] / rows));
+        const float mean = static_cast<float>(s.sum[0] / rows);
+        const float scale = static_cast<float>(1 / sqrt(s.squares[0] / rows));
         for (size_t i = thread; i < a.rows; i += COLUMN_BLOCK)
             a.z[block * a.rows + i] = (x[i] - mean) * scale;
     }
@@ -244,13 +245,14 @@ public:
         launch(s, kernel_nb4, BLOCK, row_args{n, nullptr, l_, r1_}, {in(l_, rows_), inout(r1_, scored)});
         launch(s, kernel_softmax, BLOCK, row_args{n, nullptr, nullptr, r1_}, {inout(r1_, scored)});
         launch(s, kernel_softmax, BLOCK, row_args{n, nullptr, nullptr, r2_}, {inout(r2_, scored)});
-        launch(s, kernel_argmax, BLOCK, argmax_args{n, r1_, r2_, r_}, {in(r1_, scored), in(r2_, scored), out(r_, rows_)});
+        launch(s, kernel_argmax, BLOCK, argmax_args{n, r1_, r2_, r_},
+               {in(r1_, scored), in(r2_, scored), out(r_, rows_)});
     }
 
     std::string check() override
     {
-        const std::vector<float> r1 = get(r1_, rows_ * CLASSES), r2 = get(r2_, rows_ * CLASSES), amax = get(amax_, rows_),
-                                 l = get(l_, rows_);
+        const std::vector<float> r1 = get(r1_, rows_ * CLASSES), r2 = get(r2_, rows_ * CLASSES);
+        const std::vector<float> amax = get(amax_, rows_), l = get(l_, rows_);
         const std::vector<int> r = get(r_, rows_);
         const size_t step = rows_ / 5000 + 1;
         std::string wrong;
@@ -262,7 +264,8 @@ public:
             const row_oracle want = row(i);
             double chosen = -1, best = -1;
             /* Sums of up to 100 products near -10 are off by some 1e-5; so are exponentials of them, relatively. */
-            wrong = first_of({differs("amax", amax[i], want.most, 1e-5, 1e-5), differs("l", l[i], want.log_sum, 1e-5, 1e-5)});
+            wrong = first_of({differs("amax", amax[i], want.most, 1e-5, 1e-5),
+                              differs("l", l[i], want.log_sum, 1e-5, 1e-5)});
             for (unsigned c = 0; c < CLASSES && wrong.empty(); c++) {
                 wrong = first_of({differs("r1", r1[c * rows_ + i], want.bayes[c], 1e-4),
                                   differs("r2", r2[c * rows_ + i], want.ridge[c], 1e-4)});
@@ -290,8 +293,9 @@ private:
         for (size_t f = mean_.size(); f < features_; f++) {
             double sum = 0, squares = 0;
             for (size_t i = 0; i < rows_; i++) {
-                sum += x(f, i);
-                squares += x(f, i) * x(f, i);
+                const double v = x(f, i);
+                sum += v;
+                squares += v * v;
             }
             mean_.push_back(sum / n);
             deviation_.push_back(std::sqrt(squares / n - (sum / n) * (sum / n)));

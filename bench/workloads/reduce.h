@@ -2,9 +2,9 @@
  * Reductions of a whole array in one kernel: the same bits on each run, on both machines, and fast on large arrays.
  * Included by the .cu files of workloads that need one.
  *
- * A fixed number of CTAs each reduce a fixed share by a tree and leave a partial result. The CTA that finds by an integer
- * counter that all others are through reduces the partials, again by a fixed tree: which CTA that is changes from run to
- * run, what it computes does not. So one op is one kernel, as in the papers, without floating-point atomics.
+ * A fixed number of CTAs each reduce a fixed share by a tree and leave a partial result. The CTA that finds by an
+ * integer counter that all others are through reduces the partials, again by a fixed tree: which CTA that is changes
+ * from run to run, what it computes does not. So one op is one kernel, as in the papers, without floating-point atomics.
  */
 #ifndef BENCH_REDUCE_H
 #define BENCH_REDUCE_H
@@ -67,8 +67,8 @@ template <class R> ACS_DUAL void reduce_tree(int level, unsigned thread, reduce_
 #endif
 
 /**
- * A phase of the kernel. R says what is reduced: types `args` (with a member `space`) and `value`, and functions none(),
- * term(args, i), join(value, value) and store(args, value).
+ * A phase of the kernel. R says what is reduced: types `args` (with a member `space`) and `value`, and functions
+ * none(), term(args, i), join(value, value) and store(args, value).
  */
 template <class R>
 ACS_DUAL void reduce_phase(const typename R::args &a, int phase, unsigned block, unsigned thread,

@@ -107,8 +107,8 @@ public:
     {
         const std::vector<double> x = random_contents(columns_, 1000, -1.0f, 1.0f);
         /*
-         * A product is near sqrt(columns) / 3; a lane's share of it is a 32nd in square and has columns / 32 roundings of
-         * either sign. In all less than 1e-6 of the product's size up to 65536 columns.
+         * A product is near sqrt(columns) / 3; a lane's share of it is a 32nd in square and has columns / 32 roundings
+         * of either sign. In all less than 1e-6 of the product's size up to 65536 columns.
          */
         return differs_where("z", get(z_, rows_ * PARTS), [&](size_t i) {
             double sum = 0;
@@ -125,8 +125,8 @@ private:
 
 /*
  * assemble(points -> a), a block of rows of the system: a[i][j] = 2/n (1 - |p[i] - p[j]|), and 0.2 + 2 p[i] more on the
- * diagonal. The first is a covariance, so the sum is symmetric and positive definite. Its eigenvalues fill the range from
- * 0.2 to about 3 without gaps: then CG in single precision stays beside CG in double precision for many iterations.
+ * diagonal. The first is a covariance, so the sum is symmetric and positive definite. Its eigenvalues fill the range
+ * from 0.2 to about 3 without gaps: then CG in single precision stays beside CG in double precision for many iterations.
  */
 struct assemble_args {
     unsigned threads, n, first_row;
@@ -237,12 +237,13 @@ struct dot_space {
 };
 
 /*
- * Conjugate gradients from a start that is not zero. The host computes the step from two inner products and the direction
- * from the next, so it reads twice in an iteration, and what it reads must not wait for what it does not need.
+ * Conjugate gradients from a start that is not zero. The host computes the step from two inner products and the
+ * direction from the next, so it reads twice in an iteration, and its reads must not wait for what they do not need.
  */
 class conjugate_gradients : public program {
 public:
-    conjugate_gradients(memory &m, const sizes &s) : program(m), n_(s["n"]), rows_(n_ / PARTS), iterations_(s["iterations"])
+    conjugate_gradients(memory &m, const sizes &s)
+        : program(m), n_(s["n"]), rows_(n_ / PARTS), iterations_(s["iterations"])
     {
         require(n_ > 0 && n_ % PARTS == 0, "cg: n must be a multiple of 16");
         points_ = random<float>(n_, 1101, 0, 1);
@@ -288,14 +289,15 @@ public:
             want_.solve(b, iterations_);
         }
         /*
-         * Vectors are near 1 at first. Each product rounds by some 1e-7, and an iteration hands that on enlarged a little;
-         * inner products of what has become small are as exact as before, but for the square of that.
+         * Vectors are near 1 at first. Each product rounds by some 1e-7, and an iteration hands that on enlarged a
+         * little; inner products of what has become small are as exact as before, but for the square of that.
          */
         const double close = 2e-6 * static_cast<double>(iterations_ + 1);
         const std::string wrong = first_of({differs("x", x, want_.x, 0, 10 * close), differs("r", r, want_.r, 0, close),
                                             differs("p", get(p_, n_), want_.p, 0, close),
                                             differs("y", get(y_, n_), want_.y, 0, close),
-                                            differs("scalars", get(scalars_, scalars()), want_.scalars, 1e-4, 1e-3 * close)});
+                                            differs("scalars", get(scalars_, scalars()), want_.scalars, 1e-4,
+                                                    1e-3 * close)});
         if (!wrong.empty())
             return wrong;
         /* The residual that CG carries along is that of its x. */
@@ -358,11 +360,11 @@ private:
 void add_solvers(std::vector<workload> &list)
 {
     /*
-     * By kernels alone the shape is the table's: 34 + 21 k kernels, width 18, depth 3 k + 3, so 97, 18 and 12 at k = 3. Here
-     * the host's 2 k reads count as ops: each waits for an inner product, and nothing on the device waits for them.
+     * By kernels alone the shape is the table's: 34 + 21 k kernels, width 18, depth 3 k + 3, so 97, 18 and 12 at k = 3.
+     * Here the host's 2 k reads count as ops: each waits for an inner product, and nothing on the device waits for them.
      */
     list.push_back({"cg", "conjugate gradients, dense, two host decisions an iteration", "GrCUDA",
-                    {{"n", "unknowns; a multiple of 16", 96, 4096, 32768}, {"iterations", "iterations", 3, 10, 10}},
+                    {{"n", "unknowns; a multiple of 16", 96, 4096, 32768}, {"iterations", "iterations", 3, 10, 3}},
                     [](const sizes &s) {
                         const uint32_t k = static_cast<uint32_t>(s["iterations"]);
                         return shape{34 + 23 * k, 48 + 57 * k, k > 1 ? 15 + 2 * k : 18, 4 + 3 * k};
