@@ -5,6 +5,7 @@ Called by report.py, which also puts at the end what steps of gpu-check printed.
 import os
 
 from .errors import BadInput
+from .fields import NUMBER
 from .text import code, escaped, words_table
 
 _SUMMARY_KEYS = ("gpu-check", "command", "options", "commit", "machine", "GPU")
@@ -49,25 +50,34 @@ def printed_lines(summary):
 
 def _cuda_version(value):
     """13000 and "13.0" are the same; 0 and "" are none."""
-    if isinstance(value, (int, float)):
+    if isinstance(value, NUMBER):
         return f"{int(value) // 1000}.{int(value) % 1000 // 10}" if value else ""
     return value
 
 
-def _machine(run):
-    machine = run.machine
-    cpu = machine.get("cpu", str, "")
-    cpus = machine.get("cpus", (int, float))
-    parts = [cpu + (f", {cpus:.0f} CPUs" if cpus else "")]
-    if run.on_gpu():
-        sms = machine.get("sms", (int, float))
-        parts.append(machine.get("gpu", str) + (f" ({sms:.0f} SMs)" if sms else ""))
-        parts.append(f"driver {machine.get('driver', str) or 'not known'}")
-        for title, names in (("CUDA of the driver", ("driver_cuda", "cuda_driver")),
-                             ("runtime", ("runtime_cuda", "cuda_runtime"))):
-            version = next((_cuda_version(machine.data[n]) for n in names if n in machine.data), "")
-            parts += [f"{title} {version}"] if version else []
-    return "; ".join(p for p in parts if p) or "not known"
+def _cpu(run):
+    cpus = run.machine.get("cpus", NUMBER)
+    return run.machine.get("cpu", str, "") + (f", {cpus:.0f} CPUs" if cpus else "")
+
+
+def _driver(run):
+    """The version out of what the driver says of itself, which may be a whole line."""
+    words = run.machine.get("driver", str, "").split()
+    return next((word for word in words if word[0].isdigit() and "." in word), "")
+
+
+def _cuda(run, *names):
+    return next((_cuda_version(run.machine.data[name]) for name in names if name in run.machine.data), "")
+
+
+# What is known of a machine; runs on its CPU say nothing of its GPU.
+_FACTS = (
+    ("CPU", _cpu),
+    ("GPU", lambda run: run.machine.get("gpu", str, "") if run.on_gpu() else ""),
+    ("driver", lambda run: _driver(run) if run.on_gpu() else ""),
+    ("CUDA of the driver", lambda run: _cuda(run, "driver_cuda", "cuda_driver") if run.on_gpu() else ""),
+    ("CUDA runtime", lambda run: _cuda(run, "runtime_cuda", "cuda_runtime") if run.on_gpu() else ""),
+)
 
 
 def _options(run):
@@ -76,19 +86,23 @@ def _options(run):
 
 
 def _of_files(runs, fact):
-    """Each value once, with its files where there are several."""
+    """Each value that is known once, with its files where there are several."""
     values = {}
     for run in runs:
-        values.setdefault(fact(run) or "", []).append(run.name)
-    if len(values) == 1:
-        return escaped(next(iter(values)) or "not known")
-    return "<br>".join(f"{escaped(v or 'not known')} ({', '.join(names)})" for v, names in values.items())
+        value = fact(run)
+        if value:
+            values.setdefault(value, []).append(run.name)
+    if len(values) < 2:
+        return escaped(next(iter(values), "not known"))
+    return "<br>".join(f"{escaped(value)} ({', '.join(names)})" for value, names in values.items())
 
 
 def lines_of(runs, summary):
     facts, failed = summary.facts, summary.failed
-    rows = [["machine", _of_files(runs, _machine)]]
-    rows += [["as `tools/gpu-check` saw it", escaped(facts[key])] for key in ("machine", "GPU") if facts.get(key)]
+    rows = [[title, _of_files(runs, fact)] for title, fact in _FACTS]
+    rows = [row for row in rows if row[1] != "not known"]
+    seen = [facts[key] for key in ("machine", "GPU") if facts.get(key)]
+    rows += [["`tools/gpu-check` saw", escaped("; ".join(seen))]] if seen else []
     rows.append(["commit", _of_files(runs, lambda run: run.commit or facts.get("commit", ""))])
     if facts.get("command"):
         rows.append(["command", code(facts["command"])])

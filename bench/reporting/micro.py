@@ -2,6 +2,7 @@
 
 Called for the runs of acs-micro; compare.py reads the same figures.
 """
+from .fields import NUMBER
 from .results import Spread
 from .text import escaped, number, ranged, table
 
@@ -10,7 +11,7 @@ def figures_of(run):
     """[(name, unit, Spread of median, p10 and p90)]."""
     figures = []
     for fields in run.fields.objects("figures"):
-        spread = Spread(*(fields.need(n, (int, float)) for n in ("median", "p10", "p90")))
+        spread = Spread(fields.positive("median"), fields.need("p10", NUMBER), fields.need("p90", NUMBER))
         figures.append((fields.need("name", str), fields.need("unit", str), spread))
     return figures
 

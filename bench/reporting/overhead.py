@@ -100,6 +100,6 @@ def section(runs):
     if not tables:
         return []
     lines = ["### CPU: overhead per task", "", "Tasks of 0 us on the host backend. *End to end* is the whole run's "
-             "time over its tasks; *less serial* is that without what a plain loop over the bodies needs, where `serial` "
-             "was run.", ""]
+             "time over its tasks; *less serial* is that without what a plain loop over the bodies needs, where "
+             "`serial` was run.", ""]
     return lines + [line for key, columns in tables.items() for line in _lines(key, columns)]

@@ -1,0 +1,337 @@
+"""bench/report, run as a program on the result files in results/: essential facts of its tables, comparison, errors."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPORT = HERE.parents[1] / "bench" / "report"
+RESULTS = HERE / "results"
+NEWEST = RESULTS / "h200-2026-01-02"
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, REPORT, *arguments], capture_output=True, text=True, check=False)
+
+
+class Scratch(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scratch = pathlib.Path(folder.name)
+
+    def copy(self, name="copy", keep="*.json"):
+        """A copy of the newest results, of the files that match `keep`."""
+        target = self.scratch / name
+        target.mkdir()
+        for file in NEWEST.glob(keep):
+            shutil.copy(file, target)
+        return target
+
+    def edit(self, file, change):
+        data = json.loads(file.read_text())
+        change(data)
+        file.write_text(json.dumps(data))
+
+
+class Tables(unittest.TestCase):
+    """What the tables say of the kept results."""
+
+    @classmethod
+    def setUpClass(cls):
+        done = run(NEWEST)
+        assert done.returncode == 0, done.stderr
+        cls.text = done.stdout
+
+    def section(self, begin, end="\n#"):
+        """From the heading that begins so to the next one."""
+        start = self.text.index(begin)
+        stop = self.text.find(end, start + len(begin))
+        return self.text[start:stop if stop >= 0 else None]
+
+    def rows(self, section, name):
+        """Cells behind the first of each row that begins with `name`."""
+        lines = [line.strip("| ").split(" | ") for line in section.split("\n") if line.startswith("|")]
+        return [cells[1:] for cells in lines if cells[0] in (name, f"`{name}`")]
+
+    def test_head_names_machine_commit_and_commands(self):
+        head = self.section("# h200", "\n###")
+        for fact in ("| CPU | Some CPU, 16 CPUs |", "| GPU | NVIDIA H200 |", "| driver | 580.1 |",
+                     "| CUDA of the driver | 13.0 |", "| CUDA runtime | 12.5 |", "| commit | abc1234 |", "ACS_STREAMS=8",
+                     "2026-01-02T03:04:05Z", "`physics-bench --check --worlds 256`", "`acs-micro --json micro.json`",
+                     "test_gpu_launch FAILED (1)"):
+            self.assertIn(fact, head)
+
+    def test_what_steps_printed_is_kept_but_not_what_has_a_file(self):
+        printed = self.section("### As `tools/gpu-check` printed it")
+        self.assertIn("kernels of  10 us: ratio 0.996", printed)
+        self.assertNotIn("not shown again", printed)
+
+    def test_pattern_has_bound_and_best_rival_first(self):
+        section = self.section("#### stencil_1d\n")
+        self.assertEqual(self.rows(section, "bound"), [["0.500 (path)", "3.00 (path)"]])
+        self.assertEqual(self.rows(section, "best rival"), [["1.00 streams", "3.50 acs-sw-4"]])
+
+    def test_median_least_and_most_are_per_op(self):
+        section = self.section("#### stencil_1d\n")
+        self.assertIn("4.00 (3.88-5.00)", self.rows(section, "acs")[0][1])
+        self.assertIn("3.12 (3.00-3.25)", self.rows(section, "graph-replay")[0][1])
+
+    def test_acs_slower_than_a_rival_loses_and_only_then(self):
+        section = self.section("#### stencil_1d\n")
+        marked = {name: ["loses" in cell for cell in self.rows(section, name)[0]]
+                  for name in ("acs", "acs-s4", "acs-sw-4", "acs-off", "stream", "graph-replay")}
+        self.assertEqual(marked, {"acs": [True, True], "acs-s4": [False, True], "acs-sw-4": [False, False],
+                                  "acs-off": [False, False], "stream": [False, False], "graph-replay": [False, False]})
+
+    def test_summary_divides_the_best_rival_by_the_best_acs(self):
+        section = self.section("#### Best mode of ACS")
+        self.assertEqual(self.rows(section, "stencil_1d"), [["1.14", "0.875 (loses)"]])
+        self.assertIn("in 1 of 2 cases", section)
+
+    def test_wrong_is_never_a_time(self):
+        self.assertEqual(self.rows(self.section("#### stencil_1d\n"), "graph-update")[0][1], "**WRONG**")
+        self.assertEqual(self.rows(self.section("### METG"), "graph-update"), [["**WRONG**"]])
+        self.assertEqual(self.rows(self.section("### Workloads"), "CG")[1][3], "**WRONG**")
+        physics = self.rows(self.section("#### 5 scenes"), "graph-update")
+        self.assertEqual(physics, [["**WRONG**"]] * 3)
+        for time in ("0.123", "0.0154", "321", "322"):
+            self.assertNotIn(time, self.text)
+        for reason in ("`graph-update` (12 us): task 3 did not see mark 17", "`streams` (CG): residual 1e-2",
+                       "`graph-update`: the final state is not that of one stream"):
+            self.assertIn(reason, self.text)
+
+    def test_left_out_says_why_once(self):
+        self.assertEqual(self.rows(self.section("#### stencil_1d\n"), "graph-step")[0], ["left out", "left out"])
+        self.assertEqual(self.text.count("the host decides on the way"), 1)
+
+    def test_settings_name_their_kernel_times(self):
+        self.assertIn("- `streams` (12 us): 2 streams, 1 thread", self.text)
+
+    def test_submission_is_a_table_of_its_own(self):
+        self.assertEqual(self.rows(self.section("#### stencil_1d\n"), "acs")[1][0], "0.250 (0.250-0.250)")
+
+    def test_metg_is_interpolated_in_logarithms(self):
+        # acs: efficiency 4/16 at 16 us * 4 workers / 8 tasks = 8 us, 24/32 at 16 us: one half at sqrt(8 * 16) = 11.3.
+        metg = {name: self.rows(self.section("### METG"), name) for name in ("acs", "stream", "streams")}
+        self.assertEqual(metg, {"acs": [["11.3"]], "stream": [["above 50.0"]], "streams": [["below 4.00"]]})
+
+    def test_workloads_show_shape_expectation_and_ratio(self):
+        section = self.section("### Workloads")
+        self.assertEqual(self.rows(section, "M1")[0], ["HuntKTm", "normal", "17", "16", "8", "4", "17 / 16 / 8 / 4"])
+        self.assertEqual(self.rows(section, "M1")[1],
+                         ["44.0 (work)", "streams", "100", "50.0, 2.00 x", "80.0, 1.25 x (loses)"])
+        self.assertEqual(self.rows(section, "CG")[1], ["-", "stream", "200", "**WRONG**", "160, 1.25 x"])
+
+    def test_overhead_is_beside_starpu_with_and_without_the_loop(self):
+        section = self.section("#### independent")
+        self.assertEqual(self.rows(section, "acs")[0], ["0.400 (0.400-0.400), less serial 0.300",
+                                                        "0.800 (0.800-0.800), less serial 0.700", "2.00"])
+        self.assertEqual(self.rows(section, "acs")[1], ["0.200, less serial 0.158",
+                                                        "0.400, less serial 0.368 (misses the target)"])
+
+    def test_physics_says_who_wins(self):
+        section = self.section("#### 5 scenes")
+        self.assertEqual(self.rows(section, "acs"), [["2000 / 2500 (loses)"], ["1200"], ["700"]])
+        self.assertEqual(self.rows(section, "step p50"), [["0.800 (acs, graph-max) graph-max wins, ACS loses"]])
+        self.assertEqual(self.rows(section, "steps without a wait"), [["1.25 (acs, graph-max) acs wins"]])
+        self.assertEqual(self.rows(section, "256"), [["730", "900", "71", "139"]])
+
+    def test_micro_has_the_index_beside_all_pairs(self):
+        section = self.section("### Host costs")
+        self.assertEqual(self.rows(section, "tiles, window 32"), [["100 (90.0-110)", "1000 (900-1100)", "10.0"]])
+
+
+class Pictures(Scratch):
+    """Curves of efficiency as SVG."""
+
+    def draw(self, name):
+        folder = self.scratch / name
+        done = run(NEWEST, "--svg", folder, "--out", self.scratch / "r.md")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return (folder / "patterns-stencil_1d.svg").read_text()
+
+    def test_curve_names_every_runner_that_was_right(self):
+        svg = self.draw("a")
+        texts = [e.text for e in xml.etree.ElementTree.fromstring(svg).iter() if e.tag.endswith("text")]
+        for name in ("stream", "streams", "graph-replay", "acs-sw-4", "acs", "acs-s4"):
+            self.assertIn(name, texts)
+        self.assertNotIn("graph-update", texts)
+
+    def test_same_input_gives_same_bytes_and_loads_nothing(self):
+        svg = self.draw("a")
+        self.assertEqual(svg, self.draw("b"))
+        self.assertIsNone(re.search(r"href|url\(|<script|<style|@import", svg))
+
+    def test_markdown_refers_to_the_file(self):
+        self.draw("a")
+        self.assertIn("](a/patterns-stencil_1d.svg)", (self.scratch / "r.md").read_text())
+
+
+class Comparison(Scratch):
+    """--compare: exit status, and what is listed."""
+
+    def slower(self, factor):
+        """Another run in which acs took `factor` times as long at 12 us."""
+        other = self.copy("other", "patterns.json")
+
+        def change(data):
+            for outcome in data["rows"][1]["runners"]:
+                if outcome["name"] == "acs":
+                    outcome["total_us"] = [t * factor for t in outcome["total_us"]]
+        self.edit(other / "patterns.json", change)
+        return self.copy("one", "patterns.json"), other
+
+    def test_a_run_agrees_with_itself(self):
+        one = self.copy("one", "[mo]*.json")
+        done = run("--compare", one, one, "--agree", "1")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("11 of 11 agree", done.stdout)
+
+    def test_overlapping_ranges_agree(self):
+        done = run("--compare", *self.slower(1.2), "--agree", "1")
+        self.assertNotIn("12: acs, us:", done.stdout)
+
+    def test_ranges_apart_are_listed_and_fail(self):
+        done = run("--compare", *self.slower(2), "--agree", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("acs, us: 32.0 (31.0-40.0) and 64.0 (62.0-80.0)", done.stdout)
+        self.assertIn("NOT ENOUGH", done.stdout)
+
+    def test_enough_may_disagree(self):
+        done = run("--compare", *self.slower(2), "--agree", "0.8")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_medians_within_a_given_part_agree(self):
+        pair = self.slower(2)
+        self.assertIn("acs, us: 32.0", run("--compare", *pair, "--within", "0.9").stdout)
+        self.assertNotIn("acs, us: 32.0", run("--compare", *pair, "--within", "1").stdout)
+
+    def test_wrong_never_agrees(self):
+        one = self.copy("one", "patterns.json")
+        done = run("--compare", one, one, "--agree", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("graph-update, us: WRONG and WRONG", done.stdout)
+
+    def test_a_row_that_one_run_lacks_does_not_agree(self):
+        other = self.copy("other", "patterns.json")
+        self.edit(other / "patterns.json", lambda data: data["rows"].pop())
+        done = run("--compare", self.copy("one", "patterns.json"), other)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("12: streams, us: 30.0 (30.0-30.0) and not there", done.stdout)
+
+    def test_nothing_in_common_is_bad_input(self):
+        done = run("--compare", self.copy("one", "patterns.json"), self.copy("other", "micro.json"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no row and runner in common", done.stderr)
+
+
+class Document(Scratch):
+    """--performance: which results it shows."""
+
+    def make(self, root):
+        done = run("--performance", root, "--svg", self.scratch / "performance", "--out", self.scratch / "p.md")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return (self.scratch / "p.md").read_text()
+
+    def test_newest_of_each_gpu_is_shown_and_older_ones_listed(self):
+        root = self.scratch / "results"
+        shutil.copytree(RESULTS, root)
+        shutil.copytree(RESULTS / "h200-2026-01-01", root / "rtx-3060-2025-01-01")
+        text = self.make(root)
+        shown = re.findall(r"^## (\S+-\d{4}-.*)$", text, re.MULTILINE)
+        self.assertEqual(shown, ["h200-2026-01-02", "rtx-3060-2025-01-01"])
+        self.assertIn("- [`h200-2026-01-01`](../bench/results/h200-2026-01-01)", text)
+
+    def test_pictures_are_written_and_referred_to(self):
+        name = "h200-2026-01-02-patterns-stencil_1d.svg"
+        self.assertIn(f"](performance/{name})", self.make(RESULTS))
+        self.assertTrue((self.scratch / "performance" / name).exists())
+
+    def test_directory_with_another_name_is_refused(self):
+        (self.scratch / "results" / "2026-01-02-h200").mkdir(parents=True)
+        done = run("--performance", self.scratch / "results")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("2026-01-02-h200: is not named <gpu>-<year>", done.stderr)
+
+
+class Errors(Scratch):
+    """Input that cannot be used: status 2, and a line that names file and field."""
+
+    def refused(self, directory, *words):
+        done = run(directory)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def changed(self, change, name="patterns.json"):
+        copy = self.copy(keep=name)
+        self.edit(copy / name, change)
+        return copy
+
+    def test_text_that_is_not_json(self):
+        copy = self.copy()
+        (copy / "patterns.json").write_text('{"program": "acs-bench", "rows": [')
+        self.refused(copy, "patterns.json: is not JSON")
+
+    def test_empty_directory(self):
+        self.refused(self.scratch, "has no result file")
+
+    def test_no_directory(self):
+        self.refused(self.scratch / "nowhere", "nowhere: is not a directory")
+
+    def test_unknown_program(self):
+        self.refused(self.changed(lambda d: d.update(program="other")), "patterns.json: program", "'other'")
+
+    def test_missing_field(self):
+        self.refused(self.changed(lambda d: d["rows"][1].pop("ops")), "patterns.json: rows[1].ops is missing")
+
+    def test_field_of_another_type(self):
+        self.refused(self.changed(lambda d: d["rows"][0]["runners"][2].update(name=7)),
+                     "patterns.json: rows[0].runners[2].name must be a text, not 7")
+
+    def test_time_that_is_no_number(self):
+        self.refused(self.changed(lambda d: d["rows"][0]["runners"][0].update(total_us=[1, "2"])),
+                     'patterns.json: rows[0].runners[0].total_us[1] must be a number, not "2"')
+
+
+    def test_time_that_is_not_finite(self):
+        self.refused(self.changed(lambda d: d["rows"][0]["runners"][0].update(total_us=[float("nan")])),
+                     "rows[0].runners[0].total_us[0] must be a number, not NaN")
+
+    def test_number_that_must_be_above_zero(self):
+        self.refused(self.changed(lambda d: d["rows"][0].update(ops=0)), "rows[0].ops must be more than 0, not 0")
+
+    def test_kernel_time_twice(self):
+        self.refused(self.changed(lambda d: d["rows"][1].update(kernel_us=2)), "rows[1].kernel_us is there twice")
+
+    def test_runner_twice(self):
+        self.refused(self.changed(lambda d: d["rows"][4].update(runner="stream"), "rivals.json"),
+                     "names a runner twice")
+
+    def test_physics_without_its_median(self):
+        self.refused(self.changed(lambda d: d["rows"][0]["step_us"].pop("p50"), "rivals.json"),
+                     "rivals.json: rows[0].step_us.p50 is missing")
+
+    def test_unknown_and_absent_fields_are_no_error(self):
+        def change(data):
+            for row in data["rows"]:
+                row.update(later="field")
+                for name in ("fields", "functions", "check", "edges", "depth", "critical_us", "ideal_us", "workers"):
+                    row.pop(name)
+        self.assertEqual(run(self.changed(change)).returncode, 0)
+
+    def test_two_commands_at_once(self):
+        self.assertEqual(run(NEWEST, "--performance", RESULTS).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
