@@ -247,13 +247,14 @@ static acs_segment segment_of(const operand *o, size_t size)
 /* The op's function. A device of -1 is the host backends' word for the CPU. */
 static int run(const acs_call_env *env, void *closure)
 {
-    const acs_blas_args *args = closure;
+    acs_blas_args args;
 
-    if (touches_nothing(args))
+    memcpy(&args, closure, sizeof args); /* where the copy lies is of another type */
+    if (touches_nothing(&args))
         return 0;
     if (env->device >= 0)
-        return acs_blas_cuda_run(env, args);
-    acs_blas_host_run(args);
+        return acs_blas_cuda_run(env, &args);
+    acs_blas_host_run(&args);
     return 0;
 }
 

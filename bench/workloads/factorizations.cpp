@@ -85,9 +85,11 @@ protected:
     /* In [-0.5, 0.5). */
     double noise(int i, int j) const { return random_unit(SEED, static_cast<uint64_t>(i) * n_ + j) - 0.5; }
 
-    void send(sink &s, const acs_blas_call &c, acs_status prepared)
+    void send(sink &s, acs_blas_call &c, acs_status prepared)
     {
         require(prepared == ACS_OK, "acs_blas refused a factorization's op");
+        if (!mem().gpu())
+            c.params.scratch_bytes = 0; /* the CPU's loops need none */
         call(s, c.params);
     }
     void update(sink &s, int i, int j, int k, acs_blas_trans transb, const double *b)
