@@ -28,7 +28,9 @@ def lines_of(directory, pictures):
     def of(*programs):
         return [run for run in runs if run.program in programs]
     summary = head.Summary(directory)
+    empty = [run.name for run in runs if "rows" in run.fields.data and not run.fields.data["rows"]]
     lines = head.lines_of(runs, summary)
+    lines += [f"Without any row: {', '.join(empty)}.", ""] if empty else []
     lines += patterns.section(of("acs-bench")) + metg.section(of("acs-bench"), pictures)
     lines += workloads.section(of("acs-workloads")) + physics.section(of("physics-bench"))
     lines += overhead.section(of("acs-bench")) + micro.section(of("acs-micro"))

@@ -7,6 +7,7 @@ from .results import is_rival
 from .text import TableRemarks, cell, code, escaped, number, plain, table, words_table
 
 _ONE_STREAM = ("stream", "serial")
+_SHAPE = ("workload", "source", "size", "kernels", "edges", "width", "depth", "expected", "host decides")
 
 
 def _name(row):
@@ -15,17 +16,26 @@ def _name(row):
     return escaped(row.fields.data["work"]) + (f" ({escaped(size)})" if size and len(same) > 1 else "")
 
 
-def _expected(row):
-    text = row.fields.data.get("expected")
-    return escaped(text) if text else "-"
+def _expected(row, found):
+    """What the workload's source says, `kernels / edges / width / depth` with - for what it leaves open; is it so?"""
+    text = row.fields.get("expected", str, "")
+    parts = [part.strip() for part in text.split("/")]
+    if len(parts) != len(found):
+        return escaped(text) or "-"
+    if all(part == "-" for part in parts):
+        return "-"
+    same = all(part in ("-", one) for part, one in zip(parts, found))
+    return "the same" if same else f"{escaped(text)} (DIFFERS)"
 
 
 def _shape_row(row):
     of, data = row.number, row.fields.data
     kernels = of("kernels") if of("kernels") is not None else of("ops")
     width = of("width") or None  # 0: not computed
-    return [_name(row), escaped(data.get("source") or "-"), escaped(data.get("size") or "-"), plain(kernels),
-            plain(of("edges")), plain(width), plain(of("depth")), _expected(row)]
+    found = [plain(kernels), plain(of("edges")), plain(width), plain(of("depth"))]
+    decides = {None: "-", 0: "no"}.get(of("decides"), "yes")
+    return [_name(row), escaped(data.get("source") or "-"), escaped(data.get("size") or "-")] + found + \
+        [_expected(row, found), decides]
 
 
 def _over_one_stream(row, outcome):
@@ -67,9 +77,9 @@ def _run_lines(run):
     runners = [f"`{n}`" for n in names]
     lines = [f"### Workloads on the {'GPU' if run.on_gpu() else 'CPU'}: {code(run.name)}", "", "Kernels, edges that no "
              "others imply, width (most kernels that may run at once) and depth (kernels on the longest path) as "
-             "computed from what was launched, beside what the workload's source says.", ""]
-    lines += words_table(["workload", "source", "size", "kernels", "edges", "width", "depth", "expected"],
-                         [_shape_row(row) for row in run.rows])
+             "computed from what was launched, beside what the workload's source says of them. Where the host decides "
+             "on the way, no graph of the whole exists.", ""]
+    lines += words_table(_SHAPE, [_shape_row(row) for row in run.rows])
     lines += ["Time in us until everything is complete, and how many times as fast as one stream or a loop:", ""]
     lines += table(["workload", "bound", "best rival"] + runners, [_time_row(row, names) for row in run.rows])
     lines += remarks.lines()

@@ -64,8 +64,9 @@ class Tables(unittest.TestCase):
     def test_head_names_machine_commit_and_commands(self):
         head = self.section("# h200", "\n###")
         for fact in ("| CPU | Some CPU, 16 CPUs |", "| GPU | NVIDIA H200 |", "| driver | 580.1 |",
-                     "| CUDA of the driver | 13.0 |", "| CUDA runtime | 12.5 |", "| commit | abc1234 |", "ACS_STREAMS=8",
-                     "2026-01-02T03:04:05Z", "`physics-bench --check --worlds 256`", "`acs-micro --json micro.json`",
+                     "| CUDA of the driver | 13.0 |", "| CUDA runtime | 12.5 |", "| commit | abc1234 |",
+                     "ACS_STREAMS=8", "2026-01-02T03:04:05Z", "`physics-bench --check --worlds 256`",
+                     "`acs-micro --json micro.json`",
                      "test_gpu_launch FAILED (1)"):
             self.assertIn(fact, head)
 
@@ -110,7 +111,7 @@ class Tables(unittest.TestCase):
 
     def test_left_out_says_why_once(self):
         self.assertEqual(self.rows(self.section("#### stencil_1d\n"), "graph-step")[0], ["left out", "left out"])
-        self.assertEqual(self.text.count("the host decides on the way"), 1)
+        self.assertEqual(self.text.count("more kernels than a graph may hold"), 1)
 
     def test_settings_name_their_kernel_times(self):
         self.assertIn("- `streams` (12 us): 2 streams, 1 thread", self.text)
@@ -125,7 +126,8 @@ class Tables(unittest.TestCase):
 
     def test_workloads_show_shape_expectation_and_ratio(self):
         section = self.section("### Workloads")
-        self.assertEqual(self.rows(section, "M1")[0], ["HuntKTm", "normal", "17", "16", "8", "4", "17 / 16 / 8 / 4"])
+        self.assertEqual(self.rows(section, "M1")[0], ["HuntKTm", "normal", "17", "16", "8", "4", "the same", "no"])
+        self.assertEqual(self.rows(section, "CG")[0][2:], ["97", "200", "18", "12", "97 / - / 16 / - (DIFFERS)", "yes"])
         self.assertEqual(self.rows(section, "M1")[1],
                          ["44.0 (work)", "streams", "100", "50.0, 2.00 x", "80.0, 1.25 x (loses)"])
         self.assertEqual(self.rows(section, "CG")[1], ["-", "stream", "200", "**WRONG**", "160, 1.25 x"])
@@ -328,6 +330,9 @@ class Errors(Scratch):
                 for name in ("fields", "functions", "check", "edges", "depth", "critical_us", "ideal_us", "workers"):
                     row.pop(name)
         self.assertEqual(run(self.changed(change)).returncode, 0)
+
+    def test_file_without_rows_is_named(self):
+        self.assertIn("Without any row: patterns.json.", run(self.changed(lambda d: d.update(rows=[]))).stdout)
 
     def test_two_commands_at_once(self):
         self.assertEqual(run(NEWEST, "--performance", RESULTS).returncode, 2)
