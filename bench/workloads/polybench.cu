@@ -315,8 +315,8 @@ public:
         if (w_want_.empty())
             solve();
         /*
-         * Elements of A and x are near 1, those of w near sqrt(n). A sum for x has n / 8 roundings in a row; each enters
-         * w with an element of A, and w has n / 32 of its own.
+         * Elements of A and x are near 1, those of w near sqrt(n). A sum for x has n / 8 roundings in a row; each
+         * goes into w with an element of A, and w has n / 32 of its own.
          */
         const double n = static_cast<double>(n_);
         return first_of({differs_where("A", get(a_, n_ * n_), [&](size_t k) { return element(k); }, 0, 1e-6),
@@ -348,7 +348,7 @@ private:
     std::vector<double> x_want_, w_want_;
 };
 
-/* ey(drive, hz -> +ey), ex(hz -> +ex), hz(ex, ey -> +hz): a time step of a wave that is driven from the upper border. */
+/* ey(drive, hz -> +ey), ex(hz -> +ex), hz(ex, ey -> +hz): a time step of a wave, driven from the upper border. */
 struct field_args {
     unsigned threads, n;
     const float *drive;
@@ -406,8 +406,8 @@ public:
         if (hz_want_.empty())
             solve();
         /*
-         * The scheme is stable (0.5 * 0.7 * 2 < 1): a rounding of 6e-8 stays as large as it is, and steps add theirs. On
-         * the far borders, where hz stays as it is, the other fields grow with each step, and their roundings with them.
+         * The scheme is stable (0.5 * 0.7 * 2 < 1): a rounding of 6e-8 stays as large as it is, and steps add theirs.
+         * On the far borders, where hz stays as it is, the other fields grow with each step, and so do their roundings.
          */
         const double steps = static_cast<double>(steps_), far = 1e-7 * steps, close = 1e-6 + 5e-7 * steps;
         return first_of({differs("ex", get(ex_, cells_), ex_want_, far, close),

@@ -4,7 +4,7 @@
  *
  * A fixed number of CTAs each reduce a fixed share by a tree and leave a partial result. The CTA that finds by an
  * integer counter that all others are through reduces the partials, again by a fixed tree: which CTA that is changes
- * from run to run, what it computes does not. So one op is one kernel, as in the papers, without floating-point atomics.
+ * from run to run, what it computes does not. So an op is one kernel, as in the papers, without floating-point atomics.
  */
 #ifndef BENCH_REDUCE_H
 #define BENCH_REDUCE_H

@@ -126,7 +126,7 @@ private:
 /*
  * assemble(points -> a), a block of rows of the system: a[i][j] = 2/n (1 - |p[i] - p[j]|), and 0.2 + 2 p[i] more on the
  * diagonal. The first is a covariance, so the sum is symmetric and positive definite. Its eigenvalues fill the range
- * from 0.2 to about 3 without gaps: then CG in single precision stays beside CG in double precision for many iterations.
+ * from 0.2 to about 3 without gaps: so CG in single precision stays beside CG in double precision for long.
  */
 struct assemble_args {
     unsigned threads, n, first_row;
@@ -360,8 +360,8 @@ private:
 void add_solvers(std::vector<workload> &list)
 {
     /*
-     * By kernels alone the shape is the table's: width 18, depth 3 k + 3, so 97, 18 and 12 at k = 3. Here the host's 2 k
-     * reads count in width and depth: each waits for an inner product, and nothing on the device waits for them.
+     * By kernels alone the shape is the table's: width 18, depth 3 k + 3, so 97, 18 and 12 at k = 3. Here the host's
+     * 2 k reads count in width and depth: each waits for an inner product, and nothing on the device waits for them.
      */
     list.push_back({"cg", "conjugate gradients, dense, two host decisions an iteration", "GrCUDA",
                     {{"n", "unknowns; a multiple of 16", 96, 4096, 32768}, {"iterations", "iterations", 3, 10, 3}},
