@@ -96,7 +96,9 @@ void graph_runner::begin()
     updates_ = rebuilds_ = 0;
 }
 
-/* A call that issues nothing ends in what it is behind, so a node may be named twice. The order stays: updates look at it. */
+/*
+ * A call that issues nothing ends in what it is behind, so a node may be named twice. The order stays: updates look at it.
+ */
 static void drop_repeated(std::vector<cudaGraphNode_t> &nodes)
 {
     auto end = nodes.begin();
@@ -197,7 +199,8 @@ bool graph_runner::add(const graph_node &n)
 static cudaError_t capture_leaves(cudaStream_t s, const cudaGraphNode_t **leaves, size_t *count)
 {
     cudaStreamCaptureStatus status;
-    const cudaGraphEdgeData *data = nullptr; /* asked for, or edges that have some fail; ours wait for completion all the same */
+    /* Asked for, or the call fails where edges have some. Our own edges wait for completion all the same. */
+    const cudaGraphEdgeData *data = nullptr;
 #if CUDART_VERSION >= 13000
     return cudaStreamGetCaptureInfo(s, &status, nullptr, nullptr, leaves, &data, count);
 #else

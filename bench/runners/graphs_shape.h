@@ -33,7 +33,8 @@ struct graph_shape {
 /**
  * Edges as the dag has them, except those into an earlier stretch: its graph went to the same stream before.
  * `joins`: where n ops have the same m upstream ops and n * m > n + m, an empty kernel between them makes n + m edges of
- * those n * m. It costs a node and a hop, and is a kernel because empty nodes are far slower (1.6 to 12 µs per op on an H200).
+ * those n * m. It costs a node and a hop, and is a kernel because empty nodes are far slower (1.6 to 12 µs per op on an
+ * H200).
  * Library calls in one slot never run at once; further edges see to that where the dag has none and all `slots` are taken.
  */
 graph_shape shape_graphs(const std::vector<op> &ops, const dag &d, bool joins, int slots);

@@ -4,6 +4,8 @@
 #include "random_program.h"
 
 #include <atomic>
+#include <deque>
+#include <mutex>
 #include <random>
 
 #if TEST_FAKE_GPU
@@ -42,10 +44,21 @@ const acs_dual_kernel kernel_mix = {ACS_KERNEL_INIT("mix", mix_host, mix_host), 
 
 std::atomic<int> g_places{0};
 
-void destroy_place(void *p)
+/* Where places lie: the recorder never destroys its own. */
+std::mutex g_lock;
+std::deque<int> g_values;
+
+void *make_place(int slot)
+{
+    std::lock_guard<std::mutex> guard(g_lock);
+    g_values.push_back(slot);
+    g_places++;
+    return &g_values.back();
+}
+
+void destroy_place(void *)
 {
     g_places--;
-    delete static_cast<int *>(p);
 }
 
 void issue_mix(const acs_call_env *env, mix_args args)
@@ -66,10 +79,8 @@ void issue_mix(const acs_call_env *env, mix_args args)
 int mix_call(const acs_call_env *env, void *closure)
 {
     mix_args args = *static_cast<const mix_args *>(closure);
-    if (!*env->place) {
-        *env->place = new int(env->slot);
-        g_places++;
-    }
+    if (!*env->place)
+        *env->place = make_place(env->slot);
     if (*static_cast<int *>(*env->place) != env->slot)
         return 7;
     if (args.salt % 8 == 0)
