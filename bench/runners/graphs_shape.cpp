@@ -55,7 +55,7 @@ private:
             const size_t n = joins_ ? group[up] : 0, m = up.size();
             const int slot = shape_.calls ? take_slot(k, up) : 0;
             const bool joined = n * m > n + m;
-            if (joined && up.size() == m) /* a slot's further edge would be lost in a join: such an op keeps its own edges */
+            if (joined && up.size() == m) /* one that also follows a call of its slot shares its list with nobody */
                 add_behind_join(k, up, slot);
             else
                 add_node(k, nodes_of(up), slot);
