@@ -3,6 +3,7 @@
  * program does; options come from the environment, then from the mode.
  */
 #include <cstring>
+#include <thread>
 
 #include "runners.h"
 
@@ -40,8 +41,9 @@ public:
         require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
         o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
         how.set(o);
-        if (m.first_cpu >= 0 && o.cpus[0] == 0)
-            snprintf(o.cpus, sizeof o.cpus, "%d", m.first_cpu + 1);
+        const int last_cpu = static_cast<int>(std::thread::hardware_concurrency()) - 1;
+        if (m.first_cpu >= 0 && m.first_cpu < last_cpu && o.cpus[0] == 0)
+            snprintf(o.cpus, sizeof o.cpus, "%d-%d", m.first_cpu + 1, last_cpu);
         require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
                 last_error("acs_malloc").c_str());
@@ -58,8 +60,7 @@ public:
     /* The worker looks for work for a while before it sleeps (ACS_SPIN_US). */
     void ready() override
     {
-        const acs_op queued = acs_host(context_, [](void *) { return 0; }, nullptr, 0, ACS_USES_NONE);
-        (void)acs_wait(context_, queued);
+        (void)acs_wait(context_, acs_memset(context_, landing_, 0, 4));
     }
 
     void launch(const op &o) override
