@@ -1,8 +1,13 @@
 /*
  * The host backend: slots run on CPU threads, or inside poll where the context may make no threads.
  * Called by the core through its ops table. It is the shell around host_executor: one lock, a queue of slots that can
- * advance, executor threads that sleep while it is empty.
- * Never holds the lock while an op runs or the core is notified, and never polls.
+ * advance, executor threads that look for work for a while and then sleep.
+ * Never holds the lock while an op runs or the core is notified.
+ *
+ * Waking a thread costs as much as several short ops. So one executor at most looks for work without sleeping, and while
+ * one is awake another is woken only where the slots that can advance promise it more than its waking costs. That
+ * promise rests on how long ops took so far; where it errs, because a long op follows short ones, the next polls find
+ * that nothing was claimed for a while and wake another one.
  */
 #include "base/inside.h"
 #include "backend/host_executor.h"
@@ -26,6 +31,15 @@ typedef enum host_state { HOST_IDLE, HOST_QUEUED, HOST_CLAIMED, HOST_BLOCKED } h
 
 #define HOST_NONE UINT32_MAX
 
+/* What waking a thread costs, about: system call, switch, cold cache. */
+#define WAKE_NS 10000u
+/* Every so many ops of an executor one is timed. */
+#define TIMED_EVERY 16u
+/* An op that is worth a thread of its own; what is believed of ops before any ran. */
+#define LONG_OP_NS (2 * WAKE_NS)
+/* Polls of a runnable slot that nobody claims, until ops are believed to be long. */
+#define PATIENT_POLLS 32u
+
 typedef struct host_link {
     host_state state;
     uint32_t next;    /* QUEUED: next in the run queue; BLOCKED: next in the list it is in */
@@ -38,6 +52,7 @@ typedef struct host_runner {
     host_backend *host;
     pthread_t thread;
     int cpu; /* to pin to, or -1 */
+    uint32_t ops;
     acs_host_scratch scratch;
 } host_runner;
 
@@ -50,9 +65,16 @@ struct host_backend {
     acs_host_slots slots;
     host_link *links;
     uint32_t run_first, run_last;
-    uint32_t sleepers;
+    uint32_t sleepers, searchers; /* executors that sleep; that look for work without sleeping, at most one */
+    uint64_t op_ns;               /* how long ops took lately; falls slowly, rises at once */
     bool closing;
     bool draining; /* inline: a thread is running ops inside poll */
+
+    /* Written under the lock, read without it as hints: a reader that errs looks again, or takes the lock. */
+    _Atomic uint32_t runnable; /* slots in the run queue */
+    _Atomic uint32_t claims;   /* ops claimed, counted round */
+    _Atomic uint32_t polls;    /* polls since `claims` last moved while a slot was runnable */
+    _Atomic uint32_t polled_claims;
 
     uint32_t runner_count;
     uint32_t started; /* threads to join */
@@ -60,6 +82,18 @@ struct host_backend {
 };
 
 /* ---------------------------------------------------------------------------------------- which slot can advance */
+
+/* Relaxed: a hint for those without the lock (see the struct). */
+static void count_runnable_locked(host_backend *h, uint32_t more)
+{
+    uint32_t count = atomic_load_explicit(&h->runnable, memory_order_relaxed) + more;
+    atomic_store_explicit(&h->runnable, count, memory_order_relaxed);
+}
+
+static uint32_t runnable(const host_backend *h)
+{
+    return atomic_load_explicit(&h->runnable, memory_order_relaxed); /* a hint, see the struct */
+}
 
 /* The run queue is a list through `next` in order of becoming runnable; `run_last` means nothing while it is empty. */
 static void queue_push_locked(host_backend *h, uint32_t slot)
@@ -71,14 +105,17 @@ static void queue_push_locked(host_backend *h, uint32_t slot)
     else
         h->links[h->run_last].next = slot;
     h->run_last = slot;
+    count_runnable_locked(h, 1);
 }
 
 static uint32_t queue_pop_locked(host_backend *h)
 {
     uint32_t slot = h->run_first;
 
-    if (slot != HOST_NONE)
+    if (slot != HOST_NONE) {
         h->run_first = h->links[slot].next;
+        count_runnable_locked(h, UINT32_MAX); /* one less, counted round */
+    }
     return slot;
 }
 
@@ -132,9 +169,16 @@ static acs_record *advance_locked(host_backend *h, uint32_t slot)
     return NULL;
 }
 
+/* Whether what lies in the run queue is worth waking another executor for. */
+static bool worth_waking_locked(const host_backend *h)
+{
+    bool all_asleep = h->sleepers == h->runner_count;
+    return h->run_first != HOST_NONE && (all_asleep || runnable(h) * h->op_ns > WAKE_NS);
+}
+
 static void wake_one_locked(host_backend *h)
 {
-    if (h->sleepers && h->run_first != HOST_NONE)
+    if (h->sleepers && !h->searchers && worth_waking_locked(h))
         acs_cond_signal(&h->work);
 }
 
@@ -144,6 +188,9 @@ static acs_record *claim_locked(host_backend *h, uint32_t *slot)
     while ((*slot = queue_pop_locked(h)) != HOST_NONE) {
         acs_record *op = advance_locked(h, *slot);
         if (op) {
+            /* Relaxed: a hint (see the struct). */
+            uint32_t claims = atomic_load_explicit(&h->claims, memory_order_relaxed);
+            atomic_store_explicit(&h->claims, claims + 1, memory_order_relaxed);
             wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
             return op;
         }
@@ -190,12 +237,51 @@ static void pin(const host_runner *runner)
         acs_log(ACS_LOG_WARN, "host backend: cannot pin a thread to CPU %d: errno %d", runner->cpu, error);
 }
 
+/*
+ * Look for work for spin_us without sleeping, unless another executor does. The lock is released meanwhile.
+ * Returns false when it is time to sleep.
+ */
+static bool search_locked(host_backend *h)
+{
+    uint64_t spin_ns = (uint64_t)h->config.options->spin_us * 1000;
+    uint64_t end;
+
+    if (h->searchers || h->closing || !spin_ns)
+        return false;
+    h->searchers++;
+    acs_lock_release(&h->lock);
+    end = acs_clock_ns() + spin_ns;
+    while (!runnable(h) && acs_clock_ns() < end)
+        acs_pause_briefly();
+    acs_lock_acquire(&h->lock);
+    h->searchers--;
+    return h->run_first != HOST_NONE;
+}
+
+/* Run an op; of every few, learn how long it takes. */
+static void run_op(host_runner *runner, acs_record *op, uint64_t *took_ns)
+{
+    bool timed = runner->ops++ % TIMED_EVERY == 0;
+    uint64_t begin = timed ? acs_clock_ns() : 0;
+
+    acs_host_run(op, &runner->scratch);
+    *took_ns = timed ? acs_clock_ns() - begin : UINT64_MAX;
+}
+
+static void learn_locked(host_backend *h, uint64_t took_ns)
+{
+    if (took_ns == UINT64_MAX)
+        return;
+    h->op_ns = took_ns > h->op_ns ? took_ns : h->op_ns - (h->op_ns - took_ns) / 4;
+}
+
 /* Completions are told before the next op runs: it may take long. */
 static void *executor(void *arg)
 {
     host_runner *runner = arg;
     host_backend *h = runner->host;
     uint32_t slot;
+    uint64_t took_ns = UINT64_MAX;
 
     pin(runner);
     acs_inside_set(true); /* host bodies run here; nothing else on this thread calls the library */
@@ -208,13 +294,15 @@ static void *executor(void *arg)
             if (progress)
                 notify(h);
             if (op)
-                acs_host_run(op, &runner->scratch);
+                run_op(runner, op, &took_ns);
             acs_lock_acquire(&h->lock);
-            if (op)
+            if (op) {
                 done_locked(h, slot);
+                learn_locked(h, took_ns);
+            }
         } else if (h->closing) {
             break;
-        } else {
+        } else if (!search_locked(h) && !h->closing && !h->slots.progress && h->run_first == HOST_NONE) {
             h->sleepers++;
             acs_cond_wait(&h->work, &h->lock);
             h->sleepers--;
@@ -338,6 +426,7 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->base.ops = ops;
     h->config = *config;
     h->config.inline_only = ops->single_thread;
+    h->op_ns = LONG_OP_NS;
     h->runner_count = runners_wanted(&h->config);
     error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
     if (error)
@@ -399,11 +488,32 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         notify(h);
 }
 
+/* Somebody polls again and again, and a runnable slot is not claimed: the executors that are awake run long ops. */
+static void look_for_delay(host_backend *h)
+{
+    uint32_t claims = atomic_load_explicit(&h->claims, memory_order_relaxed); /* hints, see the struct */
+
+    if (claims != atomic_load_explicit(&h->polled_claims, memory_order_relaxed)) {
+        atomic_store_explicit(&h->polled_claims, claims, memory_order_relaxed);
+        atomic_store_explicit(&h->polls, 0, memory_order_relaxed);
+    } else if (atomic_fetch_add_explicit(&h->polls, 1, memory_order_relaxed) % PATIENT_POLLS == PATIENT_POLLS - 1) {
+        acs_lock_acquire(&h->lock);
+        if (h->run_first != HOST_NONE) {
+            learn_locked(h, LONG_OP_NS); /* so whoever is woken wakes the next */
+            wake_one_locked(h);
+        }
+        acs_lock_release(&h->lock);
+    }
+}
+
 /* Without the lock: a timeline is published by a release, which acs_host_completed pairs with. */
 static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     host_backend *h = (host_backend *)backend;
     uint32_t n = acs_host_marks_complete(marks, count, acs_host_completed(&h->slots, (uint32_t)slot));
+
+    if (!n && runnable(h) && h->started)
+        look_for_delay(h);
 
     if (n)
         *completed = marks[n - 1].value;

@@ -1,14 +1,27 @@
 /*
- * The clock of the threaded shell: spinning, time limits, statistics. The window and the scheduler never read it, so
- * that their runs can be replayed. Never goes backwards.
+ * The clock and the pause of the threaded shell: spinning, time limits, statistics. The window and the scheduler never
+ * use them, so that their runs can be replayed. The clock never goes backwards.
  */
 #include "base/base.h"
 
+#include <sched.h>
 #include <time.h>
+
+enum { PAUSES = 32 };
 
 uint64_t acs_clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail: the clock exists on every Linux */
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void acs_pause_briefly(void)
+{
+    for (int i = 0; i < PAUSES; i++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    sched_yield();
 }

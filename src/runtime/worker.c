@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, EAGER_US = 2000, CPU_MAX = 1024, PAUSES = 32 };
+enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, EAGER_US = 2000, CPU_MAX = 1024 };
 
 static _Thread_local bool tl_ours;
 
@@ -121,16 +121,6 @@ bool acs_context_step(acs_context *context)
     return context->virtual_count ? acs_virtual_step(context) : caller_steps(context, caller_may(context));
 }
 
-static void pause_briefly(void)
-{
-    for (int i = 0; i < PAUSES; i++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
-    sched_yield();
-}
-
 /* ------------------------------------------------------------------------------------------------------------ callers */
 
 /* One caller's wait: what it waits for, and how long nothing happened. */
@@ -201,7 +191,7 @@ static void wait_for(waiting *w)
         if (!w->idle_since)
             w->idle_since = now;
         if (now - w->idle_since < spin_ns) {
-            pause_briefly();
+            acs_pause_briefly();
         } else {
             caller_sleeps(w);
             w->ends_seen = UINT64_MAX;
@@ -268,7 +258,7 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
     acs_gate *gate = start->host_functions ? &context->host_work : &context->work;
     bool polls = !start->host_functions && !context->backend->ops->notifies;
     if (polls && polls_eagerly(context, idle_ns)) {
-        pause_briefly();
+        acs_pause_briefly();
         return;
     }
     uint64_t epoch = acs_gate_announce(gate);
@@ -297,7 +287,7 @@ static void *worker_main(void *argument)
         if (!idle_since)
             idle_since = now;
         if (now - idle_since < (uint64_t)context->options.spin_us * 1000)
-            pause_briefly();
+            acs_pause_briefly();
         else
             worker_sleeps(context, &start, now - idle_since);
     }

@@ -244,6 +244,21 @@ static void chain_stays_in_one_slot_without_waits(void **state)
     assert_int_equal(chain.waits, 0);
 }
 
+/* The host backend judges by past ops whether a thread is worth waking; where it errs it must find out. */
+static void ops_that_meet_run_at_once_even_after_many_short_ones(void **state)
+{
+    int parts[AT_ONCE] = {0};
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 2000; i++)
+            ACS_LAUNCH_ON(*state, &g_increment, 1, 1, 0, ACS_ARGS(&parts[i % AT_ONCE]),
+                          ACS_USES(ACS_INOUT(&parts[i % AT_ONCE], sizeof parts[0])));
+        for (int i = 0; i < AT_ONCE; i++)
+            ACS_LAUNCH_ON(*state, &g_meet, 1, 1, 0, ACS_NO_ARGS, ACS_USES(ACS_INOUT(&parts[i], sizeof parts[0])));
+        assert_int_equal(acs_sync(*state), ACS_OK);
+        assert_int_equal(get(&g.missed), 0);
+    }
+}
+
 /* (second): the second op notes whether the first had finished. */
 static void ordered_body(const acs_grid *grid, void *const *args)
 {
@@ -294,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(disjoint_parts_of_one_allocation_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(disjoint_tiles_between_each_other_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(chain_stays_in_one_slot_without_waits, setup, teardown),
+        cmocka_unit_test_setup_teardown(ops_that_meet_run_at_once_even_after_many_short_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(read_after_write_is_ordered, setup, teardown),
         cmocka_unit_test_setup_teardown(write_after_read_is_ordered, setup, teardown),
         cmocka_unit_test_setup_teardown(write_after_write_is_ordered, setup, teardown),
