@@ -14,7 +14,7 @@ namespace bench {
 namespace {
 
 /* How many of `count` decisions from `first` on were "yes". */
-uint32_t chosen_among(const outcome &o, size_t first, size_t count)
+uint32_t chosen_among(const verdict &o, size_t first, size_t count)
 {
     return static_cast<uint32_t>(std::count(o.decisions.begin() + static_cast<long>(first),
                                             o.decisions.begin() + static_cast<long>(first + count), 1));
@@ -38,7 +38,7 @@ public:
     }
 
     /* Kernels per image: controller 5, stem, head 4; 3 per inverted bottleneck, 2 per basic block, a sum. */
-    std::string wrong(const outcome &o) const override
+    std::string wrong(const verdict &o) const override
     {
         uint32_t kernels = images_ * 10;
         for (size_t k = 0; k + CANDIDATES <= o.decisions.size(); k += CANDIDATES) {
@@ -149,7 +149,7 @@ public:
         head(l, open);
     }
 
-    std::string wrong(const outcome &o) const override
+    std::string wrong(const verdict &o) const override
     {
         return o.rounds.size() == 61 ? std::string() : "dynamic routing takes 61 decisions of the host";
     }

@@ -350,7 +350,7 @@ std::string network::check()
         right_ = std::make_unique<reference>(model_->seed);
         right_->run(*model_);
     }
-    const outcome &mine = summary(), &right = right_->summary();
+    const verdict &mine = summary(), &right = right_->summary();
 
     if (right_->margin() < LEAST_MARGIN)
         return "a decision of the oracle is closer to the other choice than rounding: take another seed";

@@ -80,7 +80,7 @@ struct conv_form {
 };
 
 /** What was decided in a run, and what it ends in. */
-struct outcome {
+struct verdict {
     std::vector<char> decisions;  /* one per bit that the host chose */
     std::vector<uint32_t> rounds; /* how many bits each look of the host decided */
     std::vector<tensor> outputs;
@@ -121,9 +121,9 @@ public:
      */
     std::vector<char> decide(const tensor &x, int group);
     /** x is a result: compared with the oracle's. */
-    void output(const tensor &x) { outcome_.outputs.push_back(x); }
+    void output(const tensor &x) { verdict_.outputs.push_back(x); }
 
-    const outcome &summary() const { return outcome_; }
+    const verdict &summary() const { return verdict_; }
     /** Smallest distance of a decision from the other choice, as a fraction of the largest element looked at. */
     double margin() const { return margin_; }
 
@@ -147,7 +147,7 @@ private:
     void find_margin(const std::vector<double> &seen, size_t first, size_t count, bool fallback);
 
     uint32_t next_ = 0, step_ = 0; /* the step that the next layer takes; that of the layer in hand */
-    outcome outcome_;
+    verdict verdict_;
     double margin_ = 1;
 };
 
@@ -172,7 +172,7 @@ public:
     virtual ~model() {}
     virtual void forward(layers &l) const = 0;
     /** What is wrong with the run's shape, counted from the decisions alone; else empty. */
-    virtual std::string wrong(const outcome &o) const
+    virtual std::string wrong(const verdict &o) const
     {
         (void)o;
         return {};
