@@ -13,10 +13,10 @@ namespace bench {
 void layers::restart()
 {
     next_ = 0;
-    outcome_.decisions.clear();
-    outcome_.rounds.clear();
-    outcome_.outputs.clear();
-    outcome_.layers = 0;
+    verdict_.decisions.clear();
+    verdict_.rounds.clear();
+    verdict_.outputs.clear();
+    verdict_.layers = 0;
     margin_ = 1;
 }
 
@@ -38,7 +38,7 @@ tensor layers::fresh(int c, int h, int w)
 tensor layers::target(int c, int h, int w, const tensor *into)
 {
     step_ = next_;
-    outcome_.layers++;
+    verdict_.layers++;
     if (!into)
         return fresh(c, h, w);
     require(into->c == c && into->h == h && into->w == w, "a layer's result does not fit where it is to go");
@@ -192,8 +192,8 @@ std::vector<char> layers::decide(const tensor &x, int group)
             chosen[static_cast<size_t>(std::max_element(&seen[first], &seen[first] + step) - seen.data())] = true;
         find_margin(seen, first, step, fallback);
     }
-    outcome_.decisions.insert(outcome_.decisions.end(), chosen.begin(), chosen.end());
-    outcome_.rounds.push_back(static_cast<uint32_t>(chosen.size()));
+    verdict_.decisions.insert(verdict_.decisions.end(), chosen.begin(), chosen.end());
+    verdict_.rounds.push_back(static_cast<uint32_t>(chosen.size()));
     output(x);
     return chosen;
 }
