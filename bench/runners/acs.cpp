@@ -85,6 +85,21 @@ public:
         memcpy(to, landing_, bytes);
     }
 
+    /* Of all runs since the context was opened. */
+    std::string note() const override
+    {
+        acs_statistics s = {};
+        char text[200];
+        s.size = sizeof s;
+        if (acs_stats(context_, &s) != ACS_OK || s.queued == 0)
+            return "";
+        const double ops = static_cast<double>(s.queued);
+        snprintf(text, sizeof text, "at most %llu slots; per op %.2f waits, %.2f marks, %.2f submissions",
+                 static_cast<unsigned long long>(s.slots_used), static_cast<double>(s.waits_sent) / ops,
+                 static_cast<double>(s.marks) / ops, static_cast<double>(s.submissions) / ops);
+        return text;
+    }
+
     std::string finish() override
     {
         if (acs_sync(context_) != ACS_OK && failure_.empty())

@@ -111,6 +111,7 @@ typedef struct acs_backend_ops {
 struct acs_backend {
     const acs_backend_ops *ops;
     acs_call_slots *calls; /* made by open, destroyed by close */
+    uint32_t parallel;     /* most ops that it runs at once; 0: many, or not known */
 };
 
 extern const acs_backend_ops acs_backend_host;

@@ -427,7 +427,7 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->config = *config;
     h->config.inline_only = ops->single_thread;
     h->op_ns = LONG_OP_NS;
-    h->runner_count = runners_wanted(&h->config);
+    h->runner_count = h->base.parallel = runners_wanted(&h->config);
     error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
     if (error)
         goto free_backend;

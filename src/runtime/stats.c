@@ -106,6 +106,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .window_high = window->window_high,
         .running_high = c->running_high,
         .levels = window->levels,
+        .slots_used = core->slots.used,
     };
     *running_sum_ns = c->running_sum_ns;
     acs_lock_release(&core->lock);

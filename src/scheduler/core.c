@@ -36,6 +36,8 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     if (status == ACS_OK)
         status = acs_slots_init(&core->slots, window.slots, &core->window);
     if (status == ACS_OK)
+        acs_slots_limit(&core->slots, config->backend->parallel);
+    if (status == ACS_OK)
         status = acs_fifo_create((uint32_t)options->fifo, &core->fifo);
     if (status != ACS_OK)
         acs_core_fini(core);
@@ -57,7 +59,7 @@ void acs_core_fini(acs_core *core)
 static void list_polls(acs_core *core, acs_action *action)
 {
     action->poll_count = 0;
-    for (uint32_t s = 0; s < core->slots.count; s++) {
+    for (uint32_t s = 0; s < core->slots.used; s++) {
         if (core->slots.slot[s].outstanding == 0)
             continue;
         acs_poll *poll = &action->polls[action->poll_count];
@@ -128,7 +130,7 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
         acs_core_form_batch_locked(core, action);
         if (action->batch.items_used == 0)
             form_poll(core, action);
-        else if (++core->since_poll >= SUBMISSIONS_PER_POLL && !core->polling)
+        else if ((++core->since_poll >= SUBMISSIONS_PER_POLL || core->slots.wants_poll) && !core->polling)
             list_polls(core, action);
         if (action->batch.items_used || action->poll_count) {
             action->type = ACS_ACTION_SUBMIT;
@@ -247,6 +249,7 @@ static void book_polls(acs_core *core, acs_action *action)
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
     }
+    acs_slots_polled(&core->slots);
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);
 }

@@ -107,7 +107,7 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
 {
     const uint64_t *clock = acs_entry_clock(&core->window, entry);
     uint64_t learnt = 0;
-    for (uint32_t s = 0; s < core->slots.count; s++) {
+    for (uint32_t s = 0; s < core->slots.used; s++) {
         if (clock[s] <= core->slots.slot[s].completed)
             continue;
         acs_slots_completed(&core->slots, s, clock[s]);
@@ -183,7 +183,7 @@ void acs_core_fault_locked(acs_core *core, acs_error *error)
         core->config.on_fault(core->config.user, error);
     }
     core->window.dead = true;
-    for (uint32_t s = 0; s < core->slots.count; s++)
+    for (uint32_t s = 0; s < core->slots.used; s++)
         end_slot_ops(core, &core->slots.slot[s]);
     for (uint32_t left = core->window.ready.count; left > 0; left--)
         acs_window_release(&core->window, acs_window_pop_ready(&core->window));

@@ -7,7 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARKS_MIN = 16, MARKS_MAX = 256, QUEUE_SLACK = 8 };
+enum {
+    MARKS_MIN = 16,
+    MARKS_MAX = 256,
+    SLOTS_FIRST = 4, /* where launches take the time, more streams make each of them dearer */
+    DEEP = 12,       /* ops out in the emptiest slot: the device is behind, not the launches */
+    QUEUE_SLACK = 8  /* how much fuller the slot of an upstream op may be, to save a wait; nothing where queues are deep */
+};
 
 uint32_t acs_slots_mark_capacity(uint32_t window)
 {
@@ -18,7 +24,8 @@ uint32_t acs_slots_mark_capacity(uint32_t window)
 acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window)
 {
     memset(slots, 0, sizeof *slots);
-    slots->count = count;
+    slots->count = slots->limit = count;
+    slots->active = slots->used = count < SLOTS_FIRST ? count : SLOTS_FIRST;
     slots->window = window;
     slots->mark_capacity = acs_slots_mark_capacity(window->limit);
     slots->mark_interval = window->limit / (2 * count);
@@ -35,6 +42,13 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window)
         }
     }
     return ACS_OK;
+}
+
+void acs_slots_limit(acs_slots *slots, uint32_t parallel)
+{
+    uint32_t useful = 2 * parallel > SLOTS_FIRST ? 2 * parallel : SLOTS_FIRST;
+    if (parallel && useful < slots->count)
+        slots->limit = useful;
 }
 
 void acs_slots_fini(acs_slots *slots)
@@ -166,12 +180,12 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     return best;
 }
 
-/* The slot with the fewest ops out, the first idle one if there is one. -1: all are owned by other batches. */
+/* The active slot with the fewest ops out, the first idle one if there is one. -1: all are owned by other batches. */
 static int choose_emptiest(const acs_slots *slots, uint64_t batch_id)
 {
     int best = -1;
     uint32_t fewest = UINT32_MAX;
-    for (uint32_t s = 0; s < slots->count && fewest > 0; s++) {
+    for (uint32_t s = 0; s < slots->active && fewest > 0; s++) {
         const acs_slot *slot = &slots->slot[s];
         if (!slot_free(slot, batch_id) || slot->outstanding >= fewest)
             continue;
@@ -179,6 +193,34 @@ static int choose_emptiest(const acs_slots *slots, uint64_t batch_id)
         best = (int)s;
     }
     return best;
+}
+
+/* One more active slot; -1: there are no more, another batch owns it, or it takes a poll to know that it is wanted. */
+static int activate_slot(acs_slots *slots, uint64_t batch_id)
+{
+    if (slots->active == slots->limit || !slot_free(&slots->slot[slots->active], batch_id))
+        return -1;
+    if (slots->may_grow == 0) {
+        slots->wants_poll = true;
+        return -1;
+    }
+    slots->may_grow--;
+    if (slots->used < ++slots->active)
+        slots->used = slots->active;
+    return (int)slots->active - 1;
+}
+
+/* Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less. */
+void acs_slots_polled(acs_slots *slots)
+{
+    uint32_t fewest = UINT32_MAX;
+    for (uint32_t s = 0; s < slots->active; s++)
+        if (slots->slot[s].outstanding < fewest)
+            fewest = slots->slot[s].outstanding;
+    slots->may_grow = fewest >= DEEP ? slots->active : 0;
+    slots->wants_poll = false;
+    if (fewest <= 1 && slots->active > SLOTS_FIRST)
+        slots->active--;
 }
 
 /* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */
@@ -200,9 +242,10 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
 
 /*
  * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
- * queue anyway: then rather behind an upstream op, which takes no wait, unless that slot is much fuller than others.
+ * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else rather behind
+ * an upstream op, which takes no wait, unless that slot is much fuller than others.
  */
-static int choose_slot(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
     int best = choose_behind(slots, entry, batch_id);
     if (best >= 0)
@@ -210,8 +253,13 @@ static int choose_slot(const acs_slots *slots, const acs_entry *entry, uint64_t 
     best = choose_emptiest(slots, batch_id);
     if (best < 0 || slots->slot[best].outstanding == 0)
         return best;
+    uint32_t fewest = slots->slot[best].outstanding;
+    int more = fewest >= DEEP ? activate_slot(slots, batch_id) : -1;
+    if (more >= 0)
+        return more;
     int upstream = choose_upstream(slots, entry, batch_id);
-    bool near = upstream >= 0 && slots->slot[upstream].outstanding <= slots->slot[best].outstanding + QUEUE_SLACK;
+    uint32_t slack = 2 * fewest < DEEP ? QUEUE_SLACK : 0;
+    bool near = upstream >= 0 && slots->slot[upstream].outstanding <= fewest + slack;
     return near ? upstream : best;
 }
 
@@ -262,7 +310,7 @@ static void learn(const acs_slots *slots, placement *plan, const acs_need *need,
     const acs_entry *holder = need_holder(slots, need, s);
     if (holder) {
         const uint64_t *clock = acs_entry_clock(slots->window, holder);
-        for (uint32_t t = 0; t < slots->count; t++)
+        for (uint32_t t = 0; t < slots->used; t++)
             if (plan->known[t] < clock[t])
                 plan->known[t] = clock[t];
     }
@@ -363,9 +411,9 @@ static void apply_slot(acs_slots *slots, uint64_t batch_id, const placement *pla
     entry->value = ++slot->issued;
     entry->issue_stamp = ++slots->issue_stamp;
     slot->newest = (acs_ref){acs_entry_index(slots->window, entry), entry->generation};
-    memcpy(slot->clock, plan->known, slots->count * sizeof(uint64_t));
+    memcpy(slot->clock, plan->known, slots->used * sizeof(uint64_t));
     slot->clock[plan->slot] = entry->value;
-    memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->count * sizeof(uint64_t));
+    memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->used * sizeof(uint64_t));
     item->value = entry->value;
     if (slot->issued - slot->marked >= slots->mark_interval && mark_room(slots, slot)) {
         item->mark_after = true;
@@ -386,7 +434,7 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
     if (foreign)
         memset(plan.known, 0, sizeof plan.known);
     else
-        memcpy(plan.known, slots->slot[plan.slot].clock, slots->count * sizeof(uint64_t));
+        memcpy(plan.known, slots->slot[plan.slot].clock, slots->used * sizeof(uint64_t));
     if (!plan_waits(slots, entry, batch_id, &plan) || !batch_has_room(batch, plan.wait_count))
         return false;
     if (!foreign && !plan_displacement(slots, entry, &plan))
@@ -408,7 +456,7 @@ void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
     memset(item, 0, sizeof *item);
     item->slot = -1;
     item->first_mark = (uint16_t)batch->marks_used;
-    for (uint32_t s = 0; s < slots->count; s++) {
+    for (uint32_t s = 0; s < slots->used; s++) {
         acs_slot *slot = &slots->slot[s];
         if (!slot->outstanding || slot->marked == slot->issued || slot->batch || !mark_room(slots, slot))
             continue;
@@ -423,7 +471,7 @@ void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
 
 void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id)
 {
-    for (uint32_t s = 0; s < slots->count; s++) {
+    for (uint32_t s = 0; s < slots->used; s++) {
         if (slots->slot[s].batch != batch_id)
             continue;
         slots->slot[s].batch = 0;

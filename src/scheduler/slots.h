@@ -6,6 +6,7 @@
  *
  * S1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
  * S2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
+ * S3  active <= used <= limit <= count, and slots from `used` on were never issued to.
  */
 #ifndef ACS_SLOTS_H
 #define ACS_SLOTS_H
@@ -35,7 +36,12 @@ typedef struct acs_slots_counters {
 } acs_slots_counters;
 
 typedef struct acs_slots {
-    uint32_t count;
+    uint32_t count;         /* how many there are */
+    uint32_t limit;         /* most that may become active */
+    uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
+    uint32_t used;          /* slots that ever were active; clocks of the others are 0 */
+    uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
+    bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
     uint32_t mark_capacity; /* per slot, power of two */
     uint32_t mark_interval; /* a slot gets a mark at least every so many ops */
     uint64_t issue_stamp;
@@ -47,6 +53,8 @@ typedef struct acs_slots {
 /* Marks per slot for a window of so many ops. */
 uint32_t acs_slots_mark_capacity(uint32_t window);
 acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window);
+/* The backend runs at most `parallel` ops at once (0: many): slots beyond twice as many would only cost. */
+void acs_slots_limit(acs_slots *slots, uint32_t parallel);
 void acs_slots_fini(acs_slots *slots);
 
 /*
@@ -65,6 +73,8 @@ void acs_slots_append(acs_slots *slots, acs_entry *entry);
 /* (slot, value) is known to be complete: the next of its ops to end, or NULL. */
 acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
 void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
+/* What the device has completed is known as of now, for all slots: decide whether more of them may become active. */
+void acs_slots_polled(acs_slots *slots);
 /* Whether all that an entry was to run behind is complete. */
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
 /* Oldest marks, and the newest, not known to be complete: at most `capacity`. */

@@ -48,7 +48,7 @@ static void init_without_variables_gives_the_defaults(void **state)
 
     assert_int_equal(options.size, sizeof options);
     assert_int_equal(options.backend, ACS_BACKEND_AUTO);
-    assert_int_equal(options.streams, 8);
+    assert_int_equal(options.streams, 32);
     assert_int_equal(options.wait, ACS_WAIT_GPU);
     assert_string_equal(options.cpus, "");
     assert_int_equal(acs_options_check(&options), ACS_OK);
@@ -250,7 +250,7 @@ static void dump_tells_where_each_value_came_from(void **state)
     assert_non_null(strstr(text, "ACS_FIFO=128 (program)\n"));
     assert_non_null(strstr(text, "ACS_BATCH=16 (environment)\n"));
     assert_non_null(strstr(text, "ACS_WAIT=host (program)\n"));
-    assert_non_null(strstr(text, "ACS_STREAMS=8 (default)\n"));
+    assert_non_null(strstr(text, "ACS_STREAMS=32 (default)\n"));
     assert_non_null(strstr(text, "ACS_CPUS= (default)\n"));
 }
 

@@ -126,6 +126,40 @@ static void place_of_independent_ops_takes_idle_slots_then_the_least_loaded(void
     yard_close(y);
 }
 
+static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 10);
+    int slot = 0, count = 0;
+
+    /* Four slots until each has twelve ops out; then more, as polls find that it is so. */
+    for (; count < 48; count++)
+        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count * 64), 64))), count % 4);
+    assert_false(y->slots.wants_poll);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 0); /* nobody looked whether it is so */
+    assert_true(y->slots.wants_poll);
+    acs_slots_polled(&y->slots);
+    assert_false(y->slots.wants_poll);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 4);
+    assert_int_equal(y->slots.active, 5);
+    while (count < 120)
+        issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
+    assert_int_equal(y->slots.used, 8); /* twice as many, until the next poll */
+    acs_slots_polled(&y->slots);
+    slot = issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
+    assert_int_equal(slot, 8);
+    assert_int_equal(y->slots.used, 9);
+
+    /* Polls that find an empty one give them up again, down to the first four. */
+    for (uint32_t s = 0; s < 9; s++)
+        complete(y, s, y->slots.slot[s].issued);
+    for (int i = 0; i < 20; i++)
+        acs_slots_polled(&y->slots);
+    assert_int_equal(y->slots.active, 4);
+    assert_int_equal(y->slots.used, 9);
+    yard_close(y);
+}
+
 static void place_behind_an_upstream_op_that_is_not_last_takes_another_slot_and_waits(void **state)
 {
     (void)state;
@@ -568,6 +602,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(place_of_a_chain_stays_in_one_slot_without_marks),
         cmocka_unit_test(place_of_independent_ops_takes_idle_slots_then_the_least_loaded),
+        cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
         cmocka_unit_test(place_behind_an_upstream_op_that_is_not_last_takes_another_slot_and_waits),
         cmocka_unit_test(place_behind_two_last_ops_prefers_the_one_with_fewest_waiters),
         cmocka_unit_test(place_behind_a_completed_op_takes_any_idle_slot_without_wait),
