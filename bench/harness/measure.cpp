@@ -12,7 +12,7 @@ namespace bench {
 /* Above this many ops dependencies are not computed, and runners that plan by them say that they cannot. */
 static const size_t PLANNED_OPS = 20000;
 /* Runs by which the variants of a runner are compared. */
-static const int TRIALS = 3;
+static const int TRIALS = 2;
 
 spread spread_of(const std::vector<sample> &samples, double sample::*field)
 {
