@@ -2,94 +2,7 @@
  * Unit tests of scheduler/slots: which slot an op goes to, which waits and marks that takes, and when an op cannot be
  * placed yet. The batches are never submitted: what a backend would have done is told by the test.
  */
-#include "window_fixture.h"
-
-#include "scheduler/slots.h"
-
-#define AT(offset) ((uintptr_t)0x10000 + (uintptr_t)(offset))
-
-typedef struct yard {
-    scene *s;
-    acs_slots slots;
-    acs_batch *batch;
-    uint64_t id;      /* of the batch being formed */
-} yard;
-
-static yard *yard_open(uint32_t window, uint32_t count)
-{
-    yard *y = calloc(1, sizeof *y);
-    assert_non_null(y);
-    y->s = scene_open(window, false);
-    y->batch = calloc(1, sizeof *y->batch);
-    assert_non_null(y->batch);
-    assert_int_equal(acs_slots_init(&y->slots, count, &y->s->w), ACS_OK);
-    y->slots.mark_interval = 1000; /* no marks but those that are asked for */
-    y->id = 1;
-    return y;
-}
-
-static void yard_close(yard *y)
-{
-    acs_slots_fini(&y->slots);
-    scene_close(y->s);
-    free(y->batch);
-    free(y);
-}
-
-/* Place a ready op in the batch; its item, or NULL with everything as before. */
-static const acs_item *place(yard *y, acs_op op)
-{
-    acs_entry *e = scene_entry(y->s, op);
-    uint32_t used = y->batch->items_used;
-    assert_int_equal(e->state, ACS_ENTRY_READY);
-    acs_window_remove_ready(&y->s->w, e);
-    if (!acs_slots_place(&y->slots, y->batch, y->id, e)) {
-        assert_int_equal(y->batch->items_used, used);
-        acs_window_push_ready(&y->s->w, e, true);
-        return NULL;
-    }
-    e->state = ACS_ENTRY_ISSUING;
-    return &y->batch->items[used];
-}
-
-/* The batch was submitted and everything in it issued; the next one begins. */
-static void submitted(yard *y)
-{
-    acs_slots_batch_done(&y->slots, y->id++);
-    for (acs_op op = 1; op <= y->s->last; op++) {
-        acs_entry *e = acs_window_find(&y->s->w, op);
-        if (!e || e->state != ACS_ENTRY_ISSUING)
-            continue;
-        acs_slots_append(&y->slots, e);
-        acs_window_issued(&y->s->w, e);
-    }
-    memset(y->batch, 0, sizeof *y->batch);
-}
-
-/* Place one op in a batch of its own; the slot that it went to. */
-static int issue(yard *y, acs_op op)
-{
-    const acs_item *item = place(y, op);
-    assert_non_null(item);
-    int slot = item->slot;
-    submitted(y);
-    return slot;
-}
-
-static void complete(yard *y, uint32_t slot, uint64_t value)
-{
-    acs_entry *e;
-    acs_slots_completed(&y->slots, slot, value);
-    while ((e = acs_slots_pop_complete(&y->slots, slot)))
-        acs_window_end(&y->s->w, e, ACS_OK, 0);
-    scene_collect(y->s);
-}
-
-static const acs_mark *wait_of(const yard *y, const acs_item *item, uint32_t i)
-{
-    assert_true(i < item->wait_count);
-    return &y->batch->waits[item->first_wait + i];
-}
+#include "slots_fixture.h"
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
@@ -123,40 +36,6 @@ static void place_of_independent_ops_takes_idle_slots_then_the_least_loaded(void
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(900), 64))), 1);
     complete(y, 2, 2);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(1000), 64))), 2);
-    yard_close(y);
-}
-
-static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle(void **state)
-{
-    (void)state;
-    yard *y = yard_open(256, 10);
-    int slot = 0, count = 0;
-
-    /* Four slots until each has twelve ops out; then more, as polls find that it is so. */
-    for (; count < 48; count++)
-        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count * 64), 64))), count % 4);
-    assert_false(y->slots.wants_poll);
-    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 0); /* nobody looked whether it is so */
-    assert_true(y->slots.wants_poll);
-    acs_slots_polled(&y->slots);
-    assert_false(y->slots.wants_poll);
-    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 4);
-    assert_int_equal(y->slots.active, 5);
-    while (count < 120)
-        issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
-    assert_int_equal(y->slots.used, 8); /* twice as many, until the next poll */
-    acs_slots_polled(&y->slots);
-    slot = issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
-    assert_int_equal(slot, 8);
-    assert_int_equal(y->slots.used, 9);
-
-    /* Polls that find an empty one give them up again, down to the first four. */
-    for (uint32_t s = 0; s < 9; s++)
-        complete(y, s, y->slots.slot[s].issued);
-    for (int i = 0; i < 20; i++)
-        acs_slots_polled(&y->slots);
-    assert_int_equal(y->slots.active, 4);
-    assert_int_equal(y->slots.used, 9);
     yard_close(y);
 }
 
@@ -602,7 +481,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(place_of_a_chain_stays_in_one_slot_without_marks),
         cmocka_unit_test(place_of_independent_ops_takes_idle_slots_then_the_least_loaded),
-        cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
         cmocka_unit_test(place_behind_an_upstream_op_that_is_not_last_takes_another_slot_and_waits),
         cmocka_unit_test(place_behind_two_last_ops_prefers_the_one_with_fewest_waiters),
         cmocka_unit_test(place_behind_a_completed_op_takes_any_idle_slot_without_wait),

@@ -1,0 +1,62 @@
+/*
+ * Unit tests of how many slots ops are spread over (scheduler/slots): more while the device is behind, fewer when it is not,
+ * never more than a backend can use.
+ */
+#include "slots_fixture.h"
+
+static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 10);
+    int slot = 0, count = 0;
+
+    /* Four slots until each has twelve ops out; then more, as polls find that it is so. */
+    for (; count < 48; count++)
+        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count * 64), 64))), count % 4);
+    assert_false(y->slots.wants_poll);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 0); /* nobody looked whether it is so */
+    assert_true(y->slots.wants_poll);
+    acs_slots_polled(&y->slots);
+    assert_false(y->slots.wants_poll);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 4);
+    assert_int_equal(y->slots.active, 5);
+    while (count < 120)
+        issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
+    assert_int_equal(y->slots.used, 8); /* twice as many, until the next poll */
+    acs_slots_polled(&y->slots);
+    slot = issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
+    assert_int_equal(slot, 8);
+    assert_int_equal(y->slots.used, 9);
+
+    /* Polls that find an empty one give them up again, down to the first four. */
+    for (uint32_t s = 0; s < 9; s++)
+        complete(y, s, y->slots.slot[s].issued);
+    for (int i = 0; i < 20; i++)
+        acs_slots_polled(&y->slots);
+    assert_int_equal(y->slots.active, 4);
+    assert_int_equal(y->slots.used, 9);
+    yard_close(y);
+}
+
+static void slots_stay_few_where_the_backend_runs_few_ops_at_once(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 32);
+    acs_slots_limit(&y->slots, 3);
+    for (int i = 0; i < 150; i++) {
+        issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64)));
+        acs_slots_polled(&y->slots);
+    }
+    assert_int_equal(y->slots.used, 6);
+    assert_false(y->slots.wants_poll);
+    yard_close(y);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
+        cmocka_unit_test(slots_stay_few_where_the_backend_runs_few_ops_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
