@@ -16,8 +16,9 @@ double ideal_us(bool gpu, const pattern_settings &s, double kernel_us, uint32_t 
         return 0;
     if (!gpu)
         return kernel_us * static_cast<double>(tasks) / std::thread::hardware_concurrency();
+    /* Of two lengths the difference: what a launch itself takes falls out. */
     const int64_t cycles = static_cast<int64_t>(kernel_us * task_cycles_per_us(true) * s.steps);
-    const double steps_us = task_one_grid_us(cycles, s.width * ctas);
+    const double steps_us = task_one_grid_us(2 * cycles, s.width * ctas) - task_one_grid_us(cycles, s.width * ctas);
     return steps_us * static_cast<double>(tasks) / (static_cast<double>(s.width) * s.steps);
 }
 
@@ -52,7 +53,7 @@ void metg::add(const std::string &pattern, double kernel_us, double ideal, doubl
         return;
     add_once(patterns_, pattern);
     for (const outcome &o : outcomes) {
-        if (o.samples.empty())
+        if (o.samples.empty() || !o.wrong.empty())
             continue;
         const double total = spread_of(o.samples, &sample::total_us).median;
         add_once(runners_, std::string(o.kind->name));

@@ -40,9 +40,9 @@ bool arguments::next()
     return true;
 }
 
-void arguments::refuse(const std::string &why) const
+void arguments::refuse_for(const std::string &option, const std::string &why) const
 {
-    fprintf(stderr, "%s: %s: %s\n%s", program_.c_str(), option_.c_str(), why.c_str(), usage_.c_str());
+    fprintf(stderr, "%s: %s: %s\n%s", program_.c_str(), option.c_str(), why.c_str(), usage_.c_str());
     exit(2);
 }
 

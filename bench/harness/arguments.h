@@ -28,7 +28,9 @@ public:
     double real(double low, double high);
     std::vector<double> reals(double low, double high);
     /** Ends the program with status 2: the option is unknown, or its value is wrong. */
-    [[noreturn]] void refuse(const std::string &why) const;
+    [[noreturn]] void refuse(const std::string &why) const { refuse_for(option_, why); }
+    /** The same for an option that was read before. */
+    [[noreturn]] void refuse_for(const std::string &option, const std::string &why) const;
     /** The whole command line, for results. */
     const std::string &command() const { return command_; }
 

@@ -55,7 +55,9 @@ public:
                     prepare(k);
             }
             for (size_t turn = 0; turn < runners_.size(); turn++) {
-                const size_t k = (turn + static_cast<size_t>(repetition)) % runners_.size();
+                /* Each repetition begins with another runner, and every second one goes backwards. */
+                const size_t place = repetition % 2 ? runners_.size() - 1 - turn : turn;
+                const size_t k = (place + static_cast<size_t>(repetition)) % runners_.size();
                 sample s;
                 if (runs(k) && run(k, s))
                     outcomes_[k].samples.push_back(s);
@@ -106,8 +108,9 @@ private:
         double best_us = 0;
         sample s;
 
-        for (int v = 0; v < r.variants() && runs(k); v++) {
+        for (int v = 0; v < r.variants(); v++) {
             r.choose(v);
+            outcomes_[k].left_out.clear();
             prepare(k);
             const double us = trial_us(k);
             if (us > 0 && (best_us <= 0 || us < best_us)) {
@@ -115,8 +118,9 @@ private:
                 best = v;
             }
         }
-        if (r.variants() > 1 && runs(k)) {
+        if (r.variants() > 1) {
             r.choose(best);
+            outcomes_[k].left_out.clear();
             prepare(k);
             if (runs(k))
                 run(k, s);

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -20,9 +21,8 @@ extern char **environ;
 
 namespace bench {
 
-/* What an H200's front end needs per kernel, and per edge beyond a kernel's first, in a kept graph (measured; the least
- * of what was seen). Other devices are bound by it about as much, so it is printed for them too. */
-static const double FRONT_END_KERNEL_US = 0.19, FRONT_END_EDGE_US = 0.05;
+/* What an H200's front end needs per kernel in a kept graph, measured; further edges cost more, but can be joined. */
+static const double FRONT_END_KERNEL_US = 0.19;
 
 double bounds::largest() const
 {
@@ -33,19 +33,15 @@ bounds bounds_of(const trace &t, const dag &d, bool gpu, double resident_ctas)
 {
     bounds b = {0, 0, 0};
     std::vector<double> us;
-    uint64_t further = 0;
 
     for (const op &o : t.ops) {
         us.push_back(static_cast<double>(o.us));
         b.work_us += resident_ctas > 0 ? static_cast<double>(o.us) * (gpu ? o.grid : 1) / resident_ctas : 0;
     }
-    for (const auto &up : d.up)
-        further += up.size() > 1 ? up.size() - 1 : 0;
     if (!d.up.empty())
         b.critical_us = dag_critical_us(d, us, 0);
     if (gpu)
-        b.front_end_us =
-            FRONT_END_KERNEL_US * static_cast<double>(t.ops.size()) + FRONT_END_EDGE_US * static_cast<double>(further);
+        b.front_end_us = FRONT_END_KERNEL_US * static_cast<double>(t.ops.size());
     return b;
 }
 
@@ -72,12 +68,14 @@ static std::string quoted(const std::string &text)
     return all + "\"";
 }
 
-static std::string acs_variables()
+/* Environment variables that runtimes read. */
+static std::string variables()
 {
     std::string all;
     for (char **e = environ; *e; e++)
-        if (std::string(*e).compare(0, 4, "ACS_") == 0)
-            all += (all.empty() ? "" : " ") + std::string(*e);
+        for (const char *head : {"ACS_", "OMP_", "GOMP_", "STARPU_", "CUDA_"})
+            if (std::string(*e).compare(0, strlen(head), head) == 0)
+                all += (all.empty() ? "" : " ") + std::string(*e);
     return all;
 }
 
@@ -132,7 +130,7 @@ result_file::result_file(const std::string &path, const char *program, const std
             "\"runtime_cuda\": %d, \"options\": %s},\n \"rows\": [",
             quoted(line_of("/proc/cpuinfo", "model name")).c_str(), std::thread::hardware_concurrency(),
             quoted(g.name).c_str(), g.sms, quoted(g.driver).c_str(), g.driver_cuda, g.runtime,
-            quoted(acs_variables()).c_str());
+            quoted(variables()).c_str());
     fputs("]}\n", file_);
     fflush(file_);
 }

@@ -13,11 +13,11 @@
 
 namespace bench {
 
-/** Lower bounds of a run in µs, whoever issues it. */
+/** About the least that a run can take in µs, whoever issues it. */
 struct bounds {
     double critical_us;  /* kernel times along the longest path */
     double work_us;      /* all kernel times, on as many CTAs as the device holds at once */
-    double front_end_us; /* what the device's front end needs per kernel and per further edge: docs/performance.md */
+    double front_end_us; /* what the device's front end needs for so many kernels: docs/performance.md */
     double largest() const;
 };
 

@@ -88,6 +88,8 @@ struct contestant {
  */
 std::vector<contestant> make_contestants(const machine &m, const std::vector<std::string> &names, std::string *unknown);
 
+/** CPUs of the machine, whatever the calling thread is pinned to. */
+int cpu_count();
 /** Pin the calling thread to the machine's `index`th CPU (0: the program's); nothing if it is not to be pinned. */
 void pin_thread(const machine &m, int index);
 

@@ -19,7 +19,7 @@ static const outcome *best_rival(const std::vector<outcome> &outcomes)
 {
     const outcome *best = nullptr;
     for (const outcome &o : outcomes) {
-        if (o.samples.empty() || o.kind->role != RIVAL)
+        if (o.samples.empty() || !o.wrong.empty() || o.kind->role != RIVAL)
             continue;
         if (!best || spread_of(o.samples, &sample::total_us).median < spread_of(best->samples, &sample::total_us).median)
             best = &o;
@@ -33,8 +33,10 @@ static void print_runner(const outcome &o, double ops, const outcome *rival)
         printf("  %-14s left out: %s\n", o.kind->name, o.left_out.c_str());
         return;
     }
-    if (!o.wrong.empty())
+    if (!o.wrong.empty()) {
         printf("  %-14s WRONG: %s\n", o.kind->name, o.wrong.c_str());
+        return;
+    }
     if (o.samples.empty())
         return;
     const spread total = spread_of(o.samples, &sample::total_us), submit = spread_of(o.samples, &sample::submit_us);
@@ -52,8 +54,12 @@ void print_table(const table_head &head, const std::vector<outcome> &outcomes)
     printf("\n%s\n%zu ops", head.title.c_str(), head.ops);
     if (head.depth > 0)
         printf(", %llu edges, depth %u", static_cast<unsigned long long>(head.edges), head.depth);
-    printf("; bound per op: %.3f us (critical path %.3f, work %.3f, front end %.3f)\n", head.bound.largest() / ops,
-           head.bound.critical_us / ops, head.bound.work_us / ops, head.bound.front_end_us / ops);
+    printf("; at least %.3f us per op (critical path %.3f", head.bound.largest() / ops, head.bound.critical_us / ops);
+    if (head.bound.work_us > 0)
+        printf(", work %.3f", head.bound.work_us / ops);
+    if (head.bound.front_end_us > 0)
+        printf(", front end %.3f", head.bound.front_end_us / ops);
+    printf(")\n");
     printf("  %-14s %9s  %9s .. %-9s %9s  %6s\n", "runner", "us per op", "least", "most", "submitted",
            "x best");
     for (const outcome &o : outcomes)

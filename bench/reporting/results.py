@@ -15,6 +15,11 @@ BOUNDS = ("graph-replay",)
 NEITHER = ("acs-off",)
 
 
+def is_default(name):
+    """ACS with its default options: what a user gets."""
+    return name == "acs"
+
+
 def is_acs(name):
     return name.startswith("acs") and not name.startswith("acs-sw") and name not in NEITHER
 

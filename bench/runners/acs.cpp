@@ -3,7 +3,6 @@
  * program does; options come from the environment, then from the mode.
  */
 #include <cstring>
-#include <thread>
 
 #include "runners.h"
 
@@ -14,6 +13,7 @@ namespace {
 struct mode {
     const char *name, *about;
     void (*set)(acs_options &);
+    bool gpu = true;
 };
 
 const mode modes[] = {
@@ -23,6 +23,7 @@ const mode modes[] = {
      [](acs_options &o) { o.workers = 0; }},
     {"acs-host", "ACS, an op is issued when its upstream ops have retired (ACS_WAIT=host)",
      [](acs_options &o) { o.wait = ACS_WAIT_HOST; }},
+    {"acs-e4", "ACS, 4 threads that run kernels", [](acs_options &o) { o.executors = 4; }, false},
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
 };
 
@@ -41,9 +42,8 @@ public:
         require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
         o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
         how.set(o);
-        const int last_cpu = static_cast<int>(std::thread::hardware_concurrency()) - 1;
-        if (m.first_cpu >= 0 && m.first_cpu < last_cpu && o.cpus[0] == 0)
-            snprintf(o.cpus, sizeof o.cpus, "%d-%d", m.first_cpu + 1, last_cpu);
+        if (m.first_cpu >= 0 && o.cpus[0] == 0)
+            snprintf(o.cpus, sizeof o.cpus, "%d-%d", m.first_cpu + 1, cpu_count() - 1);
         require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
                 last_error("acs_malloc").c_str());
@@ -85,18 +85,27 @@ public:
         memcpy(to, landing_, bytes);
     }
 
-    /* Of all runs since the context was opened. */
+    std::string prepare(const trace &, const dag &) override
+    {
+        before_.size = sizeof before_;
+        (void)acs_stats(context_, &before_);
+        return "";
+    }
+
+    /* Of the runs since prepare(). */
     std::string note() const override
     {
         acs_statistics s = {};
         char text[200];
         s.size = sizeof s;
-        if (acs_stats(context_, &s) != ACS_OK || s.queued == 0)
+        if (acs_stats(context_, &s) != ACS_OK || s.queued == before_.queued)
             return "";
-        const double ops = static_cast<double>(s.queued);
-        snprintf(text, sizeof text, "at most %llu slots; per op %.2f waits, %.2f marks, %.2f submissions",
-                 static_cast<unsigned long long>(s.slots_used), static_cast<double>(s.waits_sent) / ops,
-                 static_cast<double>(s.marks) / ops, static_cast<double>(s.submissions) / ops);
+        const auto per_op = [&](uint64_t acs_statistics::*count) {
+            return static_cast<double>(s.*count - before_.*count) / static_cast<double>(s.queued - before_.queued);
+        };
+        snprintf(text, sizeof text, "per op %.2f edges, %.2f waits, %.2f marks, %.2f submissions",
+                 per_op(&acs_statistics::edges), per_op(&acs_statistics::waits_sent), per_op(&acs_statistics::marks),
+                 per_op(&acs_statistics::submissions));
         return text;
     }
 
@@ -132,6 +141,7 @@ private:
     }
 
     acs_context *context_ = nullptr;
+    acs_statistics before_ = {};
     void *landing_ = nullptr;
     std::string failure_;
 };
@@ -141,7 +151,7 @@ private:
 void add_acs(std::vector<runner_kind> &list)
 {
     for (const mode &how : modes)
-        list.push_back({how.name, how.about, true, true,
+        list.push_back({how.name, how.about, how.gpu, true,
                         [&how](const machine &m) { return std::unique_ptr<runner>(new acs_runner(m, how)); }, OURS});
 }
 

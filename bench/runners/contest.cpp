@@ -22,6 +22,8 @@ bool contest::take(arguments &a)
         repetitions = static_cast<int>(a.number(1, 10000));
     } else if (a.is("--cpu")) {
         first_cpu = static_cast<int>(a.number(0, 1023));
+        if (first_cpu + 1 >= cpu_count())
+            a.refuse("runners need CPUs behind it; this machine has " + std::to_string(cpu_count()));
     } else if (a.is("--json")) {
         json = a.text();
     } else {
@@ -38,7 +40,7 @@ std::vector<contestant> contest::enter(const arguments &a) const
     pin_thread(m, 0);
     std::vector<contestant> made = make_contestants(m, runners, &unknown);
     if (!unknown.empty())
-        a.refuse("there is no runner '" + unknown + "' on this machine");
+        a.refuse_for("--runner", "there is no runner '" + unknown + "' on this machine");
     return made;
 }
 

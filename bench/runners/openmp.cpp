@@ -3,11 +3,8 @@
  * inside a parallel region that one thread of the team launches from. An object is named by its first byte, as OpenMP
  * does it: programs whose footprints overlap in part are beyond it, and it says so.
  */
+#include "objects.h"
 #include "runners.h"
-
-#include <algorithm>
-#include <map>
-#include <set>
 
 #if BENCH_OPENMP
 #include <omp.h>
@@ -20,21 +17,22 @@ namespace {
 
 class openmp_runner : public runner {
 public:
-    explicit openmp_runner(const machine &m) : machine_(m), threads_(omp_get_num_procs()) {}
-
-    std::string setting() const override { return std::to_string(threads_) + " threads"; }
-
-    std::string prepare(const trace &t, const dag &) override
+    /* Short tasks want few threads: 1, 2, 4 and so on, and all CPUs, are tried. */
+    explicit openmp_runner(const machine &m) : machine_(m)
     {
-        for (const op &o : t.ops)
-            if (o.kind != OP_KERNEL)
-                return "runs kernels only";
-        return same_objects(t) ? "" : "footprints overlap in part";
+        for (int n = 1; n < cpu_count(); n *= 2)
+            threads_.push_back(n);
+        threads_.push_back(cpu_count());
     }
+
+    int variants() const override { return static_cast<int>(threads_.size()); }
+    void choose(int variant) override { chosen_ = static_cast<size_t>(variant); }
+    std::string setting() const override { return std::to_string(threads_[chosen_]) + " threads"; }
+    std::string prepare(const trace &t, const dag &) override { return why_not_objects(t, MOST); }
 
     void around(const std::function<void()> &body) override
     {
-#pragma omp parallel num_threads(threads_)
+#pragma omp parallel num_threads(threads_[chosen_])
         {
             pin_thread(machine_, omp_get_thread_num());
 #pragma omp single
@@ -75,31 +73,9 @@ public:
 private:
     enum { MOST = 64 };
 
-    /* Do any two segments with different first bytes share a byte, or is one op beyond MOST? */
-    static bool same_objects(const trace &t)
-    {
-        std::map<uint64_t, uint64_t> end;
-        for (const op &o : t.ops) {
-            if (o.segment_count > MOST)
-                return false;
-            for (uint32_t k = 0; k < o.segment_count; k++) {
-                const acs_segment &s = o.segments[k];
-                if (s.extent != ACS_EXTENT_BYTES || s.rows != 1)
-                    return false;
-                end[s.base] = std::max(end[s.base], s.base + s.row_bytes);
-            }
-        }
-        uint64_t last = 0;
-        for (const auto &object : end) {
-            if (object.first < last)
-                return false;
-            last = object.second;
-        }
-        return true;
-    }
-
     const machine machine_;
-    int threads_;
+    std::vector<int> threads_;
+    size_t chosen_ = 0;
 };
 
 } // namespace

@@ -7,8 +7,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 namespace bench {
+
+int cpu_count()
+{
+    return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
 
 void pin_thread(const machine &m, int index)
 {

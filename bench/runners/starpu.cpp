@@ -2,6 +2,7 @@
  * Owns StarPU as a runner, where it was found: the same kernels on the CPU, ordered by the data they access (StarPU's
  * sequential consistency). Called by the measuring loop. Its workers are paused between runs, for they poll.
  */
+#include "objects.h"
 #include "runners.h"
 
 #if BENCH_STARPU
@@ -54,18 +55,19 @@ public:
     starpu_runner(const starpu_runner &) = delete;
     starpu_runner &operator=(const starpu_runner &) = delete;
 
-    std::string setting() const override { return std::to_string(starpu_cpu_worker_get_count()) + " workers"; }
+    std::string setting() const override { return std::to_string(starpu_cpu_worker_get_count()) + " workers"; } /* its build has a limit */
 
     /* A handle per object, and per op the handles that it needs: a program that uses StarPU has them at hand. */
     std::string prepare(const trace &t, const dag &) override
     {
         if (failed_)
             return "starpu_init failed";
+        const std::string why = why_not_objects(t, UINT32_MAX);
+        if (!why.empty())
+            return why;
         accesses_.clear();
         first_.assign(1, 0);
         for (const op &o : t.ops) {
-            if (o.kind != OP_KERNEL)
-                return "runs kernels only";
             for (uint32_t k = 0; k < o.segment_count; k++)
                 add(o.segments[k]);
             first_.push_back(accesses_.size());

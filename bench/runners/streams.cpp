@@ -45,7 +45,7 @@ std::string streams_runner::note() const
 /* Several threads that launch at once slow each other: what a call costs one of them, on an H200's host. */
 static double launch_us(const plan_costs &costs, int threads)
 {
-    return costs.launch_us * (threads == 1 ? 1.0 : threads == 2 ? 1.4 : 2.5);
+    return costs.launch_us * (threads == 1 ? 1.0 : threads == 2 ? 1.4 : threads == 3 ? 2.0 : 2.5);
 }
 
 std::string streams_runner::plan_run()
@@ -195,7 +195,7 @@ void streams_runner::send(size_t step, const op &o, slot &s)
 static std::vector<streams_setting> all_settings(const machine &m)
 {
     std::vector<streams_setting> list;
-    for (int threads : {1, 2, 4})
+    for (int threads : {1, 2, 3, 4})
         for (int streams : {4, 8, 16, 32})
             if (threads == 1 || has_cpus_for(m, threads - 1))
                 list.push_back({streams, threads});

@@ -83,7 +83,7 @@ void look_at(const settings &s, const arguments &a)
 {
     for (const std::string &name : s.only)
         if (std::none_of(workloads().begin(), workloads().end(), [&](const workload &w) { return name == w.name; }))
-            a.refuse("there is no workload '" + name + "'");
+            a.refuse_for("--only", "there is no workload '" + name + "'");
 }
 
 sizes sizes_of(const workload &w, const settings &s)
@@ -122,6 +122,14 @@ std::string text_of(const shape &s)
     return number(s.kernels) + " / " + number(s.edges) + " / " + number(s.width) + " / " + number(s.depth);
 }
 
+std::string text_of(const sizes &chosen)
+{
+    std::string text;
+    for (const auto &size : chosen.all())
+        text += (text.empty() ? "" : " ") + size.first + "=" + std::to_string(size.second);
+    return text;
+}
+
 bool as_expected(const shape &e, const shape &found)
 {
     return (!e.kernels || e.kernels == found.kernels) && (!e.edges || e.edges == found.edges) &&
@@ -140,8 +148,10 @@ bool lose_edges(program &p, uint64_t most)
 }
 
 bool measure_one(const workload &w, const settings &s, program &p, const trace &t, const dag &d, const shape &found,
-                 const shape &expected, std::vector<contestant> &runners, result_file &file)
+                 std::vector<contestant> &runners, result_file &file)
 {
+    const sizes chosen = sizes_of(w, s);
+    const shape expected = w.expected ? w.expected(chosen) : shape{0, 0, 0, 0};
     measure_settings how;
     trace timed = t;
 
@@ -156,6 +166,10 @@ bool measure_one(const workload &w, const settings &s, program &p, const trace &
     file.row({{"work", w.name},
               {"source", w.source},
               {"size", s.size},
+              {"sizes", text_of(chosen)},
+              {"reps", s.who.repetitions},
+              {"cpu", s.who.first_cpu},
+              {"backend", s.who.gpu ? "cuda" : "host"},
               {"decides", w.decides},
               {"ops", found.kernels},
               {"edges", found.edges},
@@ -189,7 +203,7 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
     if (s.lose > 0)
         ok = lose_edges(*p, s.lose) && ok;
     if (!runners.empty())
-        ok = measure_one(w, s, *p, t, d, found, expected, runners, file) && ok;
+        ok = measure_one(w, s, *p, t, d, found, runners, file) && ok;
     return ok;
 }
 

@@ -93,7 +93,7 @@ class Tables(unittest.TestCase):
                                   "acs-off": [False, False], "stream": [False, False], "graph-replay": [False, False]})
 
     def test_summary_divides_the_best_rival_by_the_best_acs(self):
-        section = self.section("#### Best mode of ACS")
+        section = self.section("#### The best mode of ACS")
         self.assertEqual(self.rows(section, "stencil_1d"), [["1.14", "0.875 (loses)"]])
         self.assertIn("in 1 of 2 cases", section)
 
