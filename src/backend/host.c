@@ -6,8 +6,9 @@
  *
  * Waking a thread costs as much as several short ops. So one executor at most looks for work without sleeping, and while
  * one is awake another is woken only where the slots that can advance promise it more than its waking costs. That
- * promise rests on how long ops took so far; where it errs, because a long op follows short ones, the next polls find
- * that nothing was claimed for a while and wake another one.
+ * promise rests on how long ops took so far, and a long op may follow short ones. So while any executor is awake one of
+ * the sleepers is the guard: it looks now and then whether nothing was claimed meanwhile. A slot in the run queue thus
+ * always has a searcher, a guard or a signalled thread, unless no executor sleeps. While all sleep none wakes by time.
  */
 #include "base/inside.h"
 #include "backend/host_executor.h"
@@ -37,8 +38,8 @@ typedef enum host_state { HOST_IDLE, HOST_QUEUED, HOST_CLAIMED, HOST_BLOCKED } h
 #define TIMED_EVERY 16u
 /* An op that is worth a thread of its own; what is believed of ops before any ran. */
 #define LONG_OP_NS (2 * WAKE_NS)
-/* Polls of a runnable slot that nobody claims, until ops are believed to be long. */
-#define PATIENT_POLLS 32u
+/* How often the guard looks: waking it so rarely costs next to nothing. */
+#define GUARD_US 1000u
 
 typedef struct host_link {
     host_state state;
@@ -66,15 +67,15 @@ struct host_backend {
     host_link *links;
     uint32_t run_first, run_last;
     uint32_t sleepers, searchers; /* executors that sleep; that look for work without sleeping, at most one */
+    bool guarded;                 /* one of the sleepers is the guard */
+    bool signalled;               /* one of the sleepers was signalled and has not got the lock since */
+    uint32_t claims;              /* ops claimed, counted round */
     uint64_t op_ns;               /* how long ops took lately; falls slowly, rises at once */
-    bool closing;
-    bool draining; /* inline: a thread is running ops inside poll */
+    bool draining;                /* inline: a thread is running ops inside poll */
 
-    /* Written under the lock, read without it as hints: a reader that errs looks again, or takes the lock. */
+    /* Written under the lock, read without it as hints: a reader that errs looks again under the lock. */
     _Atomic uint32_t runnable; /* slots in the run queue */
-    _Atomic uint32_t claims;   /* ops claimed, counted round */
-    _Atomic uint32_t polls;    /* polls since `claims` last moved while a slot was runnable */
-    _Atomic uint32_t polled_claims;
+    _Atomic bool closing;      /* threads leave when nothing can run */
 
     uint32_t runner_count;
     uint32_t started; /* threads to join */
@@ -93,6 +94,11 @@ static void count_runnable_locked(host_backend *h, uint32_t more)
 static uint32_t runnable(const host_backend *h)
 {
     return atomic_load_explicit(&h->runnable, memory_order_relaxed); /* a hint, see the struct */
+}
+
+static bool closing(const host_backend *h)
+{
+    return atomic_load_explicit(&h->closing, memory_order_relaxed); /* a hint, see the struct */
 }
 
 /* The run queue is a list through `next` in order of becoming runnable; `run_last` means nothing while it is empty. */
@@ -169,17 +175,19 @@ static acs_record *advance_locked(host_backend *h, uint32_t slot)
     return NULL;
 }
 
-/* Whether what lies in the run queue is worth waking another executor for. */
-static bool worth_waking_locked(const host_backend *h)
-{
-    bool all_asleep = h->sleepers == h->runner_count;
-    return h->run_first != HOST_NONE && (all_asleep || runnable(h) * h->op_ns > WAKE_NS);
-}
-
+/*
+ * Signal a sleeper if what lies in the run queue is worth its waking, or if nobody else would come to it. The one that
+ * was signalled will, and then looks here again.
+ */
 static void wake_one_locked(host_backend *h)
 {
-    if (h->sleepers && !h->searchers && worth_waking_locked(h))
+    bool nobody_comes = (!h->guarded || h->sleepers == h->runner_count) && !h->signalled;
+    bool worth = nobody_comes || runnable(h) * h->op_ns > WAKE_NS;
+
+    if (h->run_first != HOST_NONE && h->sleepers && !h->searchers && worth) {
+        h->signalled = true;
         acs_cond_signal(&h->work);
+    }
 }
 
 /* Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. */
@@ -188,9 +196,7 @@ static acs_record *claim_locked(host_backend *h, uint32_t *slot)
     while ((*slot = queue_pop_locked(h)) != HOST_NONE) {
         acs_record *op = advance_locked(h, *slot);
         if (op) {
-            /* Relaxed: a hint (see the struct). */
-            uint32_t claims = atomic_load_explicit(&h->claims, memory_order_relaxed);
-            atomic_store_explicit(&h->claims, claims + 1, memory_order_relaxed);
+            h->claims++;
             wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
             return op;
         }
@@ -246,12 +252,12 @@ static bool search_locked(host_backend *h)
     uint64_t spin_ns = (uint64_t)h->config.options->spin_us * 1000;
     uint64_t end;
 
-    if (h->searchers || h->closing || !spin_ns)
+    if (h->searchers || closing(h) || !spin_ns)
         return false;
     h->searchers++;
     acs_lock_release(&h->lock);
     end = acs_clock_ns() + spin_ns;
-    while (!runnable(h) && acs_clock_ns() < end)
+    while (!runnable(h) && !closing(h) && acs_clock_ns() < end)
         acs_pause_briefly();
     acs_lock_acquire(&h->lock);
     h->searchers--;
@@ -273,6 +279,37 @@ static void learn_locked(host_backend *h, uint64_t took_ns)
     if (took_ns == UINT64_MAX)
         return;
     h->op_ns = took_ns > h->op_ns ? took_ns : h->op_ns - (h->op_ns - took_ns) / 4;
+}
+
+/*
+ * Sleep as the guard, until signalled, until nothing was claimed for a while though a slot could advance, or until all
+ * sleep: then whoever submits wakes one, and time need not.
+ */
+static void guard_locked(host_backend *h)
+{
+    bool signalled, stuck;
+
+    h->guarded = true;
+    do {
+        uint32_t claims = h->claims;
+        signalled = acs_cond_wait_us(&h->work, &h->lock, GUARD_US);
+        h->signalled = false;
+        stuck = h->run_first != HOST_NONE && h->claims == claims;
+    } while (!signalled && !stuck && !closing(h) && h->sleepers < h->runner_count);
+    h->guarded = false;
+    if (!signalled && stuck && h->op_ns < LONG_OP_NS)
+        h->op_ns = LONG_OP_NS; /* ops are not as short as was believed: the next thread is woken at once */
+}
+
+static void sleep_locked(host_backend *h)
+{
+    h->sleepers++;
+    if (!h->guarded && h->sleepers < h->runner_count)
+        guard_locked(h);
+    else
+        acs_cond_wait(&h->work, &h->lock);
+    h->signalled = false;
+    h->sleepers--;
 }
 
 /* Completions are told before the next op runs: it may take long. */
@@ -300,12 +337,10 @@ static void *executor(void *arg)
                 done_locked(h, slot);
                 learn_locked(h, took_ns);
             }
-        } else if (h->closing) {
+        } else if (closing(h)) {
             break;
-        } else if (!search_locked(h) && !h->closing && !h->slots.progress && h->run_first == HOST_NONE) {
-            h->sleepers++;
-            acs_cond_wait(&h->work, &h->lock);
-            h->sleepers--;
+        } else if (!search_locked(h) && !closing(h) && !h->slots.progress && h->run_first == HOST_NONE) {
+            sleep_locked(h);
         }
     }
     acs_lock_release(&h->lock);
@@ -338,7 +373,7 @@ static acs_status start_threads(host_backend *h)
 static void join_threads(host_backend *h)
 {
     acs_lock_acquire(&h->lock);
-    h->closing = true;
+    atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
     acs_cond_broadcast(&h->work);
     acs_lock_release(&h->lock);
     for (uint32_t i = 0; i < h->started; i++)
@@ -488,32 +523,11 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         notify(h);
 }
 
-/* Somebody polls again and again, and a runnable slot is not claimed: the executors that are awake run long ops. */
-static void look_for_delay(host_backend *h)
-{
-    uint32_t claims = atomic_load_explicit(&h->claims, memory_order_relaxed); /* hints, see the struct */
-
-    if (claims != atomic_load_explicit(&h->polled_claims, memory_order_relaxed)) {
-        atomic_store_explicit(&h->polled_claims, claims, memory_order_relaxed);
-        atomic_store_explicit(&h->polls, 0, memory_order_relaxed);
-    } else if (atomic_fetch_add_explicit(&h->polls, 1, memory_order_relaxed) % PATIENT_POLLS == PATIENT_POLLS - 1) {
-        acs_lock_acquire(&h->lock);
-        if (h->run_first != HOST_NONE) {
-            learn_locked(h, LONG_OP_NS); /* so whoever is woken wakes the next */
-            wake_one_locked(h);
-        }
-        acs_lock_release(&h->lock);
-    }
-}
-
 /* Without the lock: a timeline is published by a release, which acs_host_completed pairs with. */
 static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     host_backend *h = (host_backend *)backend;
     uint32_t n = acs_host_marks_complete(marks, count, acs_host_completed(&h->slots, (uint32_t)slot));
-
-    if (!n && runnable(h) && h->started)
-        look_for_delay(h);
 
     if (n)
         *completed = marks[n - 1].value;

@@ -68,21 +68,33 @@ static void meet(void)
         add(&g.missed);
 }
 
-static int setup(void **state)
+static acs_context *open_with(int executors, int spin_us)
 {
     acs_options options;
     acs_context *context = NULL;
-    memset(&g, 0, sizeof g);
     acs_options_init(&options, sizeof options);
     options.backend = ACS_BACKEND_HOST;
-    options.executors = AT_ONCE;
+    options.executors = executors;
     options.streams = AT_ONCE;
     options.window = 1024;
     options.workers = 1;
-    if (acs_open(&options, &context) != ACS_OK)
-        return -1;
-    *state = context;
-    return 0;
+    if (spin_us >= 0)
+        options.spin_us = spin_us;
+    return acs_open(&options, &context) == ACS_OK ? context : NULL;
+}
+
+static int setup(void **state)
+{
+    memset(&g, 0, sizeof g);
+    *state = open_with(AT_ONCE, -1); /* spins as long as is usual */
+    return *state ? 0 : -1;
+}
+
+static int setup_two_that_sleep_at_once(void **state)
+{
+    memset(&g, 0, sizeof g);
+    *state = open_with(2, 0);
+    return *state ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -133,6 +145,24 @@ static void increment_body(const acs_grid *grid, void *const *args)
 {
     (void)grid;
     **(int *const *)args[0] += 1;
+}
+
+/* Spins until the other op has run: its thread cannot run that one. */
+static void await_done_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)args;
+    add(&g.begun);
+    if (!reach(&g.done, 1))
+        add(&g.missed);
+    add(&g.arrived);
+}
+
+static void done_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)args;
+    add(&g.done);
 }
 
 static const acs_kernel g_gate = ACS_KERNEL_HOST_INIT("gate", gate_body);
@@ -259,6 +289,23 @@ static void ops_that_meet_run_at_once_even_after_many_short_ones(void **state)
     }
 }
 
+/* After many short ops a thread is not worth waking for one more, unless all others are busy for long; nobody polls. */
+static void op_behind_no_other_runs_while_a_long_one_keeps_a_thread(void **state)
+{
+    static const acs_kernel await_done = ACS_KERNEL_HOST_INIT("await_done", await_done_body);
+    static const acs_kernel done = ACS_KERNEL_HOST_INIT("done", done_body);
+    int x = 0;
+    for (int i = 0; i < 2000; i++)
+        ACS_LAUNCH_ON(*state, &g_increment, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_INOUT(&x, sizeof x)));
+    assert_int_equal(acs_sync(*state), ACS_OK);
+    ACS_LAUNCH_ON(*state, &await_done, 1, 1, 0, ACS_NO_ARGS, ACS_USES_NONE);
+    assert_true(reach(&g.begun, 1));
+    ACS_LAUNCH_ON(*state, &done, 1, 1, 0, ACS_NO_ARGS, ACS_USES_NONE);
+    (void)reach(&g.arrived, 1); /* not inside the library, which would look what is delayed */
+    assert_int_equal(get(&g.missed), 0);
+    assert_int_equal(acs_sync(*state), ACS_OK);
+}
+
 /* (second): the second op notes whether the first had finished. */
 static void ordered_body(const acs_grid *grid, void *const *args)
 {
@@ -310,6 +357,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(disjoint_tiles_between_each_other_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(chain_stays_in_one_slot_without_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(ops_that_meet_run_at_once_even_after_many_short_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(op_behind_no_other_runs_while_a_long_one_keeps_a_thread,
+                                        setup_two_that_sleep_at_once, teardown),
         cmocka_unit_test_setup_teardown(read_after_write_is_ordered, setup, teardown),
         cmocka_unit_test_setup_teardown(write_after_read_is_ordered, setup, teardown),
         cmocka_unit_test_setup_teardown(write_after_write_is_ordered, setup, teardown),
