@@ -542,7 +542,7 @@ typedef struct acs_statistics {
     uint64_t window_high;      /**< most ops in the window at once */
     uint64_t running_high;     /**< most ops issued and not retired at once */
     uint64_t levels;           /**< length of the longest chain of dependent ops (critical path) */
-    uint64_t slots_used;       /**< most slots that ops were spread over, of those that ACS_STREAMS allows */
+    uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -11,7 +11,8 @@ enum {
     MARKS_MIN = 16,
     MARKS_MAX = 256,
     SLOTS_FIRST = 4, /* where launches take the time, more streams make each of them dearer */
-    DEEP = 12,       /* ops out in the emptiest slot: the device is behind, not the launches */
+    DEEP = 12,       /* acs_slots.deep */
+    MARKED_SLOTS = 8, /* slots that share the window's marks: more are active only while each has DEEP ops out */
     QUEUE_SLACK = 8  /* how much fuller the slot of an upstream op may be, to save a wait; nothing where queues are deep */
 };
 
@@ -25,10 +26,10 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window)
 {
     memset(slots, 0, sizeof *slots);
     slots->count = slots->limit = count;
-    slots->active = slots->used = count < SLOTS_FIRST ? count : SLOTS_FIRST;
     slots->window = window;
+    acs_slots_shape(slots, SLOTS_FIRST, DEEP, false);
     slots->mark_capacity = acs_slots_mark_capacity(window->limit);
-    slots->mark_interval = window->limit / (2 * count);
+    slots->mark_interval = window->limit / (2 * (count < MARKED_SLOTS ? count : MARKED_SLOTS));
     if (slots->mark_interval == 0)
         slots->mark_interval = 1;
     if (slots->mark_interval > MARKS_MIN)
@@ -49,6 +50,16 @@ void acs_slots_limit(acs_slots *slots, uint32_t parallel)
     uint32_t useful = 2 * parallel > SLOTS_FIRST ? 2 * parallel : SLOTS_FIRST;
     if (parallel && useful < slots->count)
         slots->limit = useful;
+}
+
+void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager)
+{
+    slots->first = first < slots->count ? first : slots->count;
+    slots->deep = deep;
+    slots->eager = eager;
+    slots->active = slots->used = slots->first;
+    if (slots->limit < slots->first)
+        slots->limit = slots->first;
 }
 
 void acs_slots_fini(acs_slots *slots)
@@ -195,16 +206,21 @@ static int choose_emptiest(const acs_slots *slots, uint64_t batch_id)
     return best;
 }
 
-/* One more active slot; -1: there are no more, another batch owns it, or it takes a poll to know that it is wanted. */
-static int activate_slot(acs_slots *slots, uint64_t batch_id)
+/*
+ * One more active slot, with less than `fewest` ops out; -1: there is none, another batch owns it, or it takes a poll to
+ * know that it is wanted. If the op cannot be placed after all, the slot is the emptiest for the next one.
+ */
+static int activate_slot(acs_slots *slots, uint32_t fewest, uint64_t batch_id)
 {
-    if (slots->active == slots->limit || !slot_free(&slots->slot[slots->active], batch_id))
+    const acs_slot *slot = &slots->slot[slots->active];
+    if (slots->active == slots->limit || slot->outstanding >= fewest || !slot_free(slot, batch_id))
         return -1;
-    if (slots->may_grow == 0) {
+    if (slots->may_grow == 0 && !slots->eager) {
         slots->wants_poll = true;
         return -1;
     }
-    slots->may_grow--;
+    if (slots->may_grow > 0)
+        slots->may_grow--;
     if (slots->used < ++slots->active)
         slots->used = slots->active;
     return (int)slots->active - 1;
@@ -217,9 +233,9 @@ void acs_slots_polled(acs_slots *slots)
     for (uint32_t s = 0; s < slots->active; s++)
         if (slots->slot[s].outstanding < fewest)
             fewest = slots->slot[s].outstanding;
-    slots->may_grow = fewest >= DEEP ? slots->active : 0;
+    slots->may_grow = fewest >= slots->deep ? slots->active : 0;
     slots->wants_poll = false;
-    if (fewest <= 1 && slots->active > SLOTS_FIRST)
+    if (fewest <= 1 && slots->active > slots->first)
         slots->active--;
 }
 
@@ -254,11 +270,11 @@ static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_
     if (best < 0 || slots->slot[best].outstanding == 0)
         return best;
     uint32_t fewest = slots->slot[best].outstanding;
-    int more = fewest >= DEEP ? activate_slot(slots, batch_id) : -1;
+    int more = fewest >= slots->deep ? activate_slot(slots, fewest, batch_id) : -1;
     if (more >= 0)
         return more;
     int upstream = choose_upstream(slots, entry, batch_id);
-    uint32_t slack = 2 * fewest < DEEP ? QUEUE_SLACK : 0;
+    uint32_t slack = 2 * fewest < slots->deep ? QUEUE_SLACK : 0;
     bool near = upstream >= 0 && slots->slot[upstream].outstanding <= fewest + slack;
     return near ? upstream : best;
 }

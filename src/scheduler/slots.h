@@ -40,6 +40,9 @@ typedef struct acs_slots {
     uint32_t limit;         /* most that may become active */
     uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
     uint32_t used;          /* slots that ever were active; clocks of the others are 0 */
+    uint32_t first;         /* slots that are active from the start, and stay so */
+    uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches */
+    bool eager;             /* slots become active without a poll (tests) */
     uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
     bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
     uint32_t mark_capacity; /* per slot, power of two */
@@ -55,6 +58,8 @@ uint32_t acs_slots_mark_capacity(uint32_t window);
 acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window);
 /* The backend runs at most `parallel` ops at once (0: many): slots beyond twice as many would only cost. */
 void acs_slots_limit(acs_slots *slots, uint32_t parallel);
+/* Other values than usual before the first op, for tests: `first` may exceed what the backend can use. */
+void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager);
 void acs_slots_fini(acs_slots *slots);
 
 /*

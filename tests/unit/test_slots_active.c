@@ -52,11 +52,65 @@ static void slots_stay_few_where_the_backend_runs_few_ops_at_once(void **state)
     yard_close(y);
 }
 
+static void op_in_a_slot_that_just_became_active_waits_for_all_it_depends_on(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 10);
+    for (int i = 0; i < 48; i++)
+        issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64)));
+    acs_slots_polled(&y->slots);
+    const acs_item *item = place(y, KERNEL(y->s, ACS_IN(AT(0), 64), ACS_IN(AT(2 * 64), 64), ACS_OUT(AT(48 * 64), 64)));
+    assert_non_null(item);
+    assert_int_equal(item->slot, 4);
+    assert_int_equal(item->wait_count, 2);
+    assert_int_equal(wait_of(y, item, 0)->slot + wait_of(y, item, 1)->slot, 0 + 2);
+    assert_int_not_equal(wait_of(y, item, 0)->slot, wait_of(y, item, 1)->slot);
+    submitted(y);
+
+    /* The next new slot knows nothing of what the last one waited for. */
+    item = place(y, KERNEL(y->s, ACS_IN(AT(0), 64), ACS_OUT(AT(49 * 64), 64)));
+    assert_non_null(item);
+    assert_int_equal(item->slot, 4); /* the emptiest, which is behind that already */
+    assert_int_equal(item->wait_count, 0);
+    submitted(y);
+    for (int i = 50; i < 60; i++)
+        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 4);
+    item = place(y, KERNEL(y->s, ACS_IN(AT(0), 64), ACS_OUT(AT(60 * 64), 64)));
+    assert_non_null(item);
+    assert_int_equal(item->slot, 5);
+    assert_int_equal(item->wait_count, 1);
+    assert_int_equal(wait_of(y, item, 0)->slot, 0);
+    yard_close(y);
+}
+
+/* A slot that was given up may still hold ops. */
+static void slot_becomes_active_only_where_it_holds_less_than_the_emptiest(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 10);
+    acs_slots_shape(&y->slots, 1, 2, true);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(0), 64))), 0);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(64), 64))), 0);
+    for (int i = 2; i < 4; i++)
+        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 1);
+    complete(y, 0, 2);
+    acs_slots_polled(&y->slots);
+    assert_int_equal(y->slots.active, 1);
+    for (int i = 4; i < 7; i++)
+        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 0);
+    assert_int_equal(y->slots.active, 1);
+    assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(7 * 64), 64))), 1);
+    assert_int_equal(y->slots.active, 2);
+    yard_close(y);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
         cmocka_unit_test(slots_stay_few_where_the_backend_runs_few_ops_at_once),
+        cmocka_unit_test(op_in_a_slot_that_just_became_active_waits_for_all_it_depends_on),
+        cmocka_unit_test(slot_becomes_active_only_where_it_holds_less_than_the_emptiest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
