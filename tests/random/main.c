@@ -82,6 +82,9 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->ops = 1 + dice_below(&d, dice_percent(&d, 70) ? 60 : s->ops);
     if (c->ops > s->ops)
         c->ops = s->ops;
+    c->slots_first = 1 + dice_below(&d, (uint32_t)c->options.streams);
+    c->slots_deep = (uint32_t)PICK(&d, 1, 12);
+    c->slots_eager = dice_percent(&d, 50);
 }
 
 static void describe(char *text, size_t bytes, const random_config *c)
@@ -89,10 +92,11 @@ static void describe(char *text, size_t bytes, const random_config *c)
     const acs_options *o = &c->options;
     snprintf(text, bytes,
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
-             ", streams %" PRId64 ", batch %" PRId64 ", workers %" PRId64 ", executors %" PRId64
+             ", streams %" PRId64 " (first %u, deep %u%s), batch %" PRId64 ", workers %" PRId64 ", executors %" PRId64
              ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
-             c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, o->batch, o->workers, o->executors,
+             c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
+             c->slots_eager ? ", eager" : "", o->batch, o->workers, o->executors,
              o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults);
 }
 
@@ -137,10 +141,11 @@ static void report(const random_totals *t, double seconds)
            " ranges read; edges %" PRIu64 ", joins %" PRIu64 ", same slot %" PRIu64 ", waits sent %" PRIu64
            ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
-           " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale\n",
+           " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale; %" PRIu64
+           " programs on more than 4 slots\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
-           t->checked_waits, t->late_marks, t->stale_waits);
+           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots);
 }
 
 /* ------------------------------------------------------------------------------------------------- the command line */

@@ -18,6 +18,8 @@
 typedef struct random_config {
     uint64_t seed;
     acs_options options;
+    uint32_t slots_first, slots_deep; /* for acs_slots_shape: programs are too small to make many slots active else */
+    bool slots_eager;
     uint32_t ops;       /* steps */
     uint32_t threads;   /* producing threads */
     bool baton;         /* they pass a baton: one global order over shared arenas */
@@ -143,6 +145,7 @@ void program_free(program *p);
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
+    uint64_t many_slots; /* programs with more than four active slots */
 } random_totals;
 
 /* Where a check that failed writes its one sentence. The first wins. */

@@ -4,6 +4,7 @@
  */
 #include "checker.h"
 #include "program.h"
+#include "runtime/context.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -510,6 +511,7 @@ static void add_statistics(run *r)
     r->totals->waits_complete += st.waits_complete;
     r->totals->caller_waits += st.caller_waits;
     r->totals->barriers += st.barriers;
+    r->totals->many_slots += st.slots_used > 4;
     r->totals->programs++;
 }
 
@@ -524,8 +526,17 @@ static void check_bodies(run *r)
                            "%u bad slots", dirty, races, alive, slots);
 }
 
+/* Before the first op. The lock: workers look already. */
+static void shape_slots(acs_context *context, const random_config *c)
+{
+    acs_lock_acquire(&context->core.lock);
+    acs_slots_shape(&context->core.slots, c->slots_first, c->slots_deep, c->slots_eager);
+    acs_lock_release(&context->core.lock);
+}
+
 static void run_and_close(run *r, checker *record)
 {
+    shape_slots(r->context, &r->p->config);
     if (record)
         acs_trace_set(r->context, checker_event, record);
     arenas_prepare(r);
