@@ -132,6 +132,21 @@ static void gate_body(const acs_grid *grid, void *const *args)
 
 static const acs_kernel g_gate_kernel = ACS_KERNEL_HOST_INIT("gate", gate_body);
 
+/* The gate keeps one executor; how many there are else depends on the machine. */
+static int setup_two_executors(void **state)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_HOST;
+    options.workers = 1;
+    options.executors = 2;
+    if (acs_open(&options, &context) != ACS_OK)
+        return -1;
+    *state = context;
+    return 0;
+}
+
 static void query_and_range_waits_do_not_wait_for_what_still_runs(void **state)
 {
     int x = 0, y = 0;
@@ -204,7 +219,7 @@ static void statistics_count_what_was_queued(void **state)
     assert_int_equal(stats.copies, 1);
     assert_int_equal(stats.host_functions, 1);
     assert_int_equal(stats.levels, 6);
-    assert_in_range(stats.edges, 1, 6);
+    assert_in_range(stats.edges, 0, 6); /* an op that has ended before the next is inserted takes no edge */
     assert_in_range(stats.window_high, 1, 9);
 }
 
@@ -341,7 +356,8 @@ int main(void)
         STEPPED(free_of_what_is_not_an_allocation_is_refused),
         STEPPED(malloc_of_too_much_or_of_an_unknown_kind_is_an_error),
         cmocka_unit_test(check_finds_segments_beyond_or_after_their_allocation),
-        HOST(query_and_range_waits_do_not_wait_for_what_still_runs),
+        cmocka_unit_test_setup_teardown(query_and_range_waits_do_not_wait_for_what_still_runs, setup_two_executors,
+                                        close_quietly),
         STEPPED(wait_for_an_op_that_was_never_queued_is_an_error),
         INLINE(steps_do_all_the_work_where_there_are_no_workers),
         STEPPED(statistics_count_what_was_queued),
