@@ -55,7 +55,8 @@ public:
     starpu_runner(const starpu_runner &) = delete;
     starpu_runner &operator=(const starpu_runner &) = delete;
 
-    std::string setting() const override { return std::to_string(starpu_cpu_worker_get_count()) + " workers"; } /* its build has a limit */
+    /* Its build has a limit: Debian's is 4. */
+    std::string setting() const override { return std::to_string(starpu_cpu_worker_get_count()) + " workers"; }
 
     /* A handle per object, and per op the handles that it needs: a program that uses StarPU has them at hand. */
     std::string prepare(const trace &t, const dag &) override
