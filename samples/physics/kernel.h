@@ -8,69 +8,23 @@
 #ifndef PHYSICS_KERNEL_H
 #define PHYSICS_KERNEL_H
 
-#include "acs.h"
+#include "acs_dual.hpp"
 #include "vec.h"
 
 /* Threads per CTA: kernels over bodies and joints, and kernels over contacts. */
 enum { BODY_BLOCK = 256, CONTACT_BLOCK = 128 };
 
-/** A kernel and where it is written: errors and statistics of ACS name both. */
-struct kernel_object {
-    acs_kernel code;
-    acs_site site;
-};
-
-#ifdef __CUDACC__
-#define PHYSICS_GPU_(name, args_type, cta)                                                                             \
-    static __global__ void __launch_bounds__(cta) name##_gpu(const args_type a)                                        \
-    {                                                                                                                  \
-        const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;                                                      \
-        if (i < a.threads)                                                                                             \
-            name##_thread(a, i);                                                                                       \
-    }
-#define PHYSICS_GPU_BLOCK_(name, args_type, shared_type, cta)                                                          \
-    static __global__ void __launch_bounds__(cta) name##_gpu(const args_type a)                                        \
-    {                                                                                                                  \
-        __shared__ shared_type shared;                                                                                 \
-        for (int phase = 0; phase < shared_type::phases; phase++) {                                                    \
-            name##_phase(a, phase, blockIdx.x, threadIdx.x, shared);                                                   \
-            __syncthreads();                                                                                           \
-        }                                                                                                              \
-    }
-#define PHYSICS_GPU_NAME_(name) name##_gpu
-#else
-#define PHYSICS_GPU_(name, args_type, cta)
-#define PHYSICS_GPU_BLOCK_(name, args_type, shared_type, cta)
-#define PHYSICS_GPU_NAME_(name) nullptr
-#endif
+typedef acs_dual_kernel kernel_object;
 
 /** The kernel `kernel_<name>` of `void name_thread(const args_type &a, unsigned i)`, in CTAs of `cta` threads. */
-#define PHYSICS_KERNEL(name, args_type, cta)                                                                           \
-    PHYSICS_GPU_(name, args_type, cta)                                                                                 \
-    static void name##_host(const acs_grid *grid, void *const *args)                                                   \
-    {                                                                                                                  \
-        const args_type &a = *static_cast<const args_type *>(args[0]);                                                 \
-        const unsigned launched = grid->grid.x * grid->block.x;                                                        \
-        for (unsigned i = 0; i < launched && i < a.threads; i++)                                                       \
-            name##_thread(a, i);                                                                                       \
-    }                                                                                                                  \
-    const kernel_object kernel_##name = {ACS_KERNEL_INIT(#name, PHYSICS_GPU_NAME_(name), name##_host),                 \
-                                         {#name, __FILE__, __LINE__}};
+#define PHYSICS_KERNEL(name, args_type, cta) ACS_DUAL_KERNEL(name, args_type, cta)
 
 /** The same of `void name_phase(const args_type &, int phase, unsigned block, unsigned thread, shared_type &)`. */
 #define PHYSICS_BLOCK_KERNEL(name, args_type, shared_type, cta)                                                        \
-    PHYSICS_GPU_BLOCK_(name, args_type, shared_type, cta)                                                              \
-    static void name##_host(const acs_grid *grid, void *const *args)                                                   \
+    PHYSICS_HD int name##_phases(const args_type &)                                                                    \
     {                                                                                                                  \
-        const args_type &a = *static_cast<const args_type *>(args[0]);                                                 \
-        for (unsigned b = 0; b < grid->grid.x; b++) {                                                                  \
-            shared_type shared;                                                                                        \
-            for (int phase = 0; phase < shared_type::phases; phase++)                                                  \
-                for (unsigned t = 0; t < grid->block.x; t++)                                                           \
-                    name##_phase(a, phase, b, t, shared);                                                              \
-        }                                                                                                              \
+        return shared_type::phases;                                                                                    \
     }                                                                                                                  \
-    const kernel_object kernel_##name = {ACS_KERNEL_INIT(#name, PHYSICS_GPU_NAME_(name), name##_host),                 \
-                                         {#name, __FILE__, __LINE__}};
+    ACS_DUAL_BLOCK_KERNEL(name, args_type, shared_type, cta)
 
 #endif
