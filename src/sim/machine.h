@@ -9,8 +9,8 @@
  * The model, and what it leaves out:
  * - A stream belongs to a hardware queue (stream number modulo the number of queues). A queue is worked off in the order of
  *   the calls: what cannot start yet blocks all behind it, other streams' items too (head-of-line blocking).
- * - The front end starts one kernel after another, in the order in which they became ready; each takes it some time, and each
- *   dependency beyond the first some more.
+ * - A stream belongs to a hardware queue (stream number modulo the number of queues). A queue is worked off in the order
+ *   of the calls: what cannot start yet blocks all behind it, other streams' items too (head-of-line blocking).
  * - Blocks (CTAs) are placed on multiprocessors as threads, registers, shared memory and block slots allow, those of one
  *   kernel before those of the next. All blocks of a kernel take the same time; blocks never slow each other down: caches,
  *   clocks and the memory's bandwidth are not modelled, nor are priorities, clusters and preemption.
@@ -83,7 +83,12 @@ typedef struct acs_sim_kernel {
     uint64_t cta_ns;          /* how long a block takes; ACS_SIM_NEVER: for ever */
 } acs_sim_kernel;
 
-typedef enum acs_sim_copy_kind { ACS_SIM_TO_DEVICE, ACS_SIM_TO_HOST, ACS_SIM_WITHIN, ACS_SIM_TO_PEER } acs_sim_copy_kind;
+typedef enum acs_sim_copy_kind {
+    ACS_SIM_TO_DEVICE,
+    ACS_SIM_TO_HOST,
+    ACS_SIM_WITHIN,
+    ACS_SIM_TO_PEER
+} acs_sim_copy_kind;
 
 typedef struct acs_sim acs_sim;
 
