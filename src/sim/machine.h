@@ -7,10 +7,10 @@
  * call takes of a thread) are only listed here, in acs_sim_costs; whoever plays the host adds them to its time.
  *
  * The model, and what it leaves out:
- * - A stream belongs to a hardware queue (stream number modulo the number of queues). A queue is worked off in the order of
- *   the calls: what cannot start yet blocks all behind it, other streams' items too (head-of-line blocking).
  * - A stream belongs to a hardware queue (stream number modulo the number of queues). A queue is worked off in the order
  *   of the calls: what cannot start yet blocks all behind it, other streams' items too (head-of-line blocking).
+ * - The front end starts one kernel after another, in the order in which they became ready; each takes it some time, and
+ *   each dependency beyond the first some more.
  * - Blocks (CTAs) are placed on multiprocessors as threads, registers, shared memory and block slots allow, those of one
  *   kernel before those of the next. All blocks of a kernel take the same time; blocks never slow each other down: caches,
  *   clocks and the memory's bandwidth are not modelled, nor are priorities, clusters and preemption.
@@ -93,8 +93,8 @@ typedef enum acs_sim_copy_kind {
 typedef struct acs_sim acs_sim;
 
 /*
- * Told that an item or node with `user` not NULL started (ended false) or ended, at `when`, in the order of time; from inside
- * acs_sim_advance. Must not call the machine.
+ * Told that an item or node with `user` not NULL started (ended false) or ended, at `when`, in the order of time; from
+ * inside acs_sim_advance. Must not call the machine.
  */
 typedef void (*acs_sim_told)(void *owner, void *user, bool ended, uint64_t when);
 
@@ -124,7 +124,8 @@ void acs_sim_wait(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event);
  * `device_launched` costs the device's launch of a graph instead of an edge's hop: GPU-side issue.
  */
 uint32_t acs_sim_graph(acs_sim *sim, uint32_t device);
-uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, bool device_launched, void *user);
+uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, bool device_launched,
+                            void *user);
 void acs_sim_graph_edge(acs_sim *sim, uint32_t graph, uint32_t from, uint32_t to);
 void acs_sim_graph_launch(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t graph);
 
