@@ -1,0 +1,107 @@
+/*
+ * The explorer's command line: runs scenarios and prints what was explored, replays one execution, weakens memory orders
+ * to see that a scenario notices. Decides nothing about executions.
+ */
+#include "internal.h"
+#include "scenarios.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct options {
+    const char *scenario, *replay;
+    bool all, expect_failure;
+    long long executions;
+    int preemptions;
+} options;
+
+static double cpu_seconds(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static int thread_count(const model_scenario *s)
+{
+    int n = 0;
+    while (n < 4 && s->threads[n])
+        n++;
+    return n;
+}
+
+static bool run_one(const model_scenario *s, const options *o)
+{
+    static model_result r;
+    model_limits limits = {.executions = o->executions >= 0 ? (uint64_t)o->executions : o->all ? 0 : s->most,
+                           .preemptions = o->preemptions,
+                           .replay = o->replay};
+    double start = cpu_seconds();
+    explore(s, &limits, &r);
+    double seconds = cpu_seconds() - start;
+    printf("%-18s %7d %12llu %11llu %8u  %-12s %7.2f s  %s\n", s->name, thread_count(s), (unsigned long long)r.executions,
+           (unsigned long long)r.redundant, r.longest,
+           r.failed ? "FAILED" : o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded", seconds, s->what);
+    if (r.failed)
+        printf("%s: %s\n  replay: --scenario %s --replay %s\n", s->name, r.text, s->name, r.replay);
+    fflush(stdout);
+    return r.failed == o->expect_failure;
+}
+
+static int run_scenarios(const options *o)
+{
+    int bad = 0, found = 0;
+    printf("%-18s %7s %12s %11s %8s  %-12s %9s\n", "scenario", "threads", "executions", "cut short", "longest", "", "time");
+    for (const model_scenario *const *s = g_scenarios; *s; s++) {
+        if (o->scenario && strcmp((*s)->name, o->scenario) != 0)
+            continue;
+        found++;
+        bad += !run_one(*s, o);
+    }
+    if (!found)
+        printf("there is no scenario '%s'\n", o->scenario);
+    return bad || !found;
+}
+
+static _Noreturn void usage(const char *what)
+{
+    fprintf(stderr, "model_check: %s\n"
+                    "usage: model_check [--scenario NAME] [--all | --executions N] [--preemptions N] [--replay STEPS]\n"
+                    "                   [--expect-failure]\n", what);
+    exit(2);
+}
+
+static long long number(const char *text, const char *option)
+{
+    char *end;
+    long long n = text ? strtoll(text, &end, 10) : -1;
+    if (n < 0 || *end)
+        usage(option);
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {.executions = -1, .preemptions = -1};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(argv[i], "--all"))
+            o.all = true;
+        else if (!strcmp(argv[i], "--expect-failure"))
+            o.expect_failure = true;
+        else if (!strcmp(argv[i], "--scenario") && value)
+            o.scenario = argv[++i];
+        else if (!strcmp(argv[i], "--replay") && value)
+            o.replay = argv[++i];
+        else if (!strcmp(argv[i], "--executions"))
+            o.executions = number(argv[++i], "--executions wants a number");
+        else if (!strcmp(argv[i], "--preemptions"))
+            o.preemptions = (int)number(argv[++i], "--preemptions wants a number");
+        else
+            usage(argv[i]);
+    }
+    if (o.replay && !o.scenario)
+        usage("--replay wants --scenario");
+    arena_init();
+    return run_scenarios(&o);
+}

@@ -1,0 +1,171 @@
+/*
+ * Scenarios of the FIFO (src/window/fifo.c): every op once, in program order, never more than it holds, and what the
+ * producer wrote is there. The explorer runs their threads; nothing here is called by the library.
+ */
+#include "scenarios.h"
+
+#include "window/fifo_internal.h"
+
+#include <stdatomic.h>
+
+enum { PAYLOAD = 1000, RECORDS = 6 };
+
+static acs_fifo *g_fifo;
+static acs_record *g_records;   /* each producer fills rows of its own */
+static acs_op *g_popped;        /* by order of the pop: the record's row + 1 */
+static uint32_t *g_popped_count;
+static acs_op *g_pushed;        /* by row: what push returned */
+static _Atomic(uint32_t) *g_flag;
+static acs_lock *g_lock;
+
+static void setup_at(uint32_t capacity, uint64_t first)
+{
+    (void)acs_fifo_create_at(capacity, first, &g_fifo);
+    g_records = calloc(RECORDS, sizeof *g_records);
+    g_popped = calloc(RECORDS, sizeof *g_popped);
+    g_popped_count = calloc(1, sizeof *g_popped_count);
+    g_pushed = calloc(RECORDS, sizeof *g_pushed);
+    g_flag = calloc(1, sizeof *g_flag);
+    g_lock = calloc(1, sizeof *g_lock);
+}
+
+static void setup(void)
+{
+    setup_at(2, 0);
+}
+
+static void setup_roomy(void)
+{
+    setup_at(4, UINT64_MAX - 1); /* tickets wrap inside of the scenario */
+}
+
+static void push(uint32_t row)
+{
+    g_records[row].arg_count = PAYLOAD + row;
+    g_pushed[row] = acs_fifo_push(g_fifo, &g_records[row]);
+}
+
+static bool pop(void)
+{
+    acs_record *record = acs_fifo_pop(g_fifo);
+    if (!record)
+        return false;
+    uint32_t row = (uint32_t)(record - g_records);
+    model_require(row < RECORDS && record->arg_count == PAYLOAD + row);
+    uint32_t n = *g_popped_count;
+    model_require(record->seq == n + 1);
+    g_popped[n] = row + 1;
+    *g_popped_count = n + 1;
+    return true;
+}
+
+/* What is left is popped; then each push that succeeded was popped once, where it was told. */
+static void check(void)
+{
+    while (pop())
+        continue;
+    uint32_t accepted = 0;
+    for (uint32_t row = 0; row < RECORDS; row++) {
+        accepted += g_pushed[row] != 0;
+        model_require(!g_pushed[row] || (g_pushed[row] <= *g_popped_count && g_popped[g_pushed[row] - 1] == row + 1));
+    }
+    model_require(accepted == *g_popped_count);
+    model_require(acs_fifo_last(g_fifo) == accepted);
+}
+
+static void push_1(void)
+{
+    push(1);
+}
+
+static void push_0_2(void)
+{
+    push(0);
+    push(2);
+    model_require(!g_pushed[0] || !g_pushed[2] || g_pushed[0] < g_pushed[2]);
+    model_require(acs_fifo_last(g_fifo) >= g_pushed[2]);
+}
+
+static void push_1_3(void)
+{
+    push(1);
+    push(3);
+    model_require(!g_pushed[1] || !g_pushed[3] || g_pushed[1] < g_pushed[3]);
+}
+
+static void push_0_2_4(void)
+{
+    push(0);
+    push(2);
+    push(4);
+}
+
+static void pop_2(void)
+{
+    (void)pop();
+    (void)pop();
+}
+
+static void pop_3(void)
+{
+    (void)pop();
+    (void)pop();
+    (void)pop();
+}
+
+const model_scenario scenario_fifo_wrap = {
+    "fifo_wrap", "one producer, one consumer, more ops than places", setup, NULL, {push_0_2_4, pop_3}, check, 0};
+const model_scenario scenario_fifo_producers = {
+    "fifo_producers", "two producers, one consumer, tickets wrap", setup_roomy, NULL, {push_0_2, push_1, pop_2}, check, 0};
+const model_scenario scenario_fifo_full = {
+    "fifo_full", "two producers and one consumer at two places", setup, NULL, {push_0_2, push_1_3, pop_2}, check, 0};
+
+/* A call that returned before another began comes first, however weakly the second learnt of it. */
+static void push_then_say(void)
+{
+    push(0);
+    atomic_store_explicit(g_flag, 1, memory_order_release);
+}
+
+static void push_when_told(void)
+{
+    bool told = atomic_load_explicit(g_flag, memory_order_acquire);
+    push(1);
+    if (told)
+        model_require(g_pushed[0] && g_pushed[0] < g_pushed[1]);
+}
+
+const model_scenario scenario_fifo_order = {
+    "fifo_order", "a push that returned before another began", setup, NULL, {push_then_say, push_when_told, pop_2},
+    check, 0};
+
+/* Consumers follow each other through a lock, as through the core's. */
+static void locked_pop(void)
+{
+    acs_lock_acquire(g_lock);
+    (void)pop();
+    acs_lock_release(g_lock);
+}
+
+const model_scenario scenario_fifo_consumers = {
+    "fifo_consumers", "one producer, consumers that take turns by a lock", setup, NULL, {push_0_2, locked_pop, locked_pop},
+    check, 0};
+
+/* acs_fifo_ready may say yes too often, and never no when the op was pushed before. */
+static void locked_push_and_look(void)
+{
+    push(0);
+    acs_lock_acquire(g_lock);
+    model_require(*g_popped_count == 1 || acs_fifo_ready(g_fifo));
+    acs_lock_release(g_lock);
+}
+
+static void locked_pop_2(void)
+{
+    locked_pop();
+    locked_pop();
+}
+
+const model_scenario scenario_fifo_ready = {
+    "fifo_ready", "a producer that asks for its own op, a consumer", setup, NULL, {locked_push_and_look, locked_pop_2},
+    check, 0};

@@ -1,0 +1,68 @@
+/*
+ * Scenarios of the gates (src/runtime/gate.c): who announces itself and looks once more is woken by who has news. A
+ * lost wake-up is a thread that waits forever, since timed waits never time out here.
+ */
+#include "scenarios.h"
+
+#include "runtime/gate.h"
+
+#include <stdatomic.h>
+
+static acs_gate *g_gate;
+static _Atomic(uint32_t) *g_news;
+static uint32_t *g_told; /* plain: what the news is about */
+
+static void setup(void)
+{
+    g_gate = calloc(1, sizeof *g_gate);
+    g_news = calloc(1, sizeof *g_news);
+    g_told = calloc(2, sizeof *g_told);
+    (void)acs_gate_init(g_gate);
+}
+
+/* The news itself is relaxed: the gate's fences alone must order it against the sleepers. */
+static uint32_t news(void)
+{
+    return atomic_load_explicit(g_news, memory_order_relaxed);
+}
+
+static void sleep_until(uint32_t wanted)
+{
+    while (news() < wanted) {
+        uint64_t epoch = acs_gate_announce(g_gate);
+        if (news() < wanted)
+            acs_gate_sleep(g_gate, epoch, 0);
+        acs_gate_retract(g_gate);
+    }
+}
+
+static void sleeper_1(void)
+{
+    sleep_until(1);
+}
+
+static void sleeper_2(void)
+{
+    sleep_until(2);
+}
+
+static void opener(void)
+{
+    (void)atomic_fetch_add_explicit(g_news, 1, memory_order_relaxed);
+    acs_gate_open(g_gate);
+}
+
+static void opener_twice(void)
+{
+    opener();
+    opener();
+}
+
+const model_scenario scenario_gate = {
+    "gate", "one sleeper, one opener", setup, NULL, {sleeper_1, opener}, NULL, 0};
+const model_scenario scenario_gate_sleepers = {
+    "gate_sleepers", "two sleepers, one opener", setup, NULL, {sleeper_1, sleeper_1, opener}, NULL, 0};
+const model_scenario scenario_gate_openers = {
+    "gate_openers", "one sleeper that waits for the news of two openers", setup, NULL, {sleeper_2, opener, opener}, NULL, 0};
+const model_scenario scenario_gate_again = {
+    "gate_again", "one sleeper, news twice", setup, NULL, {sleeper_2, opener_twice}, NULL, 0};

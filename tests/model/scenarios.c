@@ -1,0 +1,9 @@
+/* The table of scenarios, in the order in which they run. Read by main.c. */
+#include "scenarios.h"
+
+const model_scenario *const g_scenarios[] = {
+    &scenario_fifo_wrap, &scenario_fifo_producers, &scenario_fifo_full, &scenario_fifo_order,
+    &scenario_fifo_consumers, &scenario_fifo_ready, &scenario_record_pair, &scenario_record_three,
+    &scenario_record_aba, &scenario_record_blocks, &scenario_record_steal, &scenario_gate,
+    &scenario_gate_sleepers, &scenario_gate_openers, &scenario_gate_again, &scenario_timeline,
+    &scenario_timeline_wait, &scenario_default_open, &scenario_default_retry, NULL};

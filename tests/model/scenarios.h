@@ -1,0 +1,14 @@
+/* All scenarios, for the table in scenarios.c. Compiled with the sources under test: shadow/replace.h comes first. */
+#ifndef MODEL_SCENARIOS_H
+#define MODEL_SCENARIOS_H
+
+#include "model.h"
+
+extern const model_scenario *const g_scenarios[];
+
+extern const model_scenario scenario_fifo_wrap, scenario_fifo_producers, scenario_fifo_full, scenario_fifo_order,
+    scenario_fifo_consumers, scenario_fifo_ready, scenario_record_pair, scenario_record_three, scenario_record_aba,
+    scenario_record_blocks, scenario_record_steal, scenario_gate, scenario_gate_sleepers, scenario_gate_openers,
+    scenario_gate_again, scenario_timeline, scenario_timeline_wait, scenario_default_open, scenario_default_retry;
+
+#endif
