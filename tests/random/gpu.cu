@@ -5,6 +5,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 namespace {
 
@@ -70,4 +72,21 @@ extern "C" int gpu_fill(void *memory, int value, size_t bytes)
     if (cudaMemset(memory, value, bytes) != cudaSuccess)
         return -1;
     return cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess ? 0 : -1;
+}
+
+// A real GPU takes no seed, and judges nothing.
+extern "C" void gpu_begin(const struct random_config *)
+{
+}
+
+extern "C" void gpu_end(struct verdict *)
+{
+}
+
+extern "C" void gpu_faults(uint32_t per_mille)
+{
+    if (per_mille) {
+        std::fprintf(stderr, "test_random_gpu: a real GPU does not fail on demand: no --faults\n");
+        std::exit(2);
+    }
 }

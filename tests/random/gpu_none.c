@@ -24,3 +24,18 @@ int gpu_fill(void *memory, int value, size_t bytes)
     (void)bytes;
     return -1;
 }
+
+void gpu_begin(const random_config *config)
+{
+    (void)config;
+}
+
+void gpu_end(verdict *v)
+{
+    (void)v;
+}
+
+void gpu_faults(uint32_t per_mille)
+{
+    (void)per_mille;
+}

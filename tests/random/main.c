@@ -52,7 +52,7 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     c->options.disable = s->disable;
     c->options.check = s->check || dice_percent(d, 12) ? ACS_CHECK_OVERLAP : ACS_CHECK_OFF;
     c->failing = dice_percent(d, 40);
-    if (s->backend == ACS_BACKEND_STEPPED)
+    if (s->backend == ACS_BACKEND_STEPPED || c->gpu)
         c->options.faults = s->faults >= 0 ? s->faults : 0;
     /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
     c->checker = !c->gpu && !s->serial && !s->disable && dice_percent(d, 25);
@@ -161,7 +161,7 @@ static int usage(const char *bad)
             "  --ops N        most steps of a program (default 300)\n"
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
-            "  --faults N     stepped: per mille of submissions that fail\n"
+            "  --faults N     stepped, and cuda without a GPU: per mille of submissions that fail\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);

@@ -167,9 +167,14 @@ const char *step_name(const step *s);
 
 /* The GPU's part: gpu.cu, or gpu_none.c where there is no CUDA. */
 const void *gpu_kernel(int signature);
-/* Run the op in a stream; 0, or what CUDA said. */
 /* Fill memory that no op touches, and wait for it. */
 int gpu_fill(void *memory, int value, size_t bytes);
+/* Before the context is opened and after it was closed: a GPU that can be seeded, and judges what it was told. */
+void gpu_begin(const random_config *config);
+void gpu_end(verdict *v);
+/* From now on so many of 1000 pieces of work are refused. */
+void gpu_faults(uint32_t per_mille);
+/* Run the op in a stream; 0, or what CUDA said. */
 int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces);
 
 #endif

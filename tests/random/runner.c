@@ -540,9 +540,13 @@ static void run_and_close(run *r, checker *record)
     if (record)
         acs_trace_set(r->context, checker_event, record);
     arenas_prepare(r);
+    /* Not while arenas are filled and read: only the program itself copes with refusals. */
+    if (r->p->config.gpu)
+        gpu_faults((uint32_t)r->p->config.options.faults);
     if (!r->v->failed)
         run_threads(r);
     acs_sync(r->context);
+    gpu_faults(0);
     collect(r, r->p->step_count);
     if (acs_clear(r->context) != ACS_OK)
         verdict_fail(r->v, "acs_clear at the end failed");
@@ -557,6 +561,8 @@ static void run_and_close(run *r, checker *record)
 void program_run(program *p, verdict *v, random_totals *totals)
 {
     run r = {.p = p, .v = v, .totals = totals};
+    if (p->config.gpu)
+        gpu_begin(&p->config);
     acs_status opened = acs_open(&p->config.options, &r.context);
     if (opened != ACS_OK) {
         acs_error e = {.size = sizeof e};
@@ -568,6 +574,8 @@ void program_run(program *p, verdict *v, random_totals *totals)
     pthread_cond_init(&r.passed, NULL);
     checker *record = p->config.checker ? checker_create() : NULL;
     run_and_close(&r, record);
+    if (p->config.gpu)
+        gpu_end(v);
     checker_report report = {0};
     if (record && !v->failed && !checker_verify(record, p->config.options.streams, &report)) {
         verdict_fail(v, "checker: %s", report.text);

@@ -1,0 +1,107 @@
+/*
+ * The GPU's part of the random programs over the twin: kernels with the bodies of mix.h, in an order of the program's seed,
+ * and the verdict on the driver calls that the library made. Called by runner.c; gpu.cu is the same for a real GPU.
+ */
+#include "twin.h"
+
+#include "random/program.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { KERNELS = MIX_SIGNATURE_COUNT + 2, NOTHING = MIX_SIGNATURE_COUNT, LIBRARY = MIX_SIGNATURE_COUNT + 1 };
+
+static const char g_symbols[KERNELS]; /* what stands for the addresses of __global__ functions */
+static uint32_t g_param_bytes[KERNELS][MIX_EXTRAS + 1];
+static CUkernel g_library;
+
+typedef struct library_work {
+    mix_head head;
+    mix_piece pieces[MIX_PIECES];
+} library_work;
+
+static void mix_body(void *const *args)
+{
+    const mix_head *head = args[0];
+    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1));
+}
+
+/* From the first byte of a piece to its last. */
+static size_t mix_touches(void *const *args, twin_range *out, size_t capacity)
+{
+    const mix_head *head = args[0];
+    const mix_piece *piece = (const mix_piece *)(head + 1);
+    size_t count = 0;
+    for (uint32_t i = 0; i < head->pieces && count < capacity; i++)
+        if (piece[i].rows && piece[i].row_bytes)
+            out[count++] = (twin_range){piece[i].base, (uint64_t)(piece[i].rows - 1) * piece[i].pitch + piece[i].row_bytes};
+    return count;
+}
+
+static CUkernel add_kernel(int k)
+{
+    const uint16_t *sizes = NULL;
+    uint32_t pieces = MIX_PIECES, extras = k < NOTHING ? signature_extras(k, &sizes, &pieces) : 0;
+    twin_kernel_spec spec = {.name = "mix", .symbol = &g_symbols[k], .param_bytes = g_param_bytes[k]};
+    if (k != NOTHING) {
+        spec.body = mix_body;
+        spec.touches = mix_touches;
+        spec.param_count = 1 + extras;
+        g_param_bytes[k][0] = (uint32_t)(sizeof(mix_head) + pieces * sizeof(mix_piece));
+        for (uint32_t i = 0; i < extras; i++)
+            g_param_bytes[k][1 + i] = sizes[i];
+    }
+    return twin_kernel(&spec);
+}
+
+void gpu_begin(const random_config *config)
+{
+    twin_seed(config->seed);
+    for (int k = 0; k < KERNELS; k++)
+        g_library = add_kernel(k); /* the last one is what gpu_call launches */
+}
+
+void gpu_faults(uint32_t per_mille)
+{
+    twin_fail_rate(per_mille);
+}
+
+void gpu_end(verdict *v)
+{
+    twin_audit();
+    if (twin_breach())
+        verdict_fail(v, "an illegal driver call: %s (%llu in all)", twin_breach(), (unsigned long long)twin_breaches());
+}
+
+const void *gpu_kernel(int signature)
+{
+    return &g_symbols[signature < 0 ? NOTHING : signature];
+}
+
+/* What a library would do: its own kernel into the stream that it is given. Its errors are not the subject. */
+int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces)
+{
+    library_work work;
+    void *args[] = {&work};
+    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1,
+                             .blockDimZ = 1, .hStream = stream};
+    memset(&work, 0, sizeof work);
+    work.head = *head;
+    memcpy(work.pieces, pieces, head->pieces * sizeof work.pieces[0]);
+    twin_spare_thread(true);
+    CUresult result = TWIN_GET(cuLaunchKernelEx, 11060)(&config, (CUfunction)g_library, args, NULL);
+    twin_spare_thread(false);
+    return (int)result;
+}
+
+int gpu_fill(void *memory, int value, size_t bytes)
+{
+    CUcontext context = NULL;
+    CUresult result = TWIN_GET(cuCtxPushCurrent, 4000)(twin_context(0));
+    if (result == CUDA_SUCCESS)
+        result = TWIN_GET(cuMemsetD8Async, 3020)((CUdeviceptr)(uintptr_t)memory, (unsigned char)value, bytes, NULL);
+    if (result == CUDA_SUCCESS)
+        result = TWIN_GET(cuStreamSynchronize, 2000)(NULL);
+    (void)TWIN_GET(cuCtxPopCurrent, 4000)(&context);
+    return (int)result;
+}

@@ -1,0 +1,225 @@
+/*
+ * The twin's graphs: made by hand or by a capture, instantiated, updated, launched. Called through the driver table. An
+ * executable graph that is in flight may be neither updated nor destroyed here, which is stricter than CUDA: a runtime that
+ * keeps graphs must know when each is done. Nodes run in the order in which they were added.
+ */
+#include "twin_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------------------------------------------- graphs */
+
+TWIN_DEFINE(cuGraphCreate, (CUgraph * graph, unsigned flags), (graph, flags))
+{
+    if (flags) {
+        twin_breach_locked("flags %u", flags);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    twin_graph *made = twin_object_new_locked(TWIN_GRAPH, -1, sizeof *made);
+    *graph = (CUgraph)made->base.handle;
+    return CUDA_SUCCESS;
+}
+
+static void graph_forgive(CUgraph handle)
+{
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (graph)
+        graph->base.alive = false;
+}
+
+TWIN_DEFINE_END(cuGraphDestroy, (CUgraph handle), (handle), graph_forgive)
+{
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (!graph)
+        return CUDA_ERROR_INVALID_HANDLE;
+    graph->base.alive = false;
+    return CUDA_SUCCESS;
+}
+
+static twin_op *node_find(twin_op *nodes, uintptr_t node)
+{
+    while (nodes && nodes->node != node)
+        nodes = nodes->next;
+    return nodes;
+}
+
+/* By the rules of a launch. */
+static CUresult node_op(const CUDA_KERNEL_NODE_PARAMS *p, twin_op **op)
+{
+    CUlaunchConfig config = {.gridDimX = p->gridDimX, .gridDimY = p->gridDimY, .gridDimZ = p->gridDimZ,
+                             .blockDimX = p->blockDimX, .blockDimY = p->blockDimY, .blockDimZ = p->blockDimZ,
+                             .sharedMemBytes = p->sharedMemBytes};
+    return twin_launch_op_locked(&config, p->func ? p->func : (CUfunction)p->kern, p->kernelParams, op);
+}
+
+TWIN_DEFINE(cuGraphAddKernelNode,
+            (CUgraphNode * node, CUgraph handle, const CUgraphNode *upstream, size_t count,
+             const CUDA_KERNEL_NODE_PARAMS *params),
+            (node, handle, upstream, count, params))
+{
+    twin_op *op = NULL;
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (!graph)
+        return CUDA_ERROR_INVALID_HANDLE;
+    for (size_t i = 0; i < count; i++)
+        if (!node_find(graph->nodes, (uintptr_t)upstream[i])) {
+            twin_breach_locked("dependency %zu is no node of graph %u", i, graph->base.number);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    CUresult result = node_op(params, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    op->node = ((twin_object *)twin_object_new_locked(TWIN_NODE, -1, sizeof(twin_object)))->handle;
+    *(graph->last ? &graph->last->next : &graph->nodes) = op;
+    graph->last = op;
+    graph->count++;
+    *node = (CUgraphNode)op->node;
+    return CUDA_SUCCESS;
+}
+
+/* --------------------------------------------------------------------------------------------------- executable graphs */
+
+static void *copy_of(const void *memory, size_t bytes)
+{
+    return memory ? memcpy(twin_memory(bytes), memory, bytes) : NULL;
+}
+
+static twin_op *nodes_copy(const twin_op *from)
+{
+    twin_op *first = NULL, **end = &first;
+    for (; from; from = from->next) {
+        twin_op *op = copy_of(from, sizeof *op);
+        op->next = NULL;
+        op->args = from->args ? twin_args_copy(&from->kernel->spec, from->args) : NULL;
+        op->ranges = copy_of(from->ranges, from->range_count * sizeof *from->ranges);
+        op->waits = NULL;
+        op->wait_count = 0;
+        *end = op;
+        end = &op->next;
+    }
+    return first;
+}
+
+static void nodes_free(twin_op *nodes)
+{
+    while (nodes) {
+        twin_op *next = nodes->next;
+        twin_op_free(nodes);
+        nodes = next;
+    }
+}
+
+TWIN_DEFINE(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph handle, unsigned long long flags),
+            (exec, handle, flags))
+{
+    CUresult result = twin_unsafe_locked();
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    int device = twin_device_locked();
+    if (!graph || device < 0 || result != CUDA_SUCCESS)
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_HANDLE;
+    if (flags) {
+        twin_breach_locked("flags %llu are not known here", flags);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    twin_exec *made = twin_object_new_locked(TWIN_EXEC, device, sizeof *made);
+    made->nodes = nodes_copy(graph->nodes);
+    *exec = (CUgraphExec)made->base.handle;
+    return CUDA_SUCCESS;
+}
+
+/* For a change: not destroyed, of this context, and not in flight. */
+static CUresult exec_use(CUgraphExec handle, twin_exec **exec)
+{
+    CUresult result = twin_use_locked(handle, TWIN_EXEC, exec);
+    if (result == CUDA_SUCCESS && (*exec)->in_flight)
+        twin_breach_locked("executable graph %u is in flight", (*exec)->base.number);
+    return result;
+}
+
+TWIN_DEFINE(cuGraphExecKernelNodeSetParams,
+            (CUgraphExec handle, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params), (handle, node, params))
+{
+    twin_exec *exec = NULL;
+    twin_op *op = NULL;
+    CUresult result = exec_use(handle, &exec);
+    twin_op *old = result == CUDA_SUCCESS ? node_find(exec->nodes, (uintptr_t)node) : NULL;
+    if (result == CUDA_SUCCESS && !old) {
+        twin_breach_locked("%p is no node of executable graph %u", (void *)node, exec->base.number);
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS)
+        result = node_op(params, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    twin_op before = *old;
+    *old = *op;
+    old->next = before.next;
+    old->node = before.node;
+    *op = before; /* its memory goes with the old contents */
+    twin_op_free(op);
+    return CUDA_SUCCESS;
+}
+
+/* The same nodes in the same order; else CUDA refuses, which a right program may meet. */
+TWIN_DEFINE(cuGraphExecUpdate, (CUgraphExec handle, CUgraph from, CUgraphExecUpdateResultInfo *info),
+            (handle, from, info))
+{
+    twin_exec *exec = NULL;
+    twin_graph *graph = twin_find_locked(from, TWIN_GRAPH);
+    CUresult result = exec_use(handle, &exec);
+    if (!graph || result != CUDA_SUCCESS)
+        return graph ? result : CUDA_ERROR_INVALID_HANDLE;
+    const twin_op *a = exec->nodes, *b = graph->nodes;
+    while (a && b && a->kind == b->kind) {
+        a = a->next;
+        b = b->next;
+    }
+    memset(info, 0, sizeof *info);
+    info->result = a || b ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    if (a || b)
+        return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    nodes_free(exec->nodes);
+    exec->nodes = nodes_copy(graph->nodes);
+    return CUDA_SUCCESS;
+}
+
+static void exec_forgive(CUgraphExec handle)
+{
+    twin_exec *exec = twin_find_locked(handle, TWIN_EXEC);
+    if (exec)
+        exec->base.alive = false;
+}
+
+TWIN_DEFINE_END(cuGraphExecDestroy, (CUgraphExec handle), (handle), exec_forgive)
+{
+    twin_exec *exec = NULL;
+    CUresult result = exec_use(handle, &exec);
+    if (result == CUDA_SUCCESS)
+        exec->base.alive = false;
+    return result;
+}
+
+TWIN_DEFINE(cuGraphLaunch, (CUgraphExec handle, CUstream where), (handle, where))
+{
+    twin_exec *exec = NULL;
+    twin_stream *stream = NULL;
+    CUresult result = twin_use_locked(handle, TWIN_EXEC, &exec);
+    if (result == CUDA_SUCCESS)
+        result = twin_stream_use_locked(where, &stream);
+    if (result == CUDA_SUCCESS)
+        result = twin_chance_locked(stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stream->capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+        twin_breach_locked("a graph in a capture is not known here");
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    twin_note_locked("graph", stream, NULL);
+    twin_op *op = twin_memory(sizeof *op);
+    op->kind = OP_GRAPH;
+    op->exec = exec;
+    exec->in_flight++;
+    twin_push_locked(stream, op);
+    return CUDA_SUCCESS;
+}
