@@ -370,6 +370,8 @@ static const char *nearest_known(const char *name, size_t length, unsigned *dist
 
 void acs_options_warn_unknown(void)
 {
+    if (!acs_log_enabled(ACS_LOG_WARN))
+        return; /* comparing names takes longer than the rest of acs_open's look at options */
     for (char **entry = environ; entry && *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         unsigned distance;

@@ -246,9 +246,9 @@ static acs_status open_parts(acs_context *context)
 
 static acs_status read_options(const acs_options *options, acs_options *to)
 {
-    ACS_TRY(acs_options_init(to, sizeof *to));
-    if (options)
-        ACS_TRY(acs_options_adopt(to, options));
+    if (!options)
+        return acs_options_init(to, sizeof *to);
+    ACS_TRY(acs_options_adopt(to, options));
     return acs_options_check(to);
 }
 

@@ -205,20 +205,20 @@ void acs_failures_clear(acs_context *context)
 acs_status acs_context_error(acs_context *context, acs_error *error)
 {
     context = acs_context_enter(context, __func__);
-    return context ? acs_failures_first(context, error) : ACS_ERR_STATE;
+    return context ? acs_failures_first(context, error) : acs_error_thread()->status;
 }
 
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error)
 {
     context = acs_context_enter(context, __func__);
-    return context ? acs_failures_of(context, op, error) : ACS_ERR_STATE;
+    return context ? acs_failures_of(context, op, error) : acs_error_thread()->status;
 }
 
 acs_status acs_clear(acs_context *context)
 {
     context = acs_context_enter(context, __func__);
     if (!context)
-        return ACS_ERR_STATE;
+        return acs_error_thread()->status;
     acs_context_drain(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);

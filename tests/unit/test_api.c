@@ -247,6 +247,39 @@ static void forked_child_may_not_use_the_context_but_may_open_its_own(void **sta
     assert_int_equal(value, 3);
 }
 
+static void open_with_options_ignores_a_bad_environment(void **state)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    (void)state;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    setenv("ACS_WINDOW", "none", 1);
+
+    acs_status given = acs_open(&options, &context);
+    acs_status read = acs_open(NULL, &(acs_context *){NULL});
+
+    unsetenv("ACS_WINDOW");
+    assert_int_equal(given, ACS_OK);
+    assert_int_equal(read, ACS_ERR_OPTION);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Runs before the tests that open the default context, which stays open. */
+static void calls_without_a_default_context_tell_why(void **state)
+{
+    acs_error error = {.size = sizeof error};
+    (void)state;
+    setenv("ACS_BACKEND", "none", 1);
+
+    acs_status statuses[] = {acs_sync(NULL), acs_clear(NULL), acs_context_error(NULL, &error), acs_op_error(NULL, 1, &error),
+                             acs_query(NULL, 1)};
+
+    unsetenv("ACS_BACKEND");
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        assert_int_equal(statuses[i], ACS_ERR_OPTION);
+}
+
 static void null_context_is_the_default_one(void **state)
 {
     int x = 0;
@@ -383,6 +416,8 @@ int main(void)
         cmocka_unit_test(close_returns_the_error_that_was_not_cleared),
         cmocka_unit_test(two_contexts_do_not_share_ops_errors_or_memory),
         HOST(forked_child_may_not_use_the_context_but_may_open_its_own),
+        cmocka_unit_test(open_with_options_ignores_a_bad_environment),
+        cmocka_unit_test(calls_without_a_default_context_tell_why),
         cmocka_unit_test(null_context_is_the_default_one),
         STEPPED(calls_inside_user_code_are_refused),
         HOST(calls_inside_user_code_are_refused),
