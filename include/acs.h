@@ -113,8 +113,9 @@ acs_status acs_last_error(acs_error *error);
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_STEPPED };
+enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_SIM };
 enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
+enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
 enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP };
 
@@ -179,7 +180,7 @@ acs_status acs_close(acs_context *context);
  */
 acs_context *acs_default(void);
 
-/** Which backend a context runs on: ACS_BACKEND_CUDA, _HOST or _STEPPED; -1 for an invalid context. */
+/** Which backend a context runs on: ACS_BACKEND_CUDA, _HOST or _SIM; -1 for an invalid context. */
 int acs_context_backend(acs_context *context);
 
 /* --------------------------------------------------------------------------------------------------------- segments */

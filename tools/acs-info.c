@@ -122,7 +122,7 @@ static void read_options(info *to)
 
 static const char *backend_name(int backend)
 {
-    static const char *const names[] = {"auto", "cuda", "host", "stepped"};
+    static const char *const names[] = {"auto", "cuda", "host", "sim"};
     return backend >= 0 && backend < (int)INFO_COUNT(names) ? names[backend] : NULL;
 }
 
@@ -151,7 +151,7 @@ static void read_backends(info *to)
     acs_options options;
     try_open(&to->backends[0], ACS_BACKEND_CUDA);
     try_open(&to->backends[1], ACS_BACKEND_HOST);
-    try_open(&to->backends[2], ACS_BACKEND_STEPPED);
+    try_open(&to->backends[2], ACS_BACKEND_SIM);
     try_open(&to->automatic, ACS_BACKEND_AUTO);
     if (to->bad_count > 0)
         memcpy(to->program.why, to->bad[0], sizeof to->program.why);

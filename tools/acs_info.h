@@ -43,7 +43,7 @@ typedef struct info {
     uint32_t option_count;
     char *dump; /* where the options' texts are */
 
-    info_open backends[INFO_BACKENDS]; /* cuda, host, stepped */
+    info_open backends[INFO_BACKENDS]; /* cuda, host, sim */
     info_open automatic;               /* ACS_BACKEND=auto */
     info_open program;                 /* what a program gets that sets no option itself */
 

@@ -94,7 +94,7 @@ void run_all(const bench_settings &s, const driver_setup &setup, const scene_sta
 const char *backend_name(acs_context *context)
 {
     const int backend = acs_context_backend(context);
-    return backend == ACS_BACKEND_CUDA ? "cuda" : backend == ACS_BACKEND_HOST ? "host" : "stepped";
+    return backend == ACS_BACKEND_CUDA ? "cuda" : backend == ACS_BACKEND_HOST ? "host" : "sim";
 }
 
 } // namespace

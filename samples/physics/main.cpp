@@ -187,7 +187,7 @@ static bool run_all(simulation &sim, const settings &s, const std::vector<std::v
 static const char *backend_name(acs_context *context)
 {
     const int backend = acs_context_backend(context);
-    return backend == ACS_BACKEND_CUDA ? "cuda" : (backend == ACS_BACKEND_HOST ? "host" : "stepped");
+    return backend == ACS_BACKEND_CUDA ? "cuda" : (backend == ACS_BACKEND_HOST ? "host" : "sim");
 }
 
 int main(int argc, char **argv)

@@ -76,7 +76,7 @@ typedef struct acs_backend_ops {
     int id;             /* ACS_BACKEND_* */
     bool notifies;      /* calls config.notify on completions, so that threads may sleep without polling */
     bool host_calls;    /* library calls run as host functions, after their upstream ops retired */
-    bool single_thread; /* everything runs on the calling threads; poll makes progress (stepped, inline host) */
+    bool single_thread; /* everything runs on the calling threads; poll makes progress (sim, inline host) */
 
     acs_status (*open)(const acs_backend_config *config, acs_backend **backend);
     /* All ops have completed, or the device is lost. */
@@ -116,7 +116,7 @@ struct acs_backend {
 
 extern const acs_backend_ops acs_backend_host;
 extern const acs_backend_ops acs_backend_host_inline; /* the same without threads: config.inline_only */
-extern const acs_backend_ops acs_backend_stepped;
+extern const acs_backend_ops acs_backend_sim;
 #ifdef ACS_HAVE_CUDA
 extern const acs_backend_ops acs_backend_cuda;
 #endif

@@ -1,6 +1,6 @@
 /*
- * Slots of the CPU backends: queues of entries and timelines, a state machine that its owner advances under a lock.
- * Called by the host and the stepped backend. Never runs an op, takes a lock or chooses among slots.
+ * Slots of the host backend: queues of entries and timelines, a state machine that its owner advances under a lock.
+ * Called by the host backend. Never runs an op, takes a lock or chooses among slots.
  */
 #include "backend/host_executor.h"
 

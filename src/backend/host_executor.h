@@ -1,6 +1,6 @@
 /*
- * Slots of the CPU backends as a state machine: queues of ops and waits, and a timeline each. No threads, no clock and
- * no choice: the host and the stepped backend decide which slot advances, this says which can.
+ * Slots of the host backend as a state machine: queues of ops and waits, and a timeline each. No threads, no clock and
+ * no choice: the host backend decides which slot advances, this says which can.
  *
  * A slot's queue holds entries in issue order. The head entry may go when its wait is satisfied; it stays at the head
  * while its op runs, and finishing it moves the timeline to its value.

@@ -1,6 +1,6 @@
 /*
  * What an op does on a CPU: checks a launch as CUDA would, runs kernel bodies, copies and fills, and allocates memory.
- * Called by the host and the stepped backend: check on the launching thread, run on whichever thread executes.
+ * Called by the host and the sim backend: check on the launching thread, run on whichever thread executes.
  * Never queues, orders or locks anything, and cannot fail once an op runs: its memory is set aside beforehand.
  */
 #include "backend/host_kernel.h"

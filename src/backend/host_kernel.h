@@ -1,5 +1,5 @@
 /*
- * What an op does on a CPU, for the host and the stepped backend. A kernel is its host body: one call runs the grid.
+ * What an op does on a CPU, for the host and the sim backend. A kernel is its host body: one call runs the grid.
  */
 #ifndef ACS_HOST_KERNEL_H
 #define ACS_HOST_KERNEL_H

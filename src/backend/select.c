@@ -55,10 +55,10 @@ acs_status acs_backend_open(const acs_backend_config *config, acs_backend **back
         return open_cuda(config, backend);
     case ACS_BACKEND_HOST:
         return open_host(config, backend);
-    case ACS_BACKEND_STEPPED:
-        return acs_backend_stepped.open(config, backend);
+    case ACS_BACKEND_SIM:
+        return acs_backend_sim.open(config, backend);
     default:
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_BACKEND is %d; it must be from 0 to %d", (int)config->options->backend,
-                        ACS_BACKEND_STEPPED);
+                        ACS_BACKEND_SIM);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * Random numbers for choices that must be repeatable: every order that the stepped backend tries, and the programs that
+ * Random numbers for choices that must be repeatable: every order that the sim backend tries, and the programs that
  * tests generate. Splitmix64 (Steele, Lea and Flood, 2014). Not for secrets; has no state but the caller's.
  */
 #include "base/base.h"

@@ -24,8 +24,10 @@ enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
 
-/* A worker of the stepped mode: the three parts of a step are taken one by one, in an order that the seed chooses. */
+/* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
 typedef struct acs_virtual_worker {
+    uint64_t at;     /* its virtual time */
+    bool idle;       /* nothing to do until something happens */
     acs_action *action;
     int stage; /* 0: nothing in hand, 1: decided, 2: performed */
 } acs_virtual_worker;
@@ -64,8 +66,12 @@ struct acs_context {
     uint32_t cpu_count;
     _Atomic(uint32_t) cpu_turn;
 
-    /* stepped mode */
+    /* sim backend: virtual.c */
     _Atomic(uint32_t) stepping;
+    uint64_t caller_at;            /* virtual time of the callers */
+    void (*virtual_yield)(void *user); /* for tests: between two steps other producers may go on */
+    void *virtual_user;
+    uint32_t virtual_still;        /* steps of waiting callers in a row after which nothing can change */
     acs_random random;
     acs_virtual_worker virtual_workers[ACS_VIRTUAL_WORKERS];
     uint32_t virtual_count;
@@ -104,12 +110,14 @@ typedef bool (*acs_try_fn)(acs_context *context, void *argument);
 void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op);
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument);
 
-/* stepped.c: the same for the stepped backend */
+/* virtual.c: the same on the sim backend, in virtual time */
 acs_status acs_virtual_init(acs_context *context);
 void acs_virtual_fini(acs_context *context);
 bool acs_virtual_step(acs_context *context);
-/* After a call queued an op: a random number of steps. */
+/* After a call queued an op: the steps that workers take meanwhile. */
 void acs_virtual_interleave(acs_context *context);
+/* A caller waits: step, or let others go on. Ends the device's life where nothing could ever make progress. */
+void acs_virtual_wait(acs_context *context);
 
 /* failures.c */
 acs_status acs_failures_create(acs_failures **failures);

@@ -1,6 +1,6 @@
 /*
- * The machine: hardware queues, streams, events, copies, and what happens when. Called through machine.h by whoever plays the
- * host. Blocks are placed by sms.c, graphs run by graph.c.
+ * The machine: hardware queues, streams, events, copies, and what happens when. Called through machine.h by whoever plays
+ * the host. Blocks are placed by sms.c, graphs run by graph.c.
  *
  * Everything is decided in the order of the heap; a queue is worked off until its head has to wait, and looked at again when
  * that may have changed. So nothing depends on how often, or how far, acs_sim_advance is called.
@@ -411,7 +411,8 @@ acs_sim_kernel acs_sim_fitted(const acs_sim *sim, const acs_sim_kernel *kernel)
 
 void acs_sim_launch(acs_sim *sim, uint64_t now, uint32_t stream, const acs_sim_kernel *kernel, void *user)
 {
-    enqueue(sim, now, (sim_item){.kind = ITEM_KERNEL, .stream = stream, .kernel = acs_sim_fitted(sim, kernel), .user = user});
+    enqueue(sim, now, (sim_item){.kind = ITEM_KERNEL, .stream = stream, .kernel = acs_sim_fitted(sim, kernel),
+                                 .user = user});
 }
 
 void acs_sim_copy(acs_sim *sim, uint64_t now, uint32_t stream, acs_sim_copy_kind kind, uint32_t peer, uint64_t bytes,
@@ -438,7 +439,8 @@ void acs_sim_record(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event)
 
 void acs_sim_wait(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event)
 {
-    enqueue(sim, now, (sim_item){.kind = ITEM_WAIT, .stream = stream, .index = event, .amount = sim->event[event].records});
+    enqueue(sim, now, (sim_item){.kind = ITEM_WAIT, .stream = stream, .index = event,
+                                 .amount = sim->event[event].records});
 }
 
 void acs_sim_graph_launch(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t graph)

@@ -1,6 +1,6 @@
 /*
- * A machine of GPUs in virtual time: a deterministic discrete-event model of multiprocessors, hardware queues, events, graphs,
- * copy engines and links. The sim backend runs the library on it; tools/acs-sim runs other ways to issue on it as well.
+ * A machine of GPUs in virtual time: a deterministic discrete-event model of multiprocessors, hardware queues, events,
+ * graphs, copy engines and links. The sim backend runs the library on it; tools/acs-sim runs other ways to issue too.
  *
  * Time is in nanoseconds. The machine has no clock: the host's calls say at which time they are made (`now`, never before
  * what acs_sim_advance reached), and acs_sim_advance lets everything happen up to a time. The host's own costs (what a

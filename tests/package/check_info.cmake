@@ -24,7 +24,7 @@ endfunction()
 
 # Where no GPU answers it says why; where one does, it is listed.
 info(0)
-says("${output}" "ACS ${version}\n" "compiler +(gcc|clang) [0-9]" "\n  host +available" "\n  stepped +available"
+says("${output}" "ACS ${version}\n" "compiler +(gcc|clang) [0-9]" "\n  host +available" "\n  sim +available"
     "\n  cuda +(available|not available: [^\n]+)\n" "\n  auto takes +(cuda|host)\n" "\n  ACS_WINDOW +256 +default")
 if(NOT cuda)
     says("${output}" "CUDA toolkit +no CUDA" "not available: [^\n]*built without CUDA" "none +not looked for")

@@ -41,7 +41,7 @@ static void on_alarm(int signal_number)
 
 static void choose_threads(random_config *c, const settings *s, dice *d)
 {
-    bool many = s->threads || (s->backend != ACS_BACKEND_STEPPED && dice_percent(d, 35));
+    bool many = s->threads || (s->backend != ACS_BACKEND_SIM && dice_percent(d, 35));
     c->threads = many ? 2 + dice_below(d, 4) : 1;
     c->baton = many && dice_percent(d, 40);
 }
@@ -52,7 +52,7 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     c->options.disable = s->disable;
     c->options.check = s->check || dice_percent(d, 12) ? ACS_CHECK_OVERLAP : ACS_CHECK_OFF;
     c->failing = dice_percent(d, 40);
-    if (s->backend == ACS_BACKEND_STEPPED || c->gpu)
+    if (s->backend == ACS_BACKEND_SIM || c->gpu)
         c->options.faults = s->faults >= 0 ? s->faults : 0;
     /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
     c->checker = !c->gpu && !s->serial && !s->disable && dice_percent(d, 25);
@@ -157,11 +157,11 @@ static int usage(const char *bad)
             "  --programs N   how many (default 200)\n"
             "  --time S       or for how many seconds\n"
             "  --seed S       the first program's seed; the next have S + 1, S + 2, ...\n"
-            "  --backend B    host, stepped or cuda (default host)\n"
+            "  --backend B    host, sim or cuda (default host)\n"
             "  --ops N        most steps of a program (default 300)\n"
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
-            "  --faults N     stepped, and cuda without a GPU: per mille of submissions that fail\n"
+            "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
@@ -170,8 +170,8 @@ static int usage(const char *bad)
 
 static int parse_backend(const char *name)
 {
-    if (name && strcmp(name, "stepped") == 0)
-        return ACS_BACKEND_STEPPED;
+    if (name && strcmp(name, "sim") == 0)
+        return ACS_BACKEND_SIM;
     if (name && strcmp(name, "cuda") == 0)
         return ACS_BACKEND_CUDA;
     return name && strcmp(name, "host") == 0 ? ACS_BACKEND_HOST : -1;

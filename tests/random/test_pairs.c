@@ -1,5 +1,5 @@
 /*
- * Programs whose only conflict is a RAW, a WAR or a WAW, run with every seed of a range on the stepped backend and on CPU
+ * Programs whose only conflict is a RAW, a WAR or a WAW, run with every seed of a range on the sim backend and on CPU
  * threads, compared with serial execution and checked by checker.c. Before that, recorded runs made by hand, right ones
  * and wrong ones, show that the checker can tell them apart. Plain C, no cmocka.
  */
@@ -258,7 +258,7 @@ int main(void)
     judge_made_by_hand();
     for (int wait = ACS_WAIT_GPU; wait <= ACS_WAIT_HOST; wait++) {
         options.wait = wait;
-        options.backend = ACS_BACKEND_STEPPED;
+        options.backend = ACS_BACKEND_SIM;
         run_with(&options, 120);
         options.backend = ACS_BACKEND_HOST;
         options.executors = 2;

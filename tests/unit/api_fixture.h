@@ -1,5 +1,5 @@
 /*
- * What the tests of the public API share: contexts on CPU threads or stepped, two kernels, and what an error must say.
+ * What the tests of the public API share: contexts on CPU threads or simulated, two kernels, and what an error must say.
  */
 #ifndef API_FIXTURE_H
 #define API_FIXTURE_H
@@ -42,9 +42,9 @@ static inline acs_context *open_on(int backend, int64_t workers)
     return context;
 }
 
-static inline int setup_stepped(void **state)
+static inline int setup_sim(void **state)
 {
-    *state = open_on(ACS_BACKEND_STEPPED, 1);
+    *state = open_on(ACS_BACKEND_SIM, 1);
     return 0;
 }
 
@@ -103,7 +103,7 @@ static inline int failing_function(void *closure)
     return 42;
 }
 
-#define STEPPED(test) cmocka_unit_test_setup_teardown(test, setup_stepped, close_quietly)
+#define SIM(test) cmocka_unit_test_setup_teardown(test, setup_sim, close_quietly)
 #define HOST(test) cmocka_unit_test_setup_teardown(test, setup_host, close_quietly)
 #define INLINE(test) cmocka_unit_test_setup_teardown(test, setup_inline, close_quietly)
 

@@ -170,7 +170,7 @@ static void open_with_a_bad_environment_names_the_variable(void **state)
 
 static void calls_after_close_are_refused(void **state)
 {
-    acs_context *context = open_on(ACS_BACKEND_STEPPED, 1);
+    acs_context *context = open_on(ACS_BACKEND_SIM, 1);
     acs_launch_params launch = good_launch();
     (void)state;
     assert_int_equal(acs_close(context), ACS_OK);
@@ -198,7 +198,7 @@ static void close_finishes_what_is_in_flight(void **state)
 
 static void close_returns_the_error_that_was_not_cleared(void **state)
 {
-    acs_context *context = open_on(ACS_BACKEND_STEPPED, 1);
+    acs_context *context = open_on(ACS_BACKEND_SIM, 1);
     (void)state;
     assert_int_not_equal(acs_host(context, failing_function, NULL, 0, ACS_USES_NONE), 0);
     assert_int_equal(acs_close(context), ACS_ERR_HOST);
@@ -206,7 +206,7 @@ static void close_returns_the_error_that_was_not_cleared(void **state)
 
 static void two_contexts_do_not_share_ops_errors_or_memory(void **state)
 {
-    acs_context *a = open_on(ACS_BACKEND_HOST, 1), *b = open_on(ACS_BACKEND_STEPPED, 0);
+    acs_context *a = open_on(ACS_BACKEND_HOST, 1), *b = open_on(ACS_BACKEND_SIM, 0);
     int x = 0, y = 0;
     void *memory = NULL;
     (void)state;
@@ -233,7 +233,7 @@ static void forked_child_may_not_use_the_context_but_may_open_its_own(void **sta
         acs_context *own = NULL;
         acs_options options;
         acs_options_init(&options, sizeof options);
-        options.backend = ACS_BACKEND_STEPPED;
+        options.backend = ACS_BACKEND_SIM;
         bool refused = acs_sync(*state) == ACS_ERR_STATE && acs_close(*state) == ACS_ERR_STATE;
         bool opened = acs_open(&options, &own) == ACS_OK && acs_sync(own) == ACS_OK && acs_close(own) == ACS_OK;
         _exit(refused && opened ? 0 : refused ? 2 : 1);
@@ -284,14 +284,14 @@ static void null_context_is_the_default_one(void **state)
 {
     int x = 0;
     (void)state;
-    setenv("ACS_BACKEND", "stepped", 1);
+    setenv("ACS_BACKEND", "sim", 1);
     acs_op op = ACS_LAUNCH(&g_increment, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_INOUT(&x, sizeof x)));
     unsetenv("ACS_BACKEND");
     assert_int_not_equal(op, 0);
     assert_int_equal(acs_sync(NULL), ACS_OK);
     assert_int_equal(x, 1);
     assert_non_null(acs_default());
-    assert_int_equal(acs_context_backend(NULL), ACS_BACKEND_STEPPED);
+    assert_int_equal(acs_context_backend(NULL), ACS_BACKEND_SIM);
     assert_int_equal(acs_query(acs_default(), op), ACS_OK);
 }
 
@@ -400,14 +400,14 @@ static void last_error_belongs_to_its_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEPPED(launch_of_no_kernel_is_refused),
-        STEPPED(launch_with_a_zero_or_too_large_size_names_it),
-        STEPPED(launch_with_a_segment_that_wraps_is_refused),
-        STEPPED(launch_with_an_unknown_access_or_extent_is_refused),
-        STEPPED(arguments_up_to_the_limit_are_taken_and_no_byte_more),
-        STEPPED(programmatic_launch_is_refused_as_it_weakens_order),
-        STEPPED(other_ops_without_their_function_or_memory_are_refused),
-        STEPPED(refused_launch_is_remembered_until_cleared),
+        SIM(launch_of_no_kernel_is_refused),
+        SIM(launch_with_a_zero_or_too_large_size_names_it),
+        SIM(launch_with_a_segment_that_wraps_is_refused),
+        SIM(launch_with_an_unknown_access_or_extent_is_refused),
+        SIM(arguments_up_to_the_limit_are_taken_and_no_byte_more),
+        SIM(programmatic_launch_is_refused_as_it_weakens_order),
+        SIM(other_ops_without_their_function_or_memory_are_refused),
+        SIM(refused_launch_is_remembered_until_cleared),
         cmocka_unit_test(full_fifo_without_waiting_is_an_error_and_retry_works),
         cmocka_unit_test(open_with_a_value_out_of_range_names_option_and_value),
         cmocka_unit_test(open_with_a_bad_environment_names_the_variable),
@@ -419,10 +419,10 @@ int main(void)
         cmocka_unit_test(open_with_options_ignores_a_bad_environment),
         cmocka_unit_test(calls_without_a_default_context_tell_why),
         cmocka_unit_test(null_context_is_the_default_one),
-        STEPPED(calls_inside_user_code_are_refused),
+        SIM(calls_inside_user_code_are_refused),
         HOST(calls_inside_user_code_are_refused),
         INLINE(calls_inside_user_code_are_refused),
-        STEPPED(last_error_belongs_to_its_thread),
+        SIM(last_error_belongs_to_its_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

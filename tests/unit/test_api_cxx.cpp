@@ -1,6 +1,6 @@
 /*
  * The C++17 call-site macros: arguments converted to the parameter types of functions and left alone for acs_kernel
- * objects, template arguments with commas, temporaries, use in namespaces, templates and classes. Contexts are stepped.
+ * objects, template arguments with commas, temporaries, use in namespaces, templates and classes. Contexts are simulated.
  */
 #include <csetjmp>
 #include <cstdarg>
@@ -78,7 +78,7 @@ int setup(void **)
 {
     acs_options options;
     acs_options_init(&options, sizeof options);
-    options.backend = ACS_BACKEND_STEPPED;
+    options.backend = ACS_BACKEND_SIM;
     return acs_open(&options, &g_context) == ACS_OK ? 0 : -1;
 }
 

@@ -102,7 +102,7 @@ static void check_finds_segments_beyond_or_after_their_allocation(void **state)
     char *memory = NULL;
     (void)state;
     acs_options_init(&options, sizeof options);
-    options.backend = ACS_BACKEND_STEPPED;
+    options.backend = ACS_BACKEND_SIM;
     options.check = ACS_CHECK_OVERLAP;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     assert_int_equal(acs_malloc(context, 1000, ACS_MEMORY_DEVICE, (void **)&memory), ACS_OK);
@@ -348,26 +348,26 @@ static void grid_that_does_not_fit_32_bits_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEPPED(failed_host_function_skips_what_depends_on_it_alone),
+        SIM(failed_host_function_skips_what_depends_on_it_alone),
         HOST(failed_host_function_skips_what_depends_on_it_alone),
         INLINE(failed_host_function_skips_what_depends_on_it_alone),
-        STEPPED(clear_forgets_failures_and_the_program_goes_on),
+        SIM(clear_forgets_failures_and_the_program_goes_on),
         HOST(clear_forgets_failures_and_the_program_goes_on),
-        STEPPED(free_of_what_is_not_an_allocation_is_refused),
-        STEPPED(malloc_of_too_much_or_of_an_unknown_kind_is_an_error),
+        SIM(free_of_what_is_not_an_allocation_is_refused),
+        SIM(malloc_of_too_much_or_of_an_unknown_kind_is_an_error),
         cmocka_unit_test(check_finds_segments_beyond_or_after_their_allocation),
         cmocka_unit_test_setup_teardown(query_and_range_waits_do_not_wait_for_what_still_runs, setup_two_executors,
                                         close_quietly),
-        STEPPED(wait_for_an_op_that_was_never_queued_is_an_error),
+        SIM(wait_for_an_op_that_was_never_queued_is_an_error),
         INLINE(steps_do_all_the_work_where_there_are_no_workers),
-        STEPPED(statistics_count_what_was_queued),
+        SIM(statistics_count_what_was_queued),
         HOST(statistics_count_what_was_queued),
-        STEPPED(args_keep_the_type_and_value_of_each_expression),
+        SIM(args_keep_the_type_and_value_of_each_expression),
         HOST(args_keep_the_type_and_value_of_each_expression),
         cmocka_unit_test(args_know_which_are_pointers),
-        STEPPED(args_take_up_to_32),
+        SIM(args_take_up_to_32),
         cmocka_unit_test(uses_count_and_describe_their_segments),
-        STEPPED(grid_that_does_not_fit_32_bits_is_refused),
+        SIM(grid_that_does_not_fit_32_bits_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

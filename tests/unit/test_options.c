@@ -58,7 +58,7 @@ static void init_reads_numbers_names_and_texts(void **state)
 {
     (void)state;
     setenv("ACS_WINDOW", "4096", 1);
-    setenv("ACS_BACKEND", "stepped", 1);
+    setenv("ACS_BACKEND", "sim", 1);
     setenv("ACS_SERIAL", "1", 1);
     setenv("ACS_CPUS", "0,2,8-11", 1);
     setenv("ACS_SEED", "9223372036854775807", 1);
@@ -66,7 +66,7 @@ static void init_reads_numbers_names_and_texts(void **state)
     acs_options options = defaults();
 
     assert_int_equal(options.window, 4096);
-    assert_int_equal(options.backend, ACS_BACKEND_STEPPED);
+    assert_int_equal(options.backend, ACS_BACKEND_SIM);
     assert_int_equal(options.serial, 1);
     assert_string_equal(options.cpus, "0,2,8-11");
     assert_int_equal(options.seed, INT64_MAX);

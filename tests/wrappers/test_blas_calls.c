@@ -248,13 +248,13 @@ static void threads_give_the_bits_of_the_serial_run(void **state)
     free(serial);
 }
 
-/* The stepped backend issues in an order of the seed's choice: what the footprints allow, it does. */
+/* The sim backend issues in an order of the seed's choice: what the footprints allow, it does. */
 static void every_order_gives_the_bits_of_the_serial_run(void **state)
 {
     (void)state;
     double *serial = factor_serially();
     for (int seed = 0; seed < 200; seed++) {
-        acs_options options = options_on(ACS_BACKEND_STEPPED);
+        acs_options options = options_on(ACS_BACKEND_SIM);
         options.seed = seed;
         options.workers = 1 + seed % 4;
         double *parallel = factor(&options);

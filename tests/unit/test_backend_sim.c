@@ -1,13 +1,14 @@
-/* The stepped backend: replay by seed, orders that are allowed and no others, faults, progress, rules of marks. */
+/* The sim backend: replay by seed, orders that are allowed and no others, faults, progress, rules of marks. */
 #include "backend_fixture.h"
 
 enum { SEEDS = 200 };
 
-static fixture *open_stepped(uint32_t slots, int64_t seed, int64_t faults)
+static fixture *open_sim(uint32_t slots, int64_t seed, int64_t faults)
 {
-    fixture *f = fixture_make(ACS_BACKEND_STEPPED, slots);
+    fixture *f = fixture_make(ACS_BACKEND_SIM, slots);
     f->options.seed = seed;
     f->options.faults = faults;
+    strcpy(f->options.fault_kinds, "launch,copy,bounce");
     fixture_open(f);
     return f;
 }
@@ -31,7 +32,7 @@ static int dag_upstream(int i)
 /* Run the DAG and fill position[op]. */
 static void dag_run(int64_t seed, int position[DAG_OPS])
 {
-    fixture *f = open_stepped(DAG_SLOTS, seed, 0);
+    fixture *f = open_sim(DAG_SLOTS, seed, 0);
     trace *t = calloc(1, sizeof *t);
     acs_mark marks[DAG_OPS];
 
@@ -102,7 +103,7 @@ static void ops_without_order_run_either_way(void **state)
 
     (void)state;
     for (int64_t seed = 0; seed < SEEDS; seed++) {
-        fixture *f = open_stepped(2, seed, 0);
+        fixture *f = open_sim(2, seed, 0);
         trace *t = calloc(1, sizeof *t);
         for (int i = 0; i < 2; i++)
             fixture_add(f, i, fixture_kernel(f, append, t, i));
@@ -122,7 +123,7 @@ static void some_seed_runs_a_first_op_last(void **state)
 
     (void)state;
     for (int64_t seed = 0; seed < SEEDS; seed++) {
-        fixture *f = open_stepped(3, seed, 0);
+        fixture *f = open_sim(3, seed, 0);
         trace *t = calloc(1, sizeof *t);
         for (int i = 0; i < 31; i++)
             fixture_add(f, i ? 1 + i % 2 : 0, fixture_kernel(f, append, t, i));
@@ -143,7 +144,7 @@ static void any_seed_runs_and_shows_an_op_within_few_polls(void **state)
 
     (void)state;
     for (int64_t seed = 0; seed < SEEDS; seed++) {
-        fixture *f = open_stepped(4, seed, 0);
+        fixture *f = open_sim(4, seed, 0);
         int ran = 0, polls_to_run = 0, polls_to_show = 0;
         fixture_add(f, (int)(seed % 4), fixture_kernel(f, note_ran, &ran, 0));
         fixture_submit(f);
@@ -165,7 +166,7 @@ static void polls_of_one_slot_let_all_slots_advance(void **state)
 {
     (void)state;
     for (int64_t seed = 0; seed < SEEDS; seed++) {
-        fixture *f = open_stepped(4, seed, 0);
+        fixture *f = open_sim(4, seed, 0);
         int ran = 0;
         for (int i = 0; i < 40; i++)
             fixture_add(f, i % 4, fixture_kernel(f, note_ran, &ran, 0));
@@ -208,7 +209,7 @@ static void issue_one(fixture *f, acs_record *op, fault_count *count)
 
 static void faults_come_at_their_rate_and_failed_ops_do_not_run(void **state)
 {
-    fixture *f = open_stepped(1, 12345, 100);
+    fixture *f = open_sim(1, 12345, 100);
     fault_count count = {0, 0, 0};
     int ran = 0;
 
@@ -226,7 +227,7 @@ static void faults_come_at_their_rate_and_failed_ops_do_not_run(void **state)
 
 static void no_faults_asked_for_gives_none(void **state)
 {
-    fixture *f = open_stepped(1, 12345, 0);
+    fixture *f = open_sim(1, 12345, 0);
     fault_count count = {0, 0, 0};
     int ran = 0;
 
@@ -241,7 +242,7 @@ static void no_faults_asked_for_gives_none(void **state)
 
 static void all_faults_fail_all_but_stream_waits_and_marks_complete(void **state)
 {
-    fixture *f = open_stepped(2, 7, 1000);
+    fixture *f = open_sim(2, 7, 1000);
     acs_item *kernel, *copy, *fill, *wait, *behind;
     int ran = 0;
 
@@ -271,7 +272,7 @@ static void item_behind_one_that_was_not_issued_is_skipped(void **state)
 
     (void)state;
     for (int64_t seed = 0; seed < SEEDS; seed++) {
-        fixture *f = open_stepped(2, seed, 300);
+        fixture *f = open_sim(2, seed, 300);
         int ran = 0;
         acs_item *first = fixture_add(f, 0, fixture_kernel(f, note_ran, &ran, 0));
         acs_item *second = fixture_add(f, 1, fixture_record(f, ACS_KIND_STREAM_WAIT));
@@ -290,7 +291,7 @@ static void item_behind_one_that_was_not_issued_is_skipped(void **state)
 
 static void mark_of_an_item_without_an_op_completes_under_faults(void **state)
 {
-    fixture *f = open_stepped(2, 5, 500);
+    fixture *f = open_sim(2, 5, 500);
     int ran = 0;
 
     (void)state;
@@ -311,7 +312,7 @@ typedef enum breach { BREACH_NONE, BREACH_WAIT, BREACH_REUSE, BREACH_VALUE, BREA
 /* The status of the second of two items, which breaks one rule. */
 static acs_status status_after(breach kind)
 {
-    fixture *f = open_stepped(2, 1, 0);
+    fixture *f = open_sim(2, 1, 0);
     int ran = 0;
     acs_mark mark = fixture_add(f, 0, fixture_kernel(f, note_ran, &ran, 0))->after;
     acs_item *item = fixture_add(f, kind == BREACH_REUSE || kind == BREACH_VALUE ? 0 : 1,
@@ -346,13 +347,13 @@ static void breach_of_a_rule_fails_the_item(void **state)
 
 static void mark_used_again_after_completion_is_accepted(void **state)
 {
-    fixture *f = open_stepped(1, 3, 0);
+    fixture *f = open_sim(1, 3, 0);
     int ran = 0;
 
     (void)state;
     for (int i = 0; i < 10; i++) {
         acs_item *item = fixture_add(f, 0, fixture_kernel(f, note_ran, &ran, 0));
-        item->after.index = 0;
+        item->after.index = f->slots[0].marks[f->slots[0].used - 1].index = 0;
         fixture_submit(f);
         assert_int_equal(item->status, ACS_OK);
         fixture_drain(f);
