@@ -61,6 +61,13 @@ typedef struct acs_batch {
     uint16_t edges[ACS_BATCH_EDGES];
 } acs_batch;
 
+/* What a backend leaves behind of a device that was given up. */
+typedef enum acs_leave {
+    ACS_LEFT_NOTHING, /* nothing runs any more: close may follow */
+    ACS_LEFT_DEVICE,  /* the device may still run ops: the backend and the memory it gave out stay, the rest may go */
+    ACS_LEFT_THREADS  /* a thread may be inside an op: whatever the op, or the thread behind it, can reach stays */
+} acs_leave;
+
 typedef struct acs_backend_config {
     const acs_options *options;
     uint32_t slots;
@@ -81,6 +88,16 @@ typedef struct acs_backend_ops {
     acs_status (*open)(const acs_backend_config *config, acs_backend **backend);
     /* All ops have completed, or the device is lost. */
     void (*close)(acs_backend *backend);
+    /*
+     * An op that was issued does not end, and the core has given all of them up. Start nothing more, and touch the records
+     * of ops that have not begun no more. Called once, under the core's lock: must not wait. NULL: nothing to do.
+     */
+    void (*give_up)(acs_backend *backend);
+    /*
+     * Before close where give_up was called: end what ends by itself, wait for no op. If anything is left, close is not
+     * called. Any time later, also never, ops may end; nothing of them may then crash. NULL: as ACS_LEFT_NOTHING.
+     */
+    acs_leave (*leave)(acs_backend *backend);
     /* Once per thread of the library before other calls: select the device, relax the capture mode. */
     void (*thread_enter)(acs_backend *backend);
     /*

@@ -355,6 +355,22 @@ static void cuda_close(acs_backend *backend)
     free(self);
 }
 
+/* From here on no thread of ours asks the device for anything. */
+static void cuda_give_up(acs_backend *backend)
+{
+    acs_cuda_lose((acs_cuda *)backend, (CUresult)cudaErrorLaunchTimeout);
+}
+
+/*
+ * Nothing is destroyed or freed. Freeing memory and giving the context back wait for what runs, by CUDA's rules; streams,
+ * events, a library's handles and workspaces may be in use by it. The process' end takes them all.
+ */
+static acs_leave cuda_leave(acs_backend *backend)
+{
+    (void)backend;
+    return ACS_LEFT_DEVICE;
+}
+
 /* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
 static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
 {
@@ -453,6 +469,8 @@ const acs_backend_ops acs_backend_cuda = {
     .id = ACS_BACKEND_CUDA,
     .open = cuda_open,
     .close = cuda_close,
+    .give_up = cuda_give_up,
+    .leave = cuda_leave,
     .thread_enter = cuda_thread_enter,
     .check = acs_cuda_check,
     .submit = acs_cuda_submit,

@@ -10,27 +10,14 @@
  * the sleepers is the guard: it looks now and then whether nothing was claimed meanwhile. A slot in the run queue thus
  * always has a searcher, a guard or a signalled thread, unless no executor sleeps. While all sleep none wakes by time.
  */
+#include "backend/host_internal.h"
 #include "base/inside.h"
-#include "backend/host_executor.h"
-#include "backend/host_kernel.h"
-#include "base/lock.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/*
- * Every slot is in one of these states; the lock guards them.
- *   IDLE     nothing in its queue
- *   QUEUED   in the run queue: its head may be able to go
- *   CLAIMED  a thread runs its head
- *   BLOCKED  its head waits for another slot's timeline, in whose list of blocked slots it is
- */
-typedef enum host_state { HOST_IDLE, HOST_QUEUED, HOST_CLAIMED, HOST_BLOCKED } host_state;
-
-#define HOST_NONE UINT32_MAX
 
 /* What waking a thread costs, about: system call, switch, cold cache. */
 #define WAKE_NS 10000u
@@ -41,140 +28,6 @@ typedef enum host_state { HOST_IDLE, HOST_QUEUED, HOST_CLAIMED, HOST_BLOCKED } h
 /* How often the guard looks: waking it so rarely costs next to nothing. */
 #define GUARD_US 1000u
 
-typedef struct host_link {
-    host_state state;
-    uint32_t next;    /* QUEUED: next in the run queue; BLOCKED: next in the list it is in */
-    uint32_t blocked; /* first of the slots that wait for this one */
-} host_link;
-
-typedef struct host_backend host_backend;
-
-typedef struct host_runner {
-    host_backend *host;
-    pthread_t thread;
-    int cpu; /* to pin to, or -1 */
-    uint32_t ops;
-    acs_host_scratch scratch;
-} host_runner;
-
-struct host_backend {
-    acs_backend base;
-    acs_backend_config config;
-
-    acs_lock lock; /* rank BACKEND; guards all to the next blank line */
-    acs_cond work; /* the run queue is not empty, a timeline moved, or closing */
-    acs_host_slots slots;
-    host_link *links;
-    uint32_t run_first, run_last;
-    uint32_t sleepers, searchers; /* executors that sleep; that look for work without sleeping, at most one */
-    bool guarded;                 /* one of the sleepers is the guard */
-    bool signalled;               /* one of the sleepers was signalled and has not got the lock since */
-    uint32_t claims;              /* ops claimed, counted round */
-    uint64_t op_ns;               /* how long ops took lately; falls slowly, rises at once */
-    bool draining;                /* inline: a thread is running ops inside poll */
-
-    /* Written under the lock, read without it as hints: a reader that errs looks again under the lock. */
-    _Atomic uint32_t runnable; /* slots in the run queue */
-    _Atomic bool closing;      /* threads leave when nothing can run */
-
-    uint32_t runner_count;
-    uint32_t started; /* threads to join */
-    host_runner *runners;
-};
-
-/* ---------------------------------------------------------------------------------------- which slot can advance */
-
-/* Relaxed: a hint for those without the lock (see the struct). */
-static void count_runnable_locked(host_backend *h, uint32_t more)
-{
-    uint32_t count = atomic_load_explicit(&h->runnable, memory_order_relaxed) + more;
-    atomic_store_explicit(&h->runnable, count, memory_order_relaxed);
-}
-
-static uint32_t runnable(const host_backend *h)
-{
-    return atomic_load_explicit(&h->runnable, memory_order_relaxed); /* a hint, see the struct */
-}
-
-static bool closing(const host_backend *h)
-{
-    return atomic_load_explicit(&h->closing, memory_order_relaxed); /* a hint, see the struct */
-}
-
-/* The run queue is a list through `next` in order of becoming runnable; `run_last` means nothing while it is empty. */
-static void queue_push_locked(host_backend *h, uint32_t slot)
-{
-    h->links[slot].state = HOST_QUEUED;
-    h->links[slot].next = HOST_NONE;
-    if (h->run_first == HOST_NONE)
-        h->run_first = slot;
-    else
-        h->links[h->run_last].next = slot;
-    h->run_last = slot;
-    count_runnable_locked(h, 1);
-}
-
-static uint32_t queue_pop_locked(host_backend *h)
-{
-    uint32_t slot = h->run_first;
-
-    if (slot != HOST_NONE) {
-        h->run_first = h->links[slot].next;
-        count_runnable_locked(h, UINT32_MAX); /* one less, counted round */
-    }
-    return slot;
-}
-
-/* A slot blocks behind one other at a time: its head entry has one wait, and further waits are entries of their own. */
-static void block_locked(host_backend *h, uint32_t slot, uint32_t behind)
-{
-    h->links[slot].state = HOST_BLOCKED;
-    h->links[slot].next = h->links[behind].blocked;
-    h->links[behind].blocked = slot;
-}
-
-/* Queue the slots whose wait for this one is satisfied; the others stay in its list. */
-static void unblock_locked(host_backend *h, uint32_t behind)
-{
-    uint32_t *link = &h->links[behind].blocked;
-
-    while (*link != HOST_NONE) {
-        uint32_t slot = *link;
-        if (!acs_host_satisfied(&h->slots, acs_host_head(&h->slots, slot))) {
-            link = &h->links[slot].next;
-            continue;
-        }
-        *link = h->links[slot].next;
-        queue_push_locked(h, slot);
-    }
-}
-
-static void finish_locked(host_backend *h, uint32_t slot)
-{
-    acs_host_finish(&h->slots, slot);
-    unblock_locked(h, slot);
-}
-
-/* Advance one slot to its next op. NULL: it has none that can run now. */
-static acs_record *advance_locked(host_backend *h, uint32_t slot)
-{
-    const acs_host_entry *head;
-
-    while ((head = acs_host_head(&h->slots, slot)) != NULL) {
-        if (!acs_host_satisfied(&h->slots, head)) {
-            block_locked(h, slot, head->wait_slot);
-            return NULL;
-        }
-        if (head->op) {
-            h->links[slot].state = HOST_CLAIMED;
-            return head->op;
-        }
-        finish_locked(h, slot);
-    }
-    h->links[slot].state = HOST_IDLE;
-    return NULL;
-}
-
 /*
  * Signal a sleeper if what lies in the run queue is worth its waking, or if nobody else would come to it. The one that
  * was signalled will, and then looks here again.
@@ -182,7 +35,7 @@ static acs_record *advance_locked(host_backend *h, uint32_t slot)
 static void wake_one_locked(host_backend *h)
 {
     bool nobody_comes = (!h->guarded || h->sleepers == h->runner_count) && !h->signalled;
-    bool worth = nobody_comes || runnable(h) * h->op_ns > WAKE_NS;
+    bool worth = nobody_comes || acs_host_runnable(h) * h->op_ns > WAKE_NS;
 
     if (h->run_first != HOST_NONE && h->sleepers && !h->searchers && worth) {
         h->signalled = true;
@@ -190,11 +43,14 @@ static void wake_one_locked(host_backend *h)
     }
 }
 
-/* Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. */
+/*
+ * Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. Of a
+ * backend that was given up the queue is emptied, and no op is looked at.
+ */
 static acs_record *claim_locked(host_backend *h, uint32_t *slot)
 {
-    while ((*slot = queue_pop_locked(h)) != HOST_NONE) {
-        acs_record *op = advance_locked(h, *slot);
+    while ((*slot = acs_host_queue_pop_locked(h)) != HOST_NONE) {
+        acs_record *op = h->given_up ? NULL : acs_host_advance_locked(h, *slot);
         if (op) {
             h->claims++;
             wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
@@ -207,8 +63,8 @@ static acs_record *claim_locked(host_backend *h, uint32_t *slot)
 /* The claimed slot's op ran. */
 static void done_locked(host_backend *h, uint32_t slot)
 {
-    finish_locked(h, slot);
-    queue_push_locked(h, slot);
+    acs_host_finish_locked(h, slot);
+    acs_host_queue_push_locked(h, slot);
 }
 
 /* ------------------------------------------------------------------------------------------------------- threads */
@@ -252,12 +108,12 @@ static bool search_locked(host_backend *h)
     uint64_t spin_ns = (uint64_t)h->config.options->spin_us * 1000;
     uint64_t end;
 
-    if (h->searchers || closing(h) || !spin_ns)
+    if (h->searchers || acs_host_closing(h) || !spin_ns)
         return false;
     h->searchers++;
     acs_lock_release(&h->lock);
     end = acs_clock_ns() + spin_ns;
-    while (!runnable(h) && !closing(h) && acs_clock_ns() < end)
+    while (!acs_host_runnable(h) && !acs_host_closing(h) && acs_clock_ns() < end)
         acs_pause_briefly();
     acs_lock_acquire(&h->lock);
     h->searchers--;
@@ -295,7 +151,7 @@ static void guard_locked(host_backend *h)
         signalled = acs_cond_wait_us(&h->work, &h->lock, GUARD_US);
         h->signalled = false;
         stuck = h->run_first != HOST_NONE && h->claims == claims;
-    } while (!signalled && !stuck && !closing(h) && h->sleepers < h->runner_count);
+    } while (!signalled && !stuck && !acs_host_closing(h) && h->sleepers < h->runner_count);
     h->guarded = false;
     if (!signalled && stuck && h->op_ns < LONG_OP_NS)
         h->op_ns = LONG_OP_NS; /* ops are not as short as was believed: the next thread is woken at once */
@@ -326,6 +182,7 @@ static void *executor(void *arg)
     for (;;) {
         acs_record *op = claim_locked(h, &slot);
         bool progress = progress_take_locked(h);
+        runner->busy = op != NULL;
         if (op || progress) {
             acs_lock_release(&h->lock);
             if (progress)
@@ -333,13 +190,14 @@ static void *executor(void *arg)
             if (op)
                 run_op(runner, op, &took_ns);
             acs_lock_acquire(&h->lock);
+            runner->busy = false;
             if (op) {
                 done_locked(h, slot);
                 learn_locked(h, took_ns);
             }
-        } else if (closing(h)) {
+        } else if (acs_host_closing(h)) {
             break;
-        } else if (!search_locked(h) && !closing(h) && !h->slots.progress && h->run_first == HOST_NONE) {
+        } else if (!search_locked(h) && !acs_host_closing(h) && !h->slots.progress && h->run_first == HOST_NONE) {
             sleep_locked(h);
         }
     }
@@ -498,6 +356,48 @@ static void host_close(acs_backend *backend)
     release_parts((host_backend *)backend);
 }
 
+/* ------------------------------------------------------------------------------------------------------ giving up */
+
+static void host_give_up(acs_backend *backend)
+{
+    host_backend *h = (host_backend *)backend;
+
+    acs_lock_acquire(&h->lock);
+    h->given_up = true;
+    acs_lock_release(&h->lock);
+}
+
+/* An executor that is idle stays so: nothing can be claimed any more. */
+static bool is_busy(host_backend *h, const host_runner *runner)
+{
+    acs_lock_acquire(&h->lock);
+    bool busy = runner->busy;
+    acs_lock_release(&h->lock);
+    return busy;
+}
+
+/* An executor inside an op is on its own from now on: when the op ends, if ever, it finds `closing` and leaves too. */
+static acs_leave host_leave(acs_backend *backend)
+{
+    host_backend *h = (host_backend *)backend;
+    bool left = is_busy(h, &h->runners[0]) && h->config.inline_only;
+
+    acs_lock_acquire(&h->lock);
+    atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
+    acs_cond_broadcast(&h->work);
+    acs_lock_release(&h->lock);
+    for (uint32_t i = 0; i < h->started; i++) {
+        if (is_busy(h, &h->runners[i])) {
+            pthread_detach(h->runners[i].thread);
+            left = true;
+        } else {
+            pthread_join(h->runners[i].thread, NULL);
+        }
+    }
+    h->started = 0; /* close has nobody to join */
+    return left ? ACS_LEFT_THREADS : ACS_LEFT_NOTHING;
+}
+
 /* ----------------------------------------------------------------------------------------------- submit and poll */
 
 static void host_submit(acs_backend *backend, acs_batch *batch)
@@ -514,7 +414,7 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         acs_host_issue(&h->slots, batch, item);
         /* In any other state the slot comes to the new entry by itself. */
         if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
-            queue_push_locked(h, (uint32_t)item->slot);
+            acs_host_queue_push_locked(h, (uint32_t)item->slot);
     }
     wake_one_locked(h);
     progress = progress_take_locked(h); /* a mark in an empty slot is complete at once */
@@ -545,9 +445,11 @@ static void drain(host_backend *h)
     if (!h->draining) {
         h->draining = true;
         while ((op = claim_locked(h, &slot)) != NULL) {
+            h->runners[0].busy = true;
             acs_lock_release(&h->lock);
             acs_host_run(op, &h->runners[0].scratch);
             acs_lock_acquire(&h->lock);
+            h->runners[0].busy = false;
             done_locked(h, slot);
         }
         h->draining = false;
@@ -570,6 +472,8 @@ const acs_backend_ops acs_backend_host = {
     .single_thread = false,
     .open = host_open,
     .close = host_close,
+    .give_up = host_give_up,
+    .leave = host_leave,
     .thread_enter = acs_host_thread_enter,
     .check = acs_host_check,
     .submit = host_submit,
@@ -588,6 +492,8 @@ const acs_backend_ops acs_backend_host_inline = {
     .single_thread = true,
     .open = host_inline_open,
     .close = host_close,
+    .give_up = host_give_up,
+    .leave = host_leave,
     .thread_enter = acs_host_thread_enter,
     .check = acs_host_check,
     .submit = host_submit,

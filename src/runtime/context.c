@@ -17,19 +17,34 @@ static pthread_mutex_t g_registry_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank REG
 static pthread_cond_t g_unpinned = PTHREAD_COND_INITIALIZER;
 static acs_context *g_open;      /* guarded by g_registry_mutex */
 static acs_context *g_free;      /* structs of closed contexts, for reuse */
+static acs_context *g_kept;      /* closed ones that may be in use for ever */
 static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint32_t) g_fork_generation = 1;
 
 /* --------------------------------------------------------------------------------------------------------- the gate */
 
+/* No fork falls between two stores to the lists: the child, which has the forking thread only, may open contexts. */
+static void fork_begins(void)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+}
+
+static void fork_ends(void)
+{
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
 static void forked_child(void)
 {
+    pthread_mutex_unlock(&g_registry_mutex);
+    pthread_cond_init(&g_unpinned, NULL); /* whoever waited there is not in this process */
+    acs_default_forked();
     atomic_fetch_add_explicit(&g_fork_generation, 1, memory_order_relaxed); /* the child has one thread */
 }
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, forked_child);
+    (void)pthread_atfork(fork_begins, fork_ends, forked_child);
 }
 
 acs_context *acs_context_enter(acs_context *context, const char *function)
@@ -77,6 +92,14 @@ static void struct_give(acs_context *context)
     pthread_mutex_lock(&g_registry_mutex);
     context->next = g_free;
     g_free = context;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+void acs_context_keep(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    context->next = g_kept;
+    g_kept = context;
     pthread_mutex_unlock(&g_registry_mutex);
 }
 
@@ -175,11 +198,12 @@ static acs_status open_core(acs_context *context)
     return acs_core_init(&context->core, &config);
 }
 
+/* Blocks whose free op ended without freeing them (the device was given up) included. */
 static void free_blocks(acs_context *context)
 {
     acs_allocation block;
     while (acs_allocations_take(context->allocations, &block))
-        if (block.state == ACS_ALLOCATION_LIVE && !block.foreign)
+        if (block.state != ACS_ALLOCATION_FREED && !block.foreign)
             (void)context->backend->ops->memory_free(context->backend, block.memory, (void *)(uintptr_t)block.base);
 }
 
@@ -209,7 +233,7 @@ static void gates_fini(acs_context *context)
 }
 
 /* Whatever was opened; the fields of the others are NULL. */
-static void release(acs_context *context)
+void acs_context_release(acs_context *context, bool keep_backend)
 {
     acs_virtual_fini(context);
     while (context->free_action_count)
@@ -217,10 +241,11 @@ static void release(acs_context *context)
     if (context->core.backend)
         acs_core_fini(&context->core);
     if (context->allocations) {
-        free_blocks(context);
+        if (!keep_backend)
+            free_blocks(context);
         acs_allocations_destroy(context->allocations);
     }
-    if (context->backend)
+    if (context->backend && !keep_backend)
         context->backend->ops->close(context->backend);
     if (context->records)
         acs_record_pool_destroy(context->records);
@@ -289,8 +314,8 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     }
     acs_status status = open_parts(context);
     if (status != ACS_OK) {
-        acs_workers_stop(context);
-        release(context);
+        (void)acs_workers_stop(context);
+        acs_context_release(context, false);
         struct_give(context);
         return status;
     }
@@ -313,10 +338,12 @@ acs_status acs_close(acs_context *context)
     acs_status status = acs_failures_first(context, NULL);
     registry_remove(context);
     atomic_store_explicit(&context->open, 0, memory_order_relaxed); /* no other call may run beside acs_close */
-    acs_workers_stop(context);
+    uint32_t inside = acs_workers_stop(context);
     if (context->options.stats)
         acs_stats_report(context);
-    release(context);
+    if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))
+        return ACS_ERR_DEVICE;
+    acs_context_release(context, false);
     struct_give(context);
     return status;
 }

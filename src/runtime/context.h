@@ -55,6 +55,7 @@ struct acs_context {
 
     /* threads */
     pthread_t threads[ACS_THREADS_MAX];
+    const acs_action *thread_actions[ACS_THREADS_MAX]; /* what each steps with; to be compared, not looked into */
     uint32_t thread_count;         /* written by acs_open, then only by the maker of the host thread */
     _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions */
     _Atomic(uint32_t) stop;
@@ -65,6 +66,9 @@ struct acs_context {
     int cpus[256];
     uint32_t cpu_count;
     _Atomic(uint32_t) cpu_turn;
+
+    /* watchdog */
+    _Atomic(uint64_t) next_look_ns;
 
     /* sim backend: virtual.c */
     _Atomic(uint32_t) stepping;
@@ -83,15 +87,23 @@ struct acs_context {
 
 /* The context that a call means, or NULL with an error: closed, forked, or called from inside a callback. */
 acs_context *acs_context_enter(acs_context *context, const char *function);
+/* Free what the context has, but for the backend and what it gave out where that was left behind. */
+void acs_context_release(acs_context *context, bool keep_backend);
+/* A closed context of which something may be in use for ever: it stays, and stays reachable. */
+void acs_context_keep(acs_context *context);
 /* Wait for everything, whatever became of it. */
 void acs_context_drain(acs_context *context);
+
+/* default.c: in a forked child, nobody is opening the default context. */
+void acs_default_forked(void);
 
 /* worker.c: threads, sleeping, stepping */
 
 /* Whether this thread was made by the library. */
 bool acs_thread_is_ours(void);
 acs_status acs_workers_start(acs_context *context);
-void acs_workers_stop(acs_context *context);
+/* How many threads could not be waited for: they are inside an op that was given up. */
+uint32_t acs_workers_stop(acs_context *context);
 /* An op was queued. */
 void acs_context_queued(acs_context *context);
 /* The backend has completions to poll for; called on its threads. */
@@ -109,6 +121,23 @@ bool acs_context_step(acs_context *context);
 typedef bool (*acs_try_fn)(acs_context *context, void *argument);
 void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op);
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument);
+
+/*
+ * watchdog.c: for whoever found nothing to do. False most of the time, at the cost of a load: the watchdog is off, or
+ * somebody looked a moment ago. True: ops were given up, so look again at what you wait for. Any clock that never goes back,
+ * the same for all threads of a context; virtual time must pass in steps of at most a quarter of the limit.
+ */
+bool acs_watchdog_look(acs_context *context, uint64_t now_ns);
+/* The same with the real clock, which is read only if the watchdog is on; never for contexts in the sim backend. */
+bool acs_watchdog_look_now(acs_context *context);
+/* How long a thread may sleep while ops are out, so that somebody looks; 0: for ever. */
+uint64_t acs_watchdog_nap_us(acs_context *context);
+/*
+ * Close what was given up without waiting for the ops that may still run. True: nothing was left behind, close as usual.
+ * False, with an error: what such ops may still use stays for good, the context's struct included. `threads`: how many of
+ * the context's own are inside ops.
+ */
+bool acs_watchdog_leave(acs_context *context, uint32_t threads);
 
 /* virtual.c: the same on the sim backend, in virtual time */
 acs_status acs_virtual_init(acs_context *context);

@@ -20,6 +20,15 @@ static void close_default(void)
         (void)acs_close(context);
 }
 
+/*
+ * Not taken before the fork instead: it is held while a context opens, which may take seconds, and the GPU's driver may
+ * itself fork then. A context that was being opened is not in g_default yet, and is nobody's in the child.
+ */
+void acs_default_forked(void)
+{
+    pthread_mutex_init(&g_default_mutex, NULL);
+}
+
 acs_context *acs_default(void)
 {
     acs_context *context = atomic_load_explicit(&g_default, memory_order_acquire); /* A */

@@ -143,6 +143,9 @@ acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
         return acs_error_thread()->status;
     if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
+    /* E: the fault's error is in `failures` */
+    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
     void *block = NULL;
     ACS_TRY(context->backend->ops->memory_alloc(context->backend, kind, bytes, &block));
     acs_status status = acs_allocations_add(context->allocations, block, bytes, kind);

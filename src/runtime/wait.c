@@ -45,6 +45,7 @@ acs_status acs_query(acs_context *context, acs_op op)
     if (!acs_core_true(&context->core, &ended)) {
         if (context->issuers == 0)
             (void)acs_context_step(context);
+        (void)acs_watchdog_look_now(context);
         if (!acs_core_true(&context->core, &ended))
             return ACS_NOT_READY;
     }
@@ -76,5 +77,5 @@ acs_status acs_step(acs_context *context)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    return acs_context_step(context) ? ACS_OK : ACS_NOT_READY;
+    return acs_context_step(context) || acs_watchdog_look_now(context) ? ACS_OK : ACS_NOT_READY;
 }

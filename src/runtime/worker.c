@@ -192,7 +192,9 @@ static void wait_for(waiting *w)
         }
         if (!w->idle_since)
             w->idle_since = now;
-        if (now - w->idle_since < spin_ns) {
+        if (acs_watchdog_look_now(w->context)) {
+            w->ends_seen = UINT64_MAX;
+        } else if (now - w->idle_since < spin_ns) {
             acs_pause_briefly();
         } else {
             caller_sleeps(w);
@@ -258,6 +260,7 @@ static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
 static void worker_sleeps(acs_context *context, const thread_start *start, uint64_t idle_ns)
 {
     acs_gate *gate = start->host_functions ? &context->host_work : &context->work;
+    (void)acs_watchdog_look_now(context);
     bool polls = !start->host_functions && !context->backend->ops->notifies;
     if (polls && polls_eagerly(context, idle_ns)) {
         acs_pause_briefly();
@@ -265,8 +268,9 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
     }
     uint64_t epoch = acs_gate_announce(gate);
     if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
-        bool running = polls && acs_core_look(&context->core) != ACS_LOAD_NONE;
-        acs_gate_sleep(gate, epoch, running ? NAP_US : 0);
+        uint64_t nap_us = polls ? NAP_US : acs_watchdog_nap_us(context);
+        bool running = nap_us && acs_core_look(&context->core) != ACS_LOAD_NONE;
+        acs_gate_sleep(gate, epoch, running ? nap_us : 0);
     }
     acs_gate_retract(gate);
 }
@@ -318,7 +322,7 @@ static int thread_make(acs_context *context, bool host_functions)
         free(action);
         return error;
     }
-    context->thread_count++;
+    context->thread_actions[context->thread_count++] = action;
     return 0;
 }
 
@@ -355,14 +359,37 @@ void acs_host_thread_start(acs_context *context)
         atomic_store_explicit(&context->host_thread, 2, memory_order_release); /* B */
 }
 
-void acs_workers_stop(acs_context *context)
+/* False: it is inside something that need not return, and is on its own from now on. Looks on while it waits. */
+static bool thread_join(acs_context *context, uint32_t i)
 {
+    while (pthread_tryjoin_np(context->threads[i], NULL) == EBUSY) {
+        if (acs_core_abandoned(&context->core, context->thread_actions[i])) {
+            pthread_detach(context->threads[i]);
+            return false;
+        }
+        uint64_t epoch = acs_gate_announce(&context->ends);
+        if (!acs_watchdog_look_now(context))
+            acs_gate_sleep(&context->ends, epoch, CALLER_NAP_US);
+        acs_gate_retract(&context->ends);
+    }
+    return true;
+}
+
+uint32_t acs_workers_stop(acs_context *context)
+{
+    uint32_t left = 0;
+    bool given_up = context->core.backend && acs_core_given_up(&context->core);
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
     acs_gate_open(&context->work);
     acs_gate_open(&context->host_work);
-    for (uint32_t i = 0; i < context->thread_count; i++)
-        pthread_join(context->threads[i], NULL);
+    for (uint32_t i = 0; i < context->thread_count; i++) {
+        if (given_up)
+            left += !thread_join(context, i);
+        else
+            pthread_join(context->threads[i], NULL);
+    }
     context->thread_count = 0;
+    return left;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- CPUs */

@@ -25,6 +25,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     core->stats = options->stats != 0;
     core->batch_limit = (uint32_t)options->batch;
     core->next_in_order = 1;
+    acs_core_overdue_init(core);
     if (acs_lock_init(&core->lock, ACS_RANK_CORE))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     acs_window_config window = {
@@ -81,9 +82,16 @@ static void form_poll(acs_core *core, acs_action *action)
         list_polls(core, action);
 }
 
-/* Before the memory is given back: the next to get this address must find neither failures nor the old block. */
-static void begin_free(acs_core *core, const acs_entry *entry)
+/*
+ * Before the memory is given back: the next to get this address must find neither failures nor the old block. After the
+ * device was given up it is not: an op that runs on may use it, and CUDA would wait for that op.
+ */
+static void begin_free(acs_core *core, acs_action *action, const acs_entry *entry)
 {
+    if (core->given_up) {
+        action->host_status = ACS_ERR_DEVICE;
+        return;
+    }
     acs_window_forget_block(&core->window, entry->op->segments[0].base, entry->op->segments[0].row_bytes);
     core->config.on_free(core->config.user, entry->op);
 }
@@ -93,13 +101,14 @@ static void begin_host(acs_core *core, acs_action *action)
     acs_entry *entry = acs_core_pop_host_locked(core);
     action->type = ACS_ACTION_HOST;
     action->host_entry = acs_entry_index(&core->window, entry);
+    action->host_op = entry->op;
     action->host_status = ACS_OK;
     action->host_native = 0;
     action->target_status = ACS_OK;
     if (entry->kind == ACS_KIND_CALLBACK)
         action->target_status = core->config.status_of(core->config.user, entry->op->u.callback.target);
     if (entry->kind == ACS_KIND_FREE)
-        begin_free(core, entry);
+        begin_free(core, action, entry);
     acs_core_running_locked(core, 1);
     acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, NULL, NULL);
 }
@@ -173,6 +182,8 @@ bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
     acs_lock_acquire(&core->lock);
     action->retired_before = core->counters.retired;
     bool found = decide(core, may, action);
+    if (action->type != ACS_ACTION_NONE)
+        acs_core_enlist_locked(core, action);
     note_news(core, action, may);
     acs_lock_release(&core->lock);
     return found;
@@ -193,7 +204,7 @@ static void perform_polls(acs_core *core, acs_action *action)
 
 static void perform_host(acs_core *core, acs_action *action)
 {
-    acs_record *op = core->window.entries[action->host_entry].op; /* the entry is ours: C1 */
+    acs_record *op = action->host_op;
     int native = 0;
     switch (op->kind) {
     case ACS_KIND_HOST:
@@ -207,7 +218,8 @@ static void perform_host(acs_core *core, acs_action *action)
         op->u.callback.function(op->u.callback.user, op->u.callback.target, action->target_status);
         break;
     case ACS_KIND_FREE:
-        action->host_status = core->backend->ops->memory_free(core->backend, op->u.free.memory, op->u.free.ptr);
+        if (action->host_status == ACS_OK) /* else: see begin_free */
+            action->host_status = core->backend->ops->memory_free(core->backend, op->u.free.memory, op->u.free.ptr);
         break;
     default:
         action->host_status = ACS_ERR_INTERNAL;
@@ -245,6 +257,7 @@ static void book_polls(acs_core *core, acs_action *action)
     if (action->poll_count == 0)
         return;
     core->polling = false;
+    core->polls++;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
@@ -257,6 +270,12 @@ static void book_polls(acs_core *core, acs_action *action)
 void acs_core_done(acs_core *core, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
+    if (!acs_core_delist_locked(core, action)) {
+        action->progress = true; /* the thread may look for other work */
+        note_news(core, action, 0);
+        acs_lock_release(&core->lock);
+        return;
+    }
     if (action->type == ACS_ACTION_HOST) {
         book_host(core, action);
     } else {

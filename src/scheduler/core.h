@@ -9,6 +9,8 @@
  * C2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end. Ops
  *     that one booking finds complete may be reported in any order: a completed op vouches for those of other slots.
  * C3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
+ * C4  once the device was given up (core_overdue.c) the record of an op that had begun is never used again, and an action
+ *     that was abandoned books nothing: whoever is inside one may return at any time, or never.
  */
 #ifndef ACS_CORE_H
 #define ACS_CORE_H
@@ -40,6 +42,9 @@ typedef struct acs_poll {
 
 typedef struct acs_action {
     acs_action_type type;
+    struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
+    bool abandoned;                    /* its ops were ended without it: C4 */
+    uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
     bool watched;                      /* set by acs_core_next (found or not) and acs_core_done: a watch came true */
@@ -53,6 +58,7 @@ typedef struct acs_action {
     acs_error fault;                   /* of a poll that failed */
     /* HOST */
     uint32_t host_entry;
+    acs_record *host_op;
     acs_status target_status;          /* callbacks: how their op ended */
     acs_status host_status;
     int host_native;
@@ -104,6 +110,20 @@ typedef struct acs_core_counters {
     uint64_t running_sum_ns;        /* with statistics: running ops x time */
 } acs_core_counters;
 
+/* How long the oldest op of a slot has been alone to blame that nothing moves there. */
+typedef struct acs_patience {
+    acs_op op;          /* 0: nothing is watched */
+    uint64_t waited_ns;
+    uint64_t ends_seen; /* counters.retired when it became the oldest */
+} acs_patience;
+
+/* What core_overdue.c remembers from look to look. */
+typedef struct acs_overdue {
+    uint64_t limit_ns; /* 0: ops may take as long as they like; constant */
+    uint64_t looked_ns, polls_seen, ends_seen;
+    acs_patience slots[ACS_SLOTS_MAX];
+} acs_overdue;
+
 typedef struct acs_core {
     acs_lock lock;           /* rank CORE; guards everything below */
     acs_window window;
@@ -121,6 +141,11 @@ typedef struct acs_core {
     bool check_overlap;
     bool polling;            /* a poll is under way */
     bool dead;               /* the device is lost */
+    bool given_up;           /* ops that had begun may still run, and may never end: C4 */
+    uint32_t abandoned;      /* actions under way that were abandoned */
+    acs_action *under_way;   /* all actions between acs_core_next and acs_core_done */
+    uint64_t polls;          /* polls booked */
+    acs_overdue overdue;
     bool stats;
     uint32_t batch_limit;
     uint32_t since_poll;     /* submissions since the last poll */
@@ -164,7 +189,26 @@ acs_core_load acs_core_look(acs_core *core);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);
 
+/*
+ * The watchdog (core_overdue.c). Look whether an op has run for longer than options.watchdog_s; then give the device up.
+ * True: something was given up, so every wait is or soon will be over. To be called now and then while ops are out, at
+ * least four times in the limit, right after a step that found nothing to do; `now_ns` is any clock that never goes back.
+ */
+bool acs_core_overdue(acs_core *core, uint64_t now_ns);
+/* Whether ops that had begun were given up, and may still run. */
+bool acs_core_given_up(acs_core *core);
+/* Whether this action is under way and abandoned: its thread is inside something that need not return. */
+bool acs_core_abandoned(acs_core *core, const acs_action *action);
+/* Actions under way that were abandoned. */
+uint32_t acs_core_left(acs_core *core);
+/* What one second of options.watchdog_s is, in nanoseconds, for contexts opened from now on (tests). */
+void acs_core_overdue_unit(uint64_t unit_ns);
+
 /* Between the files of the core; all under the lock. */
+void acs_core_overdue_init(acs_core *core);
+void acs_core_enlist_locked(acs_core *core, acs_action *action);
+/* False: the action was abandoned, and there is nothing to book. */
+bool acs_core_delist_locked(acs_core *core, acs_action *action);
 void acs_core_insert_locked(acs_core *core, uint32_t most);
 void acs_core_collect_locked(acs_core *core);
 void acs_core_form_batch_locked(acs_core *core, acs_action *action);

@@ -72,6 +72,13 @@ static bool end_drained(acs_core *core)
     return ended;
 }
 
+static void release_op(acs_core *core, const acs_entry *entry)
+{
+    if (entry->kind == ACS_KIND_STREAM_WAIT && entry->op->u.stream.event)
+        core->backend->ops->event_release(core->backend, entry->op->u.stream.event);
+    acs_record_release(core->config.records, entry->op);
+}
+
 static void collect_ended(acs_core *core)
 {
     acs_entry *entry;
@@ -80,9 +87,8 @@ static void collect_ended(acs_core *core)
         count_end(core, entry);
         if (!entry->reported)
             report_end(core, entry, 0, NULL);
-        if (entry->kind == ACS_KIND_STREAM_WAIT && entry->op->u.stream.event)
-            core->backend->ops->event_release(core->backend, entry->op->u.stream.event);
-        acs_record_release(core->config.records, entry->op);
+        if (!entry->left) /* C4 */
+            release_op(core, entry);
         acs_window_free(&core->window, entry);
     }
 }
@@ -179,7 +185,8 @@ void acs_core_fault_locked(acs_core *core, acs_error *error)
 {
     if (!core->dead) {
         core->dead = true;
-        name_suspects(core, error);
+        if (!error->op)
+            name_suspects(core, error);
         core->config.on_fault(core->config.user, error);
     }
     core->window.dead = true;

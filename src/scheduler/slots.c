@@ -155,15 +155,25 @@ static bool reached(const acs_slot *slot, uint64_t value)
     return value <= slot->completed || slot->outstanding == 0;
 }
 
-bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry)
+static bool reached_in(const acs_slots *slots, const acs_entry *entry, uint64_t mask)
 {
     const acs_need *needs = acs_entry_needs(slots->window, entry);
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+    for (; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
         if (!reached(&slots->slot[s], needs[s].value))
             return false;
     }
     return true;
+}
+
+bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry)
+{
+    return reached_in(slots, entry, entry->need_mask);
+}
+
+bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry)
+{
+    return reached_in(slots, entry, entry->need_mask & ~(1ull << entry->slot));
 }
 
 static const acs_entry *slot_newest(const acs_slots *slots, const acs_slot *slot)

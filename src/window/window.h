@@ -65,6 +65,7 @@ typedef struct acs_entry {
     uint8_t reserved;      /* inserted by the runtime */
     uint8_t bounced;       /* how often its issue was refused for now */
     uint8_t reported;      /* its end was reported by the core */
+    uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
     uint32_t pending;
     uint32_t unretired;    /* joins: upstream ops that have not retired */
     uint32_t edges;        /* to downstream entries; 0: none */
