@@ -248,8 +248,9 @@ static bool args_given(const twin_kernel_spec *spec, void **args)
 }
 
 /* What a kernel touches must be there when it is launched; that it stays is checked by whoever frees. */
-static void ranges_check(const twin_op *op, int device)
+static bool ranges_ok(const twin_op *op, int device)
 {
+    uint64_t breaches = g_twin.breaches;
     for (size_t i = 0; i < op->range_count; i++) {
         const twin_block *block = twin_block_find_locked(op->ranges[i].base, op->ranges[i].bytes);
         if (!block || (!block->host && block->device != device))
@@ -257,6 +258,7 @@ static void ranges_check(const twin_op *op, int device)
                                op->kernel->spec.name, (unsigned long long)op->ranges[i].bytes,
                                (unsigned long long)op->ranges[i].base, device);
     }
+    return g_twin.breaches == breaches;
 }
 
 /* A CUkernel may be launched where a CUfunction is asked for. */
@@ -291,7 +293,10 @@ CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, 
     if (spec->touches) {
         op->ranges = twin_memory(RANGES_MOST * sizeof *op->ranges);
         op->range_count = spec->touches(op->args, op->ranges, RANGES_MOST);
-        ranges_check(op, function->base.device);
+        if (!ranges_ok(op, function->base.device)) {
+            twin_op_free(op);
+            return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */
+        }
     }
     *out = op;
     return CUDA_SUCCESS;

@@ -38,7 +38,7 @@ twin_block *twin_block_find_locked(uint64_t base, uint64_t bytes)
         if (base + bytes > b->base + b->bytes)
             twin_breach_locked("%llu bytes at %#llx reach out of a block of %llu at %#llx", (unsigned long long)bytes,
                                (unsigned long long)base, (unsigned long long)b->bytes, (unsigned long long)b->base);
-        return b;
+        return base + bytes > b->base + b->bytes ? NULL : b;
     }
     return NULL;
 }
@@ -223,7 +223,10 @@ TWIN_DEFINE(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUst
     if (result != CUDA_SUCCESS)
         return result;
     twin_note_locked("copy", stream, NULL);
+    uint64_t breaches = g_twin.breaches;
     bool pageable_source = !twin_block_find_locked(src, bytes), pageable_target = !twin_block_find_locked(dst, bytes);
+    if (g_twin.breaches != breaches)
+        return CUDA_ERROR_INVALID_VALUE;
     bool capturing = stream->capture != CU_STREAM_CAPTURE_STATUS_NONE;
     twin_op *op = op_new(OP_COPY, dst, src, bytes);
     if (pageable_source && !capturing) { /* read now, whatever the stream has still to do */
@@ -245,7 +248,7 @@ TWIN_DEFINE(cuMemsetD8Async, (CUdeviceptr dst, unsigned char value, size_t bytes
     if (result != CUDA_SUCCESS)
         return result;
     if (!twin_block_find_locked(dst, bytes))
-        return CUDA_ERROR_INVALID_VALUE; /* pageable memory; the backend asks and does it another way, so no breach */
+        return CUDA_ERROR_INVALID_VALUE; /* of pageable memory: no breach, the backend asks and does it another way */
     twin_note_locked("fill", stream, NULL);
     twin_op *op = op_new(OP_FILL, dst, 0, bytes);
     op->value = value;

@@ -41,8 +41,8 @@ void *twin_find_locked(const void *handle, twin_kind kind)
     }
     twin_object *object = g_twin.objects[offset / 16];
     if (object->kind != kind) {
-        twin_breach_locked("a %s is wanted, %s %u given", twin_kind_name(kind), twin_kind_name(object->kind),
-                           object->number);
+        twin_breach_locked("%s %u was given for a%s %s", twin_kind_name(object->kind), object->number,
+                           kind == TWIN_EVENT || kind == TWIN_EXEC ? "n" : "", twin_kind_name(kind));
         return NULL;
     }
     if (!object->alive) {
