@@ -16,33 +16,18 @@
 
 /* One row per function that the tests call. */
 #define CALLS(X)                                                                                                       \
-    X(cuDevicePrimaryCtxRetain, 7000)                                                                                  \
-    X(cuDevicePrimaryCtxRelease, 11000)                                                                                \
-    X(cuCtxSetCurrent, 4000)                                                                                           \
-    X(cuCtxPopCurrent, 4000)                                                                                           \
-    X(cuThreadExchangeStreamCaptureMode, 10010)                                                                        \
-    X(cuFuncSetAttribute, 9000)                                                                                        \
-    X(cuFuncGetParamInfo, 12040)                                                                                       \
-    X(cuLaunchKernelEx, 11060)                                                                                         \
-    X(cuMemcpyAsync, 4000)                                                                                             \
-    X(cuMemsetD8Async, 3020)                                                                                           \
-    X(cuLaunchHostFunc, 10000)                                                                                         \
-    X(cuPointerGetAttribute, 4000)                                                                                     \
-    X(cuStreamCreate, 2000)                                                                                            \
-    X(cuStreamDestroy, 4000)                                                                                           \
-    X(cuStreamSynchronize, 2000)                                                                                       \
-    X(cuStreamWaitEvent, 3020)                                                                                         \
-    X(cuStreamBeginCapture, 10010)                                                                                     \
-    X(cuStreamEndCapture, 10000)                                                                                       \
-    X(cuEventCreate, 2000)                                                                                             \
-    X(cuEventDestroy, 4000)                                                                                            \
-    X(cuEventRecord, 2000)                                                                                             \
-    X(cuEventQuery, 2000)                                                                                              \
-    X(cuEventSynchronize, 2000)                                                                                        \
-    X(cuMemAlloc, 3020)                                                                                                \
-    X(cuMemFree, 3020)                                                                                                 \
-    X(cuMemHostAlloc, 2020)                                                                                            \
-    X(cuMemFreeHost, 2000)
+    X(cuDevicePrimaryCtxRetain, 7000) X(cuDevicePrimaryCtxRelease, 11000)                                              \
+    X(cuCtxSetCurrent, 4000) X(cuCtxPopCurrent, 4000)                                                                  \
+    X(cuFuncSetAttribute, 9000) X(cuFuncGetParamInfo, 12040)                                                           \
+    X(cuLaunchKernelEx, 11060) X(cuMemcpyAsync, 4000)                                                                  \
+    X(cuMemsetD8Async, 3020) X(cuStreamCreate, 2000)                                                                   \
+    X(cuStreamDestroy, 4000) X(cuStreamSynchronize, 2000)                                                              \
+    X(cuStreamWaitEvent, 3020) X(cuStreamBeginCapture, 10010)                                                          \
+    X(cuStreamEndCapture, 10000) X(cuEventCreate, 2000)                                                                \
+    X(cuEventDestroy, 4000) X(cuEventRecord, 2000)                                                                     \
+    X(cuEventQuery, 2000) X(cuEventSynchronize, 2000)                                                                  \
+    X(cuMemAlloc, 3020) X(cuMemFree, 3020)                                                                             \
+    X(cuMemHostAlloc, 2020) X(cuMemFreeHost, 2000)
 #define FIELD(name, version) PFN_##name##_v##version name;
 static struct calls {
     CALLS(FIELD)
