@@ -53,6 +53,18 @@ char *arena_stack(int thread)
     return g_arena.base + ARENA + (size_t)thread * MODEL_STACK;
 }
 
+uint64_t arena_hash(void)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i + 8 <= g_arena.kept; i += 8) {
+        uint64_t word;
+        memcpy(&word, g_arena.base + i, 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 size_t arena_granule(const void *at)
 {
     size_t offset = (size_t)((const char *)at - g_arena.base);

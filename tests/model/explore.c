@@ -3,10 +3,10 @@
  * and finds out from each execution which other choices could matter. Called by main.c; what operations do to memory is
  * machine.c's.
  *
- * Dynamic partial-order reduction after Flanagan and Godefroid, with sleep sets: two operations depend on each other if
- * they touch one object and one of them changes it. Where an operation could have come before an earlier one that it
- * depends on, the step of the earlier one gets a backtracking point. With a bound on preemptions sleep sets are off, and
- * a point is also set where the interrupted thread began to run, as in bounded partial-order reduction.
+ * Dynamic partial-order reduction with source sets and sleep sets (Flanagan and Godefroid; Abdulla and others): two
+ * operations depend on each other if they touch one object and one of them changes it. Where an operation could have come
+ * before an earlier one that it depends on, the step of the earlier one gets a backtracking point. With a bound on
+ * preemptions sleep sets are off, and a point is also set where the interrupted thread began to run.
  */
 #include "fiber.h"
 
@@ -15,12 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STATES = 1 << 14 };
+
 typedef uint32_t mask; /* of threads */
 
 typedef struct step {
     model_op op;
     int thread, choice, choices;
     uint32_t index;                        /* of the event among those of its thread, from 1 */
+    uint32_t clock[MODEL_THREADS];         /* per thread the newest event that it comes after, by any dependency */
     int preemptions;                       /* up to here, this step included */
     mask enabled, backtrack, done, asleep; /* before the step */
 } step;
@@ -47,6 +50,7 @@ static struct {
     struct { void *(*function)(void *); void *argument; } spawned[MODEL_THREADS]; /* by setup */
     int spawned_count, scenario_threads;
     bool in_setup, cut;      /* cut: nothing new could follow */
+    uint64_t states[STATES]; /* hashes that were seen */
 } g;
 
 static int g_all_seq_cst; /* its address names what seq_cst operations share */
@@ -111,6 +115,11 @@ static bool dependent(const model_op *a, const model_op *b, bool reversible)
     return false;
 }
 
+bool model_unreduced(void)
+{
+    return g.limits->reduction == MODEL_NO_REDUCTION;
+}
+
 bool model_in_past(int thread, int of, uint32_t index)
 {
     return g.clock[thread][of] >= index;
@@ -123,56 +132,94 @@ static void join_clock(uint32_t *to, const uint32_t *from)
             to[t] = from[t];
 }
 
-/* The event comes after all earlier ones that it depends on. */
-static void order_event(const step *s)
+static past *past_of(uintptr_t object)
+{
+    uint32_t name = (uint32_t)machine_name(object);
+    for (; g.pasts_used <= name; g.pasts_used++)
+        memset(&g.pasts[g.pasts_used], 0, sizeof *g.pasts);
+    return &g.pasts[name];
+}
+
+/* What an operation would come after if its thread did it now: all earlier events that it depends on. */
+static void clock_of(int thread, const model_op *op, uint32_t *clock)
+{
+    touch list[MODEL_TOUCHES];
+    uint32_t n = touches(op, list);
+    memcpy(clock, g.clock[thread], sizeof g.clock[thread]);
+    for (uint32_t i = 0; i < n; i++) {
+        const past *p = past_of(list[i].object);
+        join_clock(clock, p->changed);
+        if (list[i].changes)
+            join_clock(clock, p->read);
+    }
+    clock[thread]++;
+}
+
+static void order_event(step *s)
 {
     touch list[MODEL_TOUCHES];
     uint32_t n = touches(&s->op, list);
-    uint32_t *clock = g.clock[s->thread];
-    past *pasts[MODEL_TOUCHES];
+    clock_of(s->thread, &s->op, s->clock);
+    memcpy(g.clock[s->thread], s->clock, sizeof s->clock);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t name = (uint32_t)machine_name(list[i].object);
-        for (; g.pasts_used <= name; g.pasts_used++)
-            memset(&g.pasts[g.pasts_used], 0, sizeof *g.pasts);
-        pasts[i] = &g.pasts[name];
-        join_clock(clock, pasts[i]->changed);
-        if (list[i].changes)
-            join_clock(clock, pasts[i]->read);
+        past *p = past_of(list[i].object);
+        join_clock(list[i].changes ? p->changed : p->read, s->clock);
     }
-    clock[s->thread] = s->index;
-    for (uint32_t i = 0; i < n; i++)
-        join_clock(list[i].changes ? pasts[i]->changed : pasts[i]->read, clock);
 }
 
 /* -------------------------------------------------------------------------------------------------- backtracking */
 
-/* Let `thread` go before step `at`: itself if it could, else one through which it came to depend on nothing later. */
-static void add_point(uint32_t at, int thread)
+/*
+ * A race: the operation that `thread` is about to do, which comes after `clock`, could come before step `at`. What would
+ * then go first is whatever does not come after step `at`, and begins with a thread whose first such event comes after
+ * none of the others (an initial). One initial has to be explored at that step.
+ */
+static mask initials(uint32_t at, int thread, const uint32_t *clock)
 {
-    step *s = &g.steps[at];
-    if (s->enabled & 1u << thread) {
-        s->backtrack |= 1u << thread;
-        return;
-    }
+    const uint32_t *first[MODEL_THREADS] = {0}; /* the clocks of the first such events */
+    const step *s = &g.steps[at];
     for (uint32_t j = at + 1; j < g.length; j++) {
-        int t = g.steps[j].thread;
-        if ((s->enabled & 1u << t) && g.steps[j].index <= g.clock[thread][t]) {
-            s->backtrack |= 1u << t;
-            return;
-        }
+        const step *later = &g.steps[j];
+        if (!first[later->thread] && later->clock[s->thread] < s->index)
+            first[later->thread] = later->clock;
     }
-    s->backtrack |= s->enabled;
+    if (!first[thread])
+        first[thread] = clock;
+    mask found = 0;
+    for (int t = 0; t < MODEL_THREADS; t++) {
+        bool initial = first[t] != NULL;
+        for (int other = 0; other < MODEL_THREADS && initial; other++)
+            initial = other == t || !first[other] || first[t][other] < first[other][other];
+        if (initial)
+            found |= 1u << t;
+    }
+    return found;
 }
 
-static void add_points(uint32_t at, int thread)
+static void add_point(uint32_t at, int thread, const uint32_t *clock)
 {
-    add_point(at, thread);
+    step *s = &g.steps[at];
+    mask could = initials(at, thread, clock) & s->enabled;
+    if (could & s->backtrack)
+        return;
+    if (could & 1u << thread)
+        s->backtrack |= 1u << thread;
+    else
+        s->backtrack |= could ? could & -could : s->enabled;
+}
+
+/* The thread that is interrupted may also be so where it began to run: the bound may allow that and not the other. */
+static void add_points(uint32_t at, int thread, const uint32_t *clock)
+{
+    add_point(at, thread, clock);
     if (g.limits->preemptions < 0)
         return;
-    int interrupted = g.steps[at].thread;
-    while (at > 0 && g.steps[at - 1].thread == interrupted)
+    step *s = &g.steps[at];
+    s->backtrack |= s->enabled & 1u << thread ? 1u << thread : s->enabled;
+    while (at > 0 && g.steps[at - 1].thread == s->thread)
         at--;
-    add_point(at, thread);
+    s = &g.steps[at];
+    s->backtrack |= s->enabled & 1u << thread ? 1u << thread : s->enabled;
 }
 
 /* The operation that `thread` is about to do, against the steps so far that are not in its past. */
@@ -180,6 +227,8 @@ static void find_races(int thread)
 {
     const model_op *op = &g_fibers[thread].op;
     mask left = ((1u << MODEL_THREADS) - 1) & ~(1u << thread);
+    uint32_t clock[MODEL_THREADS];
+    clock_of(thread, op, clock);
     for (uint32_t i = g.length; i-- > 0 && left;) {
         const step *s = &g.steps[i];
         if (!(left & 1u << s->thread))
@@ -188,7 +237,7 @@ static void find_races(int thread)
             left &= ~(1u << s->thread); /* and all before it */
         } else if (dependent(&s->op, op, true)) {
             left &= ~(1u << s->thread);
-            add_points(i, thread);
+            add_points(i, thread, clock);
         }
     }
 }
@@ -252,7 +301,7 @@ static int pick(uint32_t at)
 static mask still_asleep(const step *s)
 {
     mask m = 0, before = (s->asleep | s->done) & ~(1u << s->thread);
-    if (g.limits->preemptions >= 0)
+    if (g.limits->preemptions >= 0 || model_unreduced())
         return 0;
     for (int t = 0; t < model_threads(); t++)
         if ((before & 1u << t) && !dependent(&g_fibers[t].op, &s->op, false))
@@ -300,6 +349,29 @@ static void perform(step *s)
     act_on_threads(s->thread, &f->op);
 }
 
+void model_outcome(uint32_t outcome)
+{
+    g.result->outcomes |= 1ull << outcome;
+    if (g.scenario->outcomes && !(g.scenario->outcomes & 1ull << outcome))
+        model_fail("outcome %#x must not happen", outcome);
+}
+
+/* A set by open addressing; a full one counts no further. */
+static void note_state(uint64_t state)
+{
+    uint64_t at = state;
+    for (uint32_t tries = 0; tries < STATES; tries++, at++) {
+        uint64_t *place = &g.states[at % STATES];
+        if (*place == state)
+            return;
+        if (*place)
+            continue;
+        *place = state;
+        g.result->states++;
+        return;
+    }
+}
+
 static void end_execution(void)
 {
     for (int t = 0; t < model_threads(); t++)
@@ -312,6 +384,8 @@ static void end_execution(void)
             model_fail("deadlock: thread %c waits forever", 'a' + t);
     if (g.scenario->check)
         g.scenario->check();
+    if (g.limits->states)
+        note_state(arena_hash());
 }
 
 static void begin_execution(void)
@@ -346,7 +420,7 @@ static void run(void)
                 g.cut = true;
                 break;
             }
-            s->backtrack = 1u << s->thread;
+            s->backtrack = g.limits->reduction != MODEL_REDUCED ? now : 1u << s->thread;
         } else if (s->enabled != now) {
             model_fail("the scenario does not repeat itself: it depends on something outside of the explorer");
         }
@@ -436,6 +510,7 @@ void explore(const model_scenario *scenario, const model_limits *limits, model_r
     g.limits = limits;
     g.result = result;
     g.fixed = 0;
+    memset(g.states, 0, sizeof g.states);
     set_up(scenario);
     do {
         if (!fiber_guard(run)) {

@@ -35,6 +35,18 @@ int model_threads(void)
     return g_count;
 }
 
+const char *model_place(int thread)
+{
+    static char text[2][80]; /* two to a message */
+    static int turn;
+    const model_site *site = g_fibers[thread].op.site;
+    if (!site)
+        return "its beginning";
+    const char *file = strrchr(site->file, '/');
+    snprintf(text[turn ^= 1], sizeof *text, "%s:%d", file ? file + 1 : site->file, site->line);
+    return text[turn];
+}
+
 const char *fiber_failure(void)
 {
     return g_failure;
@@ -88,7 +100,7 @@ static void to_search(void)
 
 static void bottom(void)
 {
-    static model_site end = {"model", 0, "end", "thread", MODEL_EXIT, -1, -1, NULL, false};
+    static model_site end = {"model", 0, "end", "thread", MODEL_EXIT, -1, -1, NULL, 0};
     (void)_setjmp(g_places[g_current].bottom);
     model_fiber *f = &g_fibers[g_current];
     if (f->scenario)
@@ -131,14 +143,15 @@ void fiber_run(int thread)
 /* ------------------------------------------------------------------------------------------------ visible operations */
 
 model_site *g_sites;
+uint32_t g_scenario;
 
 static void see(model_site *site)
 {
-    if (site->seen)
-        return;
-    site->seen = true;
-    site->next = g_sites;
-    g_sites = site;
+    if (!site->scenarios) {
+        site->next = g_sites;
+        g_sites = site;
+    }
+    site->scenarios |= 1ull << g_scenario;
 }
 
 const model_op *fiber_visible(model_site *site, model_op op)

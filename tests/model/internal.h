@@ -29,6 +29,10 @@ bool model_in_past(int thread, int of, uint32_t index);
 int model_current(void);
 /* Threads made so far in this execution. */
 int model_threads(void);
+/* Every read is to be offered, not only those that no other order of the same operations shows. */
+bool model_unreduced(void);
+/* What a thread did last, as file:line; for messages. */
+const char *model_place(int thread);
 
 /* machine.c */
 void machine_reset(void);
@@ -52,7 +56,8 @@ typedef struct model_weakened {
     bool fail_order;
 } model_weakened;
 extern model_weakened g_weakened;
-extern model_site *g_sites;
+extern model_site *g_sites;  /* all that were reached */
+extern uint32_t g_scenario;  /* number of the one that runs, for model_site.scenarios */
 
 /* arena.c: one region for the memory of scenarios and the stacks of their threads */
 void arena_init(void);
@@ -61,12 +66,16 @@ void arena_clear(void);
 void arena_keep(void);
 void arena_restore(void);
 char *arena_stack(int thread);
+/* Of the blocks that setup made. */
+uint64_t arena_hash(void);
 /* Number of the 8 bytes that `at` points into, or SIZE_MAX outside of the region. */
 size_t arena_granule(const void *at);
 size_t arena_granules(void);
 
 typedef struct model_result {
     uint64_t executions, redundant, operations;
+    uint64_t outcomes;
+    uint64_t states;  /* different contents of the arena at the ends of executions, if limits.states */
     uint32_t longest;
     bool failed, complete;
     char text[400];
@@ -78,7 +87,14 @@ typedef struct model_limits {
     int preemptions;       /* -1: no bound */
     const char *replay;    /* one execution only; or NULL */
     bool quiet;            /* no trace of a failure */
+    bool states;           /* count what executions end in */
+    enum { MODEL_REDUCED, MODEL_SLEEP_SETS, MODEL_NO_REDUCTION } reduction; /* less of it, to compare with */
 } model_limits;
+
+/* reduction.c: scenarios with and without reductions end in the same states. Returns how many do not. */
+int compare_reduction(uint64_t most);
+/* orders.c: weaken each memory order in turn; some scenario has to notice. Returns how many it was not so for. */
+int weaken_orders(uint64_t most);
 
 void explore(const model_scenario *scenario, const model_limits *limits, model_result *result);
 void trace_print(const model_op *op, int thread, uint32_t step);

@@ -190,7 +190,9 @@ static int readable(int thread, const model_op *op, int choice)
         bool counts = at == (int)o->count - 1 || op->kind == MODEL_LOAD || o->stores[at].value != op->expected;
         if (counts && offered++ == choice)
             return at;
-        if (at <= oldest || !model_in_past(thread, o->stores[at].thread, o->stores[at].event))
+        if (at <= oldest)
+            return -1;
+        if (!model_unreduced() && !model_in_past(thread, o->stores[at].thread, o->stores[at].event))
             return -1;
     }
 }
@@ -338,24 +340,33 @@ static granule *granule_at(size_t i)
     return g;
 }
 
-static void access_granule(granule *g, int thread, uint8_t mask, bool write, const void *caller)
+/* What addr2line wants, and where the threads are. */
+static _Noreturn void race(int thread, bool write, int other, const char *did, const void *caller)
+{
+    extern char __executable_start; /* the linker's */
+    model_fail("data race: %c %s what %c %s, at +%#lx; %c is behind %s, %c behind %s", 'a' + thread,
+               write ? "writes" : "reads", 'a' + other, did,
+               (unsigned long)((const char *)caller - &__executable_start - 1), 'a' + thread, model_place(thread),
+               'a' + other, model_place(other));
+}
+
+static void access_granule(granule *g, int thread, uint8_t bytes, bool write, const void *caller)
 {
     const uint32_t *before = g_threads[thread].now.before;
     if (g->freed)
-        model_fail("use after free, at %p", caller);
-    if ((g->write_mask & mask) && g->write_clock > before[g->writer])
-        model_fail("data race: %c %s what %c wrote, at %p", 'a' + thread, write ? "writes" : "reads", 'a' + g->writer,
-                   caller);
+        model_fail("use after free by %c, behind %s", 'a' + thread, model_place(thread));
+    if ((g->write_mask & bytes) && g->write_clock > before[g->writer])
+        race(thread, write, g->writer, "wrote", caller);
     if (!write) {
-        g->read_mask[thread] = g->read_clock[thread] == before[thread] ? g->read_mask[thread] | mask : mask;
+        g->read_mask[thread] = g->read_clock[thread] == before[thread] ? g->read_mask[thread] | bytes : bytes;
         g->read_clock[thread] = before[thread];
         return;
     }
     for (int t = 0; t < MODEL_THREADS; t++)
-        if ((g->read_mask[t] & mask) && g->read_clock[t] > before[t])
-            model_fail("data race: %c writes what %c reads, at %p", 'a' + thread, 'a' + t, caller);
+        if ((g->read_mask[t] & bytes) && g->read_clock[t] > before[t])
+            race(thread, true, t, "reads", caller);
     bool same = g->writer == thread && g->write_clock == before[thread];
-    g->write_mask = same ? g->write_mask | mask : mask;
+    g->write_mask = same ? g->write_mask | bytes : bytes;
     g->writer = (uint8_t)thread;
     g->write_clock = before[thread];
 }

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <time.h>
 
+enum { ORDER_EXECUTIONS = 100000, REDUCTION_EXECUTIONS = 100000 };
+
 typedef struct options {
     const char *scenario, *replay;
-    bool all, expect_failure;
+    bool all, expect_failure, orders, reduction;
     long long executions;
     int preemptions;
 } options;
@@ -35,17 +37,21 @@ static bool run_one(const model_scenario *s, const options *o)
     static model_result r;
     model_limits limits = {.executions = o->executions >= 0 ? (uint64_t)o->executions : o->all ? 0 : s->most,
                            .preemptions = o->preemptions,
-                           .replay = o->replay};
+                           .replay = o->replay,
+                           .quiet = s->fails && !o->scenario};
     double start = cpu_seconds();
     explore(s, &limits, &r);
     double seconds = cpu_seconds() - start;
+    bool missing = r.complete && !r.failed && !o->replay && s->outcomes && r.outcomes != s->outcomes;
     printf("%-18s %7d %12llu %11llu %8u  %-12s %7.2f s  %s\n", s->name, thread_count(s), (unsigned long long)r.executions,
            (unsigned long long)r.redundant, r.longest,
-           r.failed ? "FAILED" : o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded", seconds, s->what);
-    if (r.failed)
+           r.failed ? s->fails ? "found" : "FAILED" : o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded", seconds, s->what);
+    if (r.failed && !limits.quiet)
         printf("%s: %s\n  replay: --scenario %s --replay %s\n", s->name, r.text, s->name, r.replay);
+    if (missing)
+        printf("%s: outcomes %#llx were not seen\n", s->name, (unsigned long long)(s->outcomes & ~r.outcomes));
     fflush(stdout);
-    return r.failed == o->expect_failure;
+    return r.failed == (o->expect_failure || s->fails) && !missing;
 }
 
 static int run_scenarios(const options *o)
@@ -56,6 +62,7 @@ static int run_scenarios(const options *o)
         if (o->scenario && strcmp((*s)->name, o->scenario) != 0)
             continue;
         found++;
+        g_scenario = (uint32_t)(s - g_scenarios);
         bad += !run_one(*s, o);
     }
     if (!found)
@@ -67,7 +74,8 @@ static _Noreturn void usage(const char *what)
 {
     fprintf(stderr, "model_check: %s\n"
                     "usage: model_check [--scenario NAME] [--all | --executions N] [--preemptions N] [--replay STEPS]\n"
-                    "                   [--expect-failure]\n", what);
+                    "                   [--expect-failure]\n"
+                    "       model_check --orders | --reduction [--executions N]\n", what);
     exit(2);
 }
 
@@ -89,6 +97,10 @@ int main(int argc, char **argv)
             o.all = true;
         else if (!strcmp(argv[i], "--expect-failure"))
             o.expect_failure = true;
+        else if (!strcmp(argv[i], "--orders"))
+            o.orders = true;
+        else if (!strcmp(argv[i], "--reduction"))
+            o.reduction = true;
         else if (!strcmp(argv[i], "--scenario") && value)
             o.scenario = argv[++i];
         else if (!strcmp(argv[i], "--replay") && value)
@@ -103,5 +115,9 @@ int main(int argc, char **argv)
     if (o.replay && !o.scenario)
         usage("--replay wants --scenario");
     arena_init();
+    if (o.orders)
+        return weaken_orders(o.executions >= 0 ? (uint64_t)o.executions : ORDER_EXECUTIONS) != 0;
+    if (o.reduction)
+        return compare_reduction(o.executions >= 0 ? (uint64_t)o.executions : REDUCTION_EXECUTIONS) != 0;
     return run_scenarios(&o);
 }

@@ -39,12 +39,16 @@ typedef struct model_scenario {
     void (*threads[4])(void);    /* the scenario's threads; more may be made by pthread_create */
     void (*check)(void);         /* when all threads have ended; or NULL */
     uint64_t most;               /* executions in a short run; 0: all of them */
+    uint64_t outcomes;           /* bits: exactly these numbers are told to model_outcome in a complete run; 0: any */
+    bool fails;                  /* a test of the explorer: it must find a fault here */
 } model_scenario;
 
 /* The scenario is broken: print the interleaving, and end the exploration. */
 #define model_require(condition)                                                                                       \
     ((condition) ? (void)0 : model_fail("%s:%d: not so: %s", __FILE__, __LINE__, #condition))
 _Noreturn void model_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How an execution ended, a number below 64; for tests of the explorer. */
+void model_outcome(uint32_t outcome);
 /* Nobody waits for the calling thread: it may be asleep at the end. */
 void model_daemon(void);
 
@@ -64,7 +68,7 @@ typedef struct model_site {
     model_kind kind;
     int order, fail_order; /* as written; -1: none */
     struct model_site *next;
-    bool seen;
+    uint64_t scenarios;    /* by number: those that came here */
 } model_site;
 
 uint64_t model_load(model_site *site, const volatile void *at, size_t bytes, int order);

@@ -114,11 +114,11 @@ static void pop_3(void)
 }
 
 const model_scenario scenario_fifo_wrap = {
-    "fifo_wrap", "one producer, one consumer, more ops than places", setup, NULL, {push_0_2_4, pop_3}, check, 0};
+    "fifo_wrap", "one producer, one consumer, more ops than places", setup, NULL, {push_0_2_4, pop_3}, check, 0, 0, false};
 const model_scenario scenario_fifo_producers = {
-    "fifo_producers", "two producers, one consumer, tickets wrap", setup_roomy, NULL, {push_0_2, push_1, pop_2}, check, 0};
+    "fifo_producers", "two producers, one consumer, tickets wrap", setup_roomy, NULL, {push_0_2, push_1, pop_2}, check, 0, 0, false};
 const model_scenario scenario_fifo_full = {
-    "fifo_full", "two producers and one consumer at two places", setup, NULL, {push_0_2, push_1_3, pop_2}, check, 0};
+    "fifo_full", "two producers and one consumer at two places", setup, NULL, {push_0_2, push_1_3, pop_2}, check, 0, 0, false};
 
 /* A call that returned before another began comes first, however weakly the second learnt of it. */
 static void push_then_say(void)
@@ -137,7 +137,7 @@ static void push_when_told(void)
 
 const model_scenario scenario_fifo_order = {
     "fifo_order", "a push that returned before another began", setup, NULL, {push_then_say, push_when_told, pop_2},
-    check, 0};
+    check, 0, 0, false};
 
 /* Consumers follow each other through a lock, as through the core's. */
 static void locked_pop(void)
@@ -149,7 +149,7 @@ static void locked_pop(void)
 
 const model_scenario scenario_fifo_consumers = {
     "fifo_consumers", "one producer, consumers that take turns by a lock", setup, NULL, {push_0_2, locked_pop, locked_pop},
-    check, 0};
+    check, 0, 0, false};
 
 /* acs_fifo_ready may say yes too often, and never no when the op was pushed before. */
 static void locked_push_and_look(void)
@@ -168,4 +168,4 @@ static void locked_pop_2(void)
 
 const model_scenario scenario_fifo_ready = {
     "fifo_ready", "a producer that asks for its own op, a consumer", setup, NULL, {locked_push_and_look, locked_pop_2},
-    check, 0};
+    check, 0, 0, false};

@@ -59,10 +59,10 @@ static void opener_twice(void)
 }
 
 const model_scenario scenario_gate = {
-    "gate", "one sleeper, one opener", setup, NULL, {sleeper_1, opener}, NULL, 0};
+    "gate", "one sleeper, one opener", setup, NULL, {sleeper_1, opener}, NULL, 0, 0, false};
 const model_scenario scenario_gate_sleepers = {
-    "gate_sleepers", "two sleepers, one opener", setup, NULL, {sleeper_1, sleeper_1, opener}, NULL, 0};
+    "gate_sleepers", "two sleepers, one opener", setup, NULL, {sleeper_1, sleeper_1, opener}, NULL, 0, 0, false};
 const model_scenario scenario_gate_openers = {
-    "gate_openers", "one sleeper that waits for the news of two openers", setup, NULL, {sleeper_2, opener, opener}, NULL, 0};
+    "gate_openers", "one sleeper that waits for the news of two openers", setup, NULL, {sleeper_2, opener, opener}, NULL, 0, 0, false};
 const model_scenario scenario_gate_again = {
-    "gate_again", "one sleeper, news twice", setup, NULL, {sleeper_2, opener_twice}, NULL, 0};
+    "gate_again", "one sleeper, news twice", setup, NULL, {sleeper_2, opener_twice}, NULL, 0, 0, false};

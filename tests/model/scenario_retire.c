@@ -85,10 +85,10 @@ static void check_slots(void)
 
 const model_scenario scenario_timeline = {
     "timeline", "a poller beside an executor: the value comes after the op", setup_slots, NULL, {executor_0, poller},
-    check_slots, 0};
+    check_slots, 0, 0, false};
 const model_scenario scenario_timeline_wait = {
     "timeline_wait", "an op of another slot that waits for the value, and a poller", setup_slots, NULL,
-    {executor_0, executor_1, poller}, check_slots, 0};
+    {executor_0, executor_1, poller}, check_slots, 0, 0, false};
 
 /* ------------------------------------------------------------------------------------------------- default context */
 
@@ -153,7 +153,7 @@ static void check_default(void)
 
 const model_scenario scenario_default_open = {
     "default_open", "three threads use the default context first", setup_default, NULL,
-    {use_default, use_default_twice, use_default}, check_default, 0};
+    {use_default, use_default_twice, use_default}, check_default, 0, 0, false};
 const model_scenario scenario_default_retry = {
     "default_retry", "the first attempt to open fails", setup_default_failing, NULL, {use_default, use_default},
-    check_default, 0};
+    check_default, 0, 0, false};
