@@ -37,14 +37,13 @@ int model_threads(void)
 
 const char *model_place(int thread)
 {
-    static char text[2][80]; /* two to a message */
-    static int turn;
+    static char text[80];
     const model_site *site = g_fibers[thread].op.site;
     if (!site)
         return "its beginning";
     const char *file = strrchr(site->file, '/');
-    snprintf(text[turn ^= 1], sizeof *text, "%s:%d", file ? file + 1 : site->file, site->line);
-    return text[turn];
+    snprintf(text, sizeof text, "%s:%d", file ? file + 1 : site->file, site->line);
+    return text;
 }
 
 const char *fiber_failure(void)

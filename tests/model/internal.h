@@ -31,7 +31,7 @@ int model_current(void);
 int model_threads(void);
 /* Every read is to be offered, not only those that no other order of the same operations shows. */
 bool model_unreduced(void);
-/* What a thread did last, as file:line; for messages. */
+/* What the thread that runs did last, as file:line; for messages. */
 const char *model_place(int thread);
 
 /* machine.c */

@@ -43,6 +43,7 @@ typedef struct granule {
     uint32_t stamp;
     uint32_t write_clock, read_clock[MODEL_THREADS];
     uint8_t writer, write_mask, freed, read_mask[MODEL_THREADS];
+    const void *wrote, *read[MODEL_THREADS]; /* the code that did */
 } granule;
 
 static object g_objects[MODEL_OBJECTS];
@@ -340,14 +341,14 @@ static granule *granule_at(size_t i)
     return g;
 }
 
-/* What addr2line wants, and where the threads are. */
-static _Noreturn void race(int thread, bool write, int other, const char *did, const void *caller)
+/* Addresses as addr2line wants them. */
+static _Noreturn void race(int thread, bool write, const void *code, int other, bool wrote, const void *code_of_other)
 {
     extern char __executable_start; /* the linker's */
-    model_fail("data race: %c %s what %c %s, at +%#lx; %c is behind %s, %c behind %s", 'a' + thread,
-               write ? "writes" : "reads", 'a' + other, did,
-               (unsigned long)((const char *)caller - &__executable_start - 1), 'a' + thread, model_place(thread),
-               'a' + other, model_place(other));
+    model_fail("data race: %c %s (addr2line %#lx), behind %s, what %c %s (addr2line %#lx)", 'a' + thread,
+               write ? "writes" : "reads", (unsigned long)((const char *)code - &__executable_start - 1),
+               model_place(thread), 'a' + other, wrote ? "wrote" : "reads",
+               (unsigned long)((const char *)code_of_other - &__executable_start - 1));
 }
 
 static void access_granule(granule *g, int thread, uint8_t bytes, bool write, const void *caller)
@@ -356,18 +357,20 @@ static void access_granule(granule *g, int thread, uint8_t bytes, bool write, co
     if (g->freed)
         model_fail("use after free by %c, behind %s", 'a' + thread, model_place(thread));
     if ((g->write_mask & bytes) && g->write_clock > before[g->writer])
-        race(thread, write, g->writer, "wrote", caller);
+        race(thread, write, caller, g->writer, true, g->wrote);
     if (!write) {
         g->read_mask[thread] = g->read_clock[thread] == before[thread] ? g->read_mask[thread] | bytes : bytes;
         g->read_clock[thread] = before[thread];
+        g->read[thread] = caller;
         return;
     }
     for (int t = 0; t < MODEL_THREADS; t++)
         if ((g->read_mask[t] & bytes) && g->read_clock[t] > before[t])
-            race(thread, true, t, "reads", caller);
+            race(thread, true, caller, t, false, g->read[t]);
     bool same = g->writer == thread && g->write_clock == before[thread];
     g->write_mask = same ? g->write_mask | bytes : bytes;
     g->writer = (uint8_t)thread;
+    g->wrote = caller;
     g->write_clock = before[thread];
 }
 

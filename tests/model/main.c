@@ -43,8 +43,8 @@ static bool run_one(const model_scenario *s, const options *o)
     explore(s, &limits, &r);
     double seconds = cpu_seconds() - start;
     bool missing = r.complete && !r.failed && !o->replay && s->outcomes && r.outcomes != s->outcomes;
-    printf("%-18s %7d %12llu %11llu %8u  %-12s %7.2f s  %s\n", s->name, thread_count(s), (unsigned long long)r.executions,
-           (unsigned long long)r.redundant, r.longest,
+    printf("%-18s %7d %12llu %11llu %8u  %-12s %7.2f s  %s\n", s->name, thread_count(s),
+           (unsigned long long)r.executions, (unsigned long long)r.redundant, r.longest,
            r.failed ? s->fails ? "found" : "FAILED" : o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded", seconds, s->what);
     if (r.failed && !limits.quiet)
         printf("%s: %s\n  replay: --scenario %s --replay %s\n", s->name, r.text, s->name, r.replay);
@@ -57,7 +57,8 @@ static bool run_one(const model_scenario *s, const options *o)
 static int run_scenarios(const options *o)
 {
     int bad = 0, found = 0;
-    printf("%-18s %7s %12s %11s %8s  %-12s %9s\n", "scenario", "threads", "executions", "cut short", "longest", "", "time");
+    printf("%-18s %7s %12s %11s %8s  %-12s %9s\n", "scenario", "threads", "executions", "cut short", "longest", "",
+           "time");
     for (const model_scenario *const *s = g_scenarios; *s; s++) {
         if (o->scenario && strcmp((*s)->name, o->scenario) != 0)
             continue;

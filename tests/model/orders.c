@@ -89,7 +89,7 @@ int weaken_orders(uint64_t most)
     int bad = 0;
     for (uint32_t i = 0; g_scenarios[i]; i++) {
         static model_result result;
-        model_limits limits = {.executions = 5000, .preemptions = -1};
+        model_limits limits = {.executions = 5000, .preemptions = -1, .quiet = true};
         g_scenario = i;
         explore(g_scenarios[i], &limits, &result);
         bad += result.failed != g_scenarios[i]->fails;

@@ -116,7 +116,8 @@ static void pop_3(void)
 const model_scenario scenario_fifo_wrap = {
     "fifo_wrap", "one producer, one consumer, more ops than places", setup, NULL, {push_0_2_4, pop_3}, check, 0, 0, false};
 const model_scenario scenario_fifo_producers = {
-    "fifo_producers", "two producers, one consumer, tickets wrap", setup_roomy, NULL, {push_0_2, push_1, pop_2}, check, 0, 0, false};
+    "fifo_producers", "two producers, one consumer, tickets wrap", setup_roomy, NULL,
+    {push_0_2, push_1, pop_2}, check, 0, 0, false};
 const model_scenario scenario_fifo_full = {
     "fifo_full", "two producers and one consumer at two places", setup, NULL, {push_0_2, push_1_3, pop_2}, check, 0, 0, false};
 
@@ -148,7 +149,8 @@ static void locked_pop(void)
 }
 
 const model_scenario scenario_fifo_consumers = {
-    "fifo_consumers", "one producer, consumers that take turns by a lock", setup, NULL, {push_0_2, locked_pop, locked_pop},
+    "fifo_consumers", "one producer, consumers that take turns by a lock", setup, NULL,
+    {push_0_2, locked_pop, locked_pop},
     check, 0, 0, false};
 
 /* acs_fifo_ready may say yes too often, and never no when the op was pushed before. */
