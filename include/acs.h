@@ -31,6 +31,15 @@
  * thread what was wrong. What fails later (a launch that the driver refuses, a host function that reports failure) is kept
  * in the context: acs_context_error(). Ops that conflict with a failed op, directly or through others, are skipped;
  * independent ones run. acs_clear() forgets failures and lets the program go on.
+ *
+ * **Ops that never end.** With ACS_WATCHDOG_S, an op that runs and does not end for so long makes the context give the device
+ * up: ACS_ERR_DEVICE with native ETIMEDOUT, whose text names the op, how long, and what waits for it. All ops then end with
+ * ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun (the named one among them) may still run and
+ * touch what they name, also after acs_close: leave that memory alone. Time counts while the op can be running and none
+ * other ends that it may have had to wait for, so choose the limit by the longest op, host functions and foreign work that
+ * acs_after_stream waits for included. It is looked for by waiting callers and by the library's threads; so it does not
+ * reach an op that runs on the calling thread itself: host functions and copies of pageable memory with ACS_WORKERS=0, and
+ * kernels of the host backend with ACS_DISABLE=1.
  */
 #ifndef ACS_H
 #define ACS_H
@@ -65,7 +74,7 @@ extern "C" {
     X(ACS_ERR_LAUNCH, 8, "the backend refused to issue the op; it did not run")                                        \
     X(ACS_ERR_HOST, 9, "a host function or library call reported failure")                                             \
     X(ACS_ERR_SKIPPED, 10, "skipped because an op that it depends on failed")                                          \
-    X(ACS_ERR_DEVICE, 11, "the device faulted; the context runs nothing more")                                         \
+    X(ACS_ERR_DEVICE, 11, "the device faulted or was given up; the context runs nothing more")                                         \
     X(ACS_ERR_CHECK, 12, "ACS_CHECK found a footprint that contradicts itself, its allocation or another op")          \
     X(ACS_ERR_INTERNAL, 13, "a defect in the library")
 
@@ -168,7 +177,10 @@ acs_status acs_open(const acs_options *options, acs_context **context);
 
 /**
  * Finish all ops, report statistics if asked, release everything. The context is gone whatever is returned.
- * @return ACS_OK, or the context's first uncleared error.
+ * @return ACS_OK, or the context's first uncleared error. After ACS_WATCHDOG_S gave the device up: ACS_ERR_DEVICE, and where
+ *         an op may still run acs_last_error says what was left behind until the process ends: on a GPU the streams and the
+ *         memory of acs_malloc, which no call can release without waiting for the op; on CPU threads those inside an op,
+ *         and the context. It still returns, and the op may end at any time.
  * NULL is allowed. A handle that was closed already gets ACS_ERR_STATE here and in every other call as long as its
  * memory has not been given to a new context.
  */

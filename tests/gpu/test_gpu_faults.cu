@@ -1,9 +1,10 @@
 /*
- * Failures on a GPU: a launch that only the driver can refuse, and kernels that fault. A fault kills the CUDA context of its
- * process, so each runs in a child: this program again, with the name of the case as its argument.
+ * Failures on a GPU: a launch that only the driver can refuse, kernels that fault, kernels that never end. A fault kills the
+ * CUDA context of its process, so each runs in a child: this program again, with the name of the case as its argument.
  */
 #include "kernels.cuh"
 
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +73,7 @@ static void exhausted_memory_is_an_error_and_nothing_else()
 
 /* --------------------------------------------------------------------------------------------------- in the child */
 
-enum fault { FAULT_TRAP, FAULT_ADDRESS };
+enum fault { FAULT_TRAP, FAULT_ADDRESS, FAULT_ENDLESS };
 
 static __global__ void fault_kernel(uint32_t *word, int fault)
 {
@@ -119,6 +120,59 @@ static void fault_in_child(int fault, const acs_options &options)
     CHECK_STATUS(acs_close(context), ACS_ERR_DEVICE);
 }
 
+/* Ends only when the host says so, which this test does after acs_close returned. */
+static __global__ void endless_kernel(volatile uint32_t *flag, uint32_t *word, uint32_t *block)
+{
+    while (*flag == 0) {
+    }
+    *block += 1; /* memory of acs_malloc, which was "freed" meanwhile */
+    *word = 7;
+}
+
+/* The kernel ended after all, and the CUDA context is well: a new context runs. */
+static void check_after_endless(uint32_t *word)
+{
+    acs_context *context = check_open_default();
+    CHECK_STATUS(acs_wait(context, launch_mix(context, word, NULL, 1, 1, 0)), ACS_OK);
+    CHECK_STATUS(acs_close(context), ACS_OK);
+    uint32_t value = 0;
+    CHECK_CUDA(cudaMemcpy(&value, word, sizeof value, cudaMemcpyDeviceToHost));
+    CHECK_EQ(value, mix_word(7, 0, 1));
+}
+
+static void endless_in_child(acs_options options)
+{
+    uint32_t *flag = NULL, *block = NULL;
+    device_buffer<uint32_t> *words = new device_buffer<uint32_t>(2);
+    CHECK_CUDA(cudaHostAlloc((void **)&flag, sizeof *flag, cudaHostAllocMapped));
+    *flag = 0;
+    options.watchdog_s = 2;
+    acs_context *context = check_open(&options);
+    CHECK_STATUS(acs_malloc(context, sizeof *block, ACS_MEMORY_DEVICE, (void **)&block), ACS_OK);
+    launch_mix(context, words->data + 1, NULL, 1, 1, 1000);
+    CHECK_STATUS(acs_sync(context), ACS_OK);
+    const acs_op endless =
+        ACS_LAUNCH_ON(context, endless_kernel, 1, 1, 0, ACS_ARGS(flag, words->data, block),
+                      ACS_USES(ACS_INOUT(words->data, 4), ACS_INOUT(block, 4)));
+    const acs_op behind = launch_mix(context, words->data, NULL, 1, 2, 0);
+    const acs_op gone = acs_free(context, block);
+    acs_error error = {};
+    error.size = sizeof error;
+    CHECK_STATUS(acs_wait(context, behind), ACS_ERR_DEVICE);
+    CHECK_STATUS(acs_wait(context, gone), ACS_ERR_DEVICE);
+    CHECK_STATUS(acs_sync(context), ACS_ERR_DEVICE);
+    CHECK_STATUS(acs_context_error(context, &error), ACS_ERR_DEVICE);
+    printf("  context: op %llu: %s\n", (unsigned long long)error.op, error.text);
+    CHECK_EQ(error.op, endless);
+    CHECK_EQ(error.native, ETIMEDOUT);
+    CHECK(strstr(error.text, "endless_kernel") != NULL);
+    CHECK_EQ(launch_mix(context, words->data + 1, NULL, 1, 1, 0), 0);
+    CHECK_STATUS(acs_close(context), ACS_ERR_DEVICE);
+    *(volatile uint32_t *)flag = 1;
+    CHECK_CUDA(cudaDeviceSynchronize());
+    check_after_endless(words->data);
+}
+
 struct child_case {
     const char *name;
     int fault, serial, workers, wait;
@@ -132,6 +186,11 @@ static const child_case g_cases[] = {
     {"child:trap-serial", FAULT_TRAP, 1, 1, ACS_WAIT_GPU},
     {"child:address", FAULT_ADDRESS, 0, 1, ACS_WAIT_GPU},
     {"child:address-serial", FAULT_ADDRESS, 1, 0, ACS_WAIT_GPU},
+    {"child:endless", FAULT_ENDLESS, 0, 1, ACS_WAIT_GPU},
+    {"child:endless-inline", FAULT_ENDLESS, 0, 0, ACS_WAIT_GPU},
+    {"child:endless-4-workers", FAULT_ENDLESS, 0, 4, ACS_WAIT_GPU},
+    {"child:endless-host-wait", FAULT_ENDLESS, 0, 1, ACS_WAIT_HOST},
+    {"child:endless-serial", FAULT_ENDLESS, 1, 1, ACS_WAIT_GPU},
 };
 
 static int run_case(const char *name)
@@ -144,7 +203,10 @@ static int run_case(const char *name)
         options.serial = c.serial;
         options.workers = c.workers;
         options.wait = c.wait;
-        fault_in_child(c.fault, options);
+        if (c.fault == FAULT_ENDLESS)
+            endless_in_child(options);
+        else
+            fault_in_child(c.fault, options);
         fflush(stdout);
         _exit(g_check_failures ? 1 : 0); /* no destructors on a lost CUDA context */
     }
@@ -152,7 +214,7 @@ static int run_case(const char *name)
     return 1;
 }
 
-static void faulting_kernels_end_every_wait_and_name_suspects()
+static void kernels_that_fault_or_never_end_end_every_wait_and_are_named()
 {
     for (const child_case &c : g_cases) {
         int status = -1;
@@ -176,7 +238,7 @@ int main(int argc, char **argv)
     static const check_test tests[] = {
         CHECK_TEST(launch_that_the_driver_refuses_is_exact_and_skips_its_dependents_only),
         CHECK_TEST(exhausted_memory_is_an_error_and_nothing_else),
-        CHECK_TEST(faulting_kernels_end_every_wait_and_name_suspects),
+        CHECK_TEST(kernels_that_fault_or_never_end_end_every_wait_and_are_named),
     };
     if (argc == 2 && strncmp(argv[1], "child:", 6) == 0)
         return run_case(argv[1]);
