@@ -1,12 +1,14 @@
 /*
- * The sim backend: the library on a machine of GPUs in virtual time (src/sim), in one thread. Its slots are streams of that
- * machine and its marks events; an op's host body runs once the machine says that it started or ended. Called by the core
- * through its ops table. Never starts a thread or reads a clock: the same calls with the same seed are the same run.
+ * The sim backend: the library on a machine of GPUs in virtual time (src/sim), in one thread. Its slots are streams of
+ * that machine and its marks events; an op's host body runs once the machine says that it started or ended. Called by
+ * the core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed are the
+ * same run.
  *
- * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. =seed: the seed draws the shape of the
- * GPU, how long each op takes and how much each poll sees, so that all orders which the waits allow can happen; that is for
- * tests. Breaches of the rules of marks and values in backend.h, which a GPU would punish at random, fail the item with
- * ACS_ERR_INTERNAL. Once the device is lost no body runs any more: the program may have freed what it would touch.
+ * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. =seed: the seed draws the shape of
+ * the GPU, how long each op takes and how much each poll sees, so that all orders which the waits allow can happen;
+ * that is for tests. Breaches of the rules of marks and values in backend.h, which a GPU would punish at random, fail
+ * the item with ACS_ERR_INTERNAL. Once the device is lost no body runs any more: the program may have freed what it
+ * would touch.
  */
 #include "backend/sim.h"
 

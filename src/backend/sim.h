@@ -1,6 +1,6 @@
 /*
- * The sim backend's virtual time and what it injected, for those who step it (src/runtime/virtual.c), and for tools and tests
- * that look inside. All functions want a backend whose id is ACS_BACKEND_SIM, and its one stepping thread.
+ * The sim backend's virtual time and what it injected, for those who step it (src/runtime/virtual.c), and for tools
+ * and tests that look inside. All functions want a backend whose id is ACS_BACKEND_SIM, and its one stepping thread.
  */
 #ifndef ACS_BACKEND_SIM_H
 #define ACS_BACKEND_SIM_H
@@ -9,8 +9,8 @@
 #include "sim/machine.h"
 
 /*
- * What a fault hits; ACS_FAULT_KINDS lists their names. The last three take the device with them, or a kernel that never
- * ends does; they are a tenth as frequent as the others.
+ * What a fault hits; ACS_FAULT_KINDS lists their names. The last three take the device with them, or a kernel that
+ * never ends does; they are a tenth as frequent as the others.
  */
 #define ACS_FAULT_TABLE(X)                                                                                             \
     X(LAUNCH, "launch") /* a kernel is refused */                                                                      \

@@ -1,6 +1,6 @@
 /*
- * Faults on purpose: which calls of the sim backend fail, by seed and by kind (ACS_FAULTS, ACS_FAULT_KINDS). Called by sim.c
- * under its lock. Decides and counts; what a fault does is done by the caller.
+ * Faults on purpose: which calls of the sim backend fail, by seed and by kind (ACS_FAULTS, ACS_FAULT_KINDS). Called by
+ * sim.c under its lock. Decides and counts; what a fault does is done by the caller.
  */
 #include "backend/sim.h"
 

@@ -1,8 +1,9 @@
 /*
- * Stepping on the sim backend: one thread plays several workers. Each takes the three parts of a step (decide, perform, book)
- * one at a time. ACS_SIM_ORDER=seed: in an order that the seed chooses, so that every interleaving of workers, callers and
- * completions can happen and can be replayed. =time: each worker has a clock that its calls and its own work move on, and who
- * is earliest goes next. Used instead of threads when the backend is `sim`; never sleeps and never reads a clock.
+ * Stepping on the sim backend: one thread plays several workers. Each takes the three parts of a step (decide,
+ * perform, book) one at a time. ACS_SIM_ORDER=seed: in an order that the seed chooses, so that every interleaving of
+ * workers, callers and completions can happen and can be replayed. =time: each worker has a clock that its calls and
+ * its own work move on, and who is earliest goes next. Used instead of threads when the backend is `sim`; never sleeps
+ * and never reads a clock.
  */
 #include "backend/sim.h"
 #include "runtime/context.h"
@@ -14,7 +15,7 @@ enum {
     STEPS_AFTER_CALL = 4,
     STILL_MOST = 2000, /* steps without progress, with nothing left that could happen by itself: several rounds of all
                           workers, and of all completions that a seed may hide */
-    /* What the library's own work takes of a thread, ns, as measured on the machine of src/sim/gpus.c with `acs-micro` and with
+    /* What the library's own work takes of a thread, ns, as measured on the machine of gpus.c with `acs-micro` and with
      * bench/results (own work per op 0.9 to 1.3 us in all): a call, a step, and each op of a batch. */
     CALL_NS = 150,
     STEP_NS = 100,

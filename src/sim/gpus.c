@@ -1,17 +1,17 @@
 /*
- * Models of GPUs: what NVIDIA documents of their multiprocessors, and what calls were measured to cost on an H200 (driver
- * 580.159, CUDA 13.0, 16 Xeon cores; single calls, hops and chains only). Costs of the other GPUs are the H200's, for want
- * of a measurement. Nothing here was fitted to a benchmark that the model is then asked to predict.
+ * Models of GPUs: what NVIDIA documents of their multiprocessors, and what calls were measured to cost on an H200
+ * (driver 580.159, CUDA 13.0, 16 Xeon cores; single calls, hops and chains only). Costs of the other GPUs are the
+ * H200's, for want of a measurement. Nothing here was fitted to a benchmark that the model is then asked to predict.
  */
 #include "sim/machine.h"
 
 #include <string.h>
 
 /*
- * One hop of a chain of empty kernels took 1.41 us in a stream, 1.52 through an event, 0.7 by a graph's edge and about 5 by a
- * launch from the device; how much of that is the kernel's own is not known, and taken as 0.4. From the launch call to the
- * host's knowledge it was 7.7 us: 2.6 the call, 0.4 the kernel, the rest is divided by what a store to the host's memory
- * needed less. graph_start has no measurement of its own.
+ * One hop of a chain of empty kernels took 1.41 us in a stream, 1.52 through an event, 0.7 by a graph's edge and about
+ * 5 by a launch from the device; how much of that is the kernel's own is not known, and taken as 0.4. From the launch
+ * call to the host's knowledge it was 7.7 us: 2.6 the call, 0.4 the kernel, the rest is divided by what a store to the
+ * host's memory needed less. graph_start has no measurement of its own.
  */
 #define DEVICE_COSTS                                                                                                   \
     {                                                                                                                  \
@@ -21,8 +21,8 @@
     }
 
 /*
- * Launching a graph of 64 took 1.2 us as a chain, 46 as 64 roots. A kept graph of one kernel took 2.0 us in all, of which its
- * parameters are 0.22 and its events 0.3. Launches of 2, 4 and 8 threads took 1.8, 1.6 and 1.3 us in all.
+ * Launching a graph of 64 took 1.2 us as a chain, 46 as 64 roots. A kept graph of one kernel took 2.0 us in all, of
+ * which its parameters are 0.22 and its events 0.3. Launches of 2, 4 and 8 threads took 1.8, 1.6 and 1.3 us in all.
  */
 #define HOST_COSTS                                                                                                     \
     {                                                                                                                  \

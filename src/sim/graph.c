@@ -1,6 +1,6 @@
 /*
- * Graphs of kernels: made once, launched in a stream, one launch at a time. A node starts when those it depends on have ended;
- * the front end then pays for the node and its edges. Called by the machine; never looks at queues.
+ * Graphs of kernels: made once, launched in a stream, one launch at a time. A node starts when those it depends on
+ * have ended; the front end then pays for the node and its edges. Called by the machine; never looks at queues.
  */
 #include "sim/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * What is to happen, by time: a binary heap. Used by the machine alone. Equal times keep the order in which they were put, so
- * that the same calls give the same run.
+ * What is to happen, by time: a binary heap. Used by the machine alone. Equal times keep the order in which they were
+ * put, so that the same calls give the same run.
  */
 #include "sim/internal.h"
 

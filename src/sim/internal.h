@@ -1,6 +1,6 @@
 /*
- * Private to src/sim: the machine's state and what its files share. machine.c works off the queues, sms.c places blocks,
- * graph.c runs graphs, heap.c keeps what is to happen.
+ * Private to src/sim: the machine's state and what its files share. machine.c works off the queues, sms.c places
+ * blocks, graph.c runs graphs, heap.c keeps what is to happen.
  */
 #ifndef ACS_SIM_INTERNAL_H
 #define ACS_SIM_INTERNAL_H

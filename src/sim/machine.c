@@ -1,9 +1,9 @@
 /*
- * The machine: hardware queues, streams, events, copies, and what happens when. Called through machine.h by whoever plays
- * the host. Blocks are placed by sms.c, graphs run by graph.c.
+ * The machine: hardware queues, streams, events, copies, and what happens when. Called through machine.h by whoever
+ * plays the host. Blocks are placed by sms.c, graphs run by graph.c.
  *
- * Everything is decided in the order of the heap; a queue is worked off until its head has to wait, and looked at again when
- * that may have changed. So nothing depends on how often, or how far, acs_sim_advance is called.
+ * Everything is decided in the order of the heap; a queue is worked off until its head has to wait, and looked at
+ * again when that may have changed. So nothing depends on how often, or how far, acs_sim_advance is called.
  */
 #include "sim/internal.h"
 

@@ -2,22 +2,23 @@
  * A machine of GPUs in virtual time: a deterministic discrete-event model of multiprocessors, hardware queues, events,
  * graphs, copy engines and links. The sim backend runs the library on it; tools/acs-sim runs other ways to issue too.
  *
- * Time is in nanoseconds. The machine has no clock: the host's calls say at which time they are made (`now`, never before
- * what acs_sim_advance reached), and acs_sim_advance lets everything happen up to a time. The host's own costs (what a
- * call takes of a thread) are only listed here, in acs_sim_costs; whoever plays the host adds them to its time.
+ * Time is in nanoseconds. The machine has no clock: the host's calls say at which time they are made (`now`, never
+ * before what acs_sim_advance reached), and acs_sim_advance lets everything happen up to a time. The host's own costs
+ * (what a call takes of a thread) are only listed here, in acs_sim_costs; whoever plays the host adds them to its
+ * time.
  *
  * The model, and what it leaves out:
- * - A stream belongs to a hardware queue (stream number modulo the number of queues). A queue is worked off in the order
- *   of the calls: what cannot start yet blocks all behind it, other streams' items too (head-of-line blocking).
- * - The front end starts one kernel after another, in the order in which they became ready; each takes it some time, and
- *   each dependency beyond the first some more.
- * - Blocks (CTAs) are placed on multiprocessors as threads, registers, shared memory and block slots allow, those of one
- *   kernel before those of the next. All blocks of a kernel take the same time; blocks never slow each other down: caches,
- *   clocks and the memory's bandwidth are not modelled, nor are priorities, clusters and preemption.
+ * - A stream belongs to a hardware queue (stream number modulo the number of queues). A queue is worked off in the
+ *   order of the calls: what cannot start yet blocks all behind it, other streams' items too (head-of-line blocking).
+ * - The front end starts one kernel after another, in the order in which they became ready; each takes it some time,
+ *   and each dependency beyond the first some more.
+ * - Blocks (CTAs) are placed on multiprocessors as threads, registers, shared memory and block slots allow, those of
+ *   one kernel before those of the next. All blocks of a kernel take the same time; blocks never slow each other down:
+ *   caches, clocks and the memory's bandwidth are not modelled, nor are priorities, clusters and preemption.
  * - Copies hold an engine of each device concerned, and their link, for latency plus bytes over bandwidth.
  *
- * One owner, one thread at a time; no locks, no threads, no randomness. Memory is taken from the C library as programs grow;
- * where there is none, `failed` of the machine is set and what was asked for never happens.
+ * One owner, one thread at a time; no locks, no threads, no randomness. Memory is taken from the C library as programs
+ * grow; where there is none, `failed` of the machine is set and what was asked for never happens.
  */
 #ifndef ACS_SIM_MACHINE_H
 #define ACS_SIM_MACHINE_H
@@ -119,8 +120,8 @@ void acs_sim_record(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event)
 void acs_sim_wait(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event);
 
 /*
- * Graphs of kernels: made once, launched often; one launch of a graph at a time runs, the next waits in its stream for it.
- * Nodes are numbered in the order of adding; edges go from lower to higher numbers. A node added with
+ * Graphs of kernels: made once, launched often; one launch of a graph at a time runs, the next waits in its stream for
+ * it. Nodes are numbered in the order of adding; edges go from lower to higher numbers. A node added with
  * `device_launched` costs the device's launch of a graph instead of an edge's hop: GPU-side issue.
  */
 uint32_t acs_sim_graph(acs_sim *sim, uint32_t device);

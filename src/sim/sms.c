@@ -1,7 +1,7 @@
 /*
  * Multiprocessors: which blocks run where, and until when. Called by the machine when a kernel's turn comes and when
- * blocks end. Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as hardware
- * does for kernels of equal priority. Never looks at streams.
+ * blocks end. Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as
+ * hardware does for kernels of equal priority. Never looks at streams.
  */
 #include "sim/internal.h"
 
