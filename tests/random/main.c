@@ -3,6 +3,7 @@
  * on a bare GPU machine. Owns the command line, the choice of configurations, and the report.
  */
 #include "program.h"
+#include "backend/sim.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -19,6 +20,7 @@ typedef struct settings {
     int backend;
     int64_t workers, wait, faults, window; /* -1: chosen by the seed */
     bool threads, serial, disable, check, verbose;
+    const char *fault_kinds;
     char replay[256];   /* flags that a replay needs */
 } settings;
 
@@ -41,9 +43,35 @@ static void on_alarm(int signal_number)
 
 static void choose_threads(random_config *c, const settings *s, dice *d)
 {
-    bool many = s->threads || (s->backend != ACS_BACKEND_SIM && dice_percent(d, 35));
+    bool many = s->threads || dice_percent(d, 35);
     c->threads = many ? 2 + dice_below(d, 4) : 1;
     c->baton = many && dice_percent(d, 40);
+}
+
+static void add_kind(char *list, size_t bytes, const char *name)
+{
+    size_t used = strlen(list);
+    snprintf(list + used, bytes - used, "%s%s", used ? "," : "", name);
+}
+
+/* Those of the command line; "any": some of all kinds. */
+static void choose_faults(random_config *c, const settings *s, dice *d)
+{
+    static const char *const names[ACS_FAULT_KINDS] = {
+#define NAME(name, text) text,
+        ACS_FAULT_TABLE(NAME)
+#undef NAME
+    };
+    char *list = c->options.fault_kinds;
+    if (s->fault_kinds && strcmp(s->fault_kinds, "any") != 0)
+        snprintf(list, sizeof c->options.fault_kinds, "%s", s->fault_kinds);
+    if (s->fault_kinds && strcmp(s->fault_kinds, "any") == 0) {
+        *list = 0;
+        for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
+            if (dice_percent(d, kind < ACS_FAULT_EVENT ? 70 : 25))
+                add_kind(list, sizeof c->options.fault_kinds, names[kind]);
+    }
+    c->may_lose = strstr(list, "event") || strstr(list, "lost") || strstr(list, "endless");
 }
 
 static void choose_modes(random_config *c, const settings *s, dice *d)
@@ -54,6 +82,8 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     c->failing = dice_percent(d, 40);
     if (s->backend == ACS_BACKEND_SIM || c->gpu)
         c->options.faults = s->faults >= 0 ? s->faults : 0;
+    if (s->backend == ACS_BACKEND_SIM && c->options.faults)
+        choose_faults(c, s, d);
     /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
     c->checker = !c->gpu && !s->serial && !s->disable && dice_percent(d, 25);
 }
@@ -93,11 +123,11 @@ static void describe(char *text, size_t bytes, const random_config *c)
     snprintf(text, bytes,
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), batch %" PRId64 ", workers %" PRId64 ", executors %" PRId64
-             ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64,
+             ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64 " of %s",
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
              c->slots_eager ? ", eager" : "", o->batch, o->workers, o->executors,
-             o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults);
+             o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults, o->fault_kinds);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
@@ -114,7 +144,9 @@ static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
     alarm(HANG_SECONDS);
     program *p = program_generate(&config);
     program_run(p, &v, totals);
-    if (!v.failed)
+    if (!v.failed && p->lost.status != ACS_OK)
+        program_verify_lost(p, &v);
+    else if (!v.failed)
         program_verify(p, &v, totals);
     alarm(0);
     if (v.failed && s->verbose)
@@ -146,6 +178,16 @@ static void report(const random_totals *t, double seconds)
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
            t->checked_waits, t->late_marks, t->stale_waits, t->many_slots);
+    uint64_t injected = 0;
+    for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
+        injected += t->faults[kind];
+    if (!injected)
+        return;
+#define COUNT(name, text) printf(" %s %" PRIu64, text, t->faults[ACS_FAULT_##name]);
+    printf("faults injected:");
+    ACS_FAULT_TABLE(COUNT)
+#undef COUNT
+    printf("; %" PRIu64 " programs lost their device\n", t->lost);
 }
 
 /* ------------------------------------------------------------------------------------------------- the command line */
@@ -162,6 +204,7 @@ static int usage(const char *bad)
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
+            "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce)\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
@@ -202,6 +245,8 @@ static bool parse_value(settings *s, const char *name, const char *value)
         s->wait = strcmp(value, "host") == 0 ? ACS_WAIT_HOST : ACS_WAIT_GPU;
         return strcmp(value, "host") == 0 || strcmp(value, "gpu") == 0;
     }
+    if (strcmp(name, "--fault-kinds") == 0 && value)
+        return (s->fault_kinds = value) != NULL;
     if (!is_number)
         return false;
     if (strcmp(name, "--programs") == 0)

@@ -207,6 +207,8 @@ static void judge_op(oracle *o, step *s)
         add_poison(o, s, ACS_ERR_SKIPPED);
     else if (o->p->config.options.faults && s->error.status == ACS_ERR_LAUNCH)
         add_poison(o, s, ACS_ERR_LAUNCH);
+    else if (o->p->config.options.faults && s->error.status == ACS_ERR_MEMORY && s->kind == STEP_CALL && s->scratch)
+        add_poison(o, s, ACS_ERR_MEMORY); /* its scratch */
     else if (s->fail)
         add_poison(o, s, ACS_ERR_HOST);
     else
@@ -231,6 +233,7 @@ static void check_sync(const oracle *o, const step *s)
 {
     bool bad = s->result != ACS_OK;
     bool known = s->result == ACS_ERR_HOST || s->result == ACS_ERR_LAUNCH || s->result == ACS_ERR_SKIPPED ||
+                 (s->result == ACS_ERR_MEMORY && o->p->config.options.faults) ||
                  (s->result == ACS_ERR_ARGUMENT && (o->refused || !o->one_order));
     if (bad && !known)
         verdict_fail(o->v, "step %u (sync) returned %s", s->index, acs_status_name(s->result));
@@ -338,6 +341,66 @@ static void explain_difference(program *p, verdict *v, uint32_t index, uint32_t 
                      a->real[at], expected, writer - 1, step_name(&p->steps[writer - 1]), p->steps[writer - 1].op);
     else
         verdict_fail(v, "arena %u + %u is %02x, should be %02x: no op writes it", index, at, a->real[at], expected);
+}
+
+void program_forget_block(program *p, int arena_index, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        for (uint32_t k = 0; k < p->steps[i].segment_count; k++)
+            if (span_at(&p->steps[i], k)->arena == arena_index)
+                p->steps[i].segments[k].base = NOWHERE;
+}
+
+/* Bytes that may be anything, by arena, or are known again. */
+static void taint(const program *p, unsigned char **tainted, const step *s, bool unknown)
+{
+    for (uint32_t i = 0; i < s->work_count; i++) {
+        const span *w = &s->work[i];
+        bool writes = s->kind == STEP_MEMCPY ? i == 0 : s->kind == STEP_MEMSET || s->kind == STEP_ALLOC ||
+                                                            s->kind == STEP_WAIT_RANGE || (w->access & ACS_WRITE);
+        for (uint32_t r = 0; w->arena >= 0 && writes && r < (w->rows ? w->rows : 1); r++)
+            memset(tainted[w->arena] + w->offset + r * w->pitch, unknown, w->row_bytes);
+    }
+    (void)p;
+}
+
+/* After a loss: what each step is known to have done. */
+static void replay_known(oracle *o, unsigned char **tainted, step *s)
+{
+    bool direct = s->kind == STEP_ALLOC && o->p->direct_init;
+    const span *w = s->work_count ? &s->work[0] : NULL;
+    if (s->kind <= STEP_ALLOC && (direct || (s->op && s->error.status == ACS_OK))) {
+        execute(o, s);
+        if (direct)
+            taint(o->p, tainted, s, false);
+    } else if (s->kind <= STEP_ALLOC && s->op && s->error.status == ACS_ERR_DEVICE) {
+        taint(o->p, tainted, s, true);
+    } else if (s->kind == STEP_WAIT_RANGE && s->program_writes) {
+        for (uint32_t i = 0; i < w->row_bytes; i++)
+            o->p->arenas[w->arena].truth[w->offset + i] = mix_extra_byte(s->index, 0, i);
+        taint(o->p, tainted, s, false);
+    }
+}
+
+void program_verify_bytes(program *p, verdict *v)
+{
+    oracle o = {.p = p, .v = v};
+    unsigned char **tainted = program_alloc(p, p->arena_count * sizeof *tainted);
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        p->arenas[i].truth = program_alloc(p, p->arenas[i].bytes);
+        tainted[i] = program_alloc(p, p->arenas[i].bytes);
+        for (uint32_t k = 0; k < p->arenas[i].bytes; k++)
+            p->arenas[i].truth[k] = mix_extra_byte(i, 99, k);
+    }
+    for (uint32_t i = 0; i < p->step_count; i++)
+        replay_known(&o, tainted, &p->steps[i]);
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        for (uint32_t k = 0; p->arenas[i].live && p->arenas[i].real && k < p->arenas[i].bytes; k++)
+            if (!tainted[i][k] && p->arenas[i].real[k] != p->arenas[i].truth[k]) {
+                verdict_fail(v, "device lost: arena %u + %u is %02x, should be %02x: no lost op writes it", i, k,
+                             p->arenas[i].real[k], p->arenas[i].truth[k]);
+                return;
+            }
 }
 
 void program_verify(program *p, verdict *v, random_totals *totals)

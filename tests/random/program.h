@@ -27,6 +27,7 @@ typedef struct random_config {
     bool checker;       /* record the run and check soundness and precision */
     bool verbose;       /* print more about what fails */
     bool gpu;           /* device memory cannot be touched by the program */
+    bool may_lose;      /* the device may be lost on purpose */
 } random_config;
 
 typedef enum step_kind {
@@ -113,6 +114,7 @@ typedef struct program {
     uint32_t arena_count;
     bool direct_init;       /* new memory is filled by the program, because an op could be skipped */
     block *blocks;          /* all memory of the program */
+    acs_error lost;         /* status ACS_ERR_DEVICE: the device was lost, and what the library said of it */
 } program;
 
 typedef struct dice {
@@ -141,11 +143,15 @@ void *program_alloc(program *p, size_t bytes);
 program *program_generate(const random_config *config);
 void program_free(program *p);
 
+enum { RANDOM_FAULTS = 8 }; /* ACS_FAULT_KINDS */
+
 /* Totals over many programs, for the report: they show that the programs exercise what they should. */
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
     uint64_t many_slots; /* programs with more than four active slots */
+    uint64_t lost;       /* programs that lost their device */
+    uint64_t faults[RANDOM_FAULTS]; /* injected by the sim backend */
 } random_totals;
 
 /* Where a check that failed writes its one sentence. The first wins. */
@@ -159,6 +165,13 @@ void verdict_fail(verdict *v, const char *format, ...) __attribute__((format(pri
 void program_run(program *p, verdict *v, random_totals *totals);
 /* Run serially and compare statuses and bytes. */
 void program_verify(program *p, verdict *v, random_totals *totals);
+
+/* The same after the device was lost. */
+void program_verify_lost(program *p, verdict *v);
+/* Of that the bytes: what ops did that ended well, but for what lost ops may have written. */
+void program_verify_bytes(program *p, verdict *v);
+/* A block was given back by step `at`: what earlier steps named in it moves to where nothing is. */
+void program_forget_block(program *p, int arena, uint32_t at);
 
 /* All steps to standard error. */
 void program_dump(const program *p);

@@ -3,7 +3,9 @@
  * statuses, callbacks, bytes seen after range waits. Called by main.c; it judges nothing that oracle.c can judge later.
  */
 #include "checker.h"
+#include "fibers.h"
 #include "program.h"
+#include "backend/sim.h"
 #include "runtime/context.h"
 
 #include <inttypes.h>
@@ -12,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(RANDOM_FAULTS == (int)ACS_FAULT_KINDS, "a place for each kind of fault");
 
 typedef struct run {
     program *p;
@@ -268,13 +272,30 @@ static void do_copy(run *r, step *s)
         s->op = acs_memset(r->context, dst, s->value, s->work[0].row_bytes);
 }
 
+/* What was refused because the device is lost, where that can be. */
+static bool lost_it(const run *r)
+{
+    return r->p->config.may_lose && acs_last_error(NULL) == ACS_ERR_DEVICE;
+}
+
+/* An allocation that was made to fail is tried again, as programs do. */
+static acs_status allocate(run *r, const arena *a, void **memory)
+{
+    acs_status status = ACS_ERR_MEMORY;
+    for (int tries = 0; status == ACS_ERR_MEMORY && tries < (r->p->config.options.faults ? 1000 : 1); tries++)
+        status = acs_malloc(r->context, a->bytes, a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST, memory);
+    return status;
+}
+
 static void arena_make(run *r, const step *s, arena *a)
 {
     void *memory = NULL;
-    if (a->kind == ARENA_PLAIN)
+    if (a->kind == ARENA_PLAIN) {
         memory = run_alloc(r, a->bytes);
-    else if (acs_malloc(r->context, a->bytes, a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST, &memory))
-        run_fail(r, s, "acs_malloc failed");
+    } else if (allocate(r, a, &memory)) {
+        if (!lost_it(r))
+            run_fail(r, s, "acs_malloc failed");
+    }
     else if ((uintptr_t)memory % 256)
         run_fail(r, s, "acs_malloc gave memory that is not 256-byte aligned");
     a->real = memory;
@@ -310,7 +331,7 @@ static void on_retire(void *user, acs_op op, acs_status status)
 static void do_callback(run *r, step *s)
 {
     s->op = acs_on_retire(r->context, s->target->op, on_retire, s);
-    if (s->op && s->index % 5 == 0 && (acs_wait(r->context, s->op) != ACS_OK || s->callbacks != 1))
+    if (s->op && s->index % 5 == 0 && !r->p->config.may_lose && (acs_wait(r->context, s->op) != ACS_OK || s->callbacks != 1))
         run_fail(r, s, "acs_wait on a callback returned before it had run once");
 }
 
@@ -327,6 +348,8 @@ static void do_range(run *r, step *s)
     if (s->kind == STEP_STREAM_AFTER && r->p->config.gpu)
         return; /* there it orders only the stream */
     s->seen = run_alloc(r, w->row_bytes);
+    if (!r->p->arenas[w->arena].real)
+        return; /* never allocated: the device was lost */
     memcpy(s->seen, bytes, w->row_bytes);
     for (uint32_t i = 0; s->program_writes && i < w->row_bytes; i++)
         bytes[i] = mix_extra_byte(s->index, 0, i);
@@ -363,7 +386,7 @@ static void do_refused(run *r, const step *s)
     acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 0, 1}, .block = {1, 1, 1}};
     if (acs_launch(r->context, &launch) != 0)
         run_fail(r, s, "a launch with a zero grid was taken");
-    else if (acs_last_error(NULL) != ACS_ERR_ARGUMENT)
+    else if (acs_last_error(NULL) != ACS_ERR_ARGUMENT && !lost_it(r))
         run_fail(r, s, "a launch with a zero grid is no ACS_ERR_ARGUMENT");
 }
 
@@ -389,14 +412,21 @@ static void do_step(run *r, step *s)
     default: acs_step(r->context); break;
     }
     bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init);
-    if (queued && s->op == 0)
+    if (queued && s->op == 0 && !lost_it(r))
         run_fail(r, s, "the library took no op");
 }
 
 /* ---------------------------------------------------------------------------------------------------------- threads */
 
+static bool in_fibers(const run *r)
+{
+    return r->p->config.threads > 1 && r->p->config.options.backend == ACS_BACKEND_SIM;
+}
+
 static bool wait_turn(run *r, uint32_t index)
 {
+    while (in_fibers(r) && r->turn != index)
+        fibers_yield(true);
     pthread_mutex_lock(&r->lock);
     while (r->turn != index)
         pthread_cond_wait(&r->passed, &r->lock);
@@ -437,6 +467,26 @@ static void *produce(void *argument)
             pass_turn(r);
     }
     return NULL;
+}
+
+static void yield_to_another(void *user)
+{
+    (void)user;
+    fibers_yield(false);
+}
+
+/* On the sim backend the seed picks who goes on, too. */
+static void run_fibers(run *r)
+{
+    producer producers[FIBERS_MOST];
+    void *arguments[FIBERS_MOST];
+    for (uint32_t i = 0; i < r->p->config.threads; i++) {
+        producers[i] = (producer){r, i};
+        arguments[i] = &producers[i];
+    }
+    r->context->virtual_yield = yield_to_another;
+    fibers_run(r->p->config.threads, produce, arguments, r->p->config.seed);
+    r->context->virtual_yield = NULL;
 }
 
 static void run_threads(run *r)
@@ -489,9 +539,11 @@ static void arenas_finish(run *r)
         a->real = run_alloc(r, a->bytes);
         if (!r->p->config.gpu)
             memcpy(a->real, memory, a->bytes);
+        else if (r->p->lost.status != ACS_OK)
+            continue; /* nothing can be read any more */
         else if (!acs_memcpy(r->context, a->real, memory, a->bytes) || acs_sync(r->context))
             run_fail(r, &end, "the last copy from an arena failed");
-        if (i % 2 && !acs_free(r->context, memory))
+        if (i % 2 && !acs_free(r->context, memory) && !lost_it(r))
             run_fail(r, &end, "acs_free of an arena was refused");
     }
 }
@@ -513,6 +565,9 @@ static void add_statistics(run *r)
     r->totals->barriers += st.barriers;
     r->totals->many_slots += st.slots_used > 4;
     r->totals->programs++;
+    r->totals->lost += r->p->lost.status != ACS_OK;
+    for (int kind = 0; kind < ACS_FAULT_KINDS && r->p->config.options.backend == ACS_BACKEND_SIM; kind++)
+        r->totals->faults[kind] += acs_sim_backend_faults(r->context->backend)[kind];
 }
 
 static void check_bodies(run *r)
@@ -543,17 +598,23 @@ static void run_and_close(run *r, checker *record)
     /* Not while arenas are filled and read: only the program itself copes with refusals. */
     if (r->p->config.gpu)
         gpu_faults((uint32_t)r->p->config.options.faults);
-    if (!r->v->failed)
+    if (!r->v->failed && in_fibers(r))
+        run_fibers(r);
+    else if (!r->v->failed)
         run_threads(r);
     acs_sync(r->context);
     gpu_faults(0);
     collect(r, r->p->step_count);
-    if (acs_clear(r->context) != ACS_OK)
-        verdict_fail(r->v, "acs_clear at the end failed");
+    acs_status cleared = acs_clear(r->context);
+    r->p->lost.size = sizeof r->p->lost;
+    if (cleared == ACS_ERR_DEVICE && r->p->config.may_lose)
+        acs_context_error(r->context, &r->p->lost);
+    else if (cleared != ACS_OK)
+        verdict_fail(r->v, "acs_clear at the end returned %s", acs_status_name(cleared));
     add_statistics(r);
     arenas_finish(r);
     acs_status closed = acs_close(r->context);
-    if (closed != ACS_OK)
+    if (closed != r->p->lost.status)
         verdict_fail(r->v, "acs_close after acs_clear returned %s", acs_status_name(closed));
     check_bodies(r);
 }
@@ -577,7 +638,7 @@ void program_run(program *p, verdict *v, random_totals *totals)
     if (p->config.gpu)
         gpu_end(v);
     checker_report report = {0};
-    if (record && !v->failed && !checker_verify(record, p->config.options.streams, &report)) {
+    if (record && !v->failed && p->lost.status == ACS_OK && !checker_verify(record, p->config.options.streams, &report)) {
         verdict_fail(v, "checker: %s", report.text);
         if (p->config.verbose)
             checker_dump(record);
