@@ -189,7 +189,19 @@ void acs_virtual_interleave(acs_context *context)
     yield(context);
 }
 
-/* A wait that could never end is a defect of the library: it is said, and every wait ends. */
+/*
+ * While nothing can happen any more, and completions that were hidden have been shown, time passes for the watchdog. A seed's durations are no time:
+ * then only such standstills count.
+ */
+static bool look_for_overdue(acs_context *context, bool still)
+{
+    uint64_t limit_ns = context->core.overdue.limit_ns; /* 0: off */
+    context->virtual_idle_ns += still ? limit_ns / 4 : 0;
+    uint64_t base = by_seed(context) ? 0 : acs_sim_backend_now(context->backend);
+    return acs_watchdog_look(context, base + context->virtual_idle_ns);
+}
+
+/* A wait that could never end, without a watchdog: it is said, and every wait ends. */
 static void end_standstill(acs_context *context)
 {
     acs_error error;
@@ -213,6 +225,8 @@ void acs_virtual_wait(acs_context *context)
     bool at_end = acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
     bool still = at_end && ends == acs_core_ends(&context->core);
     context->virtual_still = still ? context->virtual_still + 1 : 0;
+    if (look_for_overdue(context, context->virtual_still > STILL_MOST / 2))
+        context->virtual_still = 0;
     if (context->virtual_still > STILL_MOST) {
         context->virtual_still = 0;
         end_standstill(context);

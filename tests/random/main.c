@@ -6,6 +6,7 @@
 #include "backend/sim.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ static void choose_faults(random_config *c, const settings *s, dice *d)
             if (dice_percent(d, kind < ACS_FAULT_EVENT ? 70 : 25))
                 add_kind(list, sizeof c->options.fault_kinds, names[kind]);
     }
+    c->options.watchdog_s = dice_percent(d, 50);
     c->may_lose = strstr(list, "event") || strstr(list, "lost") || strstr(list, "endless");
 }
 
@@ -123,11 +125,12 @@ static void describe(char *text, size_t bytes, const random_config *c)
     snprintf(text, bytes,
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), batch %" PRId64 ", workers %" PRId64 ", executors %" PRId64
-             ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64 " of %s",
+             ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
              c->slots_eager ? ", eager" : "", o->batch, o->workers, o->executors,
-             o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults, o->fault_kinds);
+             o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults,
+             o->fault_kinds, o->watchdog_s);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
@@ -307,6 +310,9 @@ int main(int argc, char **argv)
         printf("skipped: no CUDA device answers\n");
         return SKIPPED;
     }
+    /* Programs are short and alike: memory stays in the process from one to the next. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
     random_totals totals = {0};
     double start = now();
     signal(SIGALRM, on_alarm);
