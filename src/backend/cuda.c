@@ -347,6 +347,7 @@ static void cuda_close(acs_backend *backend)
         acs_cuda_scope_leave(self, &scope);
     /* Last of the device: everything made in the context is gone by now. */
     close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
+    acs_cuda_fills_fini(self);
     acs_cuda_kernels_fini(self);
     acs_lock_fini(&self->lock);
     free(self->scratch_high);

@@ -11,8 +11,8 @@
  * device's primary context is pushed and the capture mode relaxed, both restored after, so that an application's
  * thread keeps its device and may be capturing a stream of its own.
  *
- * Locks. acs_cuda.lock (rank BACKEND) guards what is written on first sight of a kernel, and the events of foreign
- * streams.
+ * Locks. acs_cuda.lock (rank BACKEND) guards what is written on first sight of a kernel, the events of foreign
+ * streams, and fills of pageable memory.
  */
 #ifndef ACS_CUDA_INTERNAL_H
 #define ACS_CUDA_INTERNAL_H
@@ -115,6 +115,8 @@ typedef struct acs_cuda_event {
     struct acs_cuda_event *older; /* every one made so far, for close */
 } acs_cuda_event;
 
+typedef struct acs_cuda_fill acs_cuda_fill;
+
 typedef struct acs_cuda {
     acs_backend base; /* first */
     acs_cuda_driver cu;
@@ -132,6 +134,7 @@ typedef struct acs_cuda {
     _Atomic(acs_cuda_kernel_table *) kernels;
     acs_cuda_kernel *all_kernels;
     acs_cuda_event *spare_events, *all_events;
+    acs_cuda_fill *fills; /* given to host functions that have not run */
 } acs_cuda;
 
 /* Entered, and what to restore when it is left. */
@@ -162,5 +165,6 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
 void acs_cuda_event_release(acs_backend *backend, void *event);
 void acs_cuda_events_fini(acs_cuda *self);
+void acs_cuda_fills_fini(acs_cuda *self);
 
 #endif

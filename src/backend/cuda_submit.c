@@ -128,30 +128,56 @@ static CUresult launch(acs_cuda *self, const acs_record *op, CUstream stream)
     return launch_with(self, op, stream, args);
 }
 
-typedef struct host_fill {
+/* Host memory that CUDA does not know is filled by a host function, on a thread of the driver. */
+struct acs_cuda_fill {
+    acs_cuda *self;
     void *dst;
     uint64_t bytes;
     int value;
-} host_fill;
+    acs_cuda_fill *next, **link; /* in self->fills */
+};
 
-static void CUDA_CB fill_on_host(void *argument)
+static void fill_unlink(acs_cuda_fill *fill)
 {
-    host_fill *fill = argument;
-    memset(fill->dst, fill->value, fill->bytes);
+    acs_lock_acquire(&fill->self->lock);
+    *fill->link = fill->next;
+    if (fill->next)
+        fill->next->link = fill->link;
+    acs_lock_release(&fill->self->lock);
     free(fill);
 }
 
-/* Host memory that CUDA does not know: the driver refuses to fill it, so a host function of the stream does. */
+static void CUDA_CB fill_on_host(void *argument)
+{
+    acs_cuda_fill *fill = argument;
+    memset(fill->dst, fill->value, fill->bytes);
+    fill_unlink(fill);
+}
+
+/* The driver refuses to fill such memory, so a host function of the stream does. It is not called once a device is lost. */
 static CUresult fill_pageable(acs_cuda *self, const acs_record *op, CUstream stream)
 {
-    host_fill *fill = malloc(sizeof *fill);
+    acs_cuda_fill *fill = malloc(sizeof *fill);
     if (!fill)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *fill = (host_fill){op->u.copy.dst, op->u.copy.bytes, op->u.copy.value};
+    *fill = (acs_cuda_fill){self, op->u.copy.dst, op->u.copy.bytes, op->u.copy.value, NULL, &self->fills};
+    acs_lock_acquire(&self->lock);
+    fill->next = self->fills;
+    if (fill->next)
+        fill->next->link = &fill->next;
+    self->fills = fill;
+    acs_lock_release(&self->lock);
     CUresult result = self->cu.cuLaunchHostFunc(stream, fill_on_host, fill);
     if (result != CUDA_SUCCESS)
-        free(fill);
+        fill_unlink(fill);
     return result;
+}
+
+/* What is left was never called, and will not be: the device was lost. */
+void acs_cuda_fills_fini(acs_cuda *self)
+{
+    while (self->fills)
+        fill_unlink(self->fills);
 }
 
 static bool is_pageable(acs_cuda *self, CUdeviceptr pointer)
