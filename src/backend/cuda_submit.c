@@ -180,17 +180,18 @@ void acs_cuda_fills_fini(acs_cuda *self)
         fill_unlink(self->fills);
 }
 
-static bool is_pageable(acs_cuda *self, CUdeviceptr pointer)
+/* CUDA_ERROR_INVALID_VALUE: pageable, CUDA does not know it. Any other error: no answer. */
+static CUresult ask_memory(acs_cuda *self, CUdeviceptr pointer)
 {
     CUmemorytype type = 0;
-    return self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) == CUDA_ERROR_INVALID_VALUE;
+    return self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer);
 }
 
 static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
 {
     CUresult result = self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
     /* Asked only once the driver has refused: the common fill pays nothing for this. */
-    bool refused = result == CUDA_ERROR_INVALID_VALUE && is_pageable(self, dst);
+    bool refused = result == CUDA_ERROR_INVALID_VALUE && ask_memory(self, dst) == CUDA_ERROR_INVALID_VALUE;
     return refused ? fill_pageable(self, op, stream) : result;
 }
 
@@ -206,7 +207,8 @@ static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
     if (op->kind == ACS_KIND_MEMSET)
         return fill(self, op, dst, stream);
     CUdeviceptr src = (CUdeviceptr)(uintptr_t)op->u.copy.src;
-    CUresult result = is_pageable(self, src) ? self->cu.cuStreamSynchronize(stream) : CUDA_SUCCESS;
+    /* Without an answer too: waiting is right for all memory. */
+    CUresult result = ask_memory(self, src) == CUDA_SUCCESS ? CUDA_SUCCESS : self->cu.cuStreamSynchronize(stream);
     if (result != CUDA_SUCCESS)
         return result;
     return self->cu.cuMemcpyAsync(dst, src, op->u.copy.bytes, stream);

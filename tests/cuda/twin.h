@@ -72,7 +72,7 @@ void twin_kernel_replace(CUkernel kernel, const twin_kernel_spec *spec);
 
 /* ----------------------------------------------------------------------------------------------------------- failures */
 
-/* After `after` more calls of this function, `count` calls return `result`, and do nothing. One function at a time. */
+/* After `after` more calls of this function, `count` calls return `result`, and do nothing. "*": of any function. */
 void twin_fail(const char *function, CUresult result, uint64_t after, uint64_t count);
 /* A second one, beside the first. */
 void twin_fail_also(const char *function, CUresult result, uint64_t after, uint64_t count);
@@ -106,6 +106,7 @@ uint64_t twin_calls(void);            /* of any function */
 uint64_t twin_count(const char *function);
 uint64_t twin_kernels_run(void);
 uint64_t twin_failures(void);         /* that were injected */
+const char *twin_last_failed(void);   /* the function that twin_fail made fail last, or NULL */
 uint32_t twin_events_made(void);
 CUcontext twin_context(int device);   /* the primary context */
 int twin_thread_depth(void);          /* of this thread's stack of contexts */

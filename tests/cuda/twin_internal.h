@@ -155,6 +155,7 @@ typedef struct twin_state {
     uint64_t lose_calls, lose_kernels; /* 0: not planned; else how many more, with the one that is lost */
     cudaError_t device_error;
     const char *missing;
+    const char *last_failed;    /* by twin_fail */
 
     uint64_t calls, kernels_run, failures_made, breaches;
     struct {
