@@ -330,7 +330,8 @@ acs_status acs_workers_start(acs_context *context)
 {
     bool threads = !context->options.disable && !context->virtual_count;
     uint32_t workers = threads ? (uint32_t)context->options.workers : 0;
-    for (uint32_t i = 0; i < 16; i++) {
+    /* Virtual workers have their own, and callers step through them: 16 more would take most of the time of acs_open. */
+    for (uint32_t i = 0; i < 16 && !context->virtual_count; i++) {
         acs_action *action = calloc(1, sizeof *action);
         if (!action)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
