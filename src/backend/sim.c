@@ -48,6 +48,7 @@ typedef struct sim_slot {
     uint64_t value;     /* highest of any op or mark */
     uint64_t visible;   /* how much of the timeline poll has shown */
     uint32_t late;      /* polls in a row that hid a completion */
+    uint64_t known_at;  /* when the host can know of a completion that the latest poll was too early for; 0: none */
 } sim_slot;
 
 typedef struct sim_backend {
@@ -375,16 +376,22 @@ static void pass_time(sim_backend *s)
 
 /* --------------------------------------------------------------------------------------------------------- polling */
 
-/* How many of these marks, oldest first, the host could know to be complete. */
-static uint32_t count_complete(const sim_backend *s, const acs_mark *marks, uint32_t count)
+/* How many of these marks, oldest first, the host could know to be complete; *known_at: when of the next, see sim_slot. */
+static uint32_t count_complete(const sim_backend *s, const acs_mark *marks, uint32_t count, uint64_t *known_at)
 {
+    uint64_t later = s->by_seed ? 0 : s->gpu.device.host_visible;
     uint32_t n = 0;
 
+    *known_at = 0;
     while (n < count) {
         const sim_mark *mark = mark_at(s, &marks[n]);
         uint64_t at = mark->value == marks[n].value ? acs_sim_event_time(s->machine, mark->event - 1) : 0;
-        if (mark->value < marks[n].value || at == ACS_SIM_NEVER || at + (s->by_seed ? 0 : s->gpu.device.host_visible) > s->now)
+        if (mark->value < marks[n].value || at == ACS_SIM_NEVER)
             break;
+        if (at + later > s->now) {
+            *known_at = at + later;
+            break;
+        }
         n++;
     }
     return n;
@@ -420,7 +427,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
         s->lost = true;
     lost = s->lost;
     if (!lost && !s->running)
-        show(s, slot, marks, count_complete(s, marks, count));
+        show(s, slot, marks, count_complete(s, marks, count, &slot->known_at));
     for (uint32_t i = count; i > 0; i--) {
         if (marks[i - 1].value > slot->visible)
             continue;
@@ -462,7 +469,16 @@ uint64_t acs_sim_backend_next(const acs_backend *backend)
 {
     const sim_backend *s = (const sim_backend *)backend;
     uint64_t next = acs_sim_next(s->machine);
-    return next == ACS_SIM_NEVER || s->by_seed ? next : next + s->gpu.device.host_visible;
+
+    if (s->by_seed)
+        return next;
+    next = next == ACS_SIM_NEVER ? next : next + s->gpu.device.host_visible;
+    /* What is complete and not known yet is news too: without it all would sleep where it is the last that happens. */
+    for (uint32_t i = 0; i < s->slots; i++) {
+        if (s->slot[i].known_at > s->now && s->slot[i].known_at < next)
+            next = s->slot[i].known_at;
+    }
+    return next;
 }
 
 bool acs_sim_backend_by_seed(const acs_backend *backend)
