@@ -67,7 +67,7 @@ static bool advance(acs_context *context, acs_virtual_worker *worker)
     if (worker->stage == 0) {
         if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
             return worker->action->watched;
-        worker->stage = 1;
+        worker->stage = worker->action->type != ACS_ACTION_NONE; /* none: ops were inserted, and that is all */
     } else if (worker->stage == 1) {
         acs_inside_set(true);
         acs_core_perform(core, worker->action);
@@ -211,6 +211,7 @@ static void end_standstill(acs_context *context)
     acs_core_fault_locked(&context->core, &error);
     acs_core_collect_locked(&context->core);
     acs_lock_release(&context->core.lock);
+    rouse(context, 0); /* to end what the FIFO still has */
 }
 
 void acs_virtual_wait(acs_context *context)

@@ -151,7 +151,8 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
         core->polling = core->polling && action->poll_count == 0; /* the polls are dropped with the action */
         begin_host(core, action);
     }
-    return action->type != ACS_ACTION_NONE;
+    /* What was inserted may have ended at once, skipped: then there is room for more, and nobody else looks. */
+    return action->type != ACS_ACTION_NONE || inserted;
 }
 
 static bool true_locked(acs_core *core, const acs_watch *watch)

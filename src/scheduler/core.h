@@ -166,8 +166,8 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config);
 void acs_core_fini(acs_core *core);
 
 /*
- * All three take the lock themselves, where they need it. acs_core_next: false if there is nothing to do now; with
- * ACS_MAY_INSERT alone it fills the window and leaves nothing to perform (ACS_ACTION_NONE).
+ * All three take the lock themselves, where they need it. acs_core_next: false if there is nothing to do now; true with
+ * ACS_ACTION_NONE if it only filled the window: then there is nothing to perform, but perhaps more to insert.
  */
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action);
 void acs_core_perform(acs_core *core, acs_action *action);

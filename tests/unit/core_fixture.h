@@ -292,6 +292,8 @@ static inline bool next(rig *r, int i)
 
 static inline void finish(rig *r, int i)
 {
+    if (r->action[i].type == ACS_ACTION_NONE)
+        return; /* ops were inserted, and that is all */
     acs_core_perform(&r->core, &r->action[i]);
     acs_core_done(&r->core, &r->action[i]);
 }
