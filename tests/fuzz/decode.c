@@ -4,6 +4,7 @@
  */
 #include "program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct cursor {
@@ -36,11 +37,13 @@ static void decode_open(cursor *c, fuzz_open *open)
 {
     static const int64_t windows[] = {1, 2, 3, 4, 6, 8, 16, 64}, fifos[] = {2, 4, 8, 32}, batches[] = {1, 2, 4, 16},
                          faults[] = {0, 0, 20, 200};
+    static const char *const kinds[] = {"launch,copy,bounce", "launch,copy,bounce,memory", "copy,bounce,slow", "memory"};
     uint8_t b0 = byte(c), b1 = byte(c), b2 = byte(c), seed = byte(c), wrong = byte(c);
     acs_options *o = &open->options;
 
     memset(open, 0, sizeof *open);
     *o = *defaults();
+    open->environment = b2 >> 7;
     o->window = windows[b0 & 7];
     o->fifo = fifos[b0 >> 3 & 3];
     o->wait = b0 >> 5 & 1;
@@ -60,9 +63,12 @@ static void decode_open(cursor *c, fuzz_open *open)
         o->disable = 1;
         o->backend = (b2 & 1) ? FUZZ_BACKEND : ACS_BACKEND_HOST;
     }
+    if (!open->environment && o->backend == FUZZ_BACKEND) {
+        o->sim_order = seed >> 7;
+        snprintf(o->fault_kinds, sizeof o->fault_kinds, "%s", kinds[seed >> 5 & 3]);
+    }
     o->faults = o->backend == FUZZ_BACKEND ? faults[b2 >> 4 & 3] : 0;
     open->sync_before_close = (b2 >> 6 & 1) || o->faults; /* faults are learnt from the run */
-    open->environment = b2 >> 7;
     open->size = sizeof *o;
     if (wrong >= OLDER_FROM && o->backend == FUZZ_BACKEND)
         open->size -= 8u * (wrong & 7u);

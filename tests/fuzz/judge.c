@@ -224,10 +224,12 @@ static void check_error(const fuzz_session *s, const fuzz_event *e)
 /* An op that can be skipped. Injected faults are learnt from the run; everything else is known. */
 static void judge_op(fuzz_session *s, fuzz_event *e)
 {
-    bool injected = s->open.options.faults && e->known && e->error.status == ACS_ERR_LAUNCH &&
-                    (e->step->kind == FUZZ_KERNEL || e->step->kind == FUZZ_MEMCPY || e->step->kind == FUZZ_MEMSET);
+    fuzz_kind kind = e->step->kind;
+    bool issued = kind == FUZZ_KERNEL || kind == FUZZ_MEMCPY || kind == FUZZ_MEMSET;
+    acs_status fault = issued ? ACS_ERR_LAUNCH : kind == FUZZ_CALL && (e->step->a & 0xf0u) ? ACS_ERR_MEMORY : ACS_OK;
+    bool injected = s->open.options.faults && e->known && fault && e->error.status == fault;
     e->roots = inherited(s, e);
-    e->fate = e->roots ? ACS_ERR_SKIPPED : injected ? ACS_ERR_LAUNCH : e->step->fail ? ACS_ERR_HOST : ACS_OK;
+    e->fate = e->roots ? ACS_ERR_SKIPPED : injected ? fault : e->step->fail ? ACS_ERR_HOST : ACS_OK;
     if (e->fate != ACS_OK && !e->roots)
         e->roots = 1ull << (e - s->events);
     if (e->fate == ACS_OK)

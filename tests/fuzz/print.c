@@ -31,9 +31,9 @@ static void print_open(const fuzz_open *open)
     const acs_options *o = &open->options;
     fprintf(stderr,
             "backend %d, window %d, fifo %d, streams %d, batch %d, workers %d, wait %d, serial %d, disable %d, check %d, "
-            "faults %d, seed %d%s%s; size %zu, wrong %u\n",
+            "faults %d (%s), order %d, seed %d%s%s; size %zu, wrong %u\n",
             (int)o->backend, (int)o->window, (int)o->fifo, (int)o->streams, (int)o->batch, (int)o->workers, (int)o->wait,
-            (int)o->serial, (int)o->disable, (int)o->check, (int)o->faults, (int)o->seed,
+            (int)o->serial, (int)o->disable, (int)o->check, (int)o->faults, o->fault_kinds, (int)o->sim_order, (int)o->seed,
             open->environment ? ", by the environment" : "", open->sync_before_close ? ", sync before close" : "",
             open->size, open->wrong);
 }

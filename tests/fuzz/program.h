@@ -7,7 +7,7 @@
  *     1         streams less one (0-2), batch (3-4), workers (5-7)
  *     2         backend (0-3: one thread and a seed but for 13, the host backend stepped by its callers, and 14, disabled),
  *               faults (4-5), sync before close (6), options from the environment (7)
- *     3         seed
+ *     3         seed; also kinds of faults (5-6), and by whose time the simulation goes (7)
  *     4         what is wrong with the options: 0 to 199 nothing, else see decode.c
  *   then steps: one byte kind (bits 0-4), context (5), calls ACS from inside (6), something wrong (7: one more byte says
  *   what); then what the kind needs, see decode.c: small numbers, and for ops a byte of flags and up to four segments:
@@ -28,8 +28,8 @@
 #include <stdint.h>
 
 /* The deterministic backend: one thread, every choice from a seed. Named here and nowhere else. */
-#define FUZZ_BACKEND ACS_BACKEND_STEPPED
-#define FUZZ_BACKEND_NAME "stepped"
+#define FUZZ_BACKEND ACS_BACKEND_SIM
+#define FUZZ_BACKEND_NAME "sim"
 
 enum {
     FUZZ_STEPS = 60,      /* fewer than the bits of a mask */
