@@ -48,7 +48,7 @@ typedef struct sim_slot {
     uint64_t value;     /* highest of any op or mark */
     uint64_t visible;   /* how much of the timeline poll has shown */
     uint32_t late;      /* polls in a row that hid a completion */
-    uint64_t known_at;  /* when the host can know of a completion that the latest poll was too early for; 0: none */
+    uint64_t known_at;  /* when the host can know of the completion that was looked at last */
 } sim_slot;
 
 typedef struct sim_backend {
@@ -290,7 +290,6 @@ static void issue_order(sim_backend *s, const acs_batch *batch, acs_item *item)
 static void issue(sim_backend *s, const acs_batch *batch, acs_item *item)
 {
     const char *wrong;
-
     refuse(item, ACS_ERR_INTERNAL, 0, "a slot or mark that does not exist");
     if (!item_exists(s, batch, item))
         return;
@@ -376,32 +375,26 @@ static void pass_time(sim_backend *s)
 
 /* --------------------------------------------------------------------------------------------------------- polling */
 
-/* How many of these marks, oldest first, the host could know to be complete; *known_at: when of the next, see sim_slot. */
+/* How many of these marks, oldest first, the host could know to be complete, and when of the last looked at. */
 static uint32_t count_complete(const sim_backend *s, const acs_mark *marks, uint32_t count, uint64_t *known_at)
 {
-    uint64_t later = s->by_seed ? 0 : s->gpu.device.host_visible;
-    uint32_t n = 0;
-
     *known_at = 0;
-    while (n < count) {
+    for (uint32_t n = 0; n < count; n++) {
         const sim_mark *mark = mark_at(s, &marks[n]);
         uint64_t at = mark->value == marks[n].value ? acs_sim_event_time(s->machine, mark->event - 1) : 0;
         if (mark->value < marks[n].value || at == ACS_SIM_NEVER)
-            break;
-        if (at + later > s->now) {
-            *known_at = at + later;
-            break;
-        }
-        n++;
+            return n;
+        *known_at = at + (s->by_seed ? 0 : s->gpu.device.host_visible);
+        if (*known_at > s->now)
+            return n;
     }
-    return n;
+    return count;
 }
 
 /* Show some of what is complete, newest mark among `done`; all of it when it was hidden too often. */
 static void show(sim_backend *s, sim_slot *slot, const acs_mark *marks, uint32_t done)
 {
     uint32_t shown = done;
-
     if (s->by_seed && s->strategy != SIM_EAGER && slot->late < POLLS_LATE_MAX)
         shown = acs_random_below(&s->random, done + 1);
     slot->late = shown < done ? slot->late + 1 : 0;
@@ -419,7 +412,6 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     sim_backend *s = self_of(backend);
     sim_slot *slot = &s->slot[slot_index];
     bool lost;
-
     acs_lock_acquire(&s->lock);
     if (!s->lost)
         pass_time(s);
@@ -444,7 +436,6 @@ static acs_status sim_memory_alloc(acs_backend *backend, int memory, size_t byte
 {
     sim_backend *s = self_of(backend);
     bool fails;
-
     acs_lock_acquire(&s->lock);
     fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
     acs_lock_release(&s->lock);
@@ -469,15 +460,12 @@ uint64_t acs_sim_backend_next(const acs_backend *backend)
 {
     const sim_backend *s = (const sim_backend *)backend;
     uint64_t next = acs_sim_next(s->machine);
-
-    if (s->by_seed)
-        return next;
-    next = next == ACS_SIM_NEVER ? next : next + s->gpu.device.host_visible;
+    if (next != ACS_SIM_NEVER && !s->by_seed)
+        next += s->gpu.device.host_visible;
     /* What is complete and not known yet is news too: without it all would sleep where it is the last that happens. */
-    for (uint32_t i = 0; i < s->slots; i++) {
+    for (uint32_t i = 0; i < s->slots; i++)
         if (s->slot[i].known_at > s->now && s->slot[i].known_at < next)
             next = s->slot[i].known_at;
-    }
     return next;
 }
 
