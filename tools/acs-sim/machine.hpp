@@ -1,0 +1,14 @@
+/*
+ * The machine's interface, which is C, for the C++ of this tool.
+ */
+#ifndef ACS_SIM_MACHINE_HPP
+#define ACS_SIM_MACHINE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+#include "sim/machine.h"
+}
+
+#endif
