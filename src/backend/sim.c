@@ -163,7 +163,9 @@ static void on_told(void *owner, void *user, bool ended, uint64_t when)
     const acs_record *op = user;
     bool at_start = s->by_seed && (acs_hash64(op->seq + s->salt) & 3) == 0;
 
-    (void)when;
+    if (acs_log_enabled(ACS_LOG_DEBUG))
+        acs_log(ACS_LOG_DEBUG, "sim: %llu ns: op %llu %s%s", (unsigned long long)when, (unsigned long long)op->seq,
+                ended ? "ended" : "started", ended != at_start ? ", its body runs" : "");
     s->told |= ended || at_start;
     if (ended != at_start)
         s->due[s->due_count++] = op;

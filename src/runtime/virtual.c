@@ -190,8 +190,8 @@ void acs_virtual_interleave(acs_context *context)
 }
 
 /*
- * While nothing can happen any more, and completions that were hidden have been shown, time passes for the watchdog. A seed's durations are no time:
- * then only such standstills count.
+ * While nothing can happen any more, and completions that were hidden have been shown, time passes for the watchdog. A
+ * seed's durations are no time: then only such standstills count.
  */
 static bool look_for_overdue(acs_context *context, bool still)
 {

@@ -1,8 +1,8 @@
 /*
  * The checker of recorded runs. Called by the random programs and by test_pairs: events come in through checker_event
  * while the run goes on (under the core's lock, so one at a time), checker_verify judges at the end. It uses its own
- * overlap code, and of the library only what the trace says, and that a backend puts the waits of an item into its slot
- * also if the item then fails, bounces or is skipped (backend.h): such attempts hand on order without having run.
+ * overlap code, and of the library only what the trace says, and that a backend puts the waits of an item into its
+ * slot also if the item then fails, bounces or is skipped (backend.h): such attempts hand on order without having run.
  */
 #include "checker.h"
 #include "overlap.h"
@@ -195,8 +195,8 @@ static bool in_front_of(const traced *x, const traced *b, uint32_t without)
 }
 
 /*
- * All ops that must have ended before b starts: those in front of it in slots and those seen to end, each with what it is
- * behind itself. The end of an op that did not run says nothing of what it was behind.
+ * All ops that must have ended before b starts: those in front of it in slots and those seen to end, each with what it
+ * is behind itself. The end of an op that did not run says nothing of what it was behind.
  */
 static void collect_before(const checker *c, const traced *b, uint32_t without, uint64_t *set)
 {
@@ -311,8 +311,9 @@ static const traced *needs_wait(const checker *c, const traced *b, const acs_mar
 }
 
 /*
- * Whether b waits for a place in a slot that an op had in an attempt which came to nothing. The library does not take back
- * what it noted for such an attempt, and does not know what the attempt's own waits imply: both only after a bounce.
+ * Whether b waits for a place in a slot that an op had in an attempt which came to nothing. The library does not take
+ * back what it noted for such an attempt, and does not know what the attempt's own waits imply: both only after a
+ * bounce.
  */
 static bool waits_for_attempt(const checker *c, const traced *b)
 {

@@ -30,4 +30,7 @@ void checker_dump(const checker *c);
 /* After the context was closed. False: `report->text` says what is wrong. */
 bool checker_verify(checker *c, int64_t slots, checker_report *report);
 
+/* trace.c: one event to standard error, as it happens. */
+void trace_print(void *user, const acs_trace_event *event);
+
 #endif

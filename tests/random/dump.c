@@ -1,6 +1,6 @@
 /*
- * Prints a program after it ran: every step with what it declared, what was observed, and what the oracle says. Called by
- * main.c for a program that failed under --verbose.
+ * Prints a program after it ran: every step with what it declared, what was observed, and what the oracle says. Called
+ * by main.c for a program that failed under --verbose.
  */
 #include "program.h"
 
@@ -51,5 +51,6 @@ void program_dump(const program *p)
         fprintf(stderr, "  arena %u: kind %d, %u bytes at %p, pitch %u%s\n", i, (int)p->arenas[i].kind, p->arenas[i].bytes,
                 (void *)p->arenas[i].real, p->arenas[i].pitch, p->arenas[i].temporary ? ", temporary" : "");
     for (uint32_t i = 0; i < p->step_count; i++)
-        dump_step(&p->steps[i]);
+        if (p->steps[i].kind != STEP_NOTHING)
+            dump_step(&p->steps[i]);
 }

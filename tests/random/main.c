@@ -1,8 +1,9 @@
 /*
- * test_random: runs random programs through ACS and compares with serial execution. Without cmocka, so that it also runs
- * on a bare GPU machine. Owns the command line, the choice of configurations, and the report.
+ * test_random: runs random programs through ACS and compares with serial execution. Without cmocka, so that it also
+ * runs on a bare GPU machine. Owns the command line, the choice of configurations, and the report.
  */
 #include "program.h"
+#include "shrink.h"
 #include "backend/sim.h"
 
 #include <inttypes.h>
@@ -20,7 +21,9 @@ typedef struct settings {
     double seconds;
     int backend;
     int64_t workers, wait, faults, window; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, verbose;
+    bool threads, serial, disable, check, verbose, trace, shrink;
+    const char *drop;      /* steps left out: "3,7-9" */
+    int64_t order;         /* seed of the order, instead of the program's */
     const char *fault_kinds;
     char replay[256];   /* flags that a replay needs */
 } settings;
@@ -87,7 +90,8 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     if (s->backend == ACS_BACKEND_SIM && c->options.faults)
         choose_faults(c, s, d);
     /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
-    c->checker = !c->gpu && !s->serial && !s->disable && dice_percent(d, 25);
+    bool checked = dice_percent(d, 25);
+    c->checker = checked && !s->trace && !c->gpu && !s->serial && !s->disable;
 }
 
 static void choose_config(random_config *c, const settings *s, uint64_t seed)
@@ -108,7 +112,11 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->options.wait = s->wait >= 0 ? (int32_t)s->wait : (int32_t)PICK(&d, ACS_WAIT_GPU, ACS_WAIT_GPU, ACS_WAIT_HOST);
     c->options.spin_us = PICK(&d, 0, 0, 5, 50);
     c->options.seed = (int64_t)(seed & 0x7fffffff);
-    c->options.log = ACS_LOG_OFF;
+    if (s->order >= 0)
+        c->options.seed = s->order;
+    c->trace = s->trace;
+    if (!s->trace)
+        c->options.log = ACS_LOG_OFF;
     choose_threads(c, s, &d);
     choose_modes(c, s, &d);
     c->ops = 1 + dice_below(&d, dice_percent(&d, 70) ? 60 : s->ops);
@@ -135,31 +143,106 @@ static void describe(char *text, size_t bytes, const random_config *c)
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
 
+/* Generate, run and judge. */
+static bool run_config(const random_config *config, verdict *v, random_totals *totals, bool dump)
+{
+    program *p = program_generate(config);
+    if (config->drop)
+        program_drop(p, config->drop, config->ops);
+    program_run(p, v, totals);
+    if (!v->failed && p->lost.status != ACS_OK)
+        program_verify_lost(p, v);
+    else if (!v->failed)
+        program_verify(p, v, totals);
+    if (v->failed && dump)
+        program_dump(p);
+    program_free(p);
+    return !v->failed;
+}
+
+static bool try_config(void *user, const random_config *config)
+{
+    random_totals ignored = {0};
+    verdict v = {0};
+    (void)user;
+    return run_config(config, &v, &ignored, false);
+}
+
+/* "3,7-9" of bytes; false: it is no such list of steps. */
+static bool parse_steps(const char *list, unsigned char *set, uint32_t count)
+{
+    for (char *end; *list; list = end) {
+        unsigned long first = strtoul(list, &end, 10), last = first;
+        if (end == list)
+            return false;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        for (unsigned long i = first; i <= last && i < count; i++)
+            set[i] = 1;
+        if (*end && *end++ != ',')
+            return false;
+    }
+    return true;
+}
+
+static void print_steps(const unsigned char *set, uint32_t count)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t last = i;
+        if (!set[i])
+            continue;
+        while (last + 1 < count && set[last + 1])
+            last++;
+        fprintf(stderr, last > i ? "%s%u-%u" : "%s%u", comma, i, last);
+        comma = ",";
+        i = last;
+    }
+}
+
+/* A failure was found: make the program small, show it, and how to run it again. */
+static void shrink_and_show(const settings *s, random_config *config)
+{
+    random_totals ignored = {0};
+    verdict v = {0};
+    if (!config->drop)
+        config->drop = calloc(config->ops, 1);
+    if (!config->drop)
+        return;
+    shrink(config, try_config, NULL);
+    fprintf(stderr, "smallest that fails:\n");
+    (void)run_config(config, &v, &ignored, true);
+    fprintf(stderr, "%s\n  replay: test_random --programs 1 --seed %" PRIu64 "%s --order %" PRId64 " --drop ", v.text,
+            config->seed, s->replay, config->options.seed);
+    print_steps(config->drop, config->ops);
+    fputc('\n', stderr);
+}
+
 static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
 {
     random_config config;
     verdict v = {0};
     choose_config(&config, s, seed);
+    config.drop = s->drop ? calloc(config.ops, 1) : NULL;
+    if (s->drop && config.drop && !parse_steps(s->drop, config.drop, config.ops)) {
+        fprintf(stderr, "test_random: --drop: '%s' is not a list of steps such as 3,7-9\n", s->drop);
+        exit(2);
+    }
     describe(g_current, sizeof g_current - 100, &config);
-    if (s->verbose)
+    if (s->verbose || s->trace)
         fprintf(stderr, "%s\n", g_current);
     strcat(g_current, "\nno end after the time limit: a hang\n");
     alarm(HANG_SECONDS);
-    program *p = program_generate(&config);
-    program_run(p, &v, totals);
-    if (!v.failed && p->lost.status != ACS_OK)
-        program_verify_lost(p, &v);
-    else if (!v.failed)
-        program_verify(p, &v, totals);
+    run_config(&config, &v, totals, s->verbose);
     alarm(0);
-    if (v.failed && s->verbose)
-        program_dump(p);
-    program_free(p);
     if (v.failed) {
         describe(g_current, sizeof g_current, &config);
         fprintf(stderr, "FAILED: %s\n  %s\n  replay: test_random --programs 1 --seed %" PRIu64 "%s\n", v.text, g_current,
                 seed, s->replay);
+        if (s->shrink)
+            shrink_and_show(s, &config);
     }
+    free(config.drop);
     return !v.failed;
 }
 
@@ -208,6 +291,9 @@ static int usage(const char *bad)
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce)\n"
+            "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
+            "  --shrink       of a program that fails find a small one that does\n"
+            "  --drop LIST    without these steps, such as 3,7-9; --order S: sim: another order of the same program\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
@@ -230,7 +316,8 @@ static bool parse_flag(settings *s, const char *name)
         size_t field;
     } flags[] = {{"--threads", offsetof(settings, threads)}, {"--serial", offsetof(settings, serial)},
                  {"--disable", offsetof(settings, disable)}, {"--check", offsetof(settings, check)},
-                 {"--verbose", offsetof(settings, verbose)}};
+                 {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
+                 {"--shrink", offsetof(settings, shrink)}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0)
             return *(bool *)((char *)s + flags[i].field) = true;
@@ -250,8 +337,12 @@ static bool parse_value(settings *s, const char *name, const char *value)
     }
     if (strcmp(name, "--fault-kinds") == 0 && value)
         return (s->fault_kinds = value) != NULL;
+    if (strcmp(name, "--drop") == 0 && value)
+        return (s->drop = value) != NULL;
     if (!is_number)
         return false;
+    if (strcmp(name, "--order") == 0)
+        return (s->order = (int64_t)number) >= 0;
     if (strcmp(name, "--programs") == 0)
         s->programs = (uint64_t)number;
     else if (strcmp(name, "--seed") == 0)
@@ -274,7 +365,8 @@ static bool parse_value(settings *s, const char *name, const char *value)
 /* What a replay must repeat: everything but the number of programs, the time and the first seed. */
 static void keep_for_replay(settings *s, const char *name, const char *value)
 {
-    if (strcmp(name, "--programs") == 0 || strcmp(name, "--seed") == 0 || strcmp(name, "--time") == 0)
+    if (strcmp(name, "--programs") == 0 || strcmp(name, "--seed") == 0 || strcmp(name, "--time") == 0 ||
+        strcmp(name, "--trace") == 0 || strcmp(name, "--shrink") == 0 || strcmp(name, "--verbose") == 0)
         return;
     size_t used = strlen(s->replay);
     snprintf(s->replay + used, sizeof s->replay - used, " %s%s%s", name, value ? " " : "", value ? value : "");
@@ -296,7 +388,7 @@ static bool backend_opens(int backend)
 int main(int argc, char **argv)
 {
     settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST, .workers = -1, .wait = -1,
-                  .faults = -1, .window = -1};
+                  .faults = -1, .window = -1, .order = -1};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (parse_flag(&s, argv[i]))

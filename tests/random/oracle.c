@@ -40,7 +40,7 @@ const char *step_name(const step *s)
 {
     static const char *const names[STEP_KINDS] = {
         "kernel", "memcpy", "memset", "host function", "call", "after_stream", "malloc", "free", "callback",
-        "wait", "query", "wait_range", "stream_after", "sync", "clear", "step", "refused launch"};
+        "wait", "query", "wait_range", "stream_after", "sync", "clear", "step", "refused launch", "nothing"};
     return names[s->kind];
 }
 
@@ -143,8 +143,9 @@ static void restore_address(const program *p, step *s, uint32_t i)
 }
 
 /*
- * Whether the two may share memory at all. Threads without a common order have arenas of their own; that a block of one
- * got the address of a block that another had freed is no conflict, though the steps' order here may make it look so.
+ * Whether the two may share memory at all. Threads without a common order have arenas of their own; that a block of
+ * one got the address of a block that another had freed is no conflict, though the steps' order here may make it look
+ * so.
  */
 static bool may_share(const oracle *o, const step *a, const step *b)
 {
@@ -304,7 +305,8 @@ static void judge(oracle *o, step *s)
         o->refused = false;
         break;
     case STEP_REFUSED: o->refused = true; break;
-    case STEP_STEP: break;
+    case STEP_STEP:
+    case STEP_NOTHING: break;
     default: judge_op(o, s); break;
     }
 }

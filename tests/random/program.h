@@ -1,7 +1,8 @@
 /*
- * A random program: what generate.c makes from a seed, runner.c runs through the public API, and oracle.c runs serially
- * in program order and compares. The list of steps is the program order; with several producing threads either each has
- * arenas of its own (any merge of the threads gives the same bytes), or they pass a baton in the order of the list.
+ * A random program: what generate.c makes from a seed, runner.c runs through the public API, and oracle.c runs
+ * serially in program order and compares. The list of steps is the program order; with several producing threads
+ * either each has arenas of its own (any merge of the threads gives the same bytes), or they pass a baton in the order
+ * of the list.
  */
 #ifndef RANDOM_PROGRAM_H
 #define RANDOM_PROGRAM_H
@@ -28,12 +29,15 @@ typedef struct random_config {
     bool verbose;       /* print more about what fails */
     bool gpu;           /* device memory cannot be touched by the program */
     bool may_lose;      /* the device may be lost on purpose */
+    bool trace;         /* print each step of the run */
+    unsigned char *drop; /* NULL, or for each step whether it is left out */
 } random_config;
 
 typedef enum step_kind {
     STEP_KERNEL, STEP_MEMCPY, STEP_MEMSET, STEP_HOST, STEP_CALL, STEP_AFTER_STREAM, STEP_ALLOC, /* ops that can be skipped */
     STEP_FREE, STEP_CALLBACK,                                                                   /* ops that never are */
     STEP_WAIT, STEP_QUERY, STEP_WAIT_RANGE, STEP_STREAM_AFTER, STEP_SYNC, STEP_CLEAR, STEP_STEP, STEP_REFUSED,
+    STEP_NOTHING, /* left out */
     STEP_KINDS
 } step_kind;
 

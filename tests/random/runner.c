@@ -1,7 +1,9 @@
 /*
  * Runs a random program through the public API, on one thread or several, and records what it observes: op numbers,
- * statuses, callbacks, bytes seen after range waits. Called by main.c; it judges nothing that oracle.c can judge later.
+ * statuses, callbacks, bytes seen after range waits. Called by main.c; it judges nothing that oracle.c can judge
+ * later.
  */
+#include "bodies.h"
 #include "checker.h"
 #include "fibers.h"
 #include "program.h"
@@ -10,7 +12,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,6 @@ typedef struct producer {
     uint32_t thread;
 } producer;
 
-/* Found by bodies on threads of the library, read after everything ended. Relaxed: acs_sync orders them. */
-static atomic_uint g_dirty_shared, g_place_races, g_places_alive, g_bad_slots;
 static const int g_place_key = 0;
 
 static void *run_alloc(run *r, size_t bytes)
@@ -53,91 +52,6 @@ static void run_fail(run *r, const step *s, const char *what)
     verdict_fail(r->v, "step %u (%s): %s; last error of the thread: %s \"%s\"", s->index, step_name(s), what,
                  acs_status_name(e.status), e.text);
     pthread_mutex_unlock(&r->lock);
-}
-
-/* ---------------------------------------------------------------------------------------------- bodies, on the host */
-
-static void note_shared(const acs_grid *grid)
-{
-    unsigned char *shared = grid->shared;
-    for (uint64_t i = 0; i < grid->shared_bytes; i++) {
-        if (shared[i])
-            atomic_fetch_add_explicit(&g_dirty_shared, 1, memory_order_relaxed);
-        shared[i] = 0xa5;
-    }
-}
-
-static void mix_body(const acs_grid *grid, void *const *args)
-{
-    const mix_head *head = args[0];
-    note_shared(grid);
-    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1));
-}
-
-static void nothing_body(const acs_grid *grid, void *const *args)
-{
-    (void)args;
-    note_shared(grid);
-}
-
-/* A closure is a code to fail with (or 0), a head, its pieces, and the bytes of the extras. */
-typedef struct closure_head {
-    int32_t fail;
-    int32_t reserved[3];
-    mix_head mix;
-} closure_head;
-
-static int mix_host(void *closure)
-{
-    const closure_head *c = closure;
-    const unsigned char *extras[MIX_EXTRAS];
-    const mix_piece *pieces = (const mix_piece *)(c + 1);
-    const unsigned char *bytes = (const unsigned char *)(pieces + c->mix.pieces);
-    for (uint32_t j = 0; j < c->mix.extras; j++) {
-        extras[j] = bytes;
-        bytes += c->mix.extra_bytes[j];
-    }
-    if (c->fail == 0)
-        mix_run(&c->mix, pieces, extras);
-    return c->fail;
-}
-
-typedef struct place {
-    atomic_uint busy;
-} place;
-
-static void place_destroy(void *p)
-{
-    free(p);
-    atomic_fetch_sub_explicit(&g_places_alive, 1, memory_order_relaxed);
-}
-
-/* The slot's place and scratch must be this call's alone while it runs. */
-static void use_place(const acs_call_env *env)
-{
-    if (!*env->place) {
-        *env->place = calloc(1, sizeof(place));
-        atomic_fetch_add_explicit(&g_places_alive, 1, memory_order_relaxed);
-    }
-    place *mine = *env->place;
-    if (mine && atomic_exchange_explicit(&mine->busy, 1, memory_order_relaxed))
-        atomic_fetch_add_explicit(&g_place_races, 1, memory_order_relaxed);
-    if (!env->stream && env->scratch)
-        memset(env->scratch, 0x5a, env->scratch_bytes); /* a data race here is TSan's to find */
-    if (mine)
-        atomic_store_explicit(&mine->busy, 0, memory_order_relaxed);
-}
-
-static int mix_call(const acs_call_env *env, void *closure)
-{
-    const closure_head *c = closure;
-    if (env->slot < 0 || env->slot >= 64)
-        atomic_fetch_add_explicit(&g_bad_slots, 1, memory_order_relaxed);
-    if (env->place)
-        use_place(env);
-    if (c->fail || !env->stream)
-        return mix_host(closure);
-    return gpu_call(env->stream, &c->mix, (const mix_piece *)(c + 1));
 }
 
 /* ---------------------------------------------------------------------------------------------- from spans to calls */
@@ -392,6 +306,8 @@ static void do_refused(run *r, const step *s)
 
 static void do_step(run *r, step *s)
 {
+    if (r->p->config.trace)
+        fprintf(stderr, "  thread %u: step %u, %s\n", s->thread, s->index, step_name(s));
     switch (s->kind) {
     case STEP_KERNEL: do_kernel(r, s); break;
     case STEP_MEMCPY:
@@ -409,6 +325,7 @@ static void do_step(run *r, step *s)
     case STEP_SYNC: s->result = acs_sync(r->context); break;
     case STEP_CLEAR: do_clear(r, s); break;
     case STEP_REFUSED: do_refused(r, s); break;
+    case STEP_NOTHING: return;
     default: acs_step(r->context); break;
     }
     bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init);
@@ -570,17 +487,6 @@ static void add_statistics(run *r)
         r->totals->faults[kind] += acs_sim_backend_faults(r->context->backend)[kind];
 }
 
-static void check_bodies(run *r)
-{
-    unsigned dirty = atomic_exchange_explicit(&g_dirty_shared, 0, memory_order_relaxed); /* nothing runs any more */
-    unsigned races = atomic_exchange_explicit(&g_place_races, 0, memory_order_relaxed);
-    unsigned alive = atomic_exchange_explicit(&g_places_alive, 0, memory_order_relaxed);
-    unsigned slots = atomic_exchange_explicit(&g_bad_slots, 0, memory_order_relaxed);
-    if (dirty || races || alive || slots)
-        verdict_fail(r->v, "%u bytes of shared scratch not zeroed, %u calls at once in one slot, %u places not destroyed, "
-                           "%u bad slots", dirty, races, alive, slots);
-}
-
 /* Before the first op. The lock: workers look already. */
 static void shape_slots(acs_context *context, const random_config *c)
 {
@@ -592,8 +498,8 @@ static void shape_slots(acs_context *context, const random_config *c)
 static void run_and_close(run *r, checker *record)
 {
     shape_slots(r->context, &r->p->config);
-    if (record)
-        acs_trace_set(r->context, checker_event, record);
+    if (record || r->p->config.trace)
+        acs_trace_set(r->context, record ? checker_event : trace_print, record);
     arenas_prepare(r);
     /* Not while arenas are filled and read: only the program itself copes with refusals. */
     if (r->p->config.gpu)
@@ -616,7 +522,7 @@ static void run_and_close(run *r, checker *record)
     acs_status closed = acs_close(r->context);
     if (closed != r->p->lost.status)
         verdict_fail(r->v, "acs_close after acs_clear returned %s", acs_status_name(closed));
-    check_bodies(r);
+    bodies_check(r->v);
 }
 
 void program_run(program *p, verdict *v, random_totals *totals)

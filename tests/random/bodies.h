@@ -1,0 +1,22 @@
+/* The bodies of a random program's ops, and what they found. */
+#ifndef RANDOM_BODIES_H
+#define RANDOM_BODIES_H
+
+#include "program.h"
+
+/* A closure is a code to fail with (or 0), a head, its pieces, and the bytes of the extras. */
+typedef struct closure_head {
+    int32_t fail;
+    int32_t reserved[3];
+    mix_head mix;
+} closure_head;
+
+void mix_body(const acs_grid *grid, void *const *args);
+void nothing_body(const acs_grid *grid, void *const *args);
+int mix_host(void *closure);
+int mix_call(const acs_call_env *env, void *closure);
+void place_destroy(void *place);
+/* After acs_close: nothing runs any more. */
+void bodies_check(verdict *v);
+
+#endif
