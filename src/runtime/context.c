@@ -288,6 +288,16 @@ static void log_options(const acs_options *options)
         acs_log(ACS_LOG_INFO, "%s", line);
 }
 
+/*
+ * Not in a child of a process where this copy has passed the check: another copy, whenever it is loaded, does not pass its
+ * own. And the loader's lock, which a thread of the parent's may have held, is then held for ever.
+ */
+static acs_status check_copies(void)
+{
+    /* relaxed: see enter */
+    return atomic_load_explicit(&g_fork_generation, memory_order_relaxed) == 1 ? acs_copies_check() : ACS_OK;
+}
+
 acs_status acs_open(const acs_options *options, acs_context **out)
 {
     acs_options effective;
@@ -295,7 +305,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
         return ACS_FAIL(ACS_ERR_STATE, 0, "ACS was called from inside a callback, host function or footprint function");
     if (!out)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_open: context is NULL");
-    ACS_TRY(acs_copies_check());
+    ACS_TRY(check_copies());
     pthread_once(&g_fork_once, watch_forks);
     if (options && options->size == 0)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
