@@ -43,9 +43,11 @@ static bool run_one(const model_scenario *s, const options *o)
     explore(s, &limits, &r);
     double seconds = cpu_seconds() - start;
     bool missing = r.complete && !r.failed && !o->replay && s->outcomes && r.outcomes != s->outcomes;
+    const char *how = o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded";
+    if (r.failed)
+        how = s->fails ? "found" : "FAILED";
     printf("%-18s %7d %12llu %11llu %8u  %-12s %7.2f s  %s\n", s->name, thread_count(s),
-           (unsigned long long)r.executions, (unsigned long long)r.redundant, r.longest,
-           r.failed ? s->fails ? "found" : "FAILED" : o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded", seconds, s->what);
+           (unsigned long long)r.executions, (unsigned long long)r.redundant, r.longest, how, seconds, s->what);
     if (r.failed && !limits.quiet)
         printf("%s: %s\n  replay: --scenario %s --replay %s\n", s->name, r.text, s->name, r.replay);
     if (missing)

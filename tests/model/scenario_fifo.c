@@ -114,12 +114,14 @@ static void pop_3(void)
 }
 
 const model_scenario scenario_fifo_wrap = {
-    "fifo_wrap", "one producer, one consumer, more ops than places", setup, NULL, {push_0_2_4, pop_3}, check, 0, 0, false};
+    .name = "fifo_wrap", .what = "one producer, one consumer, more ops than places", .setup = setup,
+    .threads = {push_0_2_4, pop_3}, .check = check};
 const model_scenario scenario_fifo_producers = {
-    "fifo_producers", "two producers, one consumer, tickets wrap", setup_roomy, NULL,
-    {push_0_2, push_1, pop_2}, check, 0, 0, false};
+    .name = "fifo_producers", .what = "two producers, one consumer, tickets wrap", .setup = setup_roomy,
+    .threads = {push_0_2, push_1, pop_2}, .check = check};
 const model_scenario scenario_fifo_full = {
-    "fifo_full", "two producers and one consumer at two places", setup, NULL, {push_0_2, push_1_3, pop_2}, check, 0, 0, false};
+    .name = "fifo_full", .what = "two producers and one consumer at two places", .setup = setup,
+    .threads = {push_0_2, push_1_3, pop_2}, .check = check};
 
 /* A call that returned before another began comes first, however weakly the second learnt of it. */
 static void push_then_say(void)
@@ -137,8 +139,8 @@ static void push_when_told(void)
 }
 
 const model_scenario scenario_fifo_order = {
-    "fifo_order", "a push that returned before another began", setup, NULL, {push_then_say, push_when_told, pop_2},
-    check, 0, 0, false};
+    .name = "fifo_order", .what = "a push that returned before another began", .setup = setup,
+    .threads = {push_then_say, push_when_told, pop_2}, .check = check};
 
 /* Consumers follow each other through a lock, as through the core's. */
 static void locked_pop(void)
@@ -149,9 +151,8 @@ static void locked_pop(void)
 }
 
 const model_scenario scenario_fifo_consumers = {
-    "fifo_consumers", "one producer, consumers that take turns by a lock", setup, NULL,
-    {push_0_2, locked_pop, locked_pop},
-    check, 0, 0, false};
+    .name = "fifo_consumers", .what = "one producer, consumers that take turns by a lock", .setup = setup,
+    .threads = {push_0_2, locked_pop, locked_pop}, .check = check};
 
 /* acs_fifo_ready may say yes too often, and never no when the op was pushed before. */
 static void locked_push_and_look(void)
@@ -169,5 +170,5 @@ static void locked_pop_2(void)
 }
 
 const model_scenario scenario_fifo_ready = {
-    "fifo_ready", "a producer that asks for its own op, a consumer", setup, NULL, {locked_push_and_look, locked_pop_2},
-    check, 0, 0, false};
+    .name = "fifo_ready", .what = "a producer that asks for its own op, a consumer", .setup = setup,
+    .threads = {locked_push_and_look, locked_pop_2}, .check = check};

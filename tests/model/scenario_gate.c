@@ -59,10 +59,12 @@ static void opener_twice(void)
 }
 
 const model_scenario scenario_gate = {
-    "gate", "one sleeper, one opener", setup, NULL, {sleeper_1, opener}, NULL, 0, 0, false};
+    .name = "gate", .what = "one sleeper, one opener", .setup = setup, .threads = {sleeper_1, opener}};
 const model_scenario scenario_gate_sleepers = {
-    "gate_sleepers", "two sleepers, one opener", setup, NULL, {sleeper_1, sleeper_1, opener}, NULL, 0, 0, false};
+    .name = "gate_sleepers", .what = "two sleepers, one opener", .setup = setup,
+    .threads = {sleeper_1, sleeper_1, opener}};
 const model_scenario scenario_gate_openers = {
-    "gate_openers", "one sleeper that waits for the news of two openers", setup, NULL, {sleeper_2, opener, opener}, NULL, 0, 0, false};
+    .name = "gate_openers", .what = "one sleeper that waits for the news of two openers", .setup = setup,
+    .threads = {sleeper_2, opener, opener}};
 const model_scenario scenario_gate_again = {
-    "gate_again", "one sleeper, news twice", setup, NULL, {sleeper_2, opener_twice}, NULL, 0, 0, false};
+    .name = "gate_again", .what = "one sleeper, news twice", .setup = setup, .threads = {sleeper_2, opener_twice}};

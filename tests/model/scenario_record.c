@@ -104,15 +104,17 @@ static void take_give_both(void)
 }
 
 const model_scenario scenario_record_pair = {
-    "record_pair", "two threads, two records, two turns each", setup_2, NULL, {take_give_twice, take_give_twice}, check, 0, 0, false};
+    .name = "record_pair", .what = "two threads, two records, two turns each", .setup = setup_2,
+    .threads = {take_give_twice, take_give_twice}, .check = check};
 const model_scenario scenario_record_three = {
-    "record_three", "three threads, two records", setup_2, NULL, {take_give, take_give, take_give}, check, 0, 0, false};
+    .name = "record_three", .what = "three threads, two records", .setup = setup_2,
+    .threads = {take_give, take_give, take_give}, .check = check};
 const model_scenario scenario_record_aba = {
-    "record_aba", "one takes while another takes two and gives the first back", setup_3, NULL, {take_give, take_2_give_1},
-    check, 0, 0, false};
+    .name = "record_aba", .what = "one takes while another takes two and gives the first back", .setup = setup_3,
+    .threads = {take_give, take_2_give_1}, .check = check};
 const model_scenario scenario_record_blocks = {
-    "record_blocks", "blocks of two classes, numbers that move between them", setup_2, NULL,
-    {take_give_both, take_give_large_1}, check, 0, 0, false};
+    .name = "record_blocks", .what = "blocks of two classes, numbers that move between them", .setup = setup_2,
+    .threads = {take_give_both, take_give_large_1}, .check = check};
 const model_scenario scenario_record_steal = {
-    "record_steal", "three threads, blocks of two classes", setup_2, NULL,
-    {take_give_large_1, take_give_large_2, take_give_large_1}, check, 200000, 0, false};
+    .name = "record_steal", .what = "three threads, blocks of two classes", .setup = setup_2,
+    .threads = {take_give_large_1, take_give_large_2, take_give_large_1}, .check = check, .most = 200000};

@@ -84,11 +84,11 @@ static void check_slots(void)
 }
 
 const model_scenario scenario_timeline = {
-    "timeline", "a poller beside an executor: the value comes after the op", setup_slots, NULL, {executor_0, poller},
-    check_slots, 0, 0, false};
+    .name = "timeline", .what = "a poller beside an executor: the value comes after the op", .setup = setup_slots,
+    .threads = {executor_0, poller}, .check = check_slots};
 const model_scenario scenario_timeline_wait = {
-    "timeline_wait", "an op of another slot that waits for the value, and a poller", setup_slots, NULL,
-    {executor_0, executor_1, poller}, check_slots, 0, 0, false};
+    .name = "timeline_wait", .what = "an op of another slot that waits for the value, and a poller",
+    .setup = setup_slots, .threads = {executor_0, executor_1, poller}, .check = check_slots};
 
 /* ------------------------------------------------------------------------------------------------- default context */
 
@@ -152,8 +152,8 @@ static void check_default(void)
 }
 
 const model_scenario scenario_default_open = {
-    "default_open", "three threads use the default context first", setup_default, NULL,
-    {use_default, use_default_twice, use_default}, check_default, 0, 0, false};
+    .name = "default_open", .what = "three threads use the default context first", .setup = setup_default,
+    .threads = {use_default, use_default_twice, use_default}, .check = check_default};
 const model_scenario scenario_default_retry = {
-    "default_retry", "the first attempt to open fails", setup_default_failing, NULL, {use_default, use_default},
-    check_default, 0, 0, false};
+    .name = "default_retry", .what = "the first attempt to open fails", .setup = setup_default_failing,
+    .threads = {use_default, use_default}, .check = check_default};

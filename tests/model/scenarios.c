@@ -10,4 +10,5 @@ const model_scenario *const g_scenarios[] = {
     &scenario_fifo_ready, &scenario_record_pair, &scenario_record_three, &scenario_record_aba,
     &scenario_record_blocks, &scenario_record_steal, &scenario_gate, &scenario_gate_sleepers,
     &scenario_gate_openers, &scenario_gate_again, &scenario_timeline, &scenario_timeline_wait,
-    &scenario_default_open, &scenario_default_retry, NULL};
+    &scenario_default_open, &scenario_default_retry, &scenario_worker_queue, &scenario_worker_wait,
+    &scenario_worker_callers, &scenario_callers, NULL};
