@@ -50,15 +50,25 @@ void acs_context_completed(void *context)
     wake_somebody(context);
 }
 
-/* What a step found out that other threads wait for. */
+/* B: host functions belong to their thread where there is one, so that nobody is held up by somebody else's */
+static bool has_host_thread(acs_context *context)
+{
+    return atomic_load_explicit(&context->host_thread, memory_order_acquire) == 2;
+}
+
+/*
+ * What a step found out that other threads wait for. Only whom it is for is woken: a worker that woke itself for a host
+ * function that it may not run would not sleep as long as the one before it runs.
+ */
 static void pass_on(acs_context *context, const acs_action *action)
 {
+    acs_gate *issuers = context->issuers ? &context->work : &context->ends;
     if (action->watched)
         acs_gate_open(&context->ends);
-    if (!action->left)
-        return;
-    acs_gate_open(&context->host_work);
-    acs_gate_open(context->issuers ? &context->work : &context->ends);
+    if (action->host_left)
+        acs_gate_open(has_host_thread(context) ? &context->host_work : issuers);
+    if (action->issue_left)
+        acs_gate_open(issuers);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- steps */
@@ -97,10 +107,7 @@ static void action_give(acs_context *context, acs_action *action)
 
 static uint32_t caller_may(acs_context *context)
 {
-    /* B: host functions belong to their thread where there is one, so that no caller is held up by somebody else's */
-    return atomic_load_explicit(&context->host_thread, memory_order_acquire) == 2
-               ? ACS_MAY_ISSUE | ACS_MAY_INSERT
-               : ACS_MAY_ALL;
+    return has_host_thread(context) ? ACS_MAY_ISSUE | ACS_MAY_INSERT : ACS_MAY_ALL;
 }
 
 static bool caller_steps(acs_context *context, uint32_t may)

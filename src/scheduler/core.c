@@ -171,11 +171,13 @@ static bool true_locked(acs_core *core, const acs_watch *watch)
 static void note_news(acs_core *core, acs_action *action, uint32_t may)
 {
     action->watched = false;
-    for (const acs_watch *watch = core->watches; watch && !action->watched; watch = watch->next)
-        action->watched = true_locked(core, watch);
-    bool host = core->host_queue.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
-    bool issue = core->window.ready.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
-    action->left = host || issue;
+    for (acs_watch *watch = core->watches; watch; watch = watch->next) {
+        bool came_true = !watch->told && true_locked(core, watch);
+        watch->told |= came_true;
+        action->watched |= came_true;
+    }
+    action->host_left = core->host_queue.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
+    action->issue_left = core->window.ready.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
 }
 
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
@@ -304,6 +306,7 @@ void acs_core_watch(acs_core *core, acs_watch *watch)
 {
     acs_lock_acquire(&core->lock);
     watch->since = core->popped + core->counters.retired;
+    watch->told = false;
     watch->next = core->watches;
     core->watches = watch;
     acs_lock_release(&core->lock);

@@ -48,7 +48,7 @@ typedef struct acs_action {
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
     bool watched;                      /* set by acs_core_next (found or not) and acs_core_done: a watch came true */
-    bool left;                         /* the same: there is work that another thread could do now */
+    bool host_left, issue_left;        /* the same: another thread could run a host function, or issue, now */
     uint64_t batch_id;
     acs_batch batch;
     uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
@@ -78,6 +78,7 @@ typedef struct acs_watch {
     acs_watch_type type;
     acs_op op;
     uint64_t since;
+    bool told; /* it came true and a step said so: once, or who steps in vain meanwhile would wake itself each time */
     struct acs_watch *next;
 } acs_watch;
 
