@@ -51,6 +51,8 @@ static struct {
     int spawned_count, scenario_threads;
     bool in_setup, cut;      /* cut: nothing new could follow */
     uint64_t states[STATES]; /* hashes that were seen */
+    struct { int thread, choice; } replay[MODEL_STEPS];
+    uint32_t replay_length;
 } g;
 
 static int g_all_seq_cst; /* its address names what seq_cst operations share */
@@ -283,11 +285,10 @@ static int preemptions_with(uint32_t at, int thread)
 static int pick(uint32_t at)
 {
     step *s = &g.steps[at];
-    const char *replay = g.limits->replay;
-    if (replay && at < strlen(replay) / 2) {
-        int thread = replay[2 * at] - 'a';
+    if (at < g.replay_length) {
+        int thread = g.replay[at].thread;
         if (thread < 0 || thread >= model_threads() || !(s->enabled & 1u << thread))
-            model_fail("this is not how the scenario runs: '%c' cannot take step %u", replay[2 * at], at + 1);
+            model_fail("this is not how the scenario runs: '%c' cannot take step %u", 'a' + thread, at + 1);
         return thread;
     }
     mask may = s->enabled & ~s->asleep;
@@ -335,8 +336,8 @@ static void perform(step *s)
 {
     model_fiber *f = &g_fibers[s->thread];
     s->choices = machine_choices(s->thread, &f->op);
-    if (g.limits->replay && g.length < strlen(g.limits->replay) / 2)
-        s->choice = g.limits->replay[2 * g.length + 1] - '0';
+    if (g.length < g.replay_length)
+        s->choice = g.replay[g.length].choice;
     if (s->choice >= s->choices)
         model_fail("this is not how the scenario runs: thread %c has %d choices", 'a' + s->thread, s->choices);
     find_races(s->thread);
@@ -471,21 +472,54 @@ static bool advance(void)
     return false;
 }
 
+static void print_steps(void)
+{
+    for (uint32_t i = 0; i < g.length; i++)
+        trace_print(&g.steps[i].op, g.steps[i].thread, i + 1);
+}
+
+/* Steps as text: the thread, how many of its steps follow each other with this choice, .choice if it is not 0. */
+static void write_replay(char *text, size_t size)
+{
+    size_t used = 0;
+    for (uint32_t i = 0, count; i < g.length && used + 32 < size; i += count) {
+        const step *s = &g.steps[i];
+        for (count = 1; i + count < g.length && s[count].thread == s->thread && s[count].choice == s->choice;)
+            count++;
+        used += (size_t)snprintf(text + used, size - used, "%c", 'a' + s->thread);
+        if (count > 1)
+            used += (size_t)snprintf(text + used, size - used, "%u", count);
+        if (s->choice)
+            used += (size_t)snprintf(text + used, size - used, ".%d", s->choice);
+    }
+    text[used] = 0;
+}
+
+static void read_replay(const char *text)
+{
+    g.replay_length = 0;
+    while (text && *text) {
+        int thread = *text++ - 'a';
+        char *end;
+        unsigned long count = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : (end = (char *)(uintptr_t)text, 1);
+        int choice = *end == '.' ? (int)strtoul(end + 1, &end, 10) : 0;
+        for (; count > 0 && g.replay_length < MODEL_STEPS; count--) {
+            g.replay[g.replay_length].thread = thread;
+            g.replay[g.replay_length++].choice = choice;
+        }
+        text = end;
+    }
+}
+
 static void note_failure(void)
 {
     model_result *r = g.result;
     r->failed = true;
     snprintf(r->text, sizeof r->text, "%s", fiber_failure());
-    uint32_t n = 0;
-    for (; n < g.length; n++) {
-        r->replay[2 * n] = (char)('a' + g.steps[n].thread);
-        r->replay[2 * n + 1] = (char)('0' + g.steps[n].choice);
-    }
-    r->replay[2 * n] = 0;
+    write_replay(r->replay, sizeof r->replay);
     if (g.limits->quiet)
         return;
-    for (uint32_t i = 0; i < g.length; i++)
-        trace_print(&g.steps[i].op, g.steps[i].thread, i + 1);
+    print_steps();
 }
 
 static void set_up(const model_scenario *scenario)
@@ -512,6 +546,7 @@ void explore(const model_scenario *scenario, const model_limits *limits, model_r
     g.fixed = 0;
     memset(g.states, 0, sizeof g.states);
     set_up(scenario);
+    read_replay(limits->replay);
     do {
         if (!fiber_guard(run)) {
             note_failure();
@@ -523,10 +558,13 @@ void explore(const model_scenario *scenario, const model_limits *limits, model_r
             result->executions++;
         if (result->longest < g.length)
             result->longest = g.length;
-        if (limits->replay)
+        if (limits->replay) {
+            print_steps();
             return;
+        }
         if (limits->executions && result->executions + result->redundant >= limits->executions) {
-            result->complete = !advance() && result->complete;
+            result->cut_off = advance();
+            result->complete = !result->cut_off && result->complete;
             return;
         }
     } while (advance());

@@ -32,21 +32,30 @@ static int thread_count(const model_scenario *s)
     return n;
 }
 
+static int bound_of(const model_scenario *s, const options *o)
+{
+    if (o->preemptions >= 0)
+        return o->preemptions;
+    return o->all || o->replay || !s->preemptions ? -1 : s->preemptions;
+}
+
 static bool run_one(const model_scenario *s, const options *o)
 {
     static model_result r;
     model_limits limits = {.executions = o->executions >= 0 ? (uint64_t)o->executions : o->all ? 0 : s->most,
-                           .preemptions = o->preemptions,
+                           .preemptions = bound_of(s, o),
                            .replay = o->replay,
                            .quiet = s->fails && !o->scenario};
     double start = cpu_seconds();
     explore(s, &limits, &r);
     double seconds = cpu_seconds() - start;
     bool missing = r.complete && !r.failed && !o->replay && s->outcomes && r.outcomes != s->outcomes;
-    const char *how = o->replay ? "replayed" : r.complete ? "exhaustive" : "bounded";
-    if (r.failed)
-        how = s->fails ? "found" : "FAILED";
-    printf("%-18s %7d %12llu %11llu %8u  %-12s %7.2f s  %s\n", s->name, thread_count(s),
+    char how[32] = "exhaustive";
+    if (r.failed || o->replay)
+        snprintf(how, sizeof how, r.failed ? s->fails ? "found" : "FAILED" : "replayed");
+    else if (!r.complete)
+        snprintf(how, sizeof how, limits.preemptions < 0 || r.cut_off ? "cut off" : "preempt <= %d", limits.preemptions);
+    printf("%-18s %7d %12llu %11llu %8u  %-13s %7.2f s  %s\n", s->name, thread_count(s),
            (unsigned long long)r.executions, (unsigned long long)r.redundant, r.longest, how, seconds, s->what);
     if (r.failed && !limits.quiet)
         printf("%s: %s\n  replay: --scenario %s --replay %s\n", s->name, r.text, s->name, r.replay);
@@ -59,7 +68,7 @@ static bool run_one(const model_scenario *s, const options *o)
 static int run_scenarios(const options *o)
 {
     int bad = 0, found = 0;
-    printf("%-18s %7s %12s %11s %8s  %-12s %9s\n", "scenario", "threads", "executions", "cut short", "longest", "",
+    printf("%-18s %7s %12s %11s %8s  %-13s %9s\n", "scenario", "threads", "executions", "cut short", "longest", "",
            "time");
     for (const model_scenario *const *s = g_scenarios; *s; s++) {
         if (o->scenario && strcmp((*s)->name, o->scenario) != 0)

@@ -39,6 +39,7 @@ typedef struct model_scenario {
     void (*threads[4])(void);    /* the scenario's threads; more may be made by pthread_create */
     void (*check)(void);         /* when all threads have ended; or NULL */
     uint64_t most;               /* executions in a short run; 0: all of them */
+    int preemptions;             /* bound on how often a thread that could go on is interrupted; 0: none */
     uint64_t outcomes;           /* bits: exactly these numbers are told to model_outcome in a complete run; 0: any */
     bool fails;                  /* a test of the explorer: it must find a fault here */
 } model_scenario;

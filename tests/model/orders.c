@@ -40,6 +40,11 @@ static const char *why_unneeded(const model_site *site, bool fail_order)
     return NULL;
 }
 
+static int bound_of(const model_scenario *scenario)
+{
+    return scenario->preemptions ? scenario->preemptions : -1;
+}
+
 /* The scenario that fails with this order weakened, or NULL. */
 static const model_scenario *notices(const model_site *site, bool fail_order, uint64_t most, model_result *result)
 {
@@ -49,7 +54,7 @@ static const model_scenario *notices(const model_site *site, bool fail_order, ui
     for (uint32_t i = 0; g_scenarios[i] && !found; i++) {
         if (!(reached & 1ull << i) || g_scenarios[i]->fails)
             continue;
-        model_limits limits = {.executions = most, .preemptions = -1, .quiet = true};
+        model_limits limits = {.executions = most, .preemptions = bound_of(g_scenarios[i]), .quiet = true};
         g_scenario = i;
         explore(g_scenarios[i], &limits, result);
         found = result->failed ? g_scenarios[i] : NULL;
@@ -89,7 +94,7 @@ int weaken_orders(uint64_t most)
     int bad = 0;
     for (uint32_t i = 0; g_scenarios[i]; i++) {
         static model_result result;
-        model_limits limits = {.executions = 5000, .preemptions = -1, .quiet = true};
+        model_limits limits = {.executions = 5000, .preemptions = bound_of(g_scenarios[i]), .quiet = true};
         g_scenario = i;
         explore(g_scenarios[i], &limits, &result);
         bad += result.failed != g_scenarios[i]->fails;

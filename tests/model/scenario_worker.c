@@ -71,18 +71,77 @@ static void thread_enter(acs_backend *backend)
     (void)backend;
 }
 
-static const acs_backend_ops g_ops = {.name = "model", .notifies = true, .thread_enter = thread_enter};
+/* A backend of one slot and one executor, as host.c makes of host_executor.c. */
+static struct {
+    acs_host_slots *slots;
+    acs_lock *lock;
+    acs_cond *queued;
+} g_backend;
 
-static void setup_context(uint32_t workers, uint32_t fifo, uint32_t window)
+static void submit(acs_backend *backend, acs_batch *batch)
+{
+    (void)backend;
+    acs_lock_acquire(g_backend.lock);
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        acs_host_issue(g_backend.slots, batch, &batch->items[i]);
+    acs_cond_broadcast(g_backend.queued);
+    acs_lock_release(g_backend.lock);
+}
+
+static acs_status poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    (void)backend;
+    uint32_t n = acs_host_marks_complete(marks, count, acs_host_completed(g_backend.slots, (uint32_t)slot));
+    if (n)
+        *completed = marks[n - 1].value;
+    return ACS_OK;
+}
+
+static void *executor(void *unused)
+{
+    (void)unused;
+    acs_lock_acquire(g_backend.lock);
+    for (;;) {
+        const acs_host_entry *entry = acs_host_head(g_backend.slots, 0);
+        if (!entry) {
+            acs_cond_wait(g_backend.queued, g_backend.lock);
+            continue;
+        }
+        work *w = entry->op->u.host.closure;
+        acs_lock_release(g_backend.lock);
+        (void)run_work(w);
+        acs_lock_acquire(g_backend.lock);
+        acs_host_finish(g_backend.slots, 0);
+        acs_lock_release(g_backend.lock);
+        acs_context_completed(g_context);
+        acs_lock_acquire(g_backend.lock);
+    }
+    return NULL;
+}
+
+static const acs_backend_ops g_ops = {
+    .name = "model", .notifies = true, .thread_enter = thread_enter, .submit = submit, .poll = poll};
+
+static void setup_executor(void)
+{
+    pthread_t thread;
+    g_backend.slots = calloc(1, sizeof *g_backend.slots);
+    g_backend.lock = calloc(1, sizeof *g_backend.lock);
+    g_backend.queued = calloc(1, sizeof *g_backend.queued);
+    (void)acs_host_slots_init(g_backend.slots, 1);
+    (void)pthread_create(&thread, NULL, executor, NULL);
+}
+
+static void setup_context(uint32_t workers, uint32_t records)
 {
     g_work = calloc(OPS, sizeof *g_work);
     g_context = calloc(1, sizeof *g_context);
     acs_context *c = g_context;
-    c->options = (acs_options){.size = sizeof c->options, .workers = workers, .fifo = fifo, .window = window,
-                               .streams = 1, .batch = 4};
+    c->options = (acs_options){
+        .size = sizeof c->options, .workers = workers, .fifo = 2, .window = 2, .streams = 1, .batch = 4};
     c->backend = calloc(1, sizeof *c->backend);
     c->backend->ops = &g_ops;
-    (void)acs_record_pool_create(OPS, &c->records);
+    (void)acs_record_pool_create(records, &c->records);
     const acs_core_config config = {
         .options = &c->options, .backend = c->backend, .records = c->records, .user = c, .on_end = on_end};
     (void)acs_core_init(&c->core, &config);
@@ -94,32 +153,49 @@ static void setup_context(uint32_t workers, uint32_t fifo, uint32_t window)
 
 static void setup_worker(void)
 {
-    setup_context(1, 4, 2);
+    setup_context(1, OPS);
 }
 
 static void setup_no_worker(void)
 {
-    setup_context(0, 4, 2);
+    setup_context(0, OPS);
+}
+
+static void setup_one_record(void)
+{
+    setup_context(1, 1);
+}
+
+static void setup_worker_executor(void)
+{
+    setup_context(1, OPS);
+    setup_executor();
+}
+
+static void setup_caller_executor(void)
+{
+    setup_context(0, OPS);
+    setup_executor();
 }
 
 /* ----------------------------------------------------------------------------------------------------------- threads */
 
-static acs_record *draft(uint32_t i)
+static void queue_record(acs_record *record, uint32_t i, acs_op_kind kind)
 {
-    acs_record *record = acs_record_acquire(g_context->records);
-    model_require(record);
-    record->kind = ACS_KIND_HOST;
+    record->kind = (uint8_t)kind;
     record->site = &g_site;
     record->u.host.function = run_work;
     record->u.host.closure = &g_work[i];
-    return record;
+    g_work[i].op = acs_fifo_push(g_context->core.fifo, record);
+    model_require(g_work[i].op);
+    acs_context_queued(g_context);
 }
 
 static void queue(uint32_t i)
 {
-    g_work[i].op = acs_fifo_push(g_context->core.fifo, draft(i));
-    model_require(g_work[i].op);
-    acs_context_queued(g_context);
+    acs_record *record = acs_record_acquire(g_context->records);
+    model_require(record);
+    queue_record(record, i, ACS_KIND_HOST);
 }
 
 static void wait_for_op(uint32_t i)
@@ -156,15 +232,71 @@ static void check_both(void)
     model_require(g_work[1].ran && g_work[1].ended);
 }
 
+/* As a launch while the FIFO is full: the record of the op before has to come back. */
+static bool has_record(acs_context *context, void *record)
+{
+    acs_record **taken = record;
+    if (!*taken)
+        *taken = acs_record_acquire(context->records);
+    return *taken != NULL;
+}
+
+static void queue_twice(void)
+{
+    acs_record *record = NULL;
+    queue(0);
+    acs_context_wait_room(g_context, has_record, &record);
+    model_require(record && g_work[0].ended);
+    queue_record(record, 1, ACS_KIND_HOST);
+}
+
+/* As acs_close. */
+static void queue_close(void)
+{
+    queue(0);
+    acs_context_wait(g_context, ACS_WATCH_ALL, acs_fifo_last(g_context->core.fifo));
+    model_require(g_work[0].ran && g_work[0].ended);
+    (void)acs_workers_stop(g_context);
+}
+
+static void start_queue_wait_0(void)
+{
+    acs_host_thread_start(g_context);
+    queue(0);
+    wait_for_op(0);
+}
+
+static void launch_wait_0(void)
+{
+    acs_record *record = acs_record_acquire(g_context->records);
+    queue_record(record, 0, ACS_KIND_KERNEL);
+    wait_for_op(0);
+}
+
 const model_scenario scenario_worker_queue = {
     .name = "worker_queue", .what = "an op is queued while the worker falls asleep", .setup = setup_worker,
     .threads = {queue_0}, .check = check_0};
 const model_scenario scenario_worker_wait = {
     .name = "worker_wait", .what = "a caller queues an op and waits, beside a worker", .setup = setup_worker,
-    .threads = {queue_wait_0}, .check = check_0};
+    .threads = {queue_wait_0}, .check = check_0, .preemptions = 3};
 const model_scenario scenario_worker_callers = {
     .name = "worker_callers", .what = "two callers queue and wait, one worker", .setup = setup_worker,
-    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .most = 20000};
+    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 1};
+const model_scenario scenario_worker_room = {
+    .name = "worker_room", .what = "a caller waits for a record to come back", .setup = setup_one_record,
+    .threads = {queue_twice}, .check = check_both, .preemptions = 2};
+const model_scenario scenario_worker_stop = {
+    .name = "worker_stop", .what = "a caller drains and stops the worker", .setup = setup_worker,
+    .threads = {queue_close}, .check = check_0, .preemptions = 3};
+const model_scenario scenario_worker_host = {
+    .name = "worker_host", .what = "the thread of host functions is made beside a worker", .setup = setup_worker,
+    .threads = {start_queue_wait_0}, .check = check_0, .preemptions = 2};
+const model_scenario scenario_worker_kernel = {
+    .name = "worker_kernel", .what = "a caller waits for a kernel: worker, executor, retirement",
+    .setup = setup_worker_executor, .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
+const model_scenario scenario_caller_kernel = {
+    .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
+    .threads = {launch_wait_0}, .check = check_0, .preemptions = 3};
 const model_scenario scenario_callers = {
     .name = "callers", .what = "two callers queue and wait, no worker", .setup = setup_no_worker,
-    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .most = 20000};
+    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 3};
