@@ -287,13 +287,13 @@ const model_scenario scenario_worker_room = {
     .threads = {queue_twice}, .check = check_both, .preemptions = 2};
 const model_scenario scenario_worker_stop = {
     .name = "worker_stop", .what = "a caller drains and stops the worker", .setup = setup_worker,
-    .threads = {queue_close}, .check = check_0, .preemptions = 3};
+    .threads = {queue_close}, .check = check_0, .preemptions = 2};
 const model_scenario scenario_worker_host = {
     .name = "worker_host", .what = "the thread of host functions is made beside a worker", .setup = setup_worker,
-    .threads = {start_queue_wait_0}, .check = check_0, .preemptions = 2};
+    .threads = {start_queue_wait_0}, .check = check_0, .preemptions = 1};
 const model_scenario scenario_worker_kernel = {
     .name = "worker_kernel", .what = "a caller waits for a kernel: worker, executor, retirement",
-    .setup = setup_worker_executor, .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
+    .setup = setup_worker_executor, .threads = {launch_wait_0}, .check = check_0, .preemptions = 1};
 const model_scenario scenario_caller_kernel = {
     .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
     .threads = {launch_wait_0}, .check = check_0, .preemptions = 3};
