@@ -270,9 +270,10 @@ bench::runner_kind bench_kind(const vehicle_kind &v)
 std::string note_of(const result &r)
 {
     char text[120];
-    snprintf(text, sizeof text, "busy: SMs %.0f %%, threads on them %.1f %%, host %.0f %%", 100 * r.busy, 100 * r.waves,
-             100 * r.host_us / r.total_us);
-    return std::string(text) + (r.note.empty() ? "" : "; ") + r.note;
+    snprintf(text, sizeof text, "busy: SMs %.0f %%, threads on them %.1f %%", 100 * r.busy, 100 * r.waves);
+    const std::string devices = text;
+    snprintf(text, sizeof text, ", host %.0f %%", 100 * r.host_us / r.total_us);
+    return devices + (r.host_us > 0 ? text : "") + (r.note.empty() ? "" : "; ") + r.note;
 }
 
 /* One program on one GPU, by every runner. @return whether every order was kept. */

@@ -25,6 +25,17 @@ task kernel_task(uint32_t ctas, uint32_t threads, uint64_t cta_ns, uint32_t segm
     return t;
 }
 
+acs_sim_kernel copy_kernel(const acs_sim_gpu &gpu, const task &t)
+{
+    const uint32_t mbps = t.direction == ACS_SIM_WITHIN    ? gpu.memory_mbps
+                          : t.direction == ACS_SIM_TO_PEER ? gpu.peer_mbps
+                                                           : gpu.host_mbps;
+    acs_sim_kernel k = {};
+    k.ctas = k.threads = 1;
+    k.cta_ns = gpu.device.copy_latency + t.bytes * 1000 / std::max(mbps, 1u);
+    return k;
+}
+
 uint64_t resident(const acs_sim_gpu &gpu, const acs_sim_kernel &k)
 {
     uint64_t most = std::min<uint64_t>(gpu.sm_ctas, gpu.sm_threads / k.threads);

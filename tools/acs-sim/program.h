@@ -48,6 +48,8 @@ struct limits {
 };
 
 task kernel_task(uint32_t ctas, uint32_t threads, uint64_t cta_ns, uint32_t segments);
+/** Stands for a copy where there are only kernels: one block that takes as long. */
+acs_sim_kernel copy_kernel(const acs_sim_gpu &gpu, const task &t);
 /** Blocks of this kernel that one device holds at once. */
 uint64_t resident(const acs_sim_gpu &gpu, const acs_sim_kernel &k);
 limits limits_of(const acs_sim_gpu &gpu, const program &p);

@@ -152,11 +152,7 @@ uint32_t run::node(uint32_t graph, uint32_t k, bool device_launched)
     const task &t = prog.tasks[k];
     if (t.kind == KERNEL)
         return acs_sim_graph_node(machine, graph, &t.kernel, device_launched, user(k));
-    acs_sim_kernel copy = {};
-    const uint32_t mbps = t.direction == ACS_SIM_WITHIN ? gpu.memory_mbps
-                          : t.direction == ACS_SIM_TO_PEER ? gpu.peer_mbps : gpu.host_mbps;
-    copy.ctas = copy.threads = 1;
-    copy.cta_ns = gpu.device.copy_latency + t.bytes * 1000 / std::max(mbps, 1u);
+    const acs_sim_kernel copy = copy_kernel(gpu, t);
     return acs_sim_graph_node(machine, graph, &copy, device_launched, user(k));
 }
 

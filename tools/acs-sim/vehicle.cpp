@@ -33,6 +33,7 @@ const std::vector<vehicle_kind> &vehicle_kinds()
         add_graph_vehicles(all);
         add_acs_sw(all);
         add_acs_hw(all);
+        add_core(all);
         add_chained(all);
         add_batch_vehicles(all);
         return all;
@@ -49,14 +50,14 @@ const vehicle_kind *find_vehicle(const std::string &name)
 }
 
 /* Places for blocks taken over all places, from the tasks' own times: what the paper calls achieved occupancy. */
-static double occupancy(const run &r)
+static double occupancy(const acs_sim_gpu &gpu, const program &p, double total_us)
 {
     double taken = 0;
-    for (const task &t : r.prog.tasks)
+    for (const task &t : p.tasks)
         if (t.kind == KERNEL)
             taken += static_cast<double>(t.kernel.ctas) * static_cast<double>(t.kernel.cta_ns) * t.kernel.threads;
-    const double places = static_cast<double>(r.gpu.sm_threads) * r.gpu.sms * r.prog.devices;
-    return r.total() ? taken / places / static_cast<double>(r.total()) : 0;
+    const double places = static_cast<double>(gpu.sm_threads) * gpu.sms * p.devices;
+    return total_us > 0 ? taken / places / total_us / 1000 : 0;
 }
 
 result play_one(run &r, vehicle &v, const char *name)
@@ -76,7 +77,7 @@ result play_one(run &r, vehicle &v, const char *name)
         busy += static_cast<double>(acs_sim_count(r.machine, d).sm_busy_ns);
     if (r.total())
         found.busy = busy / static_cast<double>(r.total()) / r.gpu.sms / r.prog.devices;
-    found.waves = occupancy(r);
+    found.waves = occupancy(r.gpu, r.prog, found.total_us);
     return found;
 }
 
@@ -88,6 +89,12 @@ result simulate(const acs_sim_gpu &gpu, const program &p, const vehicle_kind &ki
     best.name = kind.name;
     if (p.devices > 1 && !kind.many_devices) {
         best.left_out = "issues to one device only";
+        return best;
+    }
+    if (kind.direct) {
+        best = kind.direct(gpu, p);
+        best.name = kind.name;
+        best.waves = occupancy(gpu, p, best.total_us);
         return best;
     }
     if (kind.alter)

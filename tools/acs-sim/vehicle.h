@@ -54,15 +54,18 @@ public:
     virtual uint64_t host_busy() const = 0;
 };
 
-/** What limits a way: which part of the program's order it can see. */
+struct result;
+
 struct vehicle_kind {
     const char *name, *about;
     bench::runner_role role;
     int variants;
     std::function<std::unique_ptr<vehicle>(const program &p, int variant)> make;
     /** Changes the machine for this way, where it needs hardware that the model lacks; or null. */
-    void (*alter)(acs_sim_gpu &gpu);
-    bool many_devices; /* can issue to more than one */
+    void (*alter)(acs_sim_gpu &gpu) = nullptr;
+    bool many_devices = false; /* can issue to more than one */
+    /** Plays by itself, without a run and its threads; or null. */
+    result (*direct)(const acs_sim_gpu &gpu, const program &p) = nullptr;
 };
 
 /** All, in the order of reports; the first is the serial one. */
@@ -74,6 +77,7 @@ void add_graph_vehicles(std::vector<vehicle_kind> &list);
 void add_batch_vehicles(std::vector<vehicle_kind> &list);
 void add_acs_sw(std::vector<vehicle_kind> &list);
 void add_acs_hw(std::vector<vehicle_kind> &list);
+void add_core(std::vector<vehicle_kind> &list);
 void add_chained(std::vector<vehicle_kind> &list);
 
 /** What one play, or the best of a way's variants, gave. */

@@ -1,0 +1,74 @@
+/*
+ * Owns the way `acs`: the library's own core on the sim backend. Called through the list of vehicles. Its host threads are
+ * the backend's, with what it takes their own work to cost.
+ */
+#include <algorithm>
+#include <cstring>
+
+#include "vehicle.h"
+
+extern "C" {
+#include "core_play.h"
+}
+
+namespace design {
+
+namespace {
+
+/* The model's number; it has to be as it is listed. */
+bool model_number(const acs_sim_gpu &gpu, uint32_t *number)
+{
+    for (*number = 0; acs_sim_gpu_at(*number); ++*number)
+        if (acs_sim_gpu_at(*number) == &gpu)
+            return true;
+    return false;
+}
+
+result play_core(const acs_sim_gpu &gpu, const program &p)
+{
+    std::vector<core_task> tasks;
+    core_result played;
+    uint32_t number;
+    result r;
+
+    if (!model_number(gpu, &number)) {
+        r.left_out = "the core runs on the models of the list only";
+        return r;
+    }
+    for (size_t k = 0; k < p.tasks.size(); k++) {
+        const task &t = p.tasks[k];
+        core_task c = {};
+        c.kernel = t.kind == COPY ? copy_kernel(gpu, t) : t.kernel;
+        c.wait = t.kind == WAIT;
+        c.up = p.dag.up[k].data();
+        c.up_count = static_cast<uint32_t>(p.dag.up[k].size());
+        tasks.push_back(c);
+    }
+    if (!core_play(number, tasks.data(), static_cast<uint32_t>(tasks.size()), &played)) {
+        r.wrong = played.text;
+        return r;
+    }
+    if (played.early)
+        r.wrong = std::to_string(played.early) + " tasks ended before one that they depend on";
+    r.total_us = static_cast<double>(played.total_ns) / 1000;
+    r.submit_us = static_cast<double>(played.submit_ns) / 1000;
+    r.busy = static_cast<double>(played.counters.sm_busy_ns) / 1000 / r.total_us / gpu.sms;
+    r.setting = "up to " + std::to_string(played.statistics.slots_used) + " slots";
+    r.note = "waits " + std::to_string(played.statistics.waits_sent) + ", marks " + std::to_string(played.statistics.marks) +
+             ", submissions " + std::to_string(played.statistics.submissions);
+    return r;
+}
+
+} // namespace
+
+void add_core(std::vector<vehicle_kind> &list)
+{
+    vehicle_kind kind = {};
+    kind.name = "acs";
+    kind.about = "ACS itself: the real core with its default options, on the sim backend";
+    kind.role = bench::OURS;
+    kind.direct = play_core;
+    list.push_back(kind);
+}
+
+} // namespace design
