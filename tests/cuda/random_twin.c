@@ -14,6 +14,8 @@ enum { KERNELS = MIX_SIGNATURE_COUNT + 2, NOTHING = MIX_SIGNATURE_COUNT, LIBRARY
 static const char g_symbols[KERNELS]; /* what stands for the addresses of __global__ functions */
 static uint32_t g_param_bytes[KERNELS][MIX_EXTRAS + 1];
 static CUkernel g_library;
+static bool g_may_lose;
+static dice g_dice;
 
 typedef struct library_work {
     mix_head head;
@@ -57,13 +59,32 @@ static CUkernel add_kernel(int k)
 void gpu_begin(const random_config *config)
 {
     twin_seed(config->seed);
+    g_may_lose = config->may_lose;
+    g_dice = (dice){config->seed ^ 0xa076bc9};
     for (int k = 0; k < KERNELS; k++)
         g_library = add_kernel(k); /* the last one is what gpu_call launches */
 }
 
+/* Somewhere in the program, most often. */
+static void lose_somewhere(void)
+{
+    static const CUresult codes[] = {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ECC_UNCORRECTABLE,
+                                     CUDA_ERROR_CONTEXT_IS_DESTROYED};
+    CUresult code = codes[dice_below(&g_dice, sizeof codes / sizeof codes[0])];
+    if (dice_percent(&g_dice, 50))
+        twin_lose_after_kernels(code, dice_below(&g_dice, 30));
+    else
+        twin_lose_after_work(code, dice_below(&g_dice, 200));
+}
+
 void gpu_faults(uint32_t per_mille)
 {
-    twin_fail_rate(per_mille);
+    if (per_mille && g_may_lose)
+        lose_somewhere();
+    else if (g_may_lose)
+        twin_lose_never();
+    else
+        twin_fail_rate(per_mille);
 }
 
 void gpu_end(verdict *v)
@@ -91,7 +112,7 @@ int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces)
     twin_spare_thread(true);
     CUresult result = TWIN_GET(cuLaunchKernelEx, 11060)(&config, (CUfunction)g_library, args, NULL);
     twin_spare_thread(false);
-    return (int)result;
+    return twin_lost() ? 0 : (int)result; /* that the device is lost is the backend's to find out */
 }
 
 int gpu_fill(void *memory, int value, size_t bytes)
@@ -102,6 +123,9 @@ int gpu_fill(void *memory, int value, size_t bytes)
         result = TWIN_GET(cuMemsetD8Async, 3020)((CUdeviceptr)(uintptr_t)memory, (unsigned char)value, bytes, NULL);
     if (result == CUDA_SUCCESS)
         result = TWIN_GET(cuStreamSynchronize, 2000)(NULL);
-    (void)TWIN_GET(cuCtxPopCurrent, 4000)(&context);
-    return (int)result;
+    if (twin_thread_depth())
+        (void)TWIN_GET(cuCtxPopCurrent, 4000)(&context);
+    if (twin_lost())
+        memset(memory, value, bytes); /* so that the oracle knows what is there */
+    return twin_lost() ? 0 : (int)result;
 }

@@ -177,9 +177,10 @@ void twin_fail_rate(uint32_t per_mille)
     pthread_mutex_unlock(&g_twin.lock);
 }
 
-static void plan_loss(CUresult result, uint64_t calls, uint64_t kernels)
+static void plan_loss(CUresult result, uint64_t calls, uint64_t kernels, bool work)
 {
     pthread_mutex_lock(&g_twin.lock);
+    g_twin.lose_work = work;
     g_twin.lose_result = result;
     g_twin.lose_calls = calls;
     g_twin.lose_kernels = kernels;
@@ -188,12 +189,22 @@ static void plan_loss(CUresult result, uint64_t calls, uint64_t kernels)
 
 void twin_lose_after_calls(CUresult result, uint64_t calls)
 {
-    plan_loss(result, calls + 1, 0);
+    plan_loss(result, calls + 1, 0, false);
+}
+
+void twin_lose_after_work(CUresult result, uint64_t calls)
+{
+    plan_loss(result, calls + 1, 0, true);
 }
 
 void twin_lose_after_kernels(CUresult result, uint64_t kernels)
 {
-    plan_loss(result, 0, kernels + 1);
+    plan_loss(result, 0, kernels + 1, false);
+}
+
+void twin_lose_never(void)
+{
+    plan_loss(CUDA_SUCCESS, 0, 0, false);
 }
 
 bool twin_lost(void)
@@ -283,12 +294,24 @@ static void count_call(const char *call)
     g_twin.counts[i].count++;
 }
 
+/* Calls that a step makes for ops that are under way, or to put them under way. */
+static bool is_work(const char *call)
+{
+    static const char *const work[] = {"cuLaunch", "cuMemcpy", "cuMemset", "cuEventQuery", "cuEventSynchronize",
+                                       "cuStreamWaitEvent", "cuStreamSynchronize"};
+    for (size_t i = 0; i < sizeof work / sizeof work[0]; i++)
+        if (strncmp(call, work[i], strlen(work[i])) == 0)
+            return true;
+    return false;
+}
+
 CUresult twin_enter(const char *call)
 {
     pthread_mutex_lock(&g_twin.lock);
     g_twin.call = call;
     count_call(call);
-    if (g_twin.lost == CUDA_SUCCESS && g_twin.lose_calls && --g_twin.lose_calls == 0)
+    bool counts = !g_twin.lose_work || is_work(call);
+    if (g_twin.lost == CUDA_SUCCESS && counts && g_twin.lose_calls && --g_twin.lose_calls == 0)
         twin_lose_locked(g_twin.lose_result);
     if (g_twin.lost != CUDA_SUCCESS && !survives_loss(call))
         return g_twin.lost;

@@ -80,7 +80,11 @@ void twin_fail_also(const char *function, CUresult result, uint64_t after, uint6
 void twin_fail_rate(uint32_t per_mille);
 /* After `calls` more calls, or after `kernels` more kernels have run, the device is lost: every later call returns it. */
 void twin_lose_after_calls(CUresult result, uint64_t calls);
+/* The same, counting only calls that give streams work or look for its end. */
+void twin_lose_after_work(CUresult result, uint64_t calls);
 void twin_lose_after_kernels(CUresult result, uint64_t kernels);
+/* Unless it is lost already. */
+void twin_lose_never(void);
 bool twin_lost(void);
 /* Errors of the runtime itself, and a driver without this function. */
 void twin_device_error(cudaError_t error);

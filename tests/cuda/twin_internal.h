@@ -151,6 +151,7 @@ typedef struct twin_state {
     uint32_t rate;
     CUresult lost, lose_result;
     bool lost_context;          /* after the loss the context can still be made current */
+    bool lose_work;             /* of lose_calls, only work counts */
     bool plain;                 /* the devices have neither clusters nor cooperative launches */
     uint64_t lose_calls, lose_kernels; /* 0: not planned; else how many more, with the one that is lost */
     cudaError_t device_error;

@@ -33,8 +33,8 @@ static void check_causes(const program *p, verdict *v, uint32_t at, uint32_t sin
     const step *cause = NULL;
     for (uint32_t i = since; i < at && !cause; i++) {
         const step *before = &p->steps[i];
-        bool counts = before->error.status != ACS_OK &&
-                      !(s->error.status == ACS_ERR_LAUNCH && before->error.status == ACS_ERR_DEVICE);
+        bool refused = s->error.status == ACS_ERR_LAUNCH || (s->error.status == ACS_ERR_HOST && s->kind == STEP_CALL);
+        bool counts = before->error.status != ACS_OK && !(refused && before->error.status == ACS_ERR_DEVICE);
         if (is_op(before) && counts && before->op < s->op && conflict(p, s, before))
             cause = before;
     }

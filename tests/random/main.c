@@ -89,6 +89,8 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
         c->options.faults = s->faults >= 0 ? s->faults : 0;
     if (s->backend == ACS_BACKEND_SIM && c->options.faults)
         choose_faults(c, s, d);
+    if (c->gpu) /* a double of the driver knows two kinds: refusals of all work for streams, and this */
+        c->may_lose = s->fault_kinds && strcmp(s->fault_kinds, "lost") == 0;
     /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
     bool checked = dice_percent(d, 25);
     c->checker = checked && !s->trace && !c->gpu && !s->serial && !s->disable;
@@ -267,13 +269,15 @@ static void report(const random_totals *t, double seconds)
     uint64_t injected = 0;
     for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
         injected += t->faults[kind];
+    if (t->lost)
+        printf("%" PRIu64 " programs lost their device\n", t->lost);
     if (!injected)
         return;
 #define COUNT(name, text) printf(" %s %" PRIu64, text, t->faults[ACS_FAULT_##name]);
     printf("faults injected:");
     ACS_FAULT_TABLE(COUNT)
 #undef COUNT
-    printf("; %" PRIu64 " programs lost their device\n", t->lost);
+    printf("\n");
 }
 
 /* ------------------------------------------------------------------------------------------------- the command line */

@@ -58,7 +58,7 @@ static void run_fail(run *r, const step *s, const char *what)
 
 static uint64_t real_address(const run *r, const span *s)
 {
-    return (uint64_t)(uintptr_t)(r->p->arenas[s->arena].real + s->offset);
+    return (uint64_t)(uintptr_t)r->p->arenas[s->arena].real + s->offset; /* where there is no block, no pointer either */
 }
 
 static acs_segment segment_of(const run *r, const span *s)
@@ -190,6 +190,15 @@ static void do_copy(run *r, step *s)
 static bool lost_it(const run *r)
 {
     return r->p->config.may_lose && acs_last_error(NULL) == ACS_ERR_DEVICE;
+}
+
+/* It names memory that could not be allocated any more, so its addresses are none. */
+static bool lost_its_memory(const run *r, const step *s)
+{
+    bool lost = false;
+    for (uint32_t i = 0; i < s->work_count; i++)
+        lost = lost || (s->work[i].arena >= 0 && !r->p->arenas[s->work[i].arena].real);
+    return lost && r->p->config.may_lose;
 }
 
 /* An allocation that was made to fail is tried again, as programs do. */
@@ -328,8 +337,9 @@ static void do_step(run *r, step *s)
     case STEP_NOTHING: return;
     default: acs_step(r->context); break;
     }
-    bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init);
-    if (queued && s->op == 0 && !lost_it(r))
+    bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init) &&
+                  !(s->kind == STEP_CALLBACK && !s->target->op); /* which was refused, and judged, itself */
+    if (queued && s->op == 0 && !lost_it(r) && !lost_its_memory(r, s))
         run_fail(r, s, "the library took no op");
 }
 
@@ -454,10 +464,9 @@ static void arenas_finish(run *r)
             continue;
         unsigned char *memory = a->real;
         a->real = run_alloc(r, a->bytes);
-        if (!r->p->config.gpu)
+        /* A GPU that is lost on purpose is a double, whose memory can still be read. */
+        if (!r->p->config.gpu || r->p->lost.status != ACS_OK)
             memcpy(a->real, memory, a->bytes);
-        else if (r->p->lost.status != ACS_OK)
-            continue; /* nothing can be read any more */
         else if (!acs_memcpy(r->context, a->real, memory, a->bytes) || acs_sync(r->context))
             run_fail(r, &end, "the last copy from an arena failed");
         if (i % 2 && !acs_free(r->context, memory) && !lost_it(r))
