@@ -294,7 +294,7 @@ static int usage(const char *bad)
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
-            "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce)\n"
+            "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce); cuda without a GPU: lost\n"
             "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
             "  --shrink       of a program that fails find a small one that does\n"
             "  --drop LIST    without these steps, such as 3,7-9; --order S: sim: another order of the same program\n"
