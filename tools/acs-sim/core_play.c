@@ -7,6 +7,7 @@
  */
 #include "core_play.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +125,7 @@ static void keep_error(core_result *result, const char *otherwise)
     acs_error error = {.size = sizeof error};
     const char *text = acs_last_error(&error) != ACS_OK ? error.text : otherwise;
 
-    strncpy(result->text, text, sizeof result->text - 1);
+    snprintf(result->text, sizeof result->text, "%s", text);
 }
 
 bool core_play(uint32_t gpu, const core_task *tasks, uint32_t count, core_result *result)

@@ -23,7 +23,7 @@ typedef struct core_result {
     acs_sim_counters counters;
     acs_statistics statistics;
     uint32_t early; /* tasks whose end came before that of one they depend on */
-    char text[256]; /* what failed, if something did */
+    char text[512]; /* what failed, if something did */
 } core_result;
 
 /* Plays them on the model of this number. False: `text` says why. */
