@@ -389,6 +389,31 @@ static void allocation_that_fails_is_reported_or_made_good(void **state)
     assert_true(n > 10);
 }
 
+/* The table of kernels grows when it is half full; one that cannot be remembered is refused, the others stay. */
+static void table_that_cannot_grow_refuses_the_kernel_and_keeps_the_others(void **state)
+{
+    (void)state;
+    uint32_t refused = 0;
+    scenario_prepare(1);
+    assert_int_equal(backend_open(&g_s.backend), ACS_OK);
+    for (int i = 0; i < 300; i++) {
+        g_records_used = 0;
+        acs_record *op = kernel_new(ACS_KERNEL_HANDLE, kernel_add());
+        g_allocations_left = 1; /* the kernel is the first, a larger table the second */
+        acs_status status = g_s.backend->ops->check(g_s.backend, op);
+        g_allocations_left = -1;
+        if (status != ACS_OK) {
+            assert_error(status, ACS_ERR_MEMORY, "no memory for a larger table of kernels");
+            refused++;
+            assert_int_equal(g_s.backend->ops->check(g_s.backend, op), ACS_OK);
+        }
+        assert_non_null(op->u.launch.resolved);
+    }
+    assert_int_equal(refused, 2); /* at 128 and at 256 */
+    scenario_close();
+    scenario_end(0, "table");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +423,7 @@ int main(void)
         cmocka_unit_test(device_that_is_lost_at_any_call_is_reported),
         cmocka_unit_test(kernel_that_faults_is_reported),
         cmocka_unit_test(allocation_that_fails_is_reported_or_made_good),
+        cmocka_unit_test(table_that_cannot_grow_refuses_the_kernel_and_keeps_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
