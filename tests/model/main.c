@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ORDER_EXECUTIONS = 100000, REDUCTION_EXECUTIONS = 100000 };
+enum { ORDER_EXECUTIONS = 100000, REDUCTION_EXECUTIONS = 20000 };
 
 typedef struct options {
     const char *scenario, *replay;
@@ -52,7 +52,7 @@ static bool run_one(const model_scenario *s, const options *o)
     bool missing = r.complete && !r.failed && !o->replay && s->outcomes && r.outcomes != s->outcomes;
     char how[32] = "exhaustive";
     if (r.failed || o->replay)
-        snprintf(how, sizeof how, r.failed ? s->fails ? "found" : "FAILED" : "replayed");
+        snprintf(how, sizeof how, r.failed ? s->fails || o->expect_failure ? "found" : "FAILED" : "replayed");
     else if (!r.complete)
         snprintf(how, sizeof how, limits.preemptions < 0 || r.cut_off ? "cut off" : "preempt <= %d", limits.preemptions);
     printf("%-18s %7d %12llu %11llu %8u  %-13s %7.2f s  %s\n", s->name, thread_count(s),

@@ -1,0 +1,112 @@
+# Faults that are planted in copies of the library's sources; the explorer must find each in the scenario that is named.
+# model_mutant(<name> <scenario> <source> <text> <replacement>): the text stands in the source exactly once. Read twice: by
+# CMakeLists.txt, which makes a program of each, and by mutate.cmake, which writes one mutated source.
+
+model_mutant(fifo_published_early fifo_wrap window/fifo
+[==[
+    cell->record = record;
+    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+]==] [==[
+    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+    cell->record = record;
+]==])
+
+model_mutant(fifo_freed_early fifo_wrap window/fifo
+[==[
+    acs_record *record = cell->record;
+    atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+]==] [==[
+    atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+    acs_record *record = cell->record;
+]==])
+
+model_mutant(fifo_ticket_not_exchanged fifo_producers window/fifo
+[==[
+        if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            break;
+]==] [==[
+        atomic_store_explicit(&fifo->tail, ticket + 1, memory_order_relaxed);
+        break;
+]==])
+
+model_mutant(record_no_tag record_aba pool/record
+    "return (((top >> 32) + 1) << 32) | entry;"
+    "return ((top >> 32) << 32) | entry;")
+
+model_mutant(record_before_block record_blocks pool/record
+[==[
+        stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
+    stack_push(&pool->free, pool->record_links, record->index);
+]==] [==[
+        stack_push(&pool->free, pool->record_links, record->index);
+    if (block && record->block_class != BLOCK_EXACT)
+        stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
+    else
+        stack_push(&pool->free, pool->record_links, record->index);
+]==])
+
+model_mutant(gate_opened_without_epoch gate runtime/gate
+    "    gate->epoch++;\n"
+    "")
+
+model_mutant(gate_epoch_read_late gate runtime/gate
+[==[
+    acs_lock_acquire(&gate->lock);
+    bool in_time = true;
+]==] [==[
+    acs_lock_acquire(&gate->lock);
+    epoch = gate->epoch;
+    bool in_time = true;
+]==])
+
+model_mutant(worker_sleeps_without_a_look worker_queue runtime/worker
+    "    if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {"
+    "    if (!stopping(context)) {")
+
+model_mutant(worker_taken_for_awake worker_queue runtime/worker
+    "return acs_gate_sleepers(&context->work) >= context->issuers;"
+    "return acs_gate_sleepers(&context->work) > context->issuers;")
+
+model_mutant(worker_stopped_before_the_flag worker_stop runtime/worker
+[==[
+    atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
+    acs_gate_open(&context->work);
+    acs_gate_open(&context->host_work);
+]==] [==[
+    acs_gate_open(&context->work);
+    acs_gate_open(&context->host_work);
+    atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
+]==])
+
+model_mutant(caller_announces_after_the_look worker_wait runtime/worker
+[==[
+    uint64_t epoch = acs_gate_announce(&context->ends);
+    bool stepped = false;
+    if (!is_over(w)) {
+]==] [==[
+    bool stepped = false;
+    bool over = is_over(w);
+    uint64_t epoch = acs_gate_announce(&context->ends);
+    if (!over) {
+]==])
+
+model_mutant(left_over_wakes_oneself worker_host runtime/worker
+    "acs_gate_open(has_host_thread(context) ? &context->host_work : issuers);"
+    "acs_gate_open(issuers);")
+
+model_mutant(watch_not_told worker_wait scheduler/core
+    "        action->watched |= came_true;\n"
+    "")
+
+model_mutant(watch_told_each_time callers scheduler/core
+    "bool came_true = !watch->told && true_locked(core, watch);"
+    "bool came_true = true_locked(core, watch);")
+
+model_mutant(completed_before_the_op timeline_wait backend/host_executor
+    "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot);"
+    "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot) + 1;")
+
+model_mutant(default_opened_twice default_open runtime/default
+    "    context = atomic_load_explicit(&g_default, memory_order_relaxed); /* written under this lock only */\n"
+    "")

@@ -1,0 +1,16 @@
+# cmake -DMUTANT=<name> -DSOURCES=<the library's src/> -DOUT=<file> -P mutate.cmake: write the source of one mutant.
+function(model_mutant name scenario source text replacement)
+    if(NOT name STREQUAL MUTANT)
+        return()
+    endif()
+    file(READ ${SOURCES}/${source}.c old)
+    string(FIND "${old}" "${text}" first)
+    string(FIND "${old}" "${text}" last REVERSE)
+    if(first EQUAL -1 OR NOT first EQUAL last)
+        message(FATAL_ERROR "mutant ${name}: its text does not stand exactly once in ${source}.c any more; "
+            "change tests/model/mutants.cmake with the source:\n${text}")
+    endif()
+    string(REPLACE "${text}" "${replacement}" new "${old}")
+    file(WRITE ${OUT} "${new}")
+endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/mutants.cmake)
