@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ORDER_EXECUTIONS = 100000, REDUCTION_EXECUTIONS = 20000 };
+enum { ORDER_EXECUTIONS = 10000, REDUCTION_EXECUTIONS = 8000 };
 
 typedef struct options {
     const char *scenario, *replay;
