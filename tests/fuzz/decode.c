@@ -85,7 +85,9 @@ static uint64_t segment_size(uint8_t class, uint8_t size)
 
 static void decode_tile(cursor *c, fuzz_segment *s)
 {
+    static const uint8_t usual[] = {16, 24, 32, 48}; /* tiles of one pitch are a case of their own */
     uint8_t rows = byte(c), pitch = byte(c);
+    pitch = pitch < 64 ? pitch : usual[pitch & 3];
     s->rows = s->area == FUZZ_NOWHERE ? (uint64_t)(rows & 15) << (rows >> 6) : rows % 9;
     s->pitch = s->area == FUZZ_NOWHERE ? (uint64_t)pitch << (rows >> 4 & 3) * 8 : pitch;
 }
