@@ -1,0 +1,193 @@
+/*
+ * Opening and using contexts when the system has nothing more to give: every allocation, mutex, condition variable and thread
+ * that acs_open asks for is refused once, and so is each that a program's calls ask for. Linked with --wrap for them.
+ */
+#include "api_fixture.h"
+
+#include "runtime/compat.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { REQUESTS_MOST = 2000, OPS = 40 };
+
+static _Thread_local long tl_until_failure = -1; /* of this thread's requests, those that still succeed; negative: all do */
+
+static bool fails_now(void)
+{
+    return tl_until_failure >= 0 && tl_until_failure-- == 0;
+}
+
+#define WRAP(type, name, parameters, arguments, refusal)                                                               \
+    type __real_##name parameters;                                                                                     \
+    type __wrap_##name parameters;                                                                                     \
+    type __wrap_##name parameters                                                                                      \
+    {                                                                                                                  \
+        return fails_now() ? (refusal) : __real_##name arguments;                                                      \
+    }
+
+WRAP(void *, malloc, (size_t bytes), (bytes), NULL)
+WRAP(void *, calloc, (size_t count, size_t bytes), (count, bytes), NULL)
+WRAP(void *, realloc, (void *old, size_t bytes), (old, bytes), NULL)
+WRAP(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes), NULL)
+WRAP(int, pthread_mutex_init, (pthread_mutex_t * m, const pthread_mutexattr_t *a), (m, a), 12)
+WRAP(int, pthread_cond_init, (pthread_cond_t * c, const pthread_condattr_t *a), (c, a), 12)
+WRAP(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *u), (t, a, f, u), 11)
+
+static acs_options options_on(int backend)
+{
+    acs_options options;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = backend;
+    options.streams = 3;
+    options.executors = 2;
+    options.window = 16;
+    options.fifo = 16;
+    return options;
+}
+
+/* Refuse the first request, then the second, until the context opens; each refusal leaves nothing behind (leak checker). */
+static void open_refused_everywhere(acs_options options)
+{
+    acs_context *context = NULL;
+    for (long n = 0; !context; n++) {
+        assert_true(n < REQUESTS_MOST);
+        tl_until_failure = n;
+        acs_status status = acs_open(&options, &context);
+        bool refused = tl_until_failure < 0;
+        tl_until_failure = -1;
+        assert_int_equal(status, context ? ACS_OK : ACS_ERR_MEMORY);
+        assert_true(context || refused);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void open_without_memory_or_threads_is_refused_and_leaves_nothing(void **state)
+{
+    acs_options sim = options_on(ACS_BACKEND_SIM), host = options_on(ACS_BACKEND_HOST), inlined = host;
+    (void)state;
+    sim.stats = 1;
+    inlined.disable = 1;
+    open_refused_everywhere(sim);
+    open_refused_everywhere(host);
+    open_refused_everywhere(inlined);
+}
+
+static int nothing(void *closure)
+{
+    (void)closure;
+    return 0;
+}
+
+static int failing(void *closure)
+{
+    (void)closure;
+    return 5;
+}
+
+/* A program whose n-th request for memory is refused: what it queued runs, and close returns. Returns whether it came to that. */
+static bool program_refused(acs_options options, long n)
+{
+    static char bytes[4096];
+    char large[3000] = {0};
+    acs_context *context = NULL;
+    acs_segment many[20];
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (uint32_t i = 0; i < 20; i++)
+        many[i] = ACS_TILE_INOUT(bytes + i, 8, 3, 32 + i);
+    tl_until_failure = n;
+    for (uint32_t i = 0; i < OPS; i++) {
+        void *block = NULL;
+        (void)acs_host(context, i % 7 == 3 ? failing : nothing, large, i * 70, ((acs_uses){many, i % 20, NULL, NULL, 0}));
+        (void)acs_memset(context, bytes + 8 * i, 1, 16);
+        if (acs_malloc(context, 100, ACS_MEMORY_HOST, &block) == ACS_OK && i % 2)
+            (void)acs_free(context, block);
+    }
+    (void)acs_sync(context);
+    bool refused = tl_until_failure < 0;
+    tl_until_failure = -1;
+    acs_statistics stats = {.size = sizeof stats};
+    assert_int_equal(acs_stats(context, &stats), ACS_OK);
+    assert_int_equal(stats.queued, stats.retired);
+    assert_int_not_equal(acs_close(context), ACS_OK);
+    return refused;
+}
+
+static void program_without_memory_ends_all_that_was_queued(void **state)
+{
+    acs_options sim = options_on(ACS_BACKEND_SIM);
+    long n = 0;
+    (void)state;
+    while (program_refused(sim, n))
+        assert_true(++n < REQUESTS_MOST);
+    assert_true(n > 5);
+}
+
+/* ------------------------------------------------------------------------------------------------ what is read at close */
+
+static size_t close_and_read(acs_context *context, char *text, size_t room)
+{
+    FILE *file = tmpfile();
+    int before = dup(2);
+    assert_non_null(file);
+    dup2(fileno(file), 2);
+    (void)acs_close(context);
+    dup2(before, 2);
+    close(before);
+    rewind(file);
+    size_t length = fread(text, 1, room - 1, file);
+    text[length] = 0;
+    fclose(file);
+    return length;
+}
+
+static void statistics_at_close_name_width_and_the_pairs_that_wait(void **state)
+{
+    static char bytes[64];
+    char text[4096];
+    acs_options options = options_on(ACS_BACKEND_SIM);
+    acs_context *context = NULL;
+    (void)state;
+    options.stats = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int i = 0; i < 10; i++) {
+        acs_memset(context, bytes, i, 64);
+        acs_host(context, nothing, NULL, 0, ACS_USES(ACS_IN(bytes, 64)));
+    }
+
+    close_and_read(context, text, sizeof text);
+
+    assert_non_null(strstr(text, "acs: stats: 20 ops (0 kernels, 0 copies, 10 fills, 10 host functions, 0 calls)"));
+    assert_non_null(strstr(text, "little to gain here"));
+    assert_non_null(strstr(text, "waited for 'acs_memset'"));
+}
+
+static void drain_of_compat_finishes_the_ops_of_every_context(void **state)
+{
+    static char bytes[2];
+    acs_context *a = open_on(ACS_BACKEND_SIM, 1), *b = open_on(ACS_BACKEND_HOST, 0);
+    acs_memset(a, bytes, 1, 1);
+    acs_memset(b, bytes + 1, 2, 1);
+    (void)state;
+
+    acs_compat_drain();
+
+    assert_int_equal(bytes[0], 1);
+    assert_int_equal(bytes[1], 2);
+    assert_int_equal(acs_close(a), ACS_OK);
+    assert_int_equal(acs_close(b), ACS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(open_without_memory_or_threads_is_refused_and_leaves_nothing),
+        cmocka_unit_test(program_without_memory_ends_all_that_was_queued),
+        cmocka_unit_test(statistics_at_close_name_width_and_the_pairs_that_wait),
+        cmocka_unit_test(drain_of_compat_finishes_the_ops_of_every_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
