@@ -37,9 +37,10 @@
  * ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun (the named one among them) may still run and
  * touch what they name, also after acs_close: leave that memory alone. Time counts while the op can be running and none
  * other ends that it may have had to wait for, so choose the limit by the longest op, host functions and foreign work that
- * acs_after_stream waits for included. It is looked for by waiting callers and by the library's threads; so it does not
- * reach an op that runs on the calling thread itself: host functions and copies of pageable memory with ACS_WORKERS=0, and
- * kernels of the host backend with ACS_DISABLE=1.
+ * acs_after_stream waits for included. It is looked for by waiting callers and by the library's threads. A waiting caller
+ * does the library's work itself where no worker is awake, so a function or copy that blocks it is named (ACS_LOG=error) and
+ * the waits of other threads end, but not its own: library calls and copies of pageable memory on a GPU, host functions with
+ * ACS_WORKERS=0, kernels of the host backend with ACS_DISABLE=1 (these are not even named).
  */
 #ifndef ACS_H
 #define ACS_H

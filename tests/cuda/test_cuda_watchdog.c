@@ -141,12 +141,14 @@ static void context_opened_after_it_works(void **state)
 
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
-static bool g_open, g_returned;
+static bool g_inside, g_open, g_returned;
 
 static int endless_call(const acs_call_env *env, void *closure)
 {
     (void)env;
     pthread_mutex_lock(&g_mutex);
+    g_inside = true;
+    pthread_cond_broadcast(&g_changed);
     while (!g_open)
         pthread_cond_wait(&g_changed, &g_mutex);
     g_returned = true;
@@ -169,6 +171,10 @@ static void library_call_that_never_returns_keeps_its_thread_only(void **state)
     assert_int_equal(acs_malloc(context, sizeof *x, ACS_MEMORY_DEVICE, (void **)&x), ACS_OK);
     call.uses = ACS_USES(ACS_OUT(x, sizeof *x));
     acs_op endless = acs_call(context, &call);
+    pthread_mutex_lock(&g_mutex);
+    while (!g_inside) /* a caller that waits might step, and be inside itself */
+        pthread_cond_wait(&g_changed, &g_mutex);
+    pthread_mutex_unlock(&g_mutex);
     acs_op behind = queue(context, &kernel, x);
     assert_int_equal(acs_wait(context, behind), ACS_ERR_DEVICE);
     assert_int_equal(acs_context_error(context, &e), ACS_ERR_DEVICE);

@@ -113,24 +113,31 @@ static void op_gets_the_whole_limit(void **state)
     rig_close_given_up(r, op, op);
 }
 
+/* Though the other one gets longer, because a second op is in front of its mark. */
 static void op_that_waits_for_another_slot_is_not_blamed(void **state)
 {
     (void)state;
     rig *r = rig_watched();
-    acs_op endless = KERNEL(r, ACS_OUT(AT(0), 8)), short_one = KERNEL(r, ACS_OUT(AT(64), 8));
-    step(r);
+    acs_op endless = KERNEL(r, ACS_OUT(AT(0), 8));
+    KERNEL(r, ACS_INOUT(AT(0), 8));
+    acs_op short_one = KERNEL(r, ACS_OUT(AT(64), 8));
+    for (int i = 0; i < 3; i++)
+        step(r); /* and their marks */
+    KERNEL(r, ACS_IN(AT(0), 8)); /* so that the next goes elsewhere */
     acs_op both = KERNEL(r, ACS_INOUT(AT(64), 8), ACS_IN(AT(0), 8));
     for (int i = 0; i < 4; i++)
         step(r);
     int slot = acs_window_find(&r->core.window, short_one)->slot;
     assert_int_not_equal(slot, acs_window_find(&r->core.window, endless)->slot);
+    assert_int_equal(slot, acs_window_find(&r->core.window, both)->slot);
     r->backend.complete[slot] = acs_window_find(&r->core.window, short_one)->value;
 
     wait_given_up(r, 10000);
 
     assert_int_equal(r->status[short_one], ACS_OK);
     assert_int_equal(r->fault.op, endless);
-    assert_says(r, "; 1 op waits for it: op 3");
+    assert_says(r, ", or one of the 1 behind it,");
+    assert_says(r, "; 3 ops wait for it: op 2 'kernel' (file.c:12), op 4 'kernel' (file.c:12), op 5");
     rig_close_given_up(r, both, both);
 }
 
@@ -286,7 +293,7 @@ static void submission_that_hangs_behind_the_endless_op_ends_too(void **state)
     assert_int_equal(r->status[endless], ACS_ERR_DEVICE);
     assert_int_equal(r->status[hangs], NO_END);
 
-    wait_given_up(r, 3000);
+    assert_in_range(wait_given_up(r, 3000), 0, 900); /* its time has counted all along */
 
     assert_int_equal(r->status[hangs], ACS_ERR_DEVICE);
     finish(r, 1);

@@ -235,7 +235,8 @@ static void memory_that_the_kernel_may_use_stays(void **state)
     assert_int_equal(acs_wait(context, gone), ACS_ERR_DEVICE);
     assert_int_equal(acs_wait(context, other), ACS_ERR_DEVICE);
     close_given_up(context);
-    assert_in_range(*freed + *kept, 0, 6);
+    if (g_gate.returned > 0) /* else nothing began, and acs_close has freed them */
+        assert_in_range(*freed + *kept, 3, 6);
 }
 
 /* ----------------------------------------------------------------------------------- on the library's threads */
