@@ -1,6 +1,6 @@
 /*
- * Opening and using contexts when the system has nothing more to give: every allocation, mutex, condition variable and thread
- * that acs_open asks for is refused once, and so is each that a program's calls ask for. Linked with --wrap for them.
+ * Opening and using contexts when the system has nothing more to give: every allocation, mutex, condition variable and
+ * thread that acs_open asks for is refused once, and so is each that a program's calls ask for. Linked with --wrap.
  */
 #include "api_fixture.h"
 
@@ -88,7 +88,7 @@ static int failing(void *closure)
     return 5;
 }
 
-/* A program whose n-th request for memory is refused: what it queued runs, and close returns. Returns whether it came to that. */
+/* A program whose n-th request for memory is refused: what it queued ends, and close returns. False: it made fewer. */
 static bool program_refused(acs_options options, long n)
 {
     static char bytes[4096];
