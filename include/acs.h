@@ -32,16 +32,17 @@
  * in the context: acs_context_error(). Ops that conflict with a failed op, directly or through others, are skipped;
  * independent ones run. acs_clear() forgets failures and lets the program go on.
  *
- * **Ops that never end.** With ACS_WATCHDOG_S, an op that runs and does not end for so long makes the context give the device
- * up: ACS_ERR_DEVICE with native ETIMEDOUT, whose text names the op, how long, and what waits for it. All ops then end with
- * ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun (the named one among them) may still run and
- * touch what they name, also after acs_close: leave that memory alone. Time counts while the op can be running and none
- * other ends that it may have had to wait for. Ops of one stream whose ends cannot be told apart (16 at most) share it: n of
- * them get n times the limit, and the text says so. So choose the limit by the longest op, host functions and foreign work that
- * acs_after_stream waits for included. It is looked for by waiting callers and by the library's threads. A waiting caller
- * does the library's work itself where no worker is awake, so a function or copy that blocks it is named (ACS_LOG=error) and
- * the waits of other threads end, but not its own: library calls and copies of pageable memory on a GPU, host functions with
- * ACS_WORKERS=0, kernels of the host backend with ACS_DISABLE=1 (these are not even named).
+ * **Ops that never end.** With ACS_WATCHDOG_S, an op that runs and does not end for so long makes the context give the
+ * device up: ACS_ERR_DEVICE with native ETIMEDOUT, whose text names the op, how long, and what waits for it. All ops
+ * then end with ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun (the named one among them)
+ * may still run and touch what they name, also after acs_close: leave that memory alone. Time counts while the op can
+ * be running and none other ends that it may have had to wait for. Ops of one stream whose ends cannot be told apart
+ * (16 at most) share it: n of them get n times the limit, and the text says so. So choose the limit by the longest op,
+ * host functions and foreign work that acs_after_stream waits for included. It is looked for by waiting callers and by
+ * the library's threads. A waiting caller does the library's work itself where no worker is awake, so a function or
+ * copy that blocks it is named (ACS_LOG=error) and the waits of other threads end, but not its own: library calls and
+ * copies of pageable memory on a GPU, host functions with ACS_WORKERS=0, kernels of the host backend with
+ * ACS_DISABLE=1 (these are not even named).
  */
 #ifndef ACS_H
 #define ACS_H
@@ -76,7 +77,7 @@ extern "C" {
     X(ACS_ERR_LAUNCH, 8, "the backend refused to issue the op; it did not run")                                        \
     X(ACS_ERR_HOST, 9, "a host function or library call reported failure")                                             \
     X(ACS_ERR_SKIPPED, 10, "skipped because an op that it depends on failed")                                          \
-    X(ACS_ERR_DEVICE, 11, "the device faulted or was given up; the context runs nothing more")                                         \
+    X(ACS_ERR_DEVICE, 11, "the device faulted or was given up; nothing more runs")                                         \
     X(ACS_ERR_CHECK, 12, "ACS_CHECK found a footprint that contradicts itself, its allocation or another op")          \
     X(ACS_ERR_INTERNAL, 13, "a defect in the library")
 

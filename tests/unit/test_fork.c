@@ -23,7 +23,7 @@ enum { FORKS = 50, HANG_S = 30 };
 
 static bool g_in_child;
 
-/* Asked by the leak sanitizer, where there is one, at exit: in a child it takes what only its parent's threads knew for lost. */
+/* The leak sanitizer asks, where there is one: in a child it takes what only its parent's threads knew for lost. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
