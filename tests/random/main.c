@@ -28,7 +28,7 @@ typedef struct settings {
     char replay[256];   /* flags that a replay needs */
 } settings;
 
-enum { HANG_SECONDS = 120, SKIPPED = 77 /* exit status */ };
+enum { HANG_SECONDS = 120, HANG_SECONDS_SIM = 30, SKIPPED = 77 /* exit status */ };
 
 static char g_current[1024]; /* for the signal handler: what runs now */
 
@@ -127,6 +127,11 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->slots_first = 1 + dice_below(&d, (uint32_t)c->options.streams);
     c->slots_deep = (uint32_t)PICK(&d, 1, 12);
     c->slots_eager = dice_percent(&d, 50);
+    if (dice_percent(&d, 25)) {
+        c->joins = 8 + dice_below(&d, 40);
+        c->edges = 64 + dice_below(&d, 200);
+        c->marks = 1u << dice_below(&d, 4);
+    }
 }
 
 static void describe(char *text, size_t bytes, const random_config *c)
@@ -134,11 +139,12 @@ static void describe(char *text, size_t bytes, const random_config *c)
     const acs_options *o = &c->options;
     snprintf(text, bytes,
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
-             ", streams %" PRId64 " (first %u, deep %u%s), batch %" PRId64 ", workers %" PRId64 ", executors %" PRId64
-             ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64,
+             ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
+             ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64
+             " of %s, watchdog %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
-             c->slots_eager ? ", eager" : "", o->batch, o->workers, o->executors,
+             c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch, o->workers, o->executors,
              o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults,
              o->fault_kinds, o->watchdog_s);
 }
@@ -234,7 +240,7 @@ static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
     if (s->verbose || s->trace)
         fprintf(stderr, "%s\n", g_current);
     strcat(g_current, "\nno end after the time limit: a hang\n");
-    alarm(HANG_SECONDS);
+    alarm(s->backend == ACS_BACKEND_SIM ? HANG_SECONDS_SIM : HANG_SECONDS);
     run_config(&config, &v, totals, s->verbose);
     alarm(0);
     if (v.failed) {

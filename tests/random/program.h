@@ -21,6 +21,7 @@ typedef struct random_config {
     acs_options options;
     uint32_t slots_first, slots_deep; /* for acs_slots_shape: programs are too small to make many slots active else */
     bool slots_eager;
+    uint32_t joins, edges, marks; /* room for so few, since programs are too small to run out of it else; 0: as usual */
     uint32_t ops;       /* steps */
     uint32_t threads;   /* producing threads */
     bool baton;         /* they pass a baton: one global order over shared arenas */

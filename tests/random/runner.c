@@ -497,16 +497,23 @@ static void add_statistics(run *r)
 }
 
 /* Before the first op. The lock: workers look already. */
-static void shape_slots(acs_context *context, const random_config *c)
+static void shape_core(acs_context *context, const random_config *c)
 {
-    acs_lock_acquire(&context->core.lock);
-    acs_slots_shape(&context->core.slots, c->slots_first, c->slots_deep, c->slots_eager);
-    acs_lock_release(&context->core.lock);
+    acs_core *core = &context->core;
+    acs_lock_acquire(&core->lock);
+    acs_slots_shape(&core->slots, c->slots_first, c->slots_deep, c->slots_eager);
+    if (c->marks && c->marks < core->slots.mark_capacity)
+        core->slots.mark_capacity = c->marks;
+    if (c->joins) {
+        core->window.joins = c->joins;
+        core->window.edge_count = c->edges;
+    }
+    acs_lock_release(&core->lock);
 }
 
 static void run_and_close(run *r, checker *record)
 {
-    shape_slots(r->context, &r->p->config);
+    shape_core(r->context, &r->p->config);
     if (record || r->p->config.trace)
         acs_trace_set(r->context, record ? checker_event : trace_print, record);
     arenas_prepare(r);
