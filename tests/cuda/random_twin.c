@@ -118,6 +118,7 @@ int gpu_call(void *stream, const mix_head *head, const mix_piece *pieces)
 int gpu_fill(void *memory, int value, size_t bytes)
 {
     CUcontext context = NULL;
+    twin_spare_thread(true);
     CUresult result = TWIN_GET(cuCtxPushCurrent, 4000)(twin_context(0));
     if (result == CUDA_SUCCESS)
         result = TWIN_GET(cuMemsetD8Async, 3020)((CUdeviceptr)(uintptr_t)memory, (unsigned char)value, bytes, NULL);
@@ -125,6 +126,7 @@ int gpu_fill(void *memory, int value, size_t bytes)
         result = TWIN_GET(cuStreamSynchronize, 2000)(NULL);
     if (twin_thread_depth())
         (void)TWIN_GET(cuCtxPopCurrent, 4000)(&context);
+    twin_spare_thread(false);
     if (twin_lost())
         memset(memory, value, bytes); /* so that the oracle knows what is there */
     return twin_lost() ? 0 : (int)result;

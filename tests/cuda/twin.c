@@ -310,7 +310,7 @@ CUresult twin_enter(const char *call)
     pthread_mutex_lock(&g_twin.lock);
     g_twin.call = call;
     count_call(call);
-    bool counts = !g_twin.lose_work || is_work(call);
+    bool counts = !g_twin.lose_work || (is_work(call) && !twin_self_locked()->spared);
     if (g_twin.lost == CUDA_SUCCESS && counts && g_twin.lose_calls && --g_twin.lose_calls == 0)
         twin_lose_locked(g_twin.lose_result);
     if (g_twin.lost != CUDA_SUCCESS && !survives_loss(call))

@@ -91,7 +91,7 @@ void twin_device_error(cudaError_t error);
 void twin_without(const char *function);
 /* Devices with neither clusters nor cooperative launches. */
 void twin_plain_devices(void);
-/* On this thread no call fails by rate: the program's own calls. */
+/* On this thread no call fails by rate, nor counts as work: the program's own calls. */
 void twin_spare_thread(bool spare);
 
 /* -------------------------------------------------------------------------------------------------------- observation */

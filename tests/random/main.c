@@ -6,6 +6,7 @@
 #include "shrink.h"
 #include "backend/sim.h"
 
+#include <errno.h> /* program_invocation_short_name */
 #include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
@@ -220,8 +221,8 @@ static void shrink_and_show(const settings *s, random_config *config)
     shrink(config, try_config, NULL);
     fprintf(stderr, "smallest that fails:\n");
     (void)run_config(config, &v, &ignored, true);
-    fprintf(stderr, "%s\n  replay: test_random --programs 1 --seed %" PRIu64 "%s --order %" PRId64 " --drop ", v.text,
-            config->seed, s->replay, config->options.seed);
+    fprintf(stderr, "%s\n  replay: %s --programs 1 --seed %" PRIu64 "%s --order %" PRId64 " --drop ", v.text,
+            program_invocation_short_name, config->seed, s->replay, config->options.seed);
     print_steps(config->drop, config->ops);
     fputc('\n', stderr);
 }
@@ -245,8 +246,8 @@ static bool run_one(const settings *s, uint64_t seed, random_totals *totals)
     alarm(0);
     if (v.failed) {
         describe(g_current, sizeof g_current, &config);
-        fprintf(stderr, "FAILED: %s\n  %s\n  replay: test_random --programs 1 --seed %" PRIu64 "%s\n", v.text, g_current,
-                seed, s->replay);
+        fprintf(stderr, "FAILED: %s\n  %s\n  replay: %s --programs 1 --seed %" PRIu64 "%s\n", v.text, g_current,
+                program_invocation_short_name, seed, s->replay);
         if (s->shrink)
             shrink_and_show(s, &config);
     }
