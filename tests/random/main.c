@@ -396,6 +396,8 @@ static bool backend_opens(int backend)
     return true;
 }
 
+int main(int argc, char **argv); /* acs-sim compiles it under another name, which wants a declaration */
+
 int main(int argc, char **argv)
 {
     settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST, .workers = -1, .wait = -1,

@@ -15,6 +15,9 @@
 
 using namespace design;
 
+/* tests/random/main.c */
+extern "C" int random_main(int argc, char **argv);
+
 namespace {
 
 struct settings {
@@ -52,6 +55,8 @@ const char usage_text[] =
     "of random patterns and networks:\n"
     "  --seed N                                                                                              (1)\n"
     "instead of all these:\n"
+    "  --replay --seed N [...]  the random program of the tests with this seed, printed step by step; further options\n"
+    "                           as the failing run gave them (--faults, --drop, --shrink ...)\n"
     "  --list                   programs, patterns, runners, models of GPUs\n"
     "  --claims                 the paper's comparison, beside the paper's figures\n"
     "  --scale [--gpu G] [--devices N]   programs dealt out to 1 .. N devices                             (1024)\n";
@@ -333,10 +338,26 @@ bool play_all(const settings &s, bench::result_file &file)
     return right;
 }
 
+/* What the tests' own program does, one program at a time and with each step. */
+int replay(std::vector<char *> given)
+{
+    static char name[] = "acs-sim --replay", backend[] = "--backend", sim[] = "sim", programs[] = "--programs", one[] = "1",
+                trace[] = "--trace";
+    std::vector<char *> all = {name, backend, sim, programs, one};
+    const bool shrinks = std::any_of(given.begin(), given.end(), [](char *a) { return std::string(a) == "--shrink"; });
+
+    if (!shrinks)
+        all.push_back(trace);
+    all.insert(all.end(), given.begin(), given.end());
+    return random_main(static_cast<int>(all.size()), all.data());
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && std::string(argv[1]) == "--replay")
+        return replay(std::vector<char *>(argv + 2, argv + argc));
     bench::arguments a(argc, argv, "acs-sim", usage_text);
     const settings s = parse(a, std::vector<std::string>(argv + 1, argv + argc));
     bool right;
