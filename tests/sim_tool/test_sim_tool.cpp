@@ -343,6 +343,38 @@ void gpu_side_issue_launches_many_roots_through_a_tree(void **)
 }
 
 /* Bytes are not modelled: a copy between devices is a task that its reader is behind. */
+/* What was kept of other programs does not fit: an update becomes a construction, a kept batch is none. */
+void program_never_seen_before_cannot_use_what_was_kept(void **)
+{
+    program p = program_of(chain_of(4));
+    const acs_sim_gpu gpu = round_gpu();
+    const double seen = simulate(gpu, p, *find_vehicle("graph-update")).total_us;
+
+    p.recurs = false;
+    assert_float_equal(simulate(gpu, p, *find_vehicle("graph-update")).total_us, seen + 4 * 0.4, 1e-6);
+    assert_string_equal(simulate(gpu, p, *find_vehicle("kept")).left_out.c_str(),
+                        "no program like this one was seen before");
+    assert_string_equal(simulate(gpu, p, *find_vehicle("graph-replay")).left_out.c_str(), "");
+}
+
+void fresh_programs_do_not_recur_and_recent_ones_read_two(void **)
+{
+    program_request q;
+    q.shape.name = "fresh:8";
+    q.shape.width = 8;
+    q.shape.steps = 4;
+    assert_false(make_program("pattern", q).recurs);
+    q.shape.name = "random:8";
+    assert_true(make_program("pattern", q).recurs);
+    const program recent = make_program("recent", q);
+    assert_int_equal(recent.kernels, 32);
+    for (uint32_t k = 0; k < recent.kernels; k++) {
+        assert_true(recent.dag.up[k].size() <= 2);
+        for (uint32_t u : recent.dag.up[k])
+            assert_true(u < k && k - u <= 8);
+    }
+}
+
 void program_on_devices_copies_what_neighbours_wrote(void **)
 {
     program_request q;
@@ -476,6 +508,8 @@ int main(void)
         cmocka_unit_test(level_template_pays_a_barrier_with_its_unused_nodes),
         cmocka_unit_test(gpu_side_issue_pays_a_device_launch_per_hop),
         cmocka_unit_test(gpu_side_issue_launches_many_roots_through_a_tree),
+        cmocka_unit_test(program_never_seen_before_cannot_use_what_was_kept),
+        cmocka_unit_test(fresh_programs_do_not_recur_and_recent_ones_read_two),
         cmocka_unit_test(program_on_devices_copies_what_neighbours_wrote),
         cmocka_unit_test(order_that_is_broken_is_noticed),
         cmocka_unit_test(every_way_keeps_order_and_bounds),

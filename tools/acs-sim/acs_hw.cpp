@@ -197,7 +197,7 @@ void add_acs_hw(std::vector<vehicle_kind> &list)
     const auto add = [&list](const char *name, const char *about, uint32_t window, bool host_free) {
         list.push_back({name, about, host_free ? bench::BOUND : bench::RIVAL, 1,
                         [window, host_free](const program &, int) { return std::make_unique<acs_hw>(window, host_free); },
-                        alter, false});
+                        alter});
     };
     add("acs-hw-16", "ACS-HW by the paper's cost model, a window of 16 in hardware", 16, false);
     add("acs-hw-32", "the same, a window of 32", 32, false);

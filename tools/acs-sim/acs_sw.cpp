@@ -193,7 +193,7 @@ void add_acs_sw(std::vector<vehicle_kind> &list)
                             ? "ACS-SW as published: a window of 32, 4 threads that wait for their stream after each op"
                             : "ACS-SW as published: a window of 32, 8 threads that wait for their stream after each op",
                         bench::RIVAL, 1,
-                        [workers](const program &, int) { return std::make_unique<acs_sw>(workers); }, nullptr, false});
+                        [workers](const program &, int) { return std::make_unique<acs_sw>(workers); }});
 }
 
 } // namespace design

@@ -308,13 +308,11 @@ void add_batch_vehicles(std::vector<vehicle_kind> &list)
 {
     list.push_back({"kept", "batches of program order through kept graphs of a topology seen before", bench::OURS, 4,
                     [](const program &, int v) { return std::make_unique<batched>(KEPT, KEPT_SIZES[v]); }, nullptr,
-                    false});
+                    true});
     list.push_back({"layers", "the level template: up to 32 levels of 16 nodes, set by the device", bench::OURS, 3,
-                    [](const program &, int v) { return std::make_unique<batched>(LAYERS, TEMPLATE_SIZES[v]); },
-                    nullptr, false});
+                    [](const program &, int v) { return std::make_unique<batched>(LAYERS, TEMPLATE_SIZES[v]); }});
     list.push_back({"gpu-side", "GPU-side issue: finished kernels launch what they release", bench::OURS, 3,
-                    [](const program &, int v) { return std::make_unique<batched>(DEVICE, TEMPLATE_SIZES[v]); },
-                    nullptr, false});
+                    [](const program &, int v) { return std::make_unique<batched>(DEVICE, TEMPLATE_SIZES[v]); }});
 }
 
 } // namespace design

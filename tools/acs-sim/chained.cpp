@@ -12,7 +12,7 @@ namespace design {
 namespace {
 
 /* As in the library: its defaults of FIFO and window, its slots. */
-enum { FIFO = 1024, WINDOW = 1024, FIRST_SLOTS = 4, DEEP = 12, SLACK = 8, READY = 8, SUBMISSIONS = 8 };
+enum { FIFO = 1024, WINDOW = 256, FIRST_SLOTS = 4, DEEP = 12, SLACK = 8, READY = 8, SUBMISSIONS = 8 };
 /* Above so many slots in all, only the order within slots is used to drop waits. */
 enum { CLOCKS = 64 };
 
@@ -386,7 +386,7 @@ void add_chained(std::vector<vehicle_kind> &list)
 {
     const auto add = [&list](const char *name, const char *about, chained_mode mode) {
         list.push_back({name, about, bench::OURS, 1,
-                        [mode](const program &, int) { return std::make_unique<chained>(mode); }, nullptr, true});
+                        [mode](const program &, int) { return std::make_unique<chained>(mode); }, nullptr, false, true});
     };
     add("chained", "our core's way, modelled: chained by streams and events; one window, one worker", ONE_WORKER);
     add("chained-issuers", "the same with the window in a thread of its own and an issuing thread per device", EACH_ISSUER);

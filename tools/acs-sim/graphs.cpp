@@ -80,13 +80,14 @@ private:
             return;
         if (mode_ != REPLAY)
             spend(uint64_t(h.graph_add_node) * nodes);
-        if (mode_ == BUILD)
-            spend(uint64_t(h.graph_instantiate_node) * nodes);
         if (mode_ == UPDATE)
             spend(uint64_t(h.graph_update_node) * nodes);
+        const bool made = mode_ == BUILD || (mode_ == UPDATE && !run_.prog.recurs); /* an update that does not fit fails */
+        if (made)
+            spend(uint64_t(h.graph_instantiate_node) * nodes);
         launching(0, h.graph_launch + uint64_t(h.graph_launch_root) * roots + uint64_t(h.graph_launch_node) * nodes,
                   [this, graph](uint64_t at) { acs_sim_graph_launch(run_.machine, at, stream_, graph); });
-        if (mode_ == BUILD)
+        if (made)
             spend(uint64_t(h.graph_destroy_node) * nodes);
     }
 
@@ -125,8 +126,7 @@ private:
 void add(std::vector<vehicle_kind> &list, const char *name, const char *about, graph_mode mode)
 {
     list.push_back({name, about, mode == REPLAY ? bench::BOUND : bench::RIVAL, 2,
-                    [mode](const program &p, int v) { return std::make_unique<graphs>(p, mode, v == 1); }, nullptr,
-                    false});
+                    [mode](const program &p, int v) { return std::make_unique<graphs>(p, mode, v == 1); }});
 }
 
 } // namespace

@@ -38,7 +38,7 @@ const char usage_text[] =
     "  --runner R[,R]|all       ways to issue, see --list                                                   (all)\n"
     "  --kernel-us U[,U]        how long a block of a kernel takes            (5; networks: the bench's estimates)\n"
     "  --json FILE              write all figures in the form of acs-bench\n"
-    "of patterns:\n"
+    "of patterns, --width, --steps and --ctas also of `recent`:\n"
     "  --pattern P[,P]          who reads what, see --list                                           (stencil_1d)\n"
     "  --width N, --steps N     tasks of a step, and steps                                             (32, 128)\n"
     "  --radix N, --period N    of nearest and spread                                                     (5, 2)\n"
@@ -61,13 +61,13 @@ const char usage_text[] =
     "  --claims                 the paper's comparison, beside the paper's figures\n"
     "  --scale [--gpu G] [--devices N]   programs dealt out to 1 .. N devices                             (1024)\n";
 
-enum kind_of_program { OF_ANY, OF_PATTERN, OF_PHYSICS, OF_SCENES, OF_NETWORK, OF_SEED };
+enum kind_of_program { OF_PATTERN, OF_TASKS, OF_PHYSICS, OF_SCENES, OF_NETWORK, OF_SEED };
 const struct {
     const char *option;
     kind_of_program of;
 } scopes[] = {
-    {"--pattern", OF_PATTERN},   {"--width", OF_PATTERN},      {"--steps", OF_PATTERN},  {"--radix", OF_PATTERN},
-    {"--period", OF_PATTERN},    {"--fields", OF_PATTERN},     {"--ctas", OF_PATTERN},   {"--devices", OF_PATTERN},
+    {"--pattern", OF_PATTERN},   {"--width", OF_TASKS},        {"--steps", OF_TASKS},  {"--radix", OF_PATTERN},
+    {"--period", OF_PATTERN},    {"--fields", OF_PATTERN},     {"--ctas", OF_TASKS},   {"--devices", OF_PATTERN},
     {"--halo-bytes", OF_PATTERN}, {"--worlds", OF_PHYSICS},    {"--env-steps", OF_PHYSICS}, {"--scenes", OF_SCENES},
     {"--order", OF_SCENES},      {"--size", OF_NETWORK},       {"--seed", OF_SEED},
 };
@@ -183,7 +183,7 @@ kind_of_program kind_of(const std::string &program)
     for (const char *name : {"physics", "ant", "grasp", "humanoid", "cheetah", "walker"})
         if (program == name)
             return OF_PHYSICS;
-    return OF_NETWORK;
+    return program == "recent" ? OF_TASKS : OF_NETWORK;
 }
 
 bool concerns(const settings &s, kind_of_program of, const std::string &program)
@@ -191,8 +191,10 @@ bool concerns(const settings &s, kind_of_program of, const std::string &program)
     const kind_of_program kind = kind_of(program);
     if (of == OF_SCENES)
         return program == "physics";
+    if (of == OF_TASKS)
+        return kind == OF_PATTERN || kind == OF_TASKS;
     if (of == OF_SEED)
-        return kind == OF_NETWORK ||
+        return kind == OF_NETWORK || kind == OF_TASKS ||
                (kind == OF_PATTERN && std::any_of(s.patterns.begin(), s.patterns.end(), [](const std::string &p) {
                     return p.find("random:") == 0 || p.find("fresh:") == 0 || p.find("buffers:") == 0;
                 }));

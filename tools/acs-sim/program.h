@@ -38,6 +38,7 @@ struct program {
     bench::dag dag;      /* among tasks; no edge that others imply where the program is small enough to find out */
     uint32_t devices = 1;
     uint32_t kernels = 0;
+    bool recurs = true; /* what was kept of an earlier run fits this one */
 };
 
 /** What no way to issue can beat, in ns. */

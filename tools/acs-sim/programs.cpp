@@ -15,6 +15,7 @@ const std::vector<program_kind> &program_kinds()
 {
     static const std::vector<program_kind> list = {
         {"pattern", "tasks of --pattern", true, make_pattern},
+        {"recent", "--width times --steps tasks, each of which reads two of the last --width", false, make_recent},
         {"physics", "one step of the physics sample, --scenes scenes of --worlds worlds", false, make_physics},
         {"ant", "the same, one scene of this body plan", false, make_physics},
         {"grasp", "the same", false, make_physics},
@@ -211,6 +212,26 @@ program make_pattern(const program_request &q, const std::string &)
             d.add(a);
         p = d.take();
     }
+    p.times = "given: every block takes as long";
+    p.recurs = !bench::pattern_varies(q.shape.name);
+    return p;
+}
+
+program make_recent(const program_request &q, const std::string &)
+{
+    const uint32_t last = q.shape.width, count = last * q.shape.steps;
+    std::vector<bench::task_access> tasks;
+
+    for (uint32_t k = 0; k < count; k++) {
+        const uint32_t from = std::min(k, last);
+        bench::task_access a = {k, false, false, {}};
+        for (uint64_t read = 0; read < std::min(2u, from); read++)
+            a.reads.push_back(k - 1 - static_cast<uint32_t>(bench::random_unit(q.shape.seed, 2 * k + read) * from));
+        std::sort(a.reads.begin(), a.reads.end());
+        a.reads.erase(std::unique(a.reads.begin(), a.reads.end()), a.reads.end());
+        tasks.push_back(a);
+    }
+    program p = one_device(q, tasks);
     p.times = "given: every block takes as long";
     return p;
 }

@@ -25,7 +25,7 @@ struct program_request {
 
 struct program_kind {
     const char *name, *about;
-    bool pattern; /* takes --pattern, --width and the like */
+    bool pattern; /* takes --pattern */
     program (*make)(const program_request &q, const std::string &name);
 };
 
@@ -35,6 +35,7 @@ const program_kind *find_program(const std::string &name);
 program make_program(const std::string &name, const program_request &q);
 
 program make_pattern(const program_request &q, const std::string &name);
+program make_recent(const program_request &q, const std::string &name);
 program make_physics(const program_request &q, const std::string &name);
 program make_network(const program_request &q, const std::string &name);
 

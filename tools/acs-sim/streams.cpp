@@ -212,18 +212,16 @@ bool planned_thread::decide(uint64_t now)
 void add_stream_vehicles(std::vector<vehicle_kind> &list)
 {
     list.push_back({"stream", "one stream, as the program is written", bench::RIVAL, 1,
-                    [](const program &, int) { return std::make_unique<serial>(); }, nullptr, false});
+                    [](const program &, int) { return std::make_unique<serial>(); }});
     list.push_back({"streams", "hand-written streams and events, planned with knowledge of the whole run", bench::RIVAL,
                     16,
                     [](const program &p, int v) {
                         return std::make_unique<planned>(p, planned_setting{STREAMS[v % 4], THREADS[v / 4]}, false);
-                    },
-                    nullptr, false});
+                    }});
     list.push_back({"graph1", "the same, each kernel by an executable graph of one node", bench::RIVAL, 4,
                     [](const program &p, int v) {
                         return std::make_unique<planned>(p, planned_setting{STREAMS[v], 1}, true);
-                    },
-                    nullptr, false});
+                    }});
 }
 
 } // namespace design

@@ -91,6 +91,10 @@ result simulate(const acs_sim_gpu &gpu, const program &p, const vehicle_kind &ki
         best.left_out = "issues to one device only";
         return best;
     }
+    if (!p.recurs && kind.keeps) {
+        best.left_out = "no program like this one was seen before";
+        return best;
+    }
     if (kind.direct) {
         best = kind.direct(gpu, p);
         best.name = kind.name;

@@ -21,7 +21,7 @@ namespace design {
  */
 struct issue_costs {
     uint32_t push = 98;     /* acs_launch, 4 arguments and 3 segments, beside a worker */
-    uint32_t insert = 162;  /* into a window of 1024 */
+    uint32_t insert = 133;  /* into a window of 256 */
     uint32_t fifo = 15;     /* a trip through the FIFO */
     uint32_t record = 21;   /* a record from the pool and back: also what an entry's removal is taken to cost */
 };
@@ -63,6 +63,7 @@ struct vehicle_kind {
     std::function<std::unique_ptr<vehicle>(const program &p, int variant)> make;
     /** Changes the machine for this way, where it needs hardware that the model lacks; or null. */
     void (*alter)(acs_sim_gpu &gpu) = nullptr;
+    bool keeps = false; /* wants a program whose like it has seen before */
     bool many_devices = false; /* can issue to more than one */
     /** Plays by itself, without a run and its threads; or null. */
     result (*direct)(const acs_sim_gpu &gpu, const program &p) = nullptr;
