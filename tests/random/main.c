@@ -141,7 +141,8 @@ static void describe(char *text, size_t bytes, const random_config *c)
     snprintf(text, bytes,
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
-             ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64 ", serial %d, disable %d, check %d, faults %" PRId64
+             ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
+             ", serial %d, disable %d, check %d, faults %" PRId64
              " of %s, watchdog %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
