@@ -136,11 +136,25 @@ void acs_failures_check(acs_context *context, const acs_record *op, const acs_re
         context->failures->first = error;
 }
 
+void acs_failures_lost(acs_context *context)
+{
+    acs_error fault = *acs_error_thread();
+    /* E: seen set means that this is known */
+    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
+        return;
+    acs_core_lose(&context->core, &fault);
+    acs_gate_open(&context->ends);
+    acs_gate_open(&context->work);
+    acs_gate_open(&context->host_work);
+}
+
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
 {
     acs_error *error = acs_error_thread();
     if (site)
         error->site = *site;
+    if (error->status == ACS_ERR_DEVICE)
+        acs_failures_lost(context);
     if (error->status == ACS_ERR_FULL)
         return error->status; /* asked for, and safe to retry: nothing is missing from program order yet */
     acs_lock_acquire(&context->core.lock);

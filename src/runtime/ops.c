@@ -147,8 +147,12 @@ acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
     if (atomic_load_explicit(&context->faulted, memory_order_acquire))
         return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
     void *block = NULL;
-    ACS_TRY(context->backend->ops->memory_alloc(context->backend, kind, bytes, &block));
-    acs_status status = acs_allocations_add(context->allocations, block, bytes, kind);
+    acs_status status = context->backend->ops->memory_alloc(context->backend, kind, bytes, &block);
+    if (status == ACS_ERR_DEVICE)
+        acs_failures_lost(context);
+    if (status != ACS_OK)
+        return status;
+    status = acs_allocations_add(context->allocations, block, bytes, kind);
     if (status != ACS_OK) {
         (void)context->backend->ops->memory_free(context->backend, kind, block);
         return status;

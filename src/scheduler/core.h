@@ -196,6 +196,8 @@ void acs_core_clear(acs_core *core);
  * least four times in the limit, right after a step that found nothing to do; `now_ns` is any clock that never goes back.
  */
 bool acs_core_overdue(acs_core *core, uint64_t now_ns);
+/* The device was found lost outside of a step. What it had ends; sleepers are the caller's to wake. */
+void acs_core_lose(acs_core *core, acs_error *error);
 /* Whether ops that had begun were given up, and may still run. */
 bool acs_core_given_up(acs_core *core);
 /* Whether this action is under way and abandoned: its thread is inside something that need not return. */

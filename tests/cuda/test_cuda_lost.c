@@ -1,0 +1,125 @@
+/*
+ * A device that is found lost by a call of the program's, not by a step: the context knows it for good from then on, and what
+ * was under way ends as lost, also while another thread waits for it. Over the twin; nothing runs unless it has to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "acs.h"
+#include "twin.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HANG_SECONDS = 60 };
+
+static acs_context *open_with(int64_t workers)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    twin_reset();
+    acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_CUDA;
+    options.workers = workers;
+    options.log = ACS_LOG_OFF;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+/* A kernel that the backend has not seen: it asks the driver about it. */
+static acs_op launch_new(acs_context *context)
+{
+    const twin_kernel_spec spec = {.name = "new"};
+    const acs_kernel kernel = {"new", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
+    acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    return acs_launch(context, &launch);
+}
+
+/* For good: neither forgotten by a clear, nor kept from who closes. */
+static void assert_lost_for_good(acs_context *context)
+{
+    assert_int_equal(acs_sync(context), ACS_ERR_DEVICE);
+    assert_int_equal(acs_clear(context), ACS_ERR_DEVICE);
+    assert_int_equal(acs_context_error(context, NULL), ACS_ERR_DEVICE);
+    assert_int_equal(launch_new(context), 0);
+    assert_int_equal(acs_last_error(NULL), ACS_ERR_DEVICE);
+    assert_int_equal(acs_close(context), ACS_ERR_DEVICE);
+    assert_ptr_equal(twin_breach(), NULL);
+}
+
+static void launch_that_finds_the_device_lost_tells_the_context(void **state)
+{
+    (void)state;
+    for (int64_t workers = 0; workers < 2; workers++) {
+        acs_context *context = open_with(workers);
+        twin_lose_after_calls(CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+        assert_int_equal(launch_new(context), 0);
+        assert_int_equal(acs_last_error(NULL), ACS_ERR_DEVICE);
+        assert_lost_for_good(context);
+    }
+}
+
+static void allocation_that_finds_the_device_lost_tells_the_context(void **state)
+{
+    (void)state;
+    for (int64_t workers = 0; workers < 2; workers++) {
+        void *memory = NULL;
+        acs_context *context = open_with(workers);
+        twin_lose_after_calls(CUDA_ERROR_ECC_UNCORRECTABLE, 0);
+        assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_DEVICE, &memory), ACS_ERR_DEVICE);
+        assert_lost_for_good(context);
+    }
+}
+
+typedef struct waiter {
+    acs_context *context;
+    acs_op op;
+    acs_status result;
+} waiter;
+
+static void *wait_for_op(void *argument)
+{
+    waiter *w = argument;
+    w->result = acs_wait(w->context, w->op);
+    return NULL;
+}
+
+/* The op is under way and never ends by itself; whether the other thread sleeps already does not matter. */
+static void loss_that_a_call_finds_ends_what_is_under_way_and_its_waits(void **state)
+{
+    (void)state;
+    for (int64_t workers = 0; workers < 2; workers++) {
+        acs_error error = {.size = sizeof error};
+        pthread_t thread;
+        waiter w = {.context = open_with(workers)};
+        w.op = launch_new(w.context);
+        assert_int_not_equal(w.op, 0);
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_op, &w), 0);
+        while (twin_count("cuLaunchKernelEx") == 0)
+            acs_step(w.context);
+        twin_lose_after_calls(CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+        assert_int_equal(launch_new(w.context), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(w.result, ACS_ERR_DEVICE);
+        assert_int_equal(acs_op_error(w.context, w.op, &error), ACS_ERR_DEVICE);
+        if (!strstr(error.text, "suspects"))
+            fail_msg("no suspects in \"%s\"", error.text);
+        assert_lost_for_good(w.context);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launch_that_finds_the_device_lost_tells_the_context),
+        cmocka_unit_test(allocation_that_finds_the_device_lost_tells_the_context),
+        cmocka_unit_test(loss_that_a_call_finds_ends_what_is_under_way_and_its_waits),
+    };
+    alarm(HANG_SECONDS); /* a wait that does not return */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
