@@ -71,8 +71,11 @@ static void lose_somewhere(void)
     static const CUresult codes[] = {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ECC_UNCORRECTABLE,
                                      CUDA_ERROR_CONTEXT_IS_DESTROYED};
     CUresult code = codes[dice_below(&g_dice, sizeof codes / sizeof codes[0])];
-    if (dice_percent(&g_dice, 50))
+    uint32_t where = dice_below(&g_dice, 3);
+    if (where == 0)
         twin_lose_after_kernels(code, dice_below(&g_dice, 30));
+    else if (where == 1)
+        twin_lose_after_calls(code, dice_below(&g_dice, 400));
     else
         twin_lose_after_work(code, dice_below(&g_dice, 200));
 }

@@ -251,18 +251,30 @@ CUresult twin_chance_locked(const twin_stream *stream)
     return codes[twin_random_locked(sizeof codes / sizeof codes[0])];
 }
 
+static bool among(const char *call, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(call, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* What the thread keeps for itself is answered by the driver's library alone, whatever became of the device. */
+static bool is_of_thread(const char *call)
+{
+    static const char *const names[] = {"cuCtxPopCurrent", "cuCtxGetCurrent", "cuThreadExchangeStreamCaptureMode"};
+    return among(call, names, sizeof names / sizeof names[0]);
+}
+
+static bool is_of_context(const char *call)
+{
+    static const char *const names[] = {"cuCtxPushCurrent", "cuCtxSetCurrent"};
+    return among(call, names, sizeof names / sizeof names[0]);
+}
+
 static bool survives_loss(const char *call)
 {
-    static const char *const always[] = {"cuCtxPopCurrent", "cuCtxGetCurrent", "cuThreadExchangeStreamCaptureMode"};
-    static const char *const perhaps[] = {"cuCtxPushCurrent", "cuCtxSetCurrent"};
-    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        if (strcmp(call, always[i]) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof perhaps / sizeof perhaps[0]; i++)
-        if (strcmp(call, perhaps[i]) == 0)
-            return g_twin.lost_context;
-    return false;
+    return is_of_thread(call) || (is_of_context(call) && g_twin.lost_context);
 }
 
 static CUresult planned_failure(const char *call)
@@ -310,7 +322,8 @@ CUresult twin_enter(const char *call)
     pthread_mutex_lock(&g_twin.lock);
     g_twin.call = call;
     count_call(call);
-    bool counts = !g_twin.lose_work || (is_work(call) && !twin_self_locked()->spared);
+    bool counts = g_twin.lose_work ? is_work(call) && !twin_self_locked()->spared
+                                   : !is_of_thread(call) && !is_of_context(call);
     if (g_twin.lost == CUDA_SUCCESS && counts && g_twin.lose_calls && --g_twin.lose_calls == 0)
         twin_lose_locked(g_twin.lose_result);
     if (g_twin.lost != CUDA_SUCCESS && !survives_loss(call))

@@ -78,7 +78,10 @@ void twin_fail(const char *function, CUresult result, uint64_t after, uint64_t c
 void twin_fail_also(const char *function, CUresult result, uint64_t after, uint64_t count);
 /* Of 1000 calls that give work to a stream that somebody made, about so many fail, with codes that CUDA recovers from. */
 void twin_fail_rate(uint32_t per_mille);
-/* After `calls` more calls, or after `kernels` more kernels have run, the device is lost: every later call returns it. */
+/*
+ * After `calls` more calls (but for those that only the thread's contexts are about), or after `kernels` more kernels have
+ * run, the device is lost: every later call returns it.
+ */
 void twin_lose_after_calls(CUresult result, uint64_t calls);
 /* The same, counting only calls that give streams work or look for its end. */
 void twin_lose_after_work(CUresult result, uint64_t calls);
