@@ -1,6 +1,6 @@
 /*
- * A device that is found lost by a call of the program's, not by a step: the context knows it for good from then on, and what
- * was under way ends as lost, also while another thread waits for it. Over the twin; nothing runs unless it has to.
+ * A device that is found lost by a call of the program's, not by a step: the context knows it for good from then on, and
+ * what was under way ends as lost, also while another thread waits for it. Over the twin; nothing runs unless it has to.
  */
 #include <setjmp.h>
 #include <stdarg.h>
