@@ -6,7 +6,7 @@
  * Dynamic partial-order reduction with source sets and sleep sets (Flanagan and Godefroid; Abdulla and others): two
  * operations depend on each other if they touch one object and one of them changes it. Where an operation could have come
  * before an earlier one that it depends on, the step of the earlier one gets a backtracking point. With a bound on
- * preemptions sleep sets are off, and a point is also set where the interrupted thread began to run.
+ * preemptions nothing is left out but what the bound forbids: reductions and bounds do not go together well.
  */
 #include "fiber.h"
 
@@ -119,7 +119,7 @@ static bool dependent(const model_op *a, const model_op *b, bool reversible)
 
 bool model_unreduced(void)
 {
-    return g.limits->reduction == MODEL_NO_REDUCTION;
+    return g.limits->reduction == MODEL_NO_REDUCTION || g.limits->preemptions >= 0;
 }
 
 bool model_in_past(int thread, int of, uint32_t index)
@@ -210,20 +210,6 @@ static void add_point(uint32_t at, int thread, const uint32_t *clock)
         s->backtrack |= could ? could & -could : s->enabled;
 }
 
-/* The thread that is interrupted may also be so where it began to run: the bound may allow that and not the other. */
-static void add_points(uint32_t at, int thread, const uint32_t *clock)
-{
-    add_point(at, thread, clock);
-    if (g.limits->preemptions < 0)
-        return;
-    step *s = &g.steps[at];
-    s->backtrack |= s->enabled & 1u << thread ? 1u << thread : s->enabled;
-    while (at > 0 && g.steps[at - 1].thread == s->thread)
-        at--;
-    s = &g.steps[at];
-    s->backtrack |= s->enabled & 1u << thread ? 1u << thread : s->enabled;
-}
-
 /* The operation that `thread` is about to do, against the steps so far that are not in its past. */
 static void find_races(int thread)
 {
@@ -239,7 +225,7 @@ static void find_races(int thread)
             left &= ~(1u << s->thread); /* and all before it */
         } else if (dependent(&s->op, op, true)) {
             left &= ~(1u << s->thread);
-            add_points(i, thread, clock);
+            add_point(i, thread, clock);
         }
     }
 }
@@ -302,7 +288,7 @@ static int pick(uint32_t at)
 static mask still_asleep(const step *s)
 {
     mask m = 0, before = (s->asleep | s->done) & ~(1u << s->thread);
-    if (g.limits->preemptions >= 0 || model_unreduced())
+    if (model_unreduced())
         return 0;
     for (int t = 0; t < model_threads(); t++)
         if ((before & 1u << t) && !dependent(&g_fibers[t].op, &s->op, false))
@@ -375,6 +361,8 @@ static void note_state(uint64_t state)
 
 static void end_execution(void)
 {
+    if (g.result->threads < model_threads())
+        g.result->threads = model_threads();
     for (int t = 0; t < model_threads(); t++)
         if (!g_fibers[t].ended)
             find_races(t);
@@ -421,7 +409,7 @@ static void run(void)
                 g.cut = true;
                 break;
             }
-            s->backtrack = g.limits->reduction != MODEL_REDUCED ? now : 1u << s->thread;
+            s->backtrack = g.limits->reduction != MODEL_REDUCED || model_unreduced() ? now : 1u << s->thread;
         } else if (s->enabled != now) {
             model_fail("the scenario does not repeat itself: it depends on something outside of the explorer");
         }

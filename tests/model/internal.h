@@ -77,6 +77,7 @@ typedef struct model_result {
     uint64_t outcomes;
     uint64_t states;  /* different contents of the arena at the ends of executions, if limits.states */
     uint32_t longest;
+    int threads;      /* most at once */
     bool failed, complete, cut_off; /* cut off: by the limit on executions */
     char text[400];
     char replay[MODEL_STEPS * 2 + 1];

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ORDER_EXECUTIONS = 10000, REDUCTION_EXECUTIONS = 8000 };
+enum { ORDER_EXECUTIONS = 1500, REDUCTION_EXECUTIONS = 8000 };
 
 typedef struct options {
     const char *scenario, *replay;
@@ -22,14 +22,6 @@ typedef struct options {
 static double cpu_seconds(void)
 {
     return (double)clock() / CLOCKS_PER_SEC;
-}
-
-static int thread_count(const model_scenario *s)
-{
-    int n = 0;
-    while (n < 4 && s->threads[n])
-        n++;
-    return n;
 }
 
 static int bound_of(const model_scenario *s, const options *o)
@@ -55,7 +47,7 @@ static bool run_one(const model_scenario *s, const options *o)
         snprintf(how, sizeof how, r.failed ? s->fails || o->expect_failure ? "found" : "FAILED" : "replayed");
     else if (!r.complete)
         snprintf(how, sizeof how, limits.preemptions < 0 || r.cut_off ? "cut off" : "preempt <= %d", limits.preemptions);
-    printf("%-18s %7d %12llu %11llu %8u  %-13s %7.2f s  %s\n", s->name, thread_count(s),
+    printf("%-18s %7d %12llu %11llu %8u  %-13s %7.2f s  %s\n", s->name, r.threads,
            (unsigned long long)r.executions, (unsigned long long)r.redundant, r.longest, how, seconds, s->what);
     if (r.failed && !limits.quiet)
         printf("%s: %s\n  replay: --scenario %s --replay %s\n", s->name, r.text, s->name, r.replay);

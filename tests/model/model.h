@@ -11,7 +11,8 @@
  *
  * Search. Depth first, without stored states: an execution is run from the start again with other choices. Dynamic
  * partial-order reduction with sleep sets leaves out interleavings that only swap independent operations, and stale reads
- * that equal an earlier place of the load. Without a bound the search is exhaustive, in this model.
+ * that equal an earlier place of the load. Without a bound the search is exhaustive, in this model; with one on preemptions
+ * it runs all that the bound allows.
  *
  * What it cannot show: modification order is the order of execution, so no outcome that needs a store to be put before
  * one that was executed earlier (2+2W), and no load that returns what is stored later (load buffering, values out of thin

@@ -102,7 +102,7 @@ int weaken_orders(uint64_t most)
     int bad = 0;
     for (uint32_t i = 0; g_scenarios[i]; i++) {
         static model_result result;
-        model_limits limits = {.executions = 5000, .preemptions = bound_of(g_scenarios[i]), .quiet = true};
+        model_limits limits = {.executions = 1000, .preemptions = bound_of(g_scenarios[i]), .quiet = true};
         g_scenario = i;
         explore(g_scenarios[i], &limits, &result);
         bad += result.failed != g_scenarios[i]->fails;

@@ -43,7 +43,9 @@ int compare_reduction(uint64_t most)
     int bad = 0;
     for (uint32_t i = 0; g_scenarios[i]; i++) {
         g_scenario = i;
-        if (!g_scenarios[i]->fails && !g_scenarios[i]->preemptions)
+        if (g_scenarios[i]->fails)
+            continue;
+        if (!g_scenarios[i]->preemptions)
             bad += compare(g_scenarios[i], most);
     }
     return bad;

@@ -123,6 +123,20 @@ const model_scenario scenario_fifo_full = {
     .name = "fifo_full", .what = "two producers and one consumer at two places", .setup = setup,
     .threads = {push_0_2, push_1_3, pop_2}, .check = check};
 
+static void push_0(void)
+{
+    push(0);
+}
+
+static void push_2(void)
+{
+    push(2);
+}
+
+const model_scenario scenario_fifo_three = {
+    .name = "fifo_three", .what = "three producers and one consumer at two places", .setup = setup,
+    .threads = {push_0, push_1, push_2, pop_2}, .check = check};
+
 /* A call that returned before another began comes first, however weakly the second learnt of it. */
 static void push_then_say(void)
 {

@@ -68,3 +68,6 @@ const model_scenario scenario_gate_openers = {
     .threads = {sleeper_2, opener, opener}};
 const model_scenario scenario_gate_again = {
     .name = "gate_again", .what = "one sleeper, news twice", .setup = setup, .threads = {sleeper_2, opener_twice}};
+const model_scenario scenario_gate_two = {
+    .name = "gate_two", .what = "two sleepers that wait for the news of two openers", .setup = setup,
+    .threads = {sleeper_2, sleeper_2, opener, opener}, .most = 20000};

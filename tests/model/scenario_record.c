@@ -117,4 +117,4 @@ const model_scenario scenario_record_blocks = {
     .threads = {take_give_both, take_give_large_1}, .check = check};
 const model_scenario scenario_record_steal = {
     .name = "record_steal", .what = "three threads, blocks of two classes", .setup = setup_2,
-    .threads = {take_give_large_1, take_give_large_2, take_give_large_1}, .check = check, .most = 40000};
+    .threads = {take_give_large_1, take_give_large_2, take_give_large_1}, .check = check, .most = 20000};

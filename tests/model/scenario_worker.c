@@ -278,10 +278,10 @@ const model_scenario scenario_worker_queue = {
     .threads = {queue_0}, .check = check_0};
 const model_scenario scenario_worker_wait = {
     .name = "worker_wait", .what = "a caller queues an op and waits, beside a worker", .setup = setup_worker,
-    .threads = {queue_wait_0}, .check = check_0, .preemptions = 3};
+    .threads = {queue_wait_0}, .check = check_0, .preemptions = 2};
 const model_scenario scenario_worker_callers = {
     .name = "worker_callers", .what = "two callers queue and wait, one worker", .setup = setup_worker,
-    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 1};
+    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 1, .most = 10000};
 const model_scenario scenario_worker_room = {
     .name = "worker_room", .what = "a caller waits for a record to come back", .setup = setup_one_record,
     .threads = {queue_twice}, .check = check_both, .preemptions = 2};
@@ -296,7 +296,7 @@ const model_scenario scenario_worker_kernel = {
     .setup = setup_worker_executor, .threads = {launch_wait_0}, .check = check_0, .preemptions = 1};
 const model_scenario scenario_caller_kernel = {
     .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
-    .threads = {launch_wait_0}, .check = check_0, .preemptions = 3};
+    .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
 const model_scenario scenario_callers = {
     .name = "callers", .what = "two callers queue and wait, no worker", .setup = setup_no_worker,
-    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 3};
+    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 2};
