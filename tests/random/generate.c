@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, PHASE = 14, MAX_GIVEN = MIX_PIECES + 8 };
+enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8 };
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
@@ -26,8 +26,8 @@ typedef struct generator {
     program *p;
     domain domains[8];
     bool shared;   /* all threads use domain 0 */
-    bool crowded;  /* many read one whole, many write its parts: joins, which other programs hardly ever need */
-    bool reading;  /* of a crowd's phases */
+    uint32_t phase; /* of a crowd: steps that mostly write, then as many that mostly read */
+    bool reading;
     bool any_ok;   /* ops without a footprint are allowed: with failures they would tie the threads together */
 } generator;
 
@@ -179,7 +179,7 @@ static span pick_crowded(generator *g, domain *d, role who, uint8_t access)
 
 static span pick_span(generator *g, domain *d, role who, uint8_t access)
 {
-    if (g->crowded && dice_percent(&g->dice, 80))
+    if (g->phase && dice_percent(&g->dice, 80))
         return pick_crowded(g, d, who, access);
     if (d->favourite_count && dice_percent(&g->dice, 45)) {
         span s = d->favourites[dice_below(&g->dice, d->favourite_count)];
@@ -204,7 +204,7 @@ static span pick_span(generator *g, domain *d, role who, uint8_t access)
 static uint8_t pick_access(generator *g)
 {
     static const uint8_t accesses[] = {ACS_READ, ACS_READ, ACS_READ, ACS_WRITE, ACS_UPDATE};
-    if (g->crowded && dice_percent(&g->dice, 85))
+    if (g->phase && dice_percent(&g->dice, 85))
         return g->reading ? ACS_READ : ACS_WRITE;
     return accesses[dice_below(&g->dice, 5)];
 }
@@ -474,7 +474,9 @@ static void make_step(generator *g, step *s)
     uint32_t di = g->shared ? 0 : s->thread;
     domain *d = &g->domains[di];
     s->kind = pick_kind(g);
-    g->reading = s->index / PHASE % 2;
+    if (g->phase && s->kind >= STEP_WAIT && dice_percent(&g->dice, 75))
+        s->kind = STEP_KERNEL; /* a wait would thin the crowd */
+    g->reading = g->phase && s->index / g->phase % 2;
     s->arena = -1;
     switch (s->kind) {
     case STEP_KERNEL: make_kernel(g, d, s, di); break;
@@ -504,8 +506,7 @@ program *program_generate(const random_config *config)
     generator g = {.dice = {config->seed * 0x2545f4914f6cdd1du + 1}, .p = p};
     g.shared = config->threads == 1 || config->baton;
     g.any_ok = g.shared || !(config->failing || config->options.faults);
-    dice crowd = {config->seed ^ 0x9fb21c651e98df25u}; /* of its own: programs without a crowd do not change with it */
-    g.crowded = dice_percent(&crowd, 15);
+    g.phase = config->crowded ? 6 + dice_below(&g.dice, 30) : 0;
     p->direct_init = config->failing || config->options.faults;
     make_arenas(&g);
     p->steps = program_alloc(p, config->ops * sizeof *p->steps);

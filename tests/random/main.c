@@ -133,18 +133,21 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         c->edges = 64 + dice_below(&d, 200);
         c->marks = 1u << dice_below(&d, 4);
     }
+    c->crowded = dice_percent(&d, 15);
+    if (c->crowded && s->window < 0)
+        c->options.window = PICK(&d, 16, 64, 256, 4096);
 }
 
 static void describe(char *text, size_t bytes, const random_config *c)
 {
     const acs_options *o = &c->options;
     snprintf(text, bytes,
-             "seed %" PRIu64 ": %u steps, %u threads%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
+             "seed %" PRIu64 ": %u steps, %u threads%s%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64
              " of %s, watchdog %" PRId64,
-             c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
+             c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "", c->crowded ? ", crowded" : "",
              c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
              c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch, o->workers, o->executors,
              o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults,

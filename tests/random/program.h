@@ -25,6 +25,7 @@ typedef struct random_config {
     uint32_t ops;       /* steps */
     uint32_t threads;   /* producing threads */
     bool baton;         /* they pass a baton: one global order over shared arenas */
+    bool crowded;       /* many read one whole, many write its parts: joins, which other programs hardly ever need */
     bool failing;       /* host functions and calls fail at times */
     bool checker;       /* record the run and check soundness and precision */
     bool verbose;       /* print more about what fails */
