@@ -41,6 +41,25 @@ static void on_alarm(int signal_number)
     _exit(1);
 }
 
+/* A crash is the program's that ran: its first line says which. Then the signal does what it always does. */
+static void on_crash(int signal_number)
+{
+    ssize_t ignored = write(2, "FAILED: a crash\n  ", 18);
+    ignored = write(2, g_current, strcspn(g_current, "\n"));
+    ignored = write(2, "\n", 1);
+    (void)ignored;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+/* Not where a sanitizer handles it: that says more. */
+static void note_crashes(int signal_number)
+{
+    struct sigaction now;
+    if (sigaction(signal_number, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+        signal(signal_number, on_crash);
+}
+
 /* --------------------------------------------------------------------------------------------------- configurations */
 
 #define PICK(dice, ...) \
@@ -145,12 +164,11 @@ static void describe(char *text, size_t bytes, const random_config *c)
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
-             ", serial %d, disable %d, check %d, faults %" PRId64
-             " of %s, watchdog %" PRId64,
-             c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "", c->crowded ? ", crowded" : "",
-             c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams, c->slots_first, c->slots_deep,
-             c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch, o->workers, o->executors,
-             o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults,
+             ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64,
+             c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
+             c->crowded ? ", crowded" : "", c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams,
+             c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
+             o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults,
              o->fault_kinds, o->watchdog_s);
 }
 
@@ -425,6 +443,8 @@ int main(int argc, char **argv)
     random_totals totals = {0};
     double start = now();
     signal(SIGALRM, on_alarm);
+    note_crashes(SIGSEGV);
+    note_crashes(SIGABRT);
     for (uint64_t i = 0; s.seconds > 0 ? now() - start < s.seconds : i < s.programs; i++)
         if (!run_one(&s, s.seed + i, &totals))
             return 1;

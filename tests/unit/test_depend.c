@@ -243,6 +243,31 @@ static void insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot(void 
     scene_close(s);
 }
 
+/* A batch under way may come back refused, so the op in it stands for nobody yet. */
+static void insert_of_readers_keeps_one_whose_follower_in_the_slot_is_only_being_issued(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < ACS_REGION_READERS; i++)
+        KERNEL(s, ACS_IN(AT(0), 64));
+    for (acs_op op = 1; op < ACS_REGION_READERS; op++)
+        scene_issue(s, op, 0);
+    acs_entry *follower = scene_entry(s, ACS_REGION_READERS);
+    follower->state = ACS_ENTRY_ISSUING;
+    follower->slot = 0;
+    follower->value = ACS_REGION_READERS;
+    KERNEL(s, ACS_IN(AT(0), 64)); /* the list is full: it is compacted */
+    follower->state = ACS_ENTRY_READY;
+    follower->slot = -1;
+    follower->value = 0;
+
+    acs_entry *writer = scene_entry(s, KERNEL(s, ACS_OUT(AT(0), 64)));
+
+    assert_int_equal(writer->need_mask, 1);
+    assert_int_equal(acs_entry_needs(&s->w, writer)[0].value, ACS_REGION_READERS - 1);
+    scene_close(s);
+}
+
 /* The join before was made for an observer, so that nothing else stands between it and the second join. */
 static void insert_of_a_second_join_over_part_writers_waits_for_the_first(void **state)
 {
@@ -429,6 +454,7 @@ int main(void)
         cmocka_unit_test(insert_of_many_readers_makes_joins_and_a_writer_waits_for_each_reader),
         cmocka_unit_test(insert_of_many_issued_readers_keeps_the_newest_of_each_slot),
         cmocka_unit_test(insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot),
+        cmocka_unit_test(insert_of_readers_keeps_one_whose_follower_in_the_slot_is_only_being_issued),
         cmocka_unit_test(insert_of_a_second_join_over_part_writers_waits_for_the_first),
         cmocka_unit_test(insert_of_part_writers_then_whole_readers_makes_linear_edges),
         cmocka_unit_test(insert_of_whole_readers_then_part_writers_makes_linear_edges),
