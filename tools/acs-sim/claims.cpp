@@ -21,6 +21,7 @@ const std::vector<std::string> WAYS = {"acs-sw-4", "acs-sw-8",    "acs-hw-16", "
 const uint32_t WORLDS = 768;
 /* With so many times the blocks one stream fills an RTX 3060 about as full as the paper says: 34 of 100 threads. */
 const uint32_t MORE_BLOCKS = 5;
+const uint32_t TASK_BENCH_STEPS = 32, TASK_BENCH_BLOCKS = 32;
 const double KERNEL_US[] = {2, 5, 10, 20, 50};
 const double OWN_TIMES = -1;
 
@@ -183,7 +184,40 @@ void networks(const char *title, const std::vector<std::string> &names)
     printf("\n");
 }
 
+/* Patterns as Task Bench has them; several blocks each, so that 32 side by side fill the smaller GPUs. */
+std::vector<program> task_bench(double us)
+{
+    std::vector<program> list;
+    for (const char *name : {"trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "dom", "tree", "fft", "nearest",
+                             "spread", "all_to_all"}) {
+        program_request q;
+        q.shape.name = name;
+        q.shape.steps = TASK_BENCH_STEPS;
+        q.ctas = TASK_BENCH_BLOCKS;
+        q.kernel_us = us;
+        list.push_back(make_program("pattern", q));
+    }
+    return list;
+}
+
 } // namespace
+
+bool study_task_bench()
+{
+    g_right = true;
+    printf("Speed-up over one stream; 32 tasks a step, %u steps, %u blocks of 64 threads a task.\n\n### Mean (highest) of the ten"
+           " patterns\n\n", TASK_BENCH_STEPS, TASK_BENCH_BLOCKS);
+    print_head("GPU, kernel time");
+    for (const char *name : {"rtx3060", "rtx3070", "a100", "h200"})
+        for (double us : {2.0, 5.0, 20.0})
+            print_row(name + (", " + times_name(us)), compare(*acs_sim_gpu_find(name), task_bench(us)), true);
+    printf("\n### Each pattern, h200, kernels of 5 us\n\n");
+    print_head("pattern");
+    for (const program &p : task_bench(5))
+        print_row(p.name + " (depth " + std::to_string(p.dag.depth) + ")", compare(*acs_sim_gpu_find("h200"), {p}), false);
+    printf("\n");
+    return g_right;
+}
 
 bool study_claims()
 {

@@ -26,7 +26,7 @@ struct settings {
     std::vector<double> kernel_us = {-1};
     program_request request;
     std::string json;
-    bool list = false, claims = false, scale = false;
+    bool list = false, claims = false, task_bench = false, scale = false;
     uint32_t scale_devices = 1024;
     std::set<std::string> given;
 };
@@ -59,6 +59,7 @@ const char usage_text[] =
     "                           as the failing run gave them (--faults, --drop, --shrink ...)\n"
     "  --list                   programs, patterns, runners, models of GPUs\n"
     "  --claims                 the paper's comparison, beside the paper's figures\n"
+    "  --task-bench             Task Bench's patterns on every model\n"
     "  --scale [--gpu G] [--devices N]   programs dealt out to 1 .. N devices                             (1024)\n";
 
 enum kind_of_program { OF_PATTERN, OF_TASKS, OF_PHYSICS, OF_SCENES, OF_NETWORK, OF_SEED };
@@ -168,6 +169,8 @@ settings parse(bench::arguments &a, const std::vector<std::string> &words)
             s.list = true;
         else if (a.is("--claims"))
             s.claims = true;
+        else if (a.is("--task-bench"))
+            s.task_bench = true;
         else if (a.is("--scale"))
             s.scale = true;
         else
@@ -213,7 +216,7 @@ void look_at_scopes(const settings &s, const bench::arguments &a)
 
 void look_at_study(const settings &s, const bench::arguments &a)
 {
-    const std::string mode = s.list ? "--list" : s.claims ? "--claims" : "--scale";
+    const std::string mode = s.list ? "--list" : s.claims ? "--claims" : s.task_bench ? "--task-bench" : "--scale";
     for (const std::string &option : s.given)
         if (option != mode && !(s.scale && (option == "--gpu" || option == "--devices")))
             a.refuse_for(option, "does nothing beside " + mode);
@@ -224,7 +227,7 @@ void look_at_study(const settings &s, const bench::arguments &a)
 /* Refuses what cannot be played before anything is. */
 void look_at(const settings &s, const bench::arguments &a)
 {
-    if (s.list || s.claims || s.scale) {
+    if (s.list || s.claims || s.task_bench || s.scale) {
         look_at_study(s, a);
         return;
     }
@@ -369,6 +372,8 @@ int main(int argc, char **argv)
         return print_list();
     if (s.claims) {
         right = study_claims();
+    } else if (s.task_bench) {
+        right = study_task_bench();
     } else if (s.scale) {
         right = study_scale(*s.gpus[0], s.scale_devices);
     } else {
