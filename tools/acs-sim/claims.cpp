@@ -205,8 +205,9 @@ std::vector<program> task_bench(double us)
 bool study_task_bench()
 {
     g_right = true;
-    printf("Speed-up over one stream; 32 tasks a step, %u steps, %u blocks of 64 threads a task.\n\n### Mean (highest) of the ten"
-           " patterns\n\n", TASK_BENCH_STEPS, TASK_BENCH_BLOCKS);
+    printf("Speed-up over one stream; 32 tasks a step, %u steps, %u blocks of 64 threads a task.\n\n"
+           "### Mean (highest) of the ten patterns\n\n",
+           TASK_BENCH_STEPS, TASK_BENCH_BLOCKS);
     print_head("GPU, kernel time");
     for (const char *name : {"rtx3060", "rtx3070", "a100", "h200"})
         for (double us : {2.0, 5.0, 20.0})
