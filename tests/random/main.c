@@ -168,8 +168,8 @@ static void describe(char *text, size_t bytes, const random_config *c)
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
-             o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable, o->check, o->faults,
-             o->fault_kinds, o->watchdog_s);
+             o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
+             o->check, o->faults, o->fault_kinds, o->watchdog_s);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
