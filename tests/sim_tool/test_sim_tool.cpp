@@ -1,107 +1,12 @@
 /*
- * acs-sim's ways to issue, on a machine of round numbers: times worked out by hand, orders, bounds, the paper's cost model.
+ * acs-sim's ways to issue, on a machine of round numbers: times worked out by hand, and the paper's cost model.
  */
-#include "bench/cmocka.hpp"
-
 #include <algorithm>
-#include <cstring>
-#include <memory>
 
 #include "acs-sim/acs_hw.h"
-#include "acs-sim/programs.h"
-#include "acs-sim/vehicle.h"
-
-using namespace design;
+#include "sim_fixture.h"
 
 namespace {
-
-acs_sim_gpu round_gpu()
-{
-    acs_sim_gpu g = {};
-    g.name = "round";
-    g.sms = 4;
-    g.sm_ctas = 16;
-    g.sm_threads = 2048;
-    g.sm_registers = 65536;
-    g.sm_shared_bytes = 65536;
-    g.queues = 32;
-    g.kernels = 128;
-    g.engines = 2;
-    g.host_mbps = g.peer_mbps = g.memory_mbps = 10000;
-    g.device.launch_latency = 2000;
-    g.device.stream_hop = 1000;
-    g.device.event_hop = 1200;
-    g.device.graph_hop = 300;
-    g.device.graph_start = 700;
-    g.device.front_end = 100;
-    g.device.front_end_edge = 50;
-    g.device.device_launch = 5000;
-    g.device.host_visible = 3000;
-    g.device.copy_latency = 8000;
-    g.host.launch = g.host.copy = g.host.graph_launch = 1000;
-    g.host.record = g.host.wait = g.host.query = 100;
-    g.host.synchronize = 500;
-    g.host.graph1_launch = 900;
-    g.host.graph_launch_root = 10;
-    g.host.graph_launch_node = 1;
-    g.host.graph_add_node = 50;
-    g.host.graph_instantiate_node = 400;
-    g.host.graph_update_node = 20;
-    g.host.graph_set_node = 30;
-    g.host.graph_destroy_node = 200;
-    g.host.device_set_node = 5;
-    return g;
-}
-
-const uint64_t KERNEL = 10000;
-
-/* Kernels of one block, 10 us each, six segments; up[k]: what kernel k depends on. */
-program program_of(const std::vector<std::vector<uint32_t>> &up)
-{
-    program p;
-    p.name = "by hand";
-    for (const auto &list : up) {
-        p.tasks.push_back(kernel_task(1, 32, KERNEL, 6));
-        p.dag.up.push_back(list);
-    }
-    finish_program(p);
-    return p;
-}
-
-std::vector<std::vector<uint32_t>> chain_of(uint32_t n)
-{
-    std::vector<std::vector<uint32_t>> up(n);
-    for (uint32_t k = 1; k < n; k++)
-        up[k] = {k - 1};
-    return up;
-}
-
-/* One variant of a way, played. */
-struct played {
-    acs_sim_gpu gpu;
-    std::unique_ptr<run> r;
-    result found;
-
-    uint64_t start(uint32_t k) const { return r->moments()[k].start; }
-    uint64_t end(uint32_t k) const { return r->moments()[k].end; }
-};
-
-std::unique_ptr<played> play(const program &p, const char *name, int variant = 0, acs_sim_gpu gpu = round_gpu())
-{
-    const vehicle_kind *const kind = find_vehicle(name);
-    auto done = std::make_unique<played>();
-
-    assert_non_null(kind);
-    done->gpu = gpu;
-    if (kind->alter)
-        kind->alter(done->gpu);
-    done->r = std::make_unique<run>(done->gpu, p);
-    done->r->link_ns = gpu.device.launch_latency;
-    const std::unique_ptr<vehicle> v = kind->make(p, variant);
-    done->found = play_one(*done->r, *v, name);
-    assert_string_equal(done->found.wrong.c_str(), "");
-    return done;
-}
 
 void serial_chain_pays_launch_then_hops(void **)
 {
@@ -112,7 +17,7 @@ void serial_chain_pays_launch_then_hops(void **)
     assert_int_equal(done->start(0), 1000 + 2000);
     assert_int_equal(done->start(1), done->end(0) + 1000);
     assert_int_equal(done->start(2), done->end(1) + 1000);
-    assert_int_equal(done->end(2), 3000 + 3 * KERNEL + 2 * 1000);
+    assert_int_equal(done->end(2), 3000 + 3 * TEN_US + 2 * 1000);
     assert_int_equal(done->r->submit(), 3 * 1000);
     assert_int_equal(done->r->total(), done->end(2) + 3000);
 }
@@ -185,9 +90,15 @@ void program_waits_until_the_host_sees_the_copy(void **)
 
     assert_int_equal(done->end(1) - done->start(1), 8000 + 1000);
     assert_int_equal(done->start(3), done->end(1) + 3000 + 500 + 1000 + 2000);
-    for (const vehicle_kind &kind : vehicle_kinds())
-        if (!kind.direct)
-            assert_true(play(p, kind.name)->start(3) > done->end(1) - done->start(0));
+    assert_int_equal(copy_kernel(round_gpu(), p.tasks[1]).cta_ns, 8000 + 1000);
+    for (const vehicle_kind &kind : vehicle_kinds()) {
+        if (kind.direct)
+            continue;
+        const auto other = play(p, kind.name);
+        assert_int_equal(other->end(1) - other->start(1), 8000 + 1000);
+        /* The last task is handed over only after the copy was seen. */
+        assert_true(other->r->submit() >= other->end(1) + 3000);
+    }
 }
 
 void acs_sw_waits_for_its_stream_after_each_kernel(void **)
@@ -244,6 +155,69 @@ void acs_hw_dispatches_after_its_cycles(void **)
     assert_int_equal(done->start(2), done->end(1) + acs_hw_cycles_ns(63));
 }
 
+/* The hardware sleeps until the third kernel's packet arrives, 160 us; the first kernel ends before, and that is its news. */
+void acs_hw_is_woken_by_a_completion_before_the_next_packet(void **)
+{
+    program p = program_of({{}, {0}, {}});
+    acs_sim_gpu gpu = round_gpu();
+    gpu.host.launch = 20000;
+    gpu.device.launch_latency = 100000;
+    p.tasks[0].kernel.cta_ns = 30000;
+    const auto done = play(p, "acs-hw", 0, gpu);
+
+    assert_true(done->start(2) > done->end(0) + 5000);
+    assert_int_equal(done->start(1), done->end(0) + acs_hw_cycles_ns(63));
+}
+
+/* Two threads that hold one lock for 100 ns each, from the same time on. */
+class locking : public thread {
+public:
+    locking(run &r, lock &l) : thread(r), lock_(l) {}
+    uint64_t held_until = 0;
+
+protected:
+    bool decide(uint64_t) override
+    {
+        if (asked_)
+            return false;
+        asked_ = true;
+        locked(lock_, 100, [this](uint64_t at) { held_until = at; });
+        return true;
+    }
+
+private:
+    lock &lock_;
+    bool asked_ = false;
+};
+
+class two_lockers : public vehicle {
+public:
+    void begin(run &r) override
+    {
+        for (auto &t : threads) {
+            t = std::make_unique<locking>(r, lock_);
+            r.wake(*t, 0);
+        }
+    }
+    uint64_t host_busy() const override { return 0; }
+    std::unique_ptr<locking> threads[2];
+
+private:
+    lock lock_;
+};
+
+void lock_is_held_by_one_thread_at_a_time(void **)
+{
+    const program p = program_of({});
+    const acs_sim_gpu gpu = round_gpu();
+    run r(gpu, p);
+    two_lockers v;
+
+    r.play(v);
+    assert_int_equal(v.threads[0]->held_until, 100);
+    assert_int_equal(v.threads[1]->held_until, 200);
+}
+
 void acs_hw_stops_where_its_list_would_forget_a_running_kernel(void **)
 {
     program p = program_of(std::vector<std::vector<uint32_t>>(80));
@@ -288,13 +262,35 @@ void chained_waits_for_an_event_of_another_slot(void **)
     assert_int_equal(done->start(2), done->end(1) + 1200);
 }
 
+/* An op is about to be hidden in its slot: its event is recorded first, so that others wait for nothing behind it. */
+void chained_waits_for_no_more_than_it_depends_on(void **)
+{
+    program p = program_of({{}, {0}, {0}});
+    p.tasks[1].kernel.cta_ns = 1000000;
+    const auto done = play(p, "chained");
+
+    assert_int_equal(done->start(1), done->end(0) + 1000);
+    assert_int_equal(done->start(2), done->end(0) + 1200);
+}
+
+/* 1024 places in the FIFO and 256 in the window: the caller of more ops waits until one has retired. */
+void chained_caller_waits_where_fifo_and_window_are_full(void **)
+{
+    for (uint32_t count : {1280u, 1281u}) {
+        program p = program_of(std::vector<std::vector<uint32_t>>(count));
+        set_block_time(p, 10000000);
+        const auto done = play(p, "chained");
+        assert_true((done->r->submit() > done->end(0)) == (count > 1280));
+    }
+}
+
 /* Not to the nanosecond: what the core's own work costs is the backend's. */
 void core_itself_chains_on_the_device(void **)
 {
     const acs_sim_gpu &gpu = *acs_sim_gpu_find("a100");
     program p = program_of(chain_of(20));
     const vehicle_kind &kind = *find_vehicle("acs");
-    const double hops = 19 * (gpu.device.stream_hop + gpu.device.kernel_fixed) / 1000.0, kernels = 20 * KERNEL / 1000.0;
+    const double hops = 19 * (gpu.device.stream_hop + gpu.device.kernel_fixed) / 1000.0, kernels = 20 * TEN_US / 1000.0;
     const result chain = simulate(gpu, p, kind), unknown = simulate(round_gpu(), p, kind);
 
     assert_string_equal(chain.wrong.c_str(), "");
@@ -309,6 +305,21 @@ void kept_batch_pays_insertion_parameters_and_one_launch(void **)
 
     assert_int_equal(done->start(0), 2 * (costs.fifo + costs.insert + 30) + 1000 + 10 + 2 * 1 + 2000 + 700);
     assert_int_equal(done->start(1), done->end(0) + 300);
+}
+
+/* Two batches in streams of their own, then one that depends on both: the first lasts longest. */
+void kept_batch_waits_for_batches_in_other_streams(void **)
+{
+    std::vector<std::vector<uint32_t>> up(96);
+    for (uint32_t k = 64; k < 96; k++)
+        up[k] = {k - 64, k - 32};
+    program p = program_of(up);
+    for (uint32_t k = 0; k < 32; k++)
+        p.tasks[k].kernel.cta_ns = 1000000;
+    const auto done = play(p, "kept"); /* batches of 32 */
+
+    assert_true(done->start(32) < done->end(0));
+    assert_true(done->start(64) > done->end(31));
 }
 
 /* A head that sets two nodes, level, barrier, level. */
@@ -343,146 +354,6 @@ void gpu_side_issue_launches_many_roots_through_a_tree(void **)
 }
 
 /* Bytes are not modelled: a copy between devices is a task that its reader is behind. */
-/* What was kept of other programs does not fit: an update becomes a construction, a kept batch is none. */
-void program_never_seen_before_cannot_use_what_was_kept(void **)
-{
-    program p = program_of(chain_of(4));
-    const acs_sim_gpu gpu = round_gpu();
-    const double seen = simulate(gpu, p, *find_vehicle("graph-update")).total_us;
-
-    p.recurs = false;
-    assert_float_equal(simulate(gpu, p, *find_vehicle("graph-update")).total_us, seen + 4 * 0.4, 1e-6);
-    assert_string_equal(simulate(gpu, p, *find_vehicle("kept")).left_out.c_str(),
-                        "no program like this one was seen before");
-    assert_string_equal(simulate(gpu, p, *find_vehicle("graph-replay")).left_out.c_str(), "");
-}
-
-void fresh_programs_do_not_recur_and_recent_ones_read_two(void **)
-{
-    program_request q;
-    q.shape.name = "fresh:8";
-    q.shape.width = 8;
-    q.shape.steps = 4;
-    assert_false(make_program("pattern", q).recurs);
-    q.shape.name = "random:8";
-    assert_true(make_program("pattern", q).recurs);
-    const program recent = make_program("recent", q);
-    assert_int_equal(recent.kernels, 32);
-    for (uint32_t k = 0; k < recent.kernels; k++) {
-        assert_true(recent.dag.up[k].size() <= 2);
-        for (uint32_t u : recent.dag.up[k])
-            assert_true(u < k && k - u <= 8);
-    }
-}
-
-void program_on_devices_copies_what_neighbours_wrote(void **)
-{
-    program_request q;
-    q.shape.name = "stencil_1d";
-    q.shape.width = 8;
-    q.shape.steps = 2;
-    q.devices = 2;
-    const program p = make_program("pattern", q);
-    size_t copies = 0;
-
-    for (const task &t : p.tasks)
-        copies += t.kind == COPY;
-    assert_int_equal(p.kernels, 16);
-    assert_int_equal(copies, 2); /* one each way across the only border */
-    for (const char *way : {"chained", "chained-issuers", "chained-windows"})
-        play(p, way);
-    assert_string_equal(simulate(round_gpu(), p, *find_vehicle("stream")).left_out.c_str(), "issues to one device only");
-}
-
-void order_that_is_broken_is_noticed(void **)
-{
-    /* Played without its edge, judged with it. */
-    const program loose = program_of({{}, {}}), strict = program_of({{}, {0}});
-    const acs_sim_gpu gpu = round_gpu();
-    program p = loose;
-    run r(gpu, p);
-    const std::unique_ptr<vehicle> v = find_vehicle("chained")->make(p, 0);
-
-    r.play(*v);
-    assert_string_equal(r.wrong().c_str(), "");
-    p.dag = strict.dag;
-    assert_string_equal(r.wrong().c_str(), "task 1 began before task 0 ended");
-}
-
-program random_program(uint64_t seed)
-{
-    program_request q;
-    q.shape.name = seed % 3 == 0 ? "stencil_1d" : seed % 3 == 1 ? "random:16" : "buffers:5";
-    q.shape.seed = seed;
-    q.shape.width = 8;
-    q.shape.steps = 1 + static_cast<uint32_t>(seed % 40);
-    q.ctas = 1 + static_cast<uint32_t>(seed * 7 % 300);
-    q.kernel_us = static_cast<double>(seed % 13);
-    return make_program("pattern", q);
-}
-
-/* The program waits here and there for the task before. */
-void add_waits(program &p, uint64_t seed)
-{
-    for (size_t k = 1; k + 1 < p.tasks.size(); k++)
-        if ((k + seed) % 17 == 0) {
-            task wait = {};
-            wait.kind = WAIT;
-            p.tasks[k] = wait;
-            p.dag.up[k] = {static_cast<uint32_t>(k - 1)};
-            if (p.tasks[k - 1].kind == WAIT)
-                p.dag.up[k].clear();
-        }
-    finish_program(p);
-}
-
-void every_way_keeps_order_and_bounds(void **)
-{
-    for (uint64_t seed = 0; seed < 40; seed++) {
-        const acs_sim_gpu &gpu = *acs_sim_gpu_at(static_cast<uint32_t>(seed % 4));
-        program p = random_program(seed);
-        if (seed >= 5)
-            add_waits(p, seed);
-        const double least = static_cast<double>(limits_of(gpu, p).largest()) / 1000;
-        for (const vehicle_kind &kind : vehicle_kinds()) {
-            const result r = kind.direct ? simulate(gpu, p, kind)
-                                         : play(p, kind.name, static_cast<int>(seed) % kind.variants, gpu)->found;
-            assert_string_equal(r.wrong.c_str(), "");
-            assert_true(r.total_us >= least);
-            assert_true(r.busy <= 1.0001 && r.submit_us <= r.total_us);
-        }
-    }
-}
-
-void every_way_plays_the_same_twice(void **)
-{
-    const program p = random_program(7);
-    const vehicle_kind &core = *find_vehicle("acs");
-    const acs_sim_gpu &gpu = *acs_sim_gpu_at(0);
-    assert_float_equal(simulate(gpu, p, core).total_us, simulate(gpu, p, core).total_us, 0);
-    for (const vehicle_kind &kind : vehicle_kinds()) {
-        if (kind.direct)
-            continue;
-        const auto one = play(p, kind.name, kind.variants - 1), two = play(p, kind.name, kind.variants - 1);
-        for (uint32_t k = 0; k < p.tasks.size(); k++) {
-            assert_int_equal(one->start(k), two->start(k));
-            assert_int_equal(one->end(k), two->end(k));
-        }
-        assert_int_equal(one->r->total(), two->r->total());
-    }
-}
-
-void limits_are_path_and_work(void **)
-{
-    const acs_sim_gpu gpu = round_gpu();
-    program p = program_of(chain_of(3));
-    p.tasks[1].kernel.ctas = 65; /* 64 places */
-
-    assert_int_equal(resident(gpu, p.tasks[0].kernel), 64);
-    assert_int_equal(limits_of(gpu, p).critical, 4 * KERNEL);
-    assert_int_equal(limits_of(gpu, p).work, KERNEL * 67 / 64);
-}
-
 } // namespace
 
 int main(void)
@@ -499,22 +370,20 @@ int main(void)
         cmocka_unit_test(acs_sw_runs_as_many_kernels_as_it_has_threads),
         cmocka_unit_test(published_check_is_table_two),
         cmocka_unit_test(acs_hw_dispatches_after_its_cycles),
+        cmocka_unit_test(acs_hw_is_woken_by_a_completion_before_the_next_packet),
+        cmocka_unit_test(lock_is_held_by_one_thread_at_a_time),
         cmocka_unit_test(acs_hw_stops_where_its_list_would_forget_a_running_kernel),
         cmocka_unit_test(acs_hw_holds_no_more_than_its_window),
         cmocka_unit_test(chained_orders_on_the_device),
         cmocka_unit_test(chained_waits_for_an_event_of_another_slot),
+        cmocka_unit_test(chained_waits_for_no_more_than_it_depends_on),
+        cmocka_unit_test(chained_caller_waits_where_fifo_and_window_are_full),
         cmocka_unit_test(core_itself_chains_on_the_device),
         cmocka_unit_test(kept_batch_pays_insertion_parameters_and_one_launch),
+        cmocka_unit_test(kept_batch_waits_for_batches_in_other_streams),
         cmocka_unit_test(level_template_pays_a_barrier_with_its_unused_nodes),
         cmocka_unit_test(gpu_side_issue_pays_a_device_launch_per_hop),
         cmocka_unit_test(gpu_side_issue_launches_many_roots_through_a_tree),
-        cmocka_unit_test(program_never_seen_before_cannot_use_what_was_kept),
-        cmocka_unit_test(fresh_programs_do_not_recur_and_recent_ones_read_two),
-        cmocka_unit_test(program_on_devices_copies_what_neighbours_wrote),
-        cmocka_unit_test(order_that_is_broken_is_noticed),
-        cmocka_unit_test(every_way_keeps_order_and_bounds),
-        cmocka_unit_test(every_way_plays_the_same_twice),
-        cmocka_unit_test(limits_are_path_and_work),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
