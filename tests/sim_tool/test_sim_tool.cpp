@@ -155,7 +155,7 @@ void acs_hw_dispatches_after_its_cycles(void **)
     assert_int_equal(done->start(2), done->end(1) + acs_hw_cycles_ns(63));
 }
 
-/* The hardware sleeps until the third kernel's packet arrives, 160 us; the first kernel ends before, and that is its news. */
+/* The hardware sleeps until the third kernel's packet arrives; the first kernel ends before that. */
 void acs_hw_is_woken_by_a_completion_before_the_next_packet(void **)
 {
     program p = program_of({{}, {0}, {}});
