@@ -485,7 +485,8 @@ acs_status acs_query(acs_context *context, acs_op op);
  * Wait for the ops queued so far that conflict with an access of yours to a range; other ops go on.
  * @param access  what you are about to do: ACS_READ waits for writers, ACS_WRITE and ACS_UPDATE for readers too.
  * @return ACS_OK; ACS_ERR_SKIPPED if one of them failed or was skipped (a writer; for a write of yours also a reader, which
- *         may still want the old bytes); ACS_ERR_DEVICE.
+ *         may still want the old bytes); ACS_ERR_DEVICE: nothing was waited for, and a host function or library call may
+ *         still be at the range until acs_sync returns.
  */
 acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access);
 

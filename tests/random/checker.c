@@ -323,12 +323,23 @@ static bool waits_for_attempt(const checker *c, const traced *b)
     return false;
 }
 
+/* The same of an op in front of b in its slot: what that waited for tells the checker more than the library, too. */
+static bool follows_such_a_wait(const checker *c, const traced *b)
+{
+    for (size_t i = 0; c->attempt_count && i < c->count; i++) {
+        const traced *x = &c->ops[i];
+        if (x->issued && x->slot == b->slot && x->value < b->value && waits_for_attempt(c, x))
+            return true;
+    }
+    return false;
+}
+
 static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
 {
     const acs_mark *mark = &b->waits[wait];
     collect_before(c, b, wait, set);
     const traced *latest = needs_wait(c, b, mark, set);
-    if (!latest && waits_for_attempt(c, b)) {
+    if (!latest && (waits_for_attempt(c, b) || follows_such_a_wait(c, b))) {
         report->stale_waits++;
         return true;
     }

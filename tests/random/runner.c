@@ -274,6 +274,8 @@ static void do_range(run *r, step *s)
     if (!r->p->arenas[w->arena].real)
         return; /* never allocated: the device was lost */
     memcpy(s->seen, bytes, w->row_bytes);
+    /* A wait that was refused says nothing: an op on the host may still be at it. */
+    s->program_writes = s->program_writes && s->result != ACS_ERR_DEVICE;
     for (uint32_t i = 0; s->program_writes && i < w->row_bytes; i++)
         bytes[i] = mix_extra_byte(s->index, 0, i);
 }
@@ -536,7 +538,8 @@ static void run_and_close(run *r, checker *record)
     add_statistics(r);
     arenas_finish(r);
     acs_status closed = acs_close(r->context);
-    if (closed != r->p->lost.status)
+    bool lost_at_last = closed == ACS_ERR_DEVICE && r->p->config.may_lose; /* by what gives the arenas back */
+    if (closed != r->p->lost.status && !lost_at_last)
         verdict_fail(r->v, "acs_close after acs_clear returned %s", acs_status_name(closed));
     bodies_check(r->v);
 }
