@@ -130,8 +130,8 @@ static __global__ void endless_kernel(volatile uint32_t *flag, uint32_t *word, u
 }
 
 /*
- * The kernel ended after all, and the CUDA context is well: a new context runs. What was chained behind the kernel on the GPU
- * was issued, and ran then; what waited for it on the host was not.
+ * The kernel ended after all, and the CUDA context is well: a new context runs. What was chained behind the kernel on the
+ * GPU was issued, and ran then; what waited for it on the host was not.
  */
 static void check_after_endless(uint32_t *word, bool chained)
 {
