@@ -12,8 +12,7 @@ enum {
     MARKS_MAX = 256,
     SLOTS_FIRST = 4, /* where launches take the time, more streams make each of them dearer */
     DEEP = 12,       /* acs_slots.deep */
-    MARKED_SLOTS = 8, /* slots that share the window's marks: more are active only while each has DEEP ops out */
-    QUEUE_SLACK = 8  /* how much fuller the slot of an upstream op may be, to save a wait; nothing where queues are deep */
+    MARKED_SLOTS = 8 /* slots that share the window's marks: more are active only while each has DEEP ops out */
 };
 
 uint32_t acs_slots_mark_capacity(uint32_t window)
@@ -268,8 +267,8 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
 
 /*
  * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
- * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else rather behind
- * an upstream op, which takes no wait, unless that slot is much fuller than others.
+ * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
+ * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
  */
 static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
@@ -284,9 +283,8 @@ static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_
     if (more >= 0)
         return more;
     int upstream = choose_upstream(slots, entry, batch_id);
-    uint32_t slack = 2 * fewest < slots->deep ? QUEUE_SLACK : 0;
-    bool near = upstream >= 0 && slots->slot[upstream].outstanding <= fewest + slack;
-    return near ? upstream : best;
+    bool as_empty = upstream >= 0 && slots->slot[upstream].outstanding <= fewest;
+    return as_empty ? upstream : best;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
