@@ -76,6 +76,7 @@ struct acs_context {
     void (*virtual_yield)(void *user); /* for tests: between two steps other producers may go on */
     void *virtual_user;
     uint32_t virtual_still;        /* steps of waiting callers in a row after which nothing can change */
+    bool virtual_stuck;            /* not even that ends what callers wait for: they give up */
     uint64_t virtual_idle_ns;      /* time that passed in them, for the watchdog */
     acs_random random;
     acs_virtual_worker virtual_workers[ACS_VIRTUAL_WORKERS];

@@ -88,6 +88,10 @@ acs_op acs_draft_queue(acs_draft *draft)
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
         acs_context_wait_room(context, has_place, draft);
         op = draft->queued;
+        if (ACS_UNLIKELY(!op)) {
+            ACS_FAIL(ACS_ERR_DEVICE, 0, "the FIFO is full, and nothing will leave it any more; see acs_context_error");
+            return acs_draft_drop(draft);
+        }
     }
     acs_context_queued(context);
     if (ACS_UNLIKELY(context->virtual_count))

@@ -201,9 +201,16 @@ static bool look_for_overdue(acs_context *context, bool still)
     return acs_watchdog_look(context, base + context->virtual_idle_ns);
 }
 
-/* A wait that could never end, without a watchdog: it is said, and every wait ends. */
+/*
+ * A wait that could never end, without a watchdog: it is said, and every op ends. If that does not help, there is a
+ * defect in the library, and waits end without what they waited for.
+ */
 static void end_standstill(acs_context *context)
 {
+    if (atomic_load_explicit(&context->faulted, memory_order_acquire)) { /* E */
+        context->virtual_stuck = true;
+        return;
+    }
     acs_error error;
     acs_error_fill(&error, ACS_ERR_DEVICE, 0, __func__,
                    "simulation: nothing can make progress any more, but ops have not ended");

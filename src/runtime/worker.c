@@ -187,8 +187,11 @@ static void wait_for(waiting *w)
 {
     uint64_t spin_ns = (uint64_t)w->context->options.spin_us * 1000;
     w->ends_seen = UINT64_MAX;
-    while (w->context->virtual_count && !is_over(w))
+    while (w->context->virtual_count && !is_over(w)) {
+        if (w->context->virtual_stuck)
+            return;
         acs_virtual_wait(w->context);
+    }
     while (!seems_over(w)) {
         uint64_t now = acs_clock_ns();
         bool stepped = steps_itself(w, now) ? acs_context_step(w->context) : fills_window(w);
