@@ -77,7 +77,7 @@ extern "C" {
     X(ACS_ERR_LAUNCH, 8, "the backend refused to issue the op; it did not run")                                        \
     X(ACS_ERR_HOST, 9, "a host function or library call reported failure")                                             \
     X(ACS_ERR_SKIPPED, 10, "skipped because an op that it depends on failed")                                          \
-    X(ACS_ERR_DEVICE, 11, "the device faulted or was given up; nothing more runs")                                         \
+    X(ACS_ERR_DEVICE, 11, "the device faulted or was given up; nothing more runs")                                     \
     X(ACS_ERR_CHECK, 12, "ACS_CHECK found a footprint that contradicts itself, its allocation or another op")          \
     X(ACS_ERR_INTERNAL, 13, "a defect in the library")
 

@@ -68,6 +68,22 @@ typedef enum acs_leave {
     ACS_LEFT_THREADS  /* a thread may be inside an op: whatever the op, or the thread behind it, can reach stays */
 } acs_leave;
 
+/* Whether all that the item follows inside the batch was issued; if not, it must not be. */
+static inline bool acs_item_may_follow(const acs_batch *batch, const acs_item *item)
+{
+    for (uint32_t i = 0; i < item->edge_count; i++)
+        if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK)
+            return false;
+    return true;
+}
+
+static inline void acs_item_result(acs_item *item, acs_status status, int native, const char *text)
+{
+    item->status = status;
+    item->native = native;
+    item->text = text;
+}
+
 typedef struct acs_backend_config {
     const acs_options *options;
     uint32_t slots;

@@ -278,28 +278,17 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
     }
 }
 
-/* Edges inside the batch: the core could not know yet that an upstream item would fail. */
-static bool upstream_failed(const acs_batch *batch, const acs_item *item)
-{
-    for (uint32_t i = 0; i < item->edge_count; i++)
-        if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK)
-            return true; /* no item bounces here */
-    return false;
-}
-
 /* The op did not run, or nobody can say whether it did. */
 static void item_lost(acs_item *item, int fault)
 {
-    item->status = ACS_ERR_DEVICE;
-    item->native = fault;
-    item->text = acs_cuda_text(fault);
+    acs_item_result(item, ACS_ERR_DEVICE, fault, acs_cuda_text(fault));
 }
 
 /* The op and its own mark. The mark is recorded also behind an op that failed: waits for it must not hang. */
 static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     if (!acs_cuda_fault(self))
-        item->status = upstream_failed(batch, item) ? ACS_ERR_SKIPPED : issue(self, batch, item);
+        item->status = acs_item_may_follow(batch, item) ? issue(self, batch, item) : ACS_ERR_SKIPPED;
     if (item->mark_after)
         record_mark(self, &item->after);
     /* Before the op, or while it was marked: then nothing is known of it. */

@@ -92,28 +92,19 @@ static void record_mark(acs_host_slots *slots, const acs_mark *mark)
 
 /* --------------------------------------------------------------------------------------------------------- issue */
 
-static void refuse(acs_item *item, acs_status status, int native, const char *text)
-{
-    item->status = status;
-    item->native = native;
-    item->text = text;
-}
-
 /* Set the item's status where it cannot be issued. */
 static void judge(const acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
     if (slots->lost) {
-        refuse(item, ACS_ERR_DEVICE, ENOMEM, "an earlier op found no memory in a slot's queue");
+        acs_item_result(item, ACS_ERR_DEVICE, ENOMEM, "an earlier op found no memory in a slot's queue");
         return;
     }
-    for (uint32_t i = 0; i < item->edge_count; i++) {
-        if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK) {
-            refuse(item, ACS_ERR_SKIPPED, 0, NULL);
-            return;
-        }
+    if (!acs_item_may_follow(batch, item)) {
+        acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
+        return;
     }
     if (item->status == ACS_OK && item->slot >= 0 && !acs_host_runs(item->op))
-        refuse(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of a CPU backend");
+        acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of a CPU backend");
 }
 
 /* One entry per wait, the last of them carrying the op. */
@@ -126,7 +117,7 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
 
     if (!ring_reserve(slot, count)) {
         slots->lost = true;
-        refuse(item, ACS_ERR_DEVICE, ENOMEM, "no memory in the slot's queue");
+        acs_item_result(item, ACS_ERR_DEVICE, ENOMEM, "no memory in the slot's queue");
         return;
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -92,6 +92,7 @@ static uint32_t count_complete(const acs_sim_state *s, const acs_mark *marks, ui
 static void show(acs_sim_state *s, acs_sim_slot *slot, const acs_mark *marks, uint32_t done)
 {
     uint32_t shown = done;
+
     if (s->by_seed && s->strategy != ACS_SIM_EAGER && slot->late < POLLS_LATE_MAX)
         shown = acs_random_below(&s->random, done + 1);
     slot->late = shown < done ? slot->late + 1 : 0;
@@ -109,10 +110,11 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     acs_sim_state *s = acs_sim_state_of(backend);
     acs_sim_slot *slot = &s->slot[slot_index];
     bool lost;
+
     acs_lock_acquire(&s->lock);
     if (!s->lost)
         pass_time(s);
-    if (acs_sim_fault(&s->faults, ACS_FAULT_LOST))
+    if (!s->lost && acs_sim_fault(&s->faults, ACS_FAULT_LOST)) /* it is lost once, and counted once */
         s->lost = true;
     lost = s->lost;
     if (!lost && !s->running)
@@ -133,6 +135,7 @@ static acs_status sim_memory_alloc(acs_backend *backend, int memory, size_t byte
 {
     acs_sim_state *s = acs_sim_state_of(backend);
     bool fails;
+
     acs_lock_acquire(&s->lock);
     fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
     acs_lock_release(&s->lock);

@@ -149,13 +149,6 @@ static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
     s->issued++;
 }
 
-static void refuse(acs_item *item, acs_status status, int native, const char *text)
-{
-    item->status = status;
-    item->native = native;
-    item->text = text;
-}
-
 /* Every op that was issued has room among those that are due. */
 static bool due_room(acs_sim_state *s)
 {
@@ -175,16 +168,14 @@ static bool due_room(acs_sim_state *s)
 /* Set the item's status where it cannot be issued. */
 static void judge(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
-    for (uint32_t i = 0; i < item->edge_count; i++) {
-        if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK) {
-            refuse(item, ACS_ERR_SKIPPED, 0, NULL);
-            return;
-        }
+    if (!acs_item_may_follow(batch, item)) {
+        acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
+        return;
     }
     if (item->slot < 0 || item->status != ACS_OK)
         return;
     if (!acs_host_runs(item->op))
-        refuse(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of the sim backend");
+        acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of the sim backend");
     else
         acs_sim_fault_item(&s->faults, item);
 }
@@ -192,11 +183,13 @@ static void judge(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 static void lose(acs_sim_state *s, acs_item *item, int native, const char *text)
 {
     s->lost = true;
-    refuse(item, ACS_ERR_DEVICE, native, text);
+    acs_item_result(item, ACS_ERR_DEVICE, native, text);
 }
 
-/* Marks, waits and values, in the order of issue, so that the item's waits may name its own marks. What the core did wrong
- * becomes the item's error; its waits and marks still take effect. */
+/*
+ * Marks, waits and values, in the order of issue, so that the item's waits may name its own marks. What the core did wrong
+ * becomes the item's error; its waits and marks still take effect.
+ */
 static void issue_order(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
     const char *wrong = NULL, *next;
@@ -214,16 +207,17 @@ static void issue_order(acs_sim_state *s, const acs_batch *batch, acs_item *item
     else if (item->slot >= 0)
         s->slot[item->slot].value = item->value;
     if (wrong)
-        refuse(item, ACS_ERR_INTERNAL, 0, wrong);
+        acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
 }
 
 static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
     const char *wrong;
-    refuse(item, ACS_ERR_INTERNAL, 0, "a slot or mark that does not exist");
+
+    acs_item_result(item, ACS_ERR_INTERNAL, 0, "a slot or mark that does not exist");
     if (!item_exists(s, batch, item))
         return;
-    refuse(item, ACS_OK, 0, NULL);
+    acs_item_result(item, ACS_OK, 0, NULL);
     issue_order(s, batch, item);
     judge(s, batch, item);
     if (item->status == ACS_OK && item->slot >= 0 && !due_room(s))
@@ -232,7 +226,7 @@ static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
         launch(s, item->op, (uint32_t)item->slot);
     wrong = item->mark_after ? record_mark(s, &item->after) : NULL;
     if (wrong && item->status == ACS_OK)
-        refuse(item, ACS_ERR_INTERNAL, 0, wrong);
+        acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
     if ((item->mark_count || item->mark_after) && acs_sim_fault(&s->faults, ACS_FAULT_EVENT))
         lose(s, item, ACS_SIM_NATIVE_EVENT, "injected: an event could not be recorded");
     if (acs_sim_failed(s->machine))
@@ -246,7 +240,7 @@ void acs_sim_submit(acs_backend *backend, acs_batch *batch)
     acs_lock_acquire(&s->lock);
     for (uint32_t i = 0; i < batch->items_used; i++) {
         if (s->lost)
-            refuse(&batch->items[i], ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost");
+            acs_item_result(&batch->items[i], ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost");
         else
             issue(s, batch, &batch->items[i]);
     }

@@ -1,6 +1,8 @@
 /* The sim backend: replay by seed, orders that are allowed and no others, faults, progress, rules of marks. */
 #include "backend_fixture.h"
 
+#include "backend/sim.h"
+
 enum { SEEDS = 200 };
 
 static fixture *open_sim(uint32_t slots, int64_t seed, int64_t faults)
@@ -362,6 +364,94 @@ static void mark_used_again_after_completion_is_accepted(void **state)
     fixture_close(f);
 }
 
+/* ---------------------------------------------------------------------------------------------------------- options */
+
+/* Opens with these kinds of faults, or is refused with an error that names what is none. */
+static void try_kinds(const char *kinds, const char *wrong)
+{
+    fixture *f = fixture_make(ACS_BACKEND_SIM, 1);
+
+    strcpy(f->options.fault_kinds, kinds);
+    assert_int_equal(acs_backend_open(&f->config, &f->backend), wrong ? ACS_ERR_OPTION : ACS_OK);
+    if (wrong)
+        assert_non_null(strstr(acs_error_thread()->text, wrong));
+    fixture_close(f);
+}
+
+static void kinds_of_faults_are_those_of_the_table(void **state)
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        ACS_FAULT_TABLE(NAME)
+#undef NAME
+    };
+
+    (void)state;
+    for (int i = 0; i < ACS_FAULT_KINDS; i++)
+        try_kinds(names[i], NULL);
+    try_kinds("", NULL);
+    try_kinds("launch,lost,slow", NULL);
+    try_kinds("launch,loss", "'loss'");
+    try_kinds("launch,,lost", "''");
+    try_kinds("launc", "'launc'");
+}
+
+/* The option's names are in the order of the models, which it indexes. */
+static void names_of_gpus_are_those_of_the_models(void **state)
+{
+    static const char *const names =
+#define ACS_OPT_NUMBER(...)
+#define ACS_OPT_TEXT(...)
+#define ACS_OPT_CHOICE(field, env, value, list, help) #field "=" list "\n"
+#include "acs_options.def"
+#undef ACS_OPT_NUMBER
+#undef ACS_OPT_TEXT
+#undef ACS_OPT_CHOICE
+        ;
+    char list[256] = "\nsim_gpu=";
+
+    (void)state;
+    for (uint32_t i = 0; acs_sim_gpu_at(i); i++) {
+        strcat(list, i ? "|" : "");
+        strcat(list, acs_sim_gpu_at(i)->name);
+    }
+    strcat(list, "\n");
+    assert_non_null(strstr(names, list));
+}
+
+/* When the host knows that a kernel on this model has ended, by time. */
+static uint64_t known_after(int32_t gpu, int64_t kernel_us)
+{
+    fixture *f = fixture_make(ACS_BACKEND_SIM, 1);
+    int ran = 0;
+    uint64_t now;
+
+    f->options.sim_order = ACS_SIM_ORDER_TIME;
+    f->options.sim_gpu = gpu;
+    f->options.sim_kernel_us = kernel_us;
+    fixture_open(f);
+    fixture_add(f, 0, fixture_kernel(f, note_ran, &ran, 0));
+    fixture_submit(f);
+    fixture_drain(f);
+    assert_int_equal(ran, 1);
+    now = acs_sim_backend_now(f->backend);
+    fixture_close(f);
+    return now;
+}
+
+/* The call, its way to the device, the kernel, and the way back; then polls, each of which takes time. */
+static void time_is_that_of_the_model(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; acs_sim_gpu_at(i); i++) {
+        const acs_sim_gpu *gpu = acs_sim_gpu_at(i);
+        uint64_t at = gpu->host.launch + gpu->device.launch_latency + gpu->device.kernel_fixed + gpu->device.host_visible;
+        uint64_t late = gpu->host.record + 2 * gpu->host.query;
+        assert_in_range(known_after((int32_t)i, 0), at, at + late);
+        assert_in_range(known_after((int32_t)i, 70), at + 70000, at + 70000 + late);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +469,9 @@ int main(void)
         cmocka_unit_test(mark_of_an_item_without_an_op_completes_under_faults),
         cmocka_unit_test(breach_of_a_rule_fails_the_item),
         cmocka_unit_test(mark_used_again_after_completion_is_accepted),
+        cmocka_unit_test(kinds_of_faults_are_those_of_the_table),
+        cmocka_unit_test(names_of_gpus_are_those_of_the_models),
+        cmocka_unit_test(time_is_that_of_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
