@@ -2,14 +2,7 @@
  * The double of the CUDA driver itself: that it orders, runs and shows work as CUDA does, and that each kind of illegal call
  * is reported when a program makes it. Direct calls only; the library has no part in this.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "twin.h"
+#include "twin_checks.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -55,11 +48,6 @@ static size_t add_touches(void *const *args, twin_range *out, size_t capacity)
     return 1;
 }
 
-static void ok(CUresult result)
-{
-    assert_int_equal(result, CUDA_SUCCESS);
-}
-
 static int setup(void **state)
 {
     static const uint32_t sizes[] = {8, 4};
@@ -90,13 +78,6 @@ static int teardown(void **state)
     (void)state;
     assert_ptr_equal(twin_breach(), NULL);
     return 0;
-}
-
-static void assert_breach(const char *words)
-{
-    if (!twin_breach() || !strstr(twin_breach(), words))
-        fail_msg("no breach with \"%s\" but %s", words, twin_breach() ? twin_breach() : "none");
-    twin_forget_breaches();
 }
 
 static void assert_clean(void)

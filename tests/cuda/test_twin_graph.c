@@ -2,14 +2,7 @@
  * Graphs in the double of the CUDA driver: they run what they were made of, and what a program may not do with an executable
  * graph is reported, above all changing one that is in flight. Direct calls only.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "twin.h"
+#include "twin_checks.h"
 
 #include <string.h>
 
@@ -31,11 +24,6 @@ static size_t add_touches(void *const *args, twin_range *out, size_t capacity)
     (void)capacity;
     out[0] = (twin_range){*(uint64_t *)args[0], 1};
     return 1;
-}
-
-static void ok(CUresult result)
-{
-    assert_int_equal(result, CUDA_SUCCESS);
 }
 
 static unsigned memory_byte(void)
@@ -74,13 +62,6 @@ static int setup(void **state)
         ok(TWIN_GET(cuGraphAddKernelNode, 12000)(&g_nodes[i], g_graph, g_nodes, i, params(1 + i)));
     ok(TWIN_GET(cuGraphInstantiateWithFlags, 11040)(&g_exec, g_graph, 0));
     return 0;
-}
-
-static void assert_breach(const char *words)
-{
-    if (!twin_breach() || !strstr(twin_breach(), words))
-        fail_msg("no breach with \"%s\" but %s", words, twin_breach() ? twin_breach() : "none");
-    twin_forget_breaches();
 }
 
 static void launch(void)

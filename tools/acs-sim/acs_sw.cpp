@@ -75,13 +75,7 @@ public:
         wake_all(0);
     }
     void seen(uint32_t, uint64_t now) override { wake_all(now); }
-    uint64_t host_busy() const override
-    {
-        uint64_t most = 0;
-        for (const auto &t : threads_)
-            most = std::max(most, t->busy());
-        return most;
-    }
+    uint64_t host_busy() const override { return busiest(threads_); }
     std::string setting() const override { return std::to_string(count_) + " worker threads"; }
 
     void wake_all(uint64_t now)

@@ -356,12 +356,7 @@ void chained::note_recorded(uint32_t u, uint32_t event)
 
 uint64_t chained::host_busy() const
 {
-    uint64_t most = 0;
-    for (const auto &t : workers_)
-        most = std::max(most, t->busy());
-    for (const auto &t : callers_)
-        most = std::max(most, t->busy());
-    return most;
+    return std::max(busiest(workers_), busiest(callers_));
 }
 
 /* Who was busiest: what would have to be faster. */

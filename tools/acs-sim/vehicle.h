@@ -56,6 +56,15 @@ public:
 
 struct result;
 
+/** How long the busiest of some threads was busy. */
+template <class T> uint64_t busiest(const std::vector<std::unique_ptr<T>> &threads)
+{
+    uint64_t most = 0;
+    for (const auto &t : threads)
+        most = t->busy() > most ? t->busy() : most;
+    return most;
+}
+
 struct vehicle_kind {
     const char *name, *about;
     bench::runner_role role;
