@@ -19,6 +19,17 @@
 typedef struct acs_backend acs_backend; /* each backend's own struct begins with one */
 typedef struct acs_call_slots acs_call_slots;
 
+/* How ops are issued. As ACS_ISSUE names them; _AUTO is a request only. */
+typedef enum acs_vehicle {
+    ACS_VEHICLE_AUTO,
+    ACS_VEHICLE_LAUNCH, /* one launch for each op */
+    ACS_VEHICLE_GRAPH,  /* short kept graphs, their parameters set by the host */
+    ACS_VEHICLE_REPLAY, /* a kept graph of exactly this bundle's types and edges */
+    ACS_VEHICLE_LAYERS, /* a kept graph of layers, into which any bundle of few types fits */
+    ACS_VEHICLE_GPU,    /* finished kernels launch what they release */
+    ACS_VEHICLE_COUNT
+} acs_vehicle;
+
 typedef struct acs_mark {
     uint16_t slot;
     uint16_t index;
@@ -28,7 +39,7 @@ typedef struct acs_mark {
 
 /* One op of a batch. */
 typedef struct acs_item {
-    acs_record *op;       /* NULL: nothing to issue, only the marks listed (slot is -1) */
+    acs_record *op;       /* NULL: nothing to issue, only the marks listed (slot is -1); in a bundle: a join */
     uint64_t value;       /* token: done when the timeline of `slot` reaches it */
     int16_t slot;         /* -1: none (STREAM_SIGNAL: the waits are put on the foreign stream) */
     uint16_t first_mark;  /* marks to record before this op is issued: batch->marks */
@@ -47,14 +58,27 @@ typedef struct acs_item {
 } acs_item;
 
 enum {
-    ACS_BATCH_ITEMS = 64,
+    ACS_BATCH_ITEMS = 512,
     ACS_BATCH_WAITS = 64 * 8 + 64,
     ACS_BATCH_MARKS = 64 * 8 + 64,
-    ACS_BATCH_EDGES = 256
+    ACS_BATCH_EDGES = 4096
 };
 
+/*
+ * A batch of ops, or a *bundle*: ops that go to one slot as one unit, for a vehicle cheaper than one launch for each.
+ *
+ * In a bundle all items are kernels whose u.launch.type is not 0, or joins (op NULL: stands for the items that it has edges
+ * to), in an order in which every item comes behind those that it has edges to. Ops have the bundle's slot and consecutive
+ * values; a join has slot -1. Only item 0 (an op) has marks and waits: for all. Only the last op has mark_after, and has it
+ * always. Nothing but the edges orders the ops: a path of edges leads from one to the other where they must not overlap. An
+ * op completes when all ops of the slot with smaller values have too: that is what poll may report before the mark is
+ * reached. A bundle is issued as a whole or not at all: then items without edges get ACS_NOT_READY, the others
+ * ACS_ERR_SKIPPED, and the core issues them in another way; or all get ACS_ERR_DEVICE.
+ */
 typedef struct acs_batch {
     uint32_t items_used, waits_used, marks_used, edges_used;
+    bool bundle;
+    uint8_t vehicle; /* acs_vehicle; of a bundle: what the core asks for (AUTO: any); result: what it was issued by */
     acs_item items[ACS_BATCH_ITEMS];
     acs_mark waits[ACS_BATCH_WAITS];
     acs_mark marks[ACS_BATCH_MARKS];
@@ -118,8 +142,8 @@ typedef struct acs_backend_ops {
     void (*thread_enter)(acs_backend *backend);
     /*
      * Validate a kernel on the caller's thread: limits of grid, block, cluster and shared memory, argument sizes against the
-     * kernel's parameters, a body for this backend; may set u.launch.resolved. Cached per kernel: no CUDA call when seen
-     * before. ACS_ERR_ARGUMENT or _UNSUPPORTED through ACS_FAIL, naming the value and the limit.
+     * kernel's parameters, a body for this backend; may set u.launch.resolved and .type. Cached per kernel: no CUDA call
+     * when seen before. ACS_ERR_ARGUMENT or _UNSUPPORTED through ACS_FAIL, naming the value and the limit.
      */
     acs_status (*check)(acs_backend *backend, acs_record *op);
     /* Issue a batch in order; results in the items. An item that fails does not stop the others. */
@@ -144,6 +168,7 @@ typedef struct acs_backend_ops {
 struct acs_backend {
     const acs_backend_ops *ops;
     acs_call_slots *calls; /* made by open, destroyed by close */
+    uint32_t bundle_most;  /* most ops of a bundle; 0: takes none */
     uint32_t parallel;     /* most ops that it runs at once; 0: many, or not known */
 };
 

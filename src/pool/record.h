@@ -59,6 +59,7 @@ typedef struct acs_record {
             uint64_t shared_bytes;
             acs_attributes attributes;
             void *resolved; /* the backend's own, set by its check() */
+            uint32_t type;  /* the same: number of (kernel, block, shared memory) for vehicles; 0: plain launches only */
         } launch;
         struct {
             void *dst;

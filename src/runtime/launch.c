@@ -288,6 +288,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     record->u.launch.shared_bytes = p->shared_bytes;
     record->u.launch.attributes = p->attributes;
     record->u.launch.resolved = NULL;
+    record->u.launch.type = 0;
     if (ACS_UNLIKELY(p->attributes.programmatic))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
