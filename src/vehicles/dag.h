@@ -16,7 +16,7 @@ enum { ACS_DAG_EDGES = ACS_BATCH_EDGES };
 typedef struct acs_dag_node {
     uint32_t type;        /* u.launch.type; 0: a join */
     uint16_t level;
-    uint16_t first_edge;  /* edges: nodes that this one follows */
+    uint16_t first_edge;  /* edges: nodes that this one follows, greatest number first */
     uint16_t edge_count;
     uint16_t out_count;   /* nodes that follow it */
 } acs_dag_node;

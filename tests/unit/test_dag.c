@@ -1,0 +1,321 @@
+/* Shapes of bundles: edges without the implied ones, levels, width and key, against a judge that tries every path. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "vehicles/dag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 400, BIG_ROUNDS = 12, SEEDS = 64 };
+
+/* A bundle under construction, and records for its ops. */
+typedef struct fixture {
+    acs_batch batch;
+    acs_record ops[ACS_BATCH_ITEMS];
+    acs_dag dag, other;
+    bool named[ACS_BATCH_ITEMS][ACS_BATCH_ITEMS];
+    bool reaches[ACS_BATCH_ITEMS][ACS_BATCH_ITEMS]; /* by one edge or several */
+} fixture;
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(fixture));
+    return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+/* Add an op of a type, or a join (0). */
+static acs_item *add(fixture *f, uint32_t type)
+{
+    acs_item *item = &f->batch.items[f->batch.items_used];
+
+    memset(item, 0, sizeof *item);
+    f->ops[f->batch.items_used].u.launch.type = type;
+    item->op = type ? &f->ops[f->batch.items_used] : NULL;
+    item->first_edge = (uint16_t)f->batch.edges_used;
+    f->batch.items_used++;
+    return item;
+}
+
+/* The item added last follows an earlier one. */
+static void follow(fixture *f, uint32_t earlier)
+{
+    f->batch.items[f->batch.items_used - 1].edge_count++;
+    f->batch.edges[f->batch.edges_used++] = (uint16_t)earlier;
+}
+
+static void start(fixture *f)
+{
+    f->batch.items_used = f->batch.edges_used = 0;
+    f->batch.bundle = true;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- judge */
+
+static void find_paths(fixture *f)
+{
+    memset(f->named, 0, sizeof f->named);
+    memset(f->reaches, 0, sizeof f->reaches);
+    for (uint32_t i = 0; i < f->batch.items_used; i++) {
+        const acs_item *item = &f->batch.items[i];
+        for (uint32_t e = 0; e < item->edge_count; e++) {
+            uint32_t to = f->batch.edges[item->first_edge + e];
+            f->named[i][to] = f->reaches[i][to] = true;
+            for (uint32_t k = 0; k < to; k++)
+                f->reaches[i][k] |= f->reaches[to][k];
+        }
+    }
+}
+
+/* Is the edge implied: is there a way from `i` to `to` over another node? */
+static bool implied(const fixture *f, uint32_t i, uint32_t to)
+{
+    for (uint32_t k = to + 1; k < i; k++) {
+        if (f->reaches[i][k] && f->reaches[k][to])
+            return true;
+    }
+    return false;
+}
+
+static uint32_t judged_level(const fixture *f, const uint32_t *levels, uint32_t i)
+{
+    uint32_t level = 0;
+
+    for (uint32_t k = 0; k < i; k++) {
+        uint32_t one = levels[k] + (f->batch.items[i].op ? 1 : 0);
+        if (f->named[i][k] && one > level)
+            level = one;
+    }
+    return level;
+}
+
+static void judge_edges(const fixture *f)
+{
+    uint32_t out[ACS_BATCH_ITEMS] = {0}, used = 0;
+
+    for (uint32_t i = 0; i < f->dag.nodes; i++) {
+        const acs_dag_node *node = &f->dag.node[i];
+        uint32_t expected = 0;
+        assert_int_equal(node->first_edge, used);
+        for (uint32_t k = i; k-- > 0;) {
+            if (!f->named[i][k] || implied(f, i, k))
+                continue;
+            assert_true(expected < node->edge_count);
+            assert_int_equal(f->dag.edges[node->first_edge + expected++], k);
+            out[k]++;
+        }
+        assert_int_equal(node->edge_count, expected);
+        used += expected;
+    }
+    assert_int_equal(f->dag.edges_used, used);
+    for (uint32_t i = 0; i < f->dag.nodes; i++)
+        assert_int_equal(f->dag.node[i].out_count, out[i]);
+}
+
+static void judge_levels(const fixture *f)
+{
+    uint32_t levels[ACS_BATCH_ITEMS], in_level[ACS_BATCH_ITEMS] = {0}, ops = 0, high = 0, width = 0;
+
+    for (uint32_t i = 0; i < f->dag.nodes; i++) {
+        levels[i] = judged_level(f, levels, i);
+        assert_int_equal(f->dag.node[i].level, levels[i]);
+        assert_int_equal(f->dag.node[i].type, f->batch.items[i].op ? f->ops[i].u.launch.type : 0);
+        if (!f->batch.items[i].op)
+            continue;
+        ops++;
+        high = levels[i] + 1 > high ? levels[i] + 1 : high;
+        in_level[levels[i]]++;
+        width = in_level[levels[i]] > width ? in_level[levels[i]] : width;
+    }
+    assert_int_equal(f->dag.ops, ops);
+    assert_int_equal(f->dag.levels, high);
+    assert_int_equal(f->dag.width, width);
+}
+
+static void make_and_judge(fixture *f)
+{
+    memset(&f->dag, 0xff, sizeof f->dag);
+    acs_dag_make(&f->batch, &f->dag);
+    assert_int_equal(f->dag.nodes, f->batch.items_used);
+    find_paths(f);
+    judge_edges(f);
+    judge_levels(f);
+}
+
+/* --------------------------------------------------------------------------------------------------- random bundles */
+
+static void make_random(fixture *f, acs_random *random, uint32_t nodes)
+{
+    uint32_t most = 1 + acs_random_below(random, nodes < 40 ? 12 : 7), near = 1 + acs_random_below(random, nodes);
+    uint32_t joins = acs_random_below(random, 4);
+
+    start(f);
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint32_t edges = i ? acs_random_below(random, most + 1) : 0;
+        bool join = edges && acs_random_below(random, 10) < joins;
+        add(f, join ? 0 : 1 + acs_random_below(random, 3));
+        for (uint32_t e = 0; e < edges && f->batch.edges_used < ACS_BATCH_EDGES; e++)
+            follow(f, i - 1 - acs_random_below(random, i < near ? i : near));
+    }
+}
+
+/* The same bundle with the edges of each item in another order. */
+static void turn_edges(fixture *f, acs_random *random)
+{
+    for (uint32_t i = 0; i < f->batch.items_used; i++) {
+        const acs_item *item = &f->batch.items[i];
+        for (uint32_t e = item->edge_count; e > 1; e--) {
+            uint16_t *edges = &f->batch.edges[item->first_edge], swap = edges[e - 1];
+            uint32_t with = acs_random_below(random, e);
+            edges[e - 1] = edges[with];
+            edges[with] = swap;
+        }
+    }
+}
+
+static void random_bundles_have_the_edges_and_levels_of_the_judge(void **state)
+{
+    fixture *f = *state;
+    acs_random random = {1};
+
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        make_random(f, &random, 1 + acs_random_below(&random, 60));
+        make_and_judge(f);
+    }
+    for (uint32_t round = 0; round < BIG_ROUNDS; round++) {
+        make_random(f, &random, ACS_BATCH_ITEMS - acs_random_below(&random, 3) * 64);
+        make_and_judge(f);
+    }
+}
+
+static void key_does_not_depend_on_the_order_or_on_implied_edges(void **state)
+{
+    fixture *f = *state;
+    acs_random random = {2};
+
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        make_random(f, &random, 40);
+        make_and_judge(f);
+        f->other = f->dag;
+        turn_edges(f, &random);
+        make_and_judge(f);
+        assert_true(f->dag.key == f->other.key);
+        start(f);
+        for (uint32_t i = 0; i < f->other.nodes; i++) {
+            add(f, f->other.node[i].type);
+            for (uint32_t e = 0; e < f->other.node[i].edge_count; e++)
+                follow(f, f->other.edges[f->other.node[i].first_edge + e]);
+        }
+        make_and_judge(f);
+        assert_true(f->dag.key == f->other.key);
+    }
+}
+
+static void key_tells_types_and_edges_apart(void **state)
+{
+    fixture *f = *state;
+    acs_random random = {3};
+
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        make_random(f, &random, 40);
+        make_and_judge(f);
+        f->other = f->dag;
+        if (seed % 2)
+            add(f, 1 + seed % 3);
+        else
+            f->ops[0].u.launch.type += 7;
+        make_and_judge(f);
+        assert_true(f->dag.key != f->other.key);
+        follow(f, 0); /* an edge more to the last item, where nothing implied it */
+        f->other = f->dag;
+        make_and_judge(f);
+        assert_true((f->dag.key != f->other.key) == (f->dag.edges_used != f->other.edges_used));
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- special shapes */
+
+static void empty_bundle_has_no_levels(void **state)
+{
+    fixture *f = *state;
+
+    start(f);
+    make_and_judge(f);
+    assert_int_equal(f->dag.levels, 0);
+}
+
+static void all_pairs_of_edges_become_a_chain(void **state)
+{
+    fixture *f = *state;
+
+    start(f);
+    for (uint32_t i = 0; i < 64; i++) {
+        add(f, 1);
+        for (uint32_t k = 0; k < i; k++)
+            follow(f, k);
+    }
+    make_and_judge(f);
+    assert_int_equal(f->dag.edges_used, 63);
+    assert_int_equal(f->dag.levels, 64);
+    assert_int_equal(f->dag.width, 1);
+}
+
+static void most_edges_that_a_bundle_can_have_fit(void **state)
+{
+    fixture *f = *state;
+
+    start(f);
+    for (uint32_t i = 0; i < 128; i++) {
+        add(f, 1);
+        for (uint32_t k = 0; i >= 64 && k < 64; k++)
+            follow(f, k);
+    }
+    make_and_judge(f);
+    assert_int_equal(f->dag.edges_used, ACS_BATCH_EDGES);
+    assert_int_equal(f->dag.levels, 2);
+}
+
+static void join_adds_no_level(void **state)
+{
+    fixture *f = *state;
+
+    start(f);
+    for (uint32_t i = 0; i < 4; i++)
+        add(f, 1);
+    add(f, 0);
+    for (uint32_t i = 0; i < 4; i++)
+        follow(f, i);
+    for (uint32_t i = 0; i < 4; i++) {
+        add(f, 2);
+        follow(f, 4);
+        follow(f, i);
+    }
+    make_and_judge(f);
+    assert_int_equal(f->dag.edges_used, 8);
+    assert_int_equal(f->dag.levels, 2);
+    assert_int_equal(f->dag.ops, 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(random_bundles_have_the_edges_and_levels_of_the_judge, setup, teardown),
+        cmocka_unit_test_setup_teardown(key_does_not_depend_on_the_order_or_on_implied_edges, setup, teardown),
+        cmocka_unit_test_setup_teardown(key_tells_types_and_edges_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(empty_bundle_has_no_levels, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_pairs_of_edges_become_a_chain, setup, teardown),
+        cmocka_unit_test_setup_teardown(most_edges_that_a_bundle_can_have_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(join_adds_no_level, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
