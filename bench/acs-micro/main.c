@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const char g_usage[] =
-    "usage: acs-micro [--json FILE] [--bursts N] [--cpu N] [--only parts|caller|insert] [--quick]\n"
+    "usage: acs-micro [--json FILE] [--bursts N] [--cpu N] [--only parts|caller|insert|life] [--quick]\n"
     "  --json FILE   also write figures, ratios and the machine to FILE, such as bench/results/acs-micro.json\n"
     "  --bursts N    bursts per figure, of which the median is taken (default 1000)\n"
     "  --cpu N       stay on one CPU (the figures beside a worker need two)\n"
@@ -60,7 +60,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const micro_options *);
-    } groups[] = {{"parts", micro_parts}, {"caller", micro_caller}, {"insert", micro_insert}};
+    } groups[] = {{"parts", micro_parts}, {"caller", micro_caller}, {"insert", micro_insert},
+                {"life", micro_life}};
     micro_options options = {.bursts = 1000};
     const char *json = NULL;
 

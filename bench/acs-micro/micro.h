@@ -42,5 +42,6 @@ void micro_print_machine(void);
 int micro_parts(const micro_options *options);  /* record pool and FIFO alone */
 int micro_caller(const micro_options *options); /* acs_launch and ACS_LAUNCH */
 int micro_insert(const micro_options *options); /* the window's insertion beside an all-pairs scan */
+int micro_life(const micro_options *options);   /* an op from its record to its end, by part */
 
 #endif
