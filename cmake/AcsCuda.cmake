@@ -34,6 +34,14 @@ if(ACS_HAVE_CUDA AND (ACS_TESTS OR ACS_SAMPLES OR ACS_BENCH))
     endif()
 endif()
 
+# ACS_NVCC: compiles the library's own device code (src/backend/device), where there is one; needs no enabled language.
+set(ACS_NVCC "")
+if(ACS_HAVE_CUDA AND CMAKE_CUDA_COMPILER)
+    set(ACS_NVCC ${CMAKE_CUDA_COMPILER})
+elseif(ACS_HAVE_CUDA AND CUDAToolkit_NVCC_EXECUTABLE AND EXISTS ${CUDAToolkit_NVCC_EXECUTABLE})
+    set(ACS_NVCC ${CUDAToolkit_NVCC_EXECUTABLE})
+endif()
+
 if(ACS_HAVE_CUDA)
     message(STATUS "ACS: CUDA backend: toolkit ${CUDAToolkit_VERSION}, programs with kernels: ${ACS_HAVE_NVCC}")
 else()

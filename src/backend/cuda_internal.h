@@ -62,10 +62,26 @@
     X(cuMemFree, 3020, 12000)                                                                                          \
     X(cuMemHostAlloc, 2020, 12000)                                                                                     \
     X(cuMemFreeHost, 2000, 12000)
-/* May be NULL with an older driver: arguments are then not checked, and kernels are loaded at their first launch. */
+/*
+ * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, and there
+ * are no bundles.
+ */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
-    X(cuFuncLoad, 12040, 12040)
+    X(cuFuncLoad, 12040, 12040)                                                                                        \
+    X(cuLibraryLoadData, 12000, 12000)                                                                                 \
+    X(cuLibraryUnload, 12000, 12000)                                                                                   \
+    X(cuLibraryGetKernel, 12000, 12000)                                                                                \
+    X(cuGraphCreate, 10000, 12000)                                                                                     \
+    X(cuGraphDestroy, 10000, 12000)                                                                                    \
+    X(cuGraphAddKernelNode, 12000, 12000)                                                                              \
+    X(cuGraphKernelNodeSetAttribute, 11000, 12000)                                                                     \
+    X(cuGraphKernelNodeGetAttribute, 11000, 12000)                                                                     \
+    X(cuGraphInstantiateWithFlags, 11040, 12000)                                                                       \
+    X(cuGraphExecKernelNodeSetParams, 12000, 12000)                                                                    \
+    X(cuGraphExecDestroy, 10000, 12000)                                                                                \
+    X(cuGraphUpload, 11010, 12000)                                                                                     \
+    X(cuGraphLaunch, 10000, 12000)
 
 enum { ACS_CUDA_ARGS_MOST = 4096 }; /* arguments of one kernel */
 
@@ -130,6 +146,8 @@ typedef struct acs_cuda {
     size_t *scratch_high; /* per slot: largest scratch block that a library call asked for; the slot's owner's */
     _Atomic int fault; /* first fatal CUresult; 0: the device is well */
 
+    CUlibrary library;    /* our own device code; NULL: not to be had */
+
     acs_lock lock; /* rank BACKEND; guards what follows, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
     acs_cuda_kernel *all_kernels;
@@ -158,6 +176,13 @@ const char *acs_cuda_text(int native);
 acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+
+/* cuda_device.c; both in a scope */
+/* Load the library's own device code. Without it there are no bundles, which is no error; says why at ACS_LOG=info. */
+bool acs_cuda_device_init(acs_cuda *self);
+void acs_cuda_device_fini(acs_cuda *self);
+/* A kernel of ours by name; NULL after a log line. */
+CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
 
 /* cuda_submit.c */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);

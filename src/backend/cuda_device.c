@@ -1,0 +1,68 @@
+/*
+ * The CUDA backend's own device code: an image made at build time where there was an nvcc, loaded into the context when the
+ * device is opened. Owns the loaded library; called by cuda.c and by what issues bundles. Where it cannot be had, because of
+ * the build, the driver, the GPU or a debugger, the backend goes on without bundles; it never fails for that.
+ */
+#include "backend/cuda_internal.h"
+
+#include <string.h>
+
+#ifdef ACS_HAVE_DEVICE
+extern const uint64_t acs_device_image[];
+#endif
+
+/* Why not, in a word for the log, or NULL. */
+static const char *driver_lacks(const acs_cuda *self)
+{
+    const acs_cuda_driver *cu = &self->cu;
+    bool graphs = cu->cuGraphCreate && cu->cuGraphDestroy && cu->cuGraphAddKernelNode && cu->cuGraphInstantiateWithFlags &&
+                  cu->cuGraphExecKernelNodeSetParams && cu->cuGraphExecDestroy && cu->cuGraphUpload && cu->cuGraphLaunch;
+    bool device = cu->cuGraphKernelNodeSetAttribute && cu->cuGraphKernelNodeGetAttribute && cu->cuLibraryLoadData &&
+                  cu->cuLibraryUnload && cu->cuLibraryGetKernel && cu->cuFuncGetParamInfo;
+    return graphs && device ? NULL : "the driver is too old";
+}
+
+bool acs_cuda_device_init(acs_cuda *self)
+{
+    CUresult result = CUDA_SUCCESS;
+    const char *why = driver_lacks(self);
+#ifdef ACS_HAVE_DEVICE
+    if (!why)
+        result = self->cu.cuLibraryLoadData(&self->library, acs_device_image, NULL, NULL, 0, NULL, NULL, 0);
+    if (result != CUDA_SUCCESS) {
+        self->library = NULL;
+        (void)acs_cuda_note(self, result);
+        why = acs_cuda_text((int)result);
+    }
+#else
+    (void)result;
+    why = "the library was built without nvcc";
+#endif
+    if (why)
+        acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: no device code: %s", why);
+    return why == NULL;
+}
+
+void acs_cuda_device_fini(acs_cuda *self)
+{
+    CUresult result = self->library ? self->cu.cuLibraryUnload(self->library) : CUDA_SUCCESS;
+    self->library = NULL;
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: device code: %s", acs_cuda_text((int)result));
+}
+
+CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name)
+{
+    CUkernel kernel = NULL;
+    CUfunction function = NULL;
+    CUresult result = self->cu.cuLibraryGetKernel(&kernel, self->library, name);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuKernelGetFunction(&function, kernel);
+    if (result == CUDA_SUCCESS && self->cu.cuFuncLoad)
+        result = self->cu.cuFuncLoad(function);
+    if (result == CUDA_SUCCESS)
+        return function;
+    (void)acs_cuda_note(self, result);
+    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: '%s' cannot be had: %s", name, acs_cuda_text((int)result));
+    return NULL;
+}
