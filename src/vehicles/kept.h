@@ -1,0 +1,66 @@
+/*
+ * The index of kept graphs: for each key (acs_dag.key, or any other of the caller's) how often it was seen lately, and the
+ * copies that the backend has made, each behind an opaque pointer. A state machine under the caller's lock: no threads, no
+ * clock, no backend calls. Memory is taken when a copy is added only; the number of nodes of all copies is bounded, and so
+ * is what is remembered of keys without copies.
+ *
+ * K1  a copy is free, taken (between acs_kept_take or _add, and _launched or _release), or busy: until (slot, value) of its
+ *     latest launch completed. An executable graph never overlaps with itself, so only free copies are given out.
+ * K2  nodes of all copies <= the budget.
+ * K3  only free copies are evicted, the least recently used first.
+ */
+#ifndef ACS_KEPT_H
+#define ACS_KEPT_H
+
+#include "base/base.h"
+
+typedef struct acs_kept acs_kept;
+
+/* A copy of a kept graph. Read by the caller, written here only. */
+typedef struct acs_kept_copy acs_kept_copy;
+struct acs_kept_copy {
+    void *object;   /* the backend's, e.g. an executable graph with what its nodes hold */
+    uint64_t key;
+    uint32_t nodes;
+};
+
+/* At most `nodes` nodes are kept in all, of graphs launched in slots below `slots`. ACS_ERR_MEMORY through ACS_FAIL. */
+acs_status acs_kept_create(uint64_t nodes, uint32_t slots, acs_kept **kept);
+/* The caller has destroyed all objects (acs_kept_drain). NULL: nothing. */
+void acs_kept_destroy(acs_kept *kept);
+
+/*
+ * The key came again: how often that makes, this time included. Counts of keys that have not come for long, while many
+ * others did, begin at 1 again.
+ */
+uint32_t acs_kept_sight(acs_kept *kept, uint64_t key);
+
+/* A free copy, now taken; of several the one used last. NULL: there is none. */
+acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key);
+/* The copies of a key, in any state; with `busy`, how many of them are not free. */
+uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy);
+/* A taken copy was launched as the work that ends at `value` of `slot`. */
+void acs_kept_launched(acs_kept *kept, acs_kept_copy *copy, int slot, uint64_t value);
+/* A taken copy was not launched. */
+void acs_kept_release(acs_kept *kept, acs_kept_copy *copy);
+/* A slot has completed all up to `value`. */
+void acs_kept_completed(acs_kept *kept, int slot, uint64_t value);
+
+/*
+ * Make room for `nodes` more: gives one object after another that the caller has to destroy, NULL when there is room or
+ * nothing that could go. acs_kept_has_room says which.
+ */
+void *acs_kept_evict(acs_kept *kept, uint64_t nodes);
+bool acs_kept_has_room(const acs_kept *kept, uint64_t nodes);
+/* A new copy, taken. NULL: no room, or no memory; the object stays the caller's. */
+acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *object);
+/* Forget a taken copy: its object, the caller's again. */
+void *acs_kept_drop(acs_kept *kept, acs_kept_copy *copy);
+/* Nothing runs any more, or never will: an object to destroy, in whatever state its copy is; NULL: none is left. */
+void *acs_kept_drain(acs_kept *kept);
+
+/* Nodes and copies kept now. */
+uint64_t acs_kept_nodes(const acs_kept *kept);
+uint32_t acs_kept_count(const acs_kept *kept);
+
+#endif
