@@ -108,6 +108,13 @@ static inline void acs_item_result(acs_item *item, acs_status status, int native
     item->text = text;
 }
 
+/* A bundle is not issued, for no fault of its own: the core issues its ops in another way. */
+static inline void acs_bundle_refuse(acs_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        acs_item_result(&batch->items[i], batch->items[i].edge_count ? ACS_ERR_SKIPPED : ACS_NOT_READY, 0, NULL);
+}
+
 typedef struct acs_backend_config {
     const acs_options *options;
     uint32_t slots;

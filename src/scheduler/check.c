@@ -40,16 +40,18 @@ static bool ops_conflict(const acs_record *a, const acs_record *b)
     return false;
 }
 
-/* Both were given to slots: is `before` in front of `entry` there? */
-static bool ordered(acs_core *core, const acs_entry *before, const acs_entry *entry)
+/* Both were given to slots: is `before` in front of `entry`, which is in `batch`, there? */
+static bool ordered(acs_core *core, const acs_batch *batch, const acs_entry *before, const acs_entry *entry)
 {
     if (before->slot < 0)
         return false;
+    if (entry->bundled && before->bundled && before->batch == entry->batch)
+        return acs_core_bundle_orders(batch, before->batch_count, entry->batch_count);
     const acs_slot *slot = &core->slots.slot[before->slot];
     return before->value <= slot->completed || acs_entry_clock(&core->window, entry)[before->slot] >= before->value;
 }
 
-void acs_core_check_issue_locked(acs_core *core, const acs_entry *entry)
+void acs_core_check_issue_locked(acs_core *core, const acs_batch *batch, const acs_entry *entry)
 {
     acs_window *w = &core->window;
     if (entry->slot < 0)
@@ -61,7 +63,7 @@ void acs_core_check_issue_locked(acs_core *core, const acs_entry *entry)
         bool under_way = other->state == ACS_ENTRY_ISSUED || other->state == ACS_ENTRY_ISSUING;
         bool earlier = other->seq < entry->seq;
         if ((under_way || earlier) && ops_conflict(other->op, entry->op) &&
-            !(earlier && under_way && ordered(core, other, entry)))
+            !(earlier && under_way && ordered(core, batch, other, entry)))
             core->config.on_check(core->config.user, entry->op, other->op);
     }
 }

@@ -24,6 +24,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     core->check_overlap = options->check == ACS_CHECK_OVERLAP;
     core->stats = options->stats != 0;
     core->batch_limit = (uint32_t)options->batch;
+    acs_core_bundle_init(core);
     core->next_in_order = 1;
     acs_core_overdue_init(core);
     if (acs_lock_init(&core->lock, ACS_RANK_CORE))
@@ -121,7 +122,10 @@ static bool insert(acs_core *core, uint32_t may)
 {
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
-    if (only || ((may & ACS_MAY_INSERT) && core->window.ready.count < core->batch_limit))
+    uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
+    bool is_short = core->bundle_most ? waiting < core->bundle_most
+                                      : core->window.ready.count < core->batch_limit;
+    if (only || ((may & ACS_MAY_INSERT) && is_short))
         acs_core_insert_locked(core, only ? INSERT_BESIDE : INSERT_MOST);
     return core->taken != taken;
 }
@@ -132,14 +136,16 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     action->type = ACS_ACTION_NONE;
     action->poll_count = 0;
     action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
+    action->batch.bundle = false;
     if (may == ACS_MAY_INSERT)
         return inserted;
     if (may & ACS_MAY_ISSUE) {
         action->batch_id = ++core->batch_ids;
-        acs_core_form_batch_locked(core, action);
+        acs_core_form_batch_locked(core, action, inserted);
         if (action->batch.items_used == 0)
             form_poll(core, action);
-        else if ((++core->since_poll >= SUBMISSIONS_PER_POLL || core->slots.wants_poll) && !core->polling)
+        else if ((++core->since_poll >= SUBMISSIONS_PER_POLL || core->slots.wants_poll || action->batch.bundle) &&
+                 !core->polling)
             list_polls(core, action);
         if (action->batch.items_used || action->poll_count) {
             action->type = ACS_ACTION_SUBMIT;
@@ -177,7 +183,8 @@ static void note_news(acs_core *core, acs_action *action, uint32_t may)
         action->watched |= came_true;
     }
     action->host_left = core->host_queue.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
-    action->issue_left = core->window.ready.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
+    bool ready = core->window.ready.head && !core->holding;
+    action->issue_left = ready && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
 }
 
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)

@@ -108,6 +108,8 @@ typedef struct acs_core_counters {
     uint64_t retired, failed, skipped;
     uint64_t kinds[ACS_KIND_COUNT]; /* issued, by kind */
     uint64_t submissions, running_high;
+    uint64_t bundles, bundles_refused;
+    uint64_t vehicles[ACS_VEHICLE_COUNT]; /* kernels issued, by vehicle */
     uint64_t running_sum_ns;        /* with statistics: running ops x time */
 } acs_core_counters;
 
@@ -149,6 +151,14 @@ typedef struct acs_core {
     acs_overdue overdue;
     bool stats;
     uint32_t batch_limit;
+    /* bundles: core_bundle.c */
+    acs_vehicle vehicle;     /* what ACS_ISSUE asks for; constant, as the next two */
+    uint32_t bundle_most;    /* ops in a bundle; 0: there are none */
+    uint32_t bundle_least;
+    uint32_t bundled_out;    /* ops of bundles that have not ended */
+    bool holding;            /* ready ops that can ride wait for more of them */
+    uint32_t held;           /* decisions in a row for which nothing came in */
+    uint32_t refusals, refused_turns; /* bundles refused in a row; chances to form one to be left out because of them */
     uint32_t since_poll;     /* submissions since the last poll */
     uint32_t running;        /* ops issued that have not ended */
     uint64_t running_since_ns;
@@ -214,7 +224,20 @@ void acs_core_enlist_locked(acs_core *core, acs_action *action);
 bool acs_core_delist_locked(acs_core *core, acs_action *action);
 void acs_core_insert_locked(acs_core *core, uint32_t most);
 void acs_core_collect_locked(acs_core *core);
-void acs_core_form_batch_locked(acs_core *core, acs_action *action);
+/* Plain, or a bundle. `inserted`: something came into the window just now. */
+void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted);
+void acs_core_bundle_init(acs_core *core);
+/*
+ * A bundle of ready ops, if there are enough. Else they go one by one, but not while bundles are under way: then they are
+ * held back (core->holding) until there are enough, less is under way, or for a while none came.
+ */
+bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted);
+/* Whether a ready entry is held back. */
+bool acs_core_holds(const acs_core *core, const acs_entry *entry);
+/* The batch is about to be booked: what became of it, if it is a bundle. */
+void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action);
+/* Whether a path of the bundle's edges leads from item `from` to item `to`. */
+bool acs_core_bundle_orders(const acs_batch *batch, uint32_t from, uint32_t to);
 void acs_core_book_batch_locked(acs_core *core, acs_action *action);
 void acs_core_push_host_locked(acs_core *core, acs_entry *entry);
 acs_entry *acs_core_pop_host_locked(acs_core *core);
@@ -225,6 +248,6 @@ void acs_core_running_locked(acs_core *core, int change);
 void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
                            const acs_batch *batch);
 /* check.c: report ops under way that conflict with `entry` and are not ordered before it. */
-void acs_core_check_issue_locked(acs_core *core, const acs_entry *entry);
+void acs_core_check_issue_locked(acs_core *core, const acs_batch *batch, const acs_entry *entry);
 
 #endif

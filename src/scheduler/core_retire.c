@@ -32,6 +32,8 @@ void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry 
         event.value = item->value;
         event.waits = &batch->waits[item->first_wait];
         event.wait_count = item->wait_count;
+        event.bundle = batch->bundle ? batch : NULL;
+        event.item = (uint32_t)(item - batch->items);
     }
     core->trace(core->trace_user, &event);
 }
@@ -85,6 +87,7 @@ static void collect_ended(acs_core *core)
     while ((entry = acs_window_pop_ended(&core->window))) {
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
+        core->bundled_out -= entry->bundled;
         if (!entry->reported)
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* C4 */

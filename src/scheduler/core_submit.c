@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { FOLLOWERS_MOST = 64, INNER_EDGES_MOST = 256 }; /* of a batch that is no bundle */
+
 /* ----------------------------------------------------------------------------------------------------------- insert */
 
 static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
@@ -115,12 +117,12 @@ static void put_back(acs_core *core, acs_entry *entry)
 
 /* Where the batch's ops lead: edges to ops that wait for nothing outside the batch, which can so follow in it. */
 typedef struct followers {
-    uint32_t entries[ACS_BATCH_ITEMS];
+    uint32_t entries[FOLLOWERS_MOST];
     uint32_t count;
     struct {
         uint32_t down;
         uint16_t item;
-    } edges[ACS_BATCH_EDGES];
+    } edges[INNER_EDGES_MOST];
     uint32_t edge_count;
 } followers;
 
@@ -129,7 +131,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
     acs_window *w = &core->window;
     uint16_t item = (uint16_t)(action->batch.items_used - 1);
     for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
-        if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == ACS_BATCH_EDGES)
+        if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == INNER_EDGES_MOST)
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
         if (down->state != ACS_ENTRY_PENDING || down->cause)
@@ -142,7 +144,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
         acs_entry_add_need(w, down, entry);
         follow->edges[follow->edge_count].down = w->edges[at].down;
         follow->edges[follow->edge_count++].item = item;
-        if (down->batch_count == down->pending && follow->count < ACS_BATCH_ITEMS)
+        if (down->batch_count == down->pending && follow->count < FOLLOWERS_MOST)
             follow->entries[follow->count++] = w->edges[at].down;
     }
 }
@@ -172,14 +174,32 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &action->batch.items[at], &action->batch);
     list_inner_edges(action, entry, index, follow_list);
     if (core->check_overlap)
-        acs_core_check_issue_locked(core, entry);
+        acs_core_check_issue_locked(core, &action->batch, entry);
     if (!core->in_order && entry->kind != ACS_KIND_STREAM_SIGNAL)
         follow(core, action, entry, follow_list);
     return true;
 }
 
-void acs_core_form_batch_locked(acs_core *core, acs_action *action)
+/* The next ready op that is not held back. */
+static acs_entry *pop_free(acs_core *core)
 {
+    acs_window *w = &core->window;
+    if (core->in_order)
+        return pop_in_order(core);
+    if (!core->holding)
+        return acs_window_pop_ready(w);
+    uint32_t i = w->ready.head;
+    while (i && acs_core_holds(core, &w->entries[i]))
+        i = w->entries[i].queue_next;
+    if (i)
+        acs_window_remove_ready(w, &w->entries[i]);
+    return i ? &w->entries[i] : NULL;
+}
+
+void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
+{
+    if (core->bundle_most && acs_core_form_bundle_locked(core, action, inserted))
+        return;
     followers list;
     list.count = list.edge_count = 0;
     uint32_t followed = 0;
@@ -189,7 +209,7 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action)
             (void)place(core, action, entry, &list); /* if not, it becomes ready when the batch is booked */
             continue;
         }
-        acs_entry *entry = core->in_order ? pop_in_order(core) : acs_window_pop_ready(&core->window);
+        acs_entry *entry = pop_free(core);
         if (!entry)
             break;
         if (runs_on_host(entry)) {
@@ -204,9 +224,10 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action)
 
 /* -------------------------------------------------------------------------------------------------------------- book */
 
-static void book_issued(acs_core *core, acs_entry *entry)
+static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
 {
     core->counters.kinds[entry->kind]++;
+    core->counters.vehicles[vehicle] += entry->kind == ACS_KIND_KERNEL;
     if (entry->slot >= 0)
         acs_slots_append(&core->slots, entry);
     acs_window_issued(&core->window, entry);
@@ -223,6 +244,8 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
     acs_core_running_locked(core, -1);
     entry->slot = -1;
     entry->value = 0;
+    core->bundled_out -= entry->bundled;
+    entry->bundled = false;
     if (item->status == ACS_NOT_READY) {
         entry->bounced++;
         put_back(core, entry);
@@ -248,13 +271,15 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     const acs_item *fatal = find_fatal(&action->batch);
     core->window.dead |= fatal != NULL; /* before anything settles: nothing that depends on a lost op ends well */
     acs_slots_batch_done(&core->slots, action->batch_id);
+    acs_core_bundle_booked_locked(core, action);
+    acs_vehicle vehicle = action->batch.bundle ? (acs_vehicle)action->batch.vehicle : ACS_VEHICLE_LAUNCH;
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];
         acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
         if (!item->op)
             continue;
         if (item->status == ACS_OK)
-            book_issued(core, entry);
+            book_issued(core, entry, vehicle);
         else
             book_refused(core, entry, item);
     }

@@ -426,51 +426,116 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
     slots->counters.waits_complete += plan->complete;
 }
 
+/* The slot's next value goes to the op; `known` is what the slot is behind by now. */
+static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, acs_item *item)
+{
+    acs_slot *slot = &slots->slot[s];
+    slot->outstanding++;
+    entry->slot = (int16_t)s;
+    entry->value = ++slot->issued;
+    entry->issue_stamp = ++slots->issue_stamp;
+    slot->newest = (acs_ref){acs_entry_index(slots->window, entry), entry->generation};
+    slot->clock[s] = entry->value;
+    memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->used * sizeof(uint64_t));
+    item->slot = (int16_t)s;
+    item->value = entry->value;
+}
+
 static void apply_slot(acs_slots *slots, uint64_t batch_id, const placement *plan, acs_entry *entry, acs_item *item)
 {
     acs_slot *slot = &slots->slot[plan->slot];
     slot->batch = batch_id;
-    slot->outstanding++;
-    entry->slot = (int16_t)plan->slot;
-    entry->value = ++slot->issued;
-    entry->issue_stamp = ++slots->issue_stamp;
-    slot->newest = (acs_ref){acs_entry_index(slots->window, entry), entry->generation};
     memcpy(slot->clock, plan->known, slots->used * sizeof(uint64_t));
-    slot->clock[plan->slot] = entry->value;
-    memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->used * sizeof(uint64_t));
-    item->value = entry->value;
-    if (slot->issued - slot->marked >= slots->mark_interval && mark_room(slots, slot)) {
-        item->mark_after = true;
-        item->after = mark_add(slots, (uint32_t)plan->slot);
-    }
+    give_value(slots, (uint32_t)plan->slot, entry, item);
+}
+
+static void mark_after(acs_slots *slots, acs_item *item)
+{
+    item->mark_after = true;
+    item->after = mark_add(slots, (uint32_t)item->slot);
+}
+
+static void mark_now_and_then(acs_slots *slots, acs_item *item)
+{
+    const acs_slot *slot = &slots->slot[item->slot];
+    if (slot->issued - slot->marked >= slots->mark_interval && mark_room(slots, slot))
+        mark_after(slots, item);
+}
+
+/* All that placing the op takes, without placing it. `marks`: how many more the slot must have room for. */
+static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const acs_entry *entry,
+                       uint32_t marks, placement *plan)
+{
+    bool foreign = entry->kind == ACS_KIND_STREAM_SIGNAL;
+    plan->displaces = false;
+    plan->wait_count = 0;
+    plan->implied = plan->complete = plan->same = 0;
+    plan->slot = foreign ? -1 : choose_slot(slots, entry, batch_id);
+    if (!foreign && plan->slot < 0)
+        return false;
+    if (foreign)
+        memset(plan->known, 0, sizeof plan->known);
+    else
+        memcpy(plan->known, slots->slot[plan->slot].clock, slots->used * sizeof(uint64_t));
+    if (!plan_waits(slots, entry, batch_id, plan) || !batch_has_room(batch, plan->wait_count))
+        return false;
+    if (foreign)
+        return true;
+    const acs_slot *slot = &slots->slot[plan->slot];
+    return plan_displacement(slots, entry, plan) &&
+           slot->mark_count + plan->displaces + marks <= slots->mark_capacity;
+}
+
+static acs_item *add_item(acs_batch *batch, acs_record *op)
+{
+    acs_item *item = &batch->items[batch->items_used++];
+    memset(item, 0, sizeof *item);
+    item->op = op;
+    item->slot = -1;
+    return item;
 }
 
 bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry)
 {
     placement plan;
-    plan.displaces = false;
-    plan.wait_count = 0;
-    plan.implied = plan.complete = plan.same = 0;
-    bool foreign = entry->kind == ACS_KIND_STREAM_SIGNAL;
-    plan.slot = foreign ? -1 : choose_slot(slots, entry, batch_id);
-    if (!foreign && plan.slot < 0)
+    if (!plan_place(slots, batch, batch_id, entry, 0, &plan))
         return false;
-    if (foreign)
-        memset(plan.known, 0, sizeof plan.known);
-    else
-        memcpy(plan.known, slots->slot[plan.slot].clock, slots->used * sizeof(uint64_t));
-    if (!plan_waits(slots, entry, batch_id, &plan) || !batch_has_room(batch, plan.wait_count))
-        return false;
-    if (!foreign && !plan_displacement(slots, entry, &plan))
-        return false;
-    acs_item *item = &batch->items[batch->items_used++];
-    memset(item, 0, sizeof *item);
-    item->op = entry->op;
-    item->slot = (int16_t)plan.slot;
+    acs_item *item = add_item(batch, entry->op);
     apply_waits(slots, batch, batch_id, &plan, item);
     acs_entry_drop_claims(slots->window, entry);
-    if (!foreign)
-        apply_slot(slots, batch_id, &plan, entry, item);
+    if (plan.slot < 0)
+        return true;
+    apply_slot(slots, batch_id, &plan, entry, item);
+    mark_now_and_then(slots, item);
+    return true;
+}
+
+bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
+                            uint32_t count)
+{
+    acs_window *w = slots->window;
+    acs_entry *first = acs_window_entry(w, entries[0]);
+    placement plan;
+    /* The first op waits for all. Where it cannot be placed now it keeps the needs: they are issued, so they will end. */
+    for (uint32_t i = 1; i < count; i++)
+        if (acs_window_entry(w, entries[i])->kind != ACS_KIND_JOIN)
+            acs_entry_merge_needs(w, first, acs_window_entry(w, entries[i]));
+    if (!plan_place(slots, batch, batch_id, first, 1, &plan))
+        return false;
+    acs_item *item = add_item(batch, first->op), *last = item;
+    apply_waits(slots, batch, batch_id, &plan, item);
+    apply_slot(slots, batch_id, &plan, first, item);
+    acs_entry_drop_claims(w, first);
+    for (uint32_t i = 1; i < count; i++) {
+        acs_entry *entry = acs_window_entry(w, entries[i]);
+        item = add_item(batch, entry->op);
+        if (entry->kind == ACS_KIND_JOIN)
+            continue;
+        give_value(slots, (uint32_t)plan.slot, entry, item);
+        acs_entry_drop_claims(w, entry);
+        last = item;
+    }
+    mark_after(slots, last);
     return true;
 }
 

@@ -67,6 +67,12 @@ void acs_slots_fini(acs_slots *slots);
  * slot is owned by other batches, or a mark that it needs is not recorded yet, or the batch is full); nothing changed.
  */
 bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry);
+/*
+ * Place a bundle of gathered ops and joins in one slot (backend.h): the first, an op, waits for what any of them needs, and
+ * a mark follows the last. The caller adds the edges. False, as above; but the first op then needs what all of them need.
+ */
+bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
+                            uint32_t count);
 /* Add an item without op that puts a mark at the end of each slot that has ops out and no mark behind them. */
 void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id);
 /* The batch is submitted: its slots are free again, its marks recorded. */

@@ -21,6 +21,8 @@ typedef struct acs_trace_event {
     uint64_t value;
     const acs_mark *waits; /* ISSUE: outer waits put before it */
     uint32_t wait_count;
+    const acs_batch *bundle; /* ISSUE: the bundle that it is in, else NULL; its edges up to this item can be read */
+    uint32_t item;           /* its place there */
     acs_status status;     /* RETIRE */
 } acs_trace_event;
 

@@ -243,15 +243,20 @@ static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need 
     entry->claim_mask |= bit;
 }
 
+void acs_entry_merge_needs(acs_window *w, acs_entry *entry, const acs_entry *from)
+{
+    const acs_need *needs = acs_entry_needs(w, from);
+    for (uint64_t mask = from->need_mask; mask; mask &= mask - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(mask);
+        raise_need(w, entry, slot, needs[slot]);
+    }
+}
+
 /* A join is in no slot: to run behind it is to run behind what its upstream ops were issued as, once per slot. */
 void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstream)
 {
     if (upstream->kind == ACS_KIND_JOIN) {
-        const acs_need *needs = acs_entry_needs(w, upstream);
-        for (uint64_t mask = upstream->need_mask; mask; mask &= mask - 1) {
-            uint32_t slot = (uint32_t)__builtin_ctzll(mask);
-            raise_need(w, entry, slot, needs[slot]);
-        }
+        acs_entry_merge_needs(w, entry, upstream);
     } else if (upstream->slot >= 0) {
         acs_need need = {upstream->value, acs_entry_index(w, upstream), upstream->generation};
         raise_need(w, entry, (uint32_t)upstream->slot, need);
@@ -330,6 +335,12 @@ void acs_window_close_join(acs_window *w, acs_entry *join)
         join->state = ACS_ENTRY_ISSUED; /* all upstream ops are issued, none has retired: dead ones are not linked */
 }
 
+/* It was issued in the same bundle: nothing is left to be planned for it. */
+static bool placed_behind(const acs_entry *entry, const acs_entry *down)
+{
+    return down->bundled && down->state == ACS_ENTRY_ISSUING && down->slot == entry->slot;
+}
+
 /* Satisfy the ISSUE edges of an entry and the issue half of its JOIN edges. */
 static void satisfy_issue(acs_window *w, acs_entry *entry)
 {
@@ -342,7 +353,8 @@ static void satisfy_issue(acs_window *w, acs_entry *entry)
             at = &edge->next;
             continue;
         }
-        acs_entry_add_need(w, down, entry);
+        if (!placed_behind(entry, down))
+            acs_entry_add_need(w, down, entry);
         if (edge->type == ACS_EDGE_ISSUE) {
             *at = edge->next;
             edge_free(w, index);
@@ -445,6 +457,17 @@ void acs_window_remove_ready(acs_window *w, acs_entry *entry)
     if (w->ready.tail == index)
         w->ready.tail = previous;
     w->ready.count--;
+}
+
+void acs_window_unready(acs_window *w, uint64_t batch)
+{
+    acs_queue all = w->ready;
+    w->ready = (acs_queue){0};
+    for (uint32_t i = all.head, next; i; i = next) {
+        next = w->entries[i].queue_next;
+        if (w->entries[i].batch != batch)
+            queue_push(w, &w->ready, &w->entries[i]);
+    }
 }
 
 void acs_window_issued(acs_window *w, acs_entry *entry)
@@ -559,29 +582,4 @@ void acs_window_release(acs_window *w, acs_entry *entry)
     if (entry->pending == 0)
         queue_push(w, &w->settle, entry);
     settle(w);
-}
-
-/* ------------------------------------------------------------------------------------------------------------- check */
-
-bool acs_window_check(acs_window *w)
-{
-    uint32_t used = 0, live = 0;
-    for (uint32_t i = 1; i <= w->entry_count; i++) {
-        const acs_entry *e = &w->entries[i];
-        if (e->state == ACS_ENTRY_FREE)
-            continue;
-        live += e->kind != ACS_KIND_JOIN && !e->reserved;
-        if ((e->state == ACS_ENTRY_READY || e->state == ACS_ENTRY_ISSUED) && e->pending != 0)
-            return false;
-        uint32_t waiters = 0;
-        for (uint32_t at = e->edges; at; at = w->edges[at].next) {
-            used++;
-            waiters++;
-            if (w->entries[w->edges[at].down].state == ACS_ENTRY_FREE)
-                return false;
-        }
-        if (waiters != e->waiters)
-            return false;
-    }
-    return used == w->edges_used && live == w->live && w->live <= (w->limit ? w->limit : 1);
 }

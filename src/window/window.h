@@ -86,7 +86,9 @@ typedef struct acs_entry {
     uint64_t need_mask;    /* slots with a need */
     uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
     uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
-    uint32_t batch_count;
+    uint32_t batch_count;  /* in a bundle: its place there */
+    uint32_t batch_edge;   /* a bundle's first inner edge to it; 0: none */
+    bool bundled;          /* issued, or being issued, in a bundle */
     const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
     /* lists */
     uint32_t queue_next;   /* ready, settle or ended queue */
@@ -207,6 +209,8 @@ acs_entry *acs_window_pop_ready(acs_window *window);
 void acs_window_push_ready(acs_window *window, acs_entry *entry, bool front);
 /* Take a READY entry out of the middle of the queue. */
 void acs_window_remove_ready(acs_window *window, acs_entry *entry);
+/* Take all READY entries of one batch (acs_entry.batch) out of the queue. */
+void acs_window_unready(acs_window *window, uint64_t batch);
 /* An ISSUING op is now in its slot: satisfy its ISSUE edges. */
 void acs_window_issued(acs_window *window, acs_entry *entry);
 /* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */
@@ -224,6 +228,8 @@ acs_entry *acs_window_find(acs_window *window, acs_op seq);
 acs_op acs_window_oldest(const acs_window *window);
 /* The op must run behind (slot, value), which `upstream` holds. */
 void acs_entry_add_need(acs_window *window, acs_entry *entry, const acs_entry *upstream);
+/* The op must run behind all that `from` must run behind, too. */
+void acs_entry_merge_needs(acs_window *window, acs_entry *entry, const acs_entry *from);
 
 /* The entry was placed or ended: its needs claim nothing any more. */
 void acs_entry_drop_claims(acs_window *window, acs_entry *entry);

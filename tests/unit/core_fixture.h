@@ -36,6 +36,8 @@ typedef struct fake {
     uint32_t submits, polls, events_released, freed;
     int breaches;                /* of the rules in backend.h */
     bool poll_fails;
+    uint32_t bundles, refused;   /* bundles issued, and refused */
+    uint32_t refusals;           /* so many of the next bundles are to be refused */
 } fake;
 
 static inline void fake_record(fake *f, const acs_mark *mark)
@@ -66,10 +68,33 @@ static inline void fake_issue(fake *f, acs_batch *batch, acs_item *item)
     f->issued[seq] += item->status == ACS_OK;
 }
 
+/* One slot, values one after the other, waits in front, a mark at the end, joins without a place. */
+static inline void fake_bundle(fake *f, acs_batch *batch)
+{
+    uint64_t value = batch->items[0].value;
+    const acs_item *last = &batch->items[0];
+    f->breaches += !batch->items[0].op || batch->items_used == 0;
+    for (uint32_t i = 1; i < batch->items_used; i++) {
+        const acs_item *item = &batch->items[i];
+        f->breaches += item->mark_count + item->wait_count > 0;
+        f->breaches += item->op ? item->slot != batch->items[0].slot || item->value != ++value : item->slot != -1;
+        f->breaches += !item->op && !item->edge_count;
+        f->breaches += item->op && (item->op->kind != ACS_KIND_KERNEL || !item->op->u.launch.type);
+        f->breaches += last->mark_after && item->op;
+        last = item->op ? item : last;
+    }
+    f->breaches += !last->mark_after || batch->items[batch->items_used - 1].op == NULL;
+}
+
 static inline void fake_submit(acs_backend *backend, acs_batch *batch)
 {
     fake *f = (fake *)backend;
     f->submits++;
+    if (batch->bundle) {
+        fake_bundle(f, batch);
+        f->refused += f->refusals > 0;
+        f->bundles += f->refusals == 0;
+    }
     for (uint32_t i = 0; i < batch->items_used; i++) {
         acs_item *item = &batch->items[i];
         for (uint32_t m = 0; m < item->mark_count; m++)
@@ -87,6 +112,13 @@ static inline void fake_submit(acs_backend *backend, acs_batch *batch)
         fake_issue(f, batch, item);
         if (item->mark_after)
             fake_record(f, &item->after);
+    }
+    if (batch->bundle && f->refusals) {
+        for (uint32_t i = 0; i < batch->items_used; i++)
+            if (batch->items[i].op)
+                f->issued[batch->items[i].op->seq]--;
+        f->refusals--;
+        acs_bundle_refuse(batch);
     }
 }
 
