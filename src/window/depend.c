@@ -160,7 +160,7 @@ static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, 
         acs_window_link(w, writer, entry);
 }
 
-/* `after` is an insertion number: writers up to it stand behind the region's join already. */
+/* `after` is a stamp: writers up to it stand behind the region's join already. */
 static uint32_t count_part_writers(acs_window *w, const acs_region *region, uint64_t after)
 {
     uint32_t count = 0;
@@ -168,7 +168,7 @@ static uint32_t count_part_writers(acs_window *w, const acs_region *region, uint
         acs_region *part = acs_region_at(w->regions, region->links[i].region);
         region_refresh(w, part);
         const acs_entry *writer = ref_entry(w, part->writer);
-        count += writer && writer->insertion > after;
+        count += writer && writer->own_stamp > after;
     }
     return count;
 }
@@ -177,7 +177,7 @@ static void link_part_writers(acs_window *w, const acs_region *region, acs_entry
 {
     for (uint32_t i = 0; i < region->link_count; i++) {
         acs_entry *writer = ref_entry(w, acs_region_at(w->regions, region->links[i].region)->writer);
-        if (writer && writer->insertion > after)
+        if (writer && writer->own_stamp > after)
             acs_window_link(w, writer, to);
     }
 }
@@ -190,7 +190,7 @@ static void link_part_writers(acs_window *w, const acs_region *region, acs_entry
 static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
 {
     acs_entry *cover = ref_entry(w, region->cover);
-    uint64_t after = cover ? region->cover_seq : 0;
+    uint64_t after = cover ? region->cover_stamp : 0;
     uint32_t newer = count_part_writers(w, region, after);
     if (!cover && newer <= COVER_WRITERS)
         return false;
@@ -207,7 +207,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
         ref_drop(w, &region->cover);
         region->cover = ref_make(w, join);
         /* The op that is being inserted is no part of the join: should it write a part too, it counts as newer. */
-        region->cover_seq = w->insertion - 1;
+        region->cover_stamp = entry->own_stamp - 1;
         acs_window_link(w, join, entry);
         return true;
     }

@@ -45,7 +45,7 @@ typedef struct acs_region {
     /* dependency state: window/depend.c */
     acs_ref writer;        /* newest writer */
     acs_ref cover;         /* join that stands for part writers, see depend.c */
-    uint64_t cover_seq;
+    uint64_t cover_stamp;
     uint64_t epoch;        /* state is void if older than the window's epoch */
     uint32_t reader_count;
     acs_ref readers[ACS_REGION_READERS];

@@ -62,28 +62,18 @@ static void order_remove(acs_window *w, acs_entry *entry)
         w->order_tail = entry->order_prev;
 }
 
-/* At least twice as many buckets as places for ops: chains stay short. */
-static void seq_insert(acs_window *w, acs_entry *entry)
-{
-    uint32_t *bucket = &w->seq_buckets[entry->seq & w->seq_mask];
-    entry->seq_next = *bucket;
-    *bucket = acs_entry_index(w, entry);
-}
-
-static void seq_remove(acs_window *w, acs_entry *entry)
-{
-    uint32_t index = acs_entry_index(w, entry);
-    uint32_t *at = &w->seq_buckets[entry->seq & w->seq_mask];
-    while (*at != index)
-        at = &w->entries[*at].seq_next;
-    *at = entry->seq_next;
-}
-
+/*
+ * Numbers are dense, so the newest op with a number is at its place in `by_seq`, and the op ends without being looked up. One
+ * whose place was taken by a later one is old: near the head of the order.
+ */
 acs_entry *acs_window_find(acs_window *w, acs_op seq)
 {
-    for (uint32_t i = w->seq_buckets[seq & w->seq_mask]; i; i = w->entries[i].seq_next)
-        if (w->entries[i].seq == seq)
-            return &w->entries[i];
+    acs_entry *entry = &w->entries[w->by_seq[seq & w->seq_mask]];
+    if (entry->seq == seq && entry->op && entry->state != ACS_ENTRY_ENDED)
+        return entry;
+    for (uint32_t i = w->order_head; i; i = w->entries[i].order_next)
+        if (w->entries[i].seq >= seq)
+            return w->entries[i].seq == seq ? &w->entries[i] : NULL;
     return NULL;
 }
 
@@ -135,18 +125,19 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->entry_count = w->limit + w->reserve + w->joins;
     w->edge_count = w->entry_count * EDGES_PER_ENTRY;
     w->epoch = 1; /* a new region, all zero, is older: its first use takes the state of "all memory" */
-    uint32_t buckets = acs_round_up_pow2(2 * (w->limit + w->reserve));
-    w->seq_mask = buckets - 1;
+    uint32_t numbers = acs_round_up_pow2(2 * (w->limit + w->reserve));
+    w->seq_mask = numbers - 1;
     size_t places = (size_t)w->entry_count + 1;
-    w->entries = calloc(places, sizeof *w->entries);
+    w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
     w->needs = calloc(places * w->slots, sizeof *w->needs);
     w->clocks = calloc(places * w->slots, sizeof *w->clocks);
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
-    w->seq_buckets = calloc(buckets, sizeof *w->seq_buckets);
-    if (!w->entries || !w->needs || !w->clocks || !w->edges || !w->seq_buckets) {
+    w->by_seq = calloc(numbers, sizeof *w->by_seq);
+    if (!w->entries || !w->needs || !w->clocks || !w->edges || !w->by_seq) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
+    memset(w->entries, 0, places * sizeof *w->entries);
     thread_free_lists(w);
     uint32_t soft_cap = config->limit < 256 ? 4096 : 16 * config->limit; /* a program names a few times 6 W shapes again */
     acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
@@ -163,12 +154,22 @@ void acs_window_fini(acs_window *w)
     free(w->needs);
     free(w->clocks);
     free(w->edges);
-    free(w->seq_buckets);
+    free(w->by_seq);
     free(w->scratch);
     memset(w, 0, sizeof *w);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- entries */
+
+/* Line by line: as one piece the compiler makes it an instruction that takes longer to begin than this takes in all. */
+static void entry_clear(acs_entry *entry)
+{
+    _Static_assert(sizeof *entry == 3 * ACS_CACHE_LINE, "as many as are cleared");
+    unsigned char *lines = (unsigned char *)entry;
+    memset(lines, 0, ACS_CACHE_LINE);
+    memset(lines + ACS_CACHE_LINE, 0, ACS_CACHE_LINE);
+    memset(lines + 2 * ACS_CACHE_LINE, 0, ACS_CACHE_LINE);
+}
 
 /* The generation goes on counting through all ops that have a place, so that references to earlier ones stay dead. */
 static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
@@ -176,13 +177,12 @@ static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
     acs_entry *entry = &w->entries[w->free_entries];
     w->free_entries = entry->queue_next;
     uint32_t generation = entry->generation;
-    memset(entry, 0, sizeof *entry);
+    entry_clear(entry);
     entry->generation = generation;
     entry->seq = seq;
     entry->op = op;
     entry->slot = -1;
     entry->own_stamp = ++w->stamp;
-    entry->insertion = w->insertion;
     return entry;
 }
 
@@ -492,7 +492,6 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     if (status != ACS_OK && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);
-    seq_remove(w, entry);
     satisfy_end(w, entry, issued);
     queue_push(w, &w->ended, entry);
 }
@@ -568,7 +567,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     if (behind)
         acs_window_link(w, behind, entry);
     order_append(w, entry);
-    seq_insert(w, entry);
+    w->by_seq[entry->seq & w->seq_mask] = acs_entry_index(w, entry);
     count_insertion(w, entry);
     if (entry->pending == 0 && entry->state == ACS_ENTRY_PENDING)
         queue_push(w, &w->settle, entry);

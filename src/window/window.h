@@ -51,10 +51,21 @@ typedef struct acs_edge {
     uint8_t type;
 } acs_edge;
 
+/*
+ * In the order in which an op meets its fields: the first line is all that an insertion writes, and all that it reads of
+ * those that it depends on.
+ */
 typedef struct acs_entry {
-    acs_record *op;        /* NULL: a join */
+    _Alignas(ACS_CACHE_LINE) acs_record *op; /* NULL: a join */
     acs_op seq;            /* of a join: of the op whose insertion made it */
+    uint64_t stamp;        /* own_stamp of the entry to which an edge from here was made last: no edge twice */
+    uint64_t own_stamp;    /* window.stamp when it was made */
     uint32_t generation;
+    uint32_t pending;
+    uint32_t edges;        /* to downstream entries; 0: none */
+    uint32_t waiters;      /* number of them */
+    uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
+    uint32_t level;        /* longest chain of dependent ops up to and with this one */
     uint8_t state;         /* acs_entry_state */
     uint8_t kind;          /* acs_op_kind */
     uint8_t on_host;       /* runs on, or is only about, the host: its edges are RETIRE on both sides */
@@ -63,38 +74,28 @@ typedef struct acs_entry {
     uint8_t touches;       /* names any byte or token */
     uint8_t writes;        /* names a segment that it writes */
     uint8_t reserved;      /* inserted by the runtime */
-    uint8_t bounced;       /* how often its issue was refused for now */
-    uint8_t reported;      /* its end was reported by the core */
-    uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
-    uint32_t pending;
-    uint32_t unretired;    /* joins: upstream ops that have not retired */
-    uint32_t edges;        /* to downstream entries; 0: none */
-    uint32_t waiters;      /* number of them */
-    uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
-    uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
-    uint32_t level;        /* longest chain of dependent ops up to and with this one */
-    uint64_t stamp;        /* window.stamp of the entry to which an edge from here was made last: no edge twice */
-    uint64_t own_stamp;    /* window.stamp while its own upstream ops are collected */
-    uint64_t insertion;    /* number of its own insertion */
-    /* skipping */
+    /* readiness, order */
     acs_op cause;          /* nonzero: an op that it depends on failed: skip */
-    acs_status status;     /* how it ended */
-    /* placement: scheduler */
-    int16_t slot;          /* -1: none */
-    uint64_t value;
-    uint64_t issue_stamp;
     uint64_t need_mask;    /* slots with a need */
     uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
-    uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
-    uint32_t batch_count;  /* in a bundle: its place there */
-    uint32_t batch_edge;   /* a bundle's first inner edge to it; 0: none */
-    bool bundled;          /* issued, or being issued, in a bundle */
-    const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
-    /* lists */
+    uint64_t value;        /* placement: scheduler */
+    int16_t slot;          /* the same; -1: none */
+    uint8_t bounced;       /* how often its issue was refused for now */
+    uint8_t reported;      /* its end was reported by the core */
+    uint8_t bundled;       /* issued, or being issued, in a bundle */
+    uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
+    uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
+    uint32_t unretired;    /* joins: upstream ops that have not retired */
     uint32_t queue_next;   /* ready, settle or ended queue */
     uint32_t slot_next;    /* issued ops of one slot */
     uint32_t order_prev, order_next; /* program order of ops that have not ended */
-    uint32_t seq_next;     /* hash by seq */
+    /* placement: scheduler */
+    uint64_t issue_stamp;
+    uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
+    uint32_t batch_count;  /* in a bundle: its place there */
+    uint32_t batch_edge;   /* a bundle's first inner edge to it; 0: none */
+    acs_status status;     /* how it ended */
+    const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
 } acs_entry;
 
 /* The op must run behind (slot, value); `entry` issued it. */
@@ -141,7 +142,7 @@ typedef struct acs_window {
     acs_queue draining;    /* to be ended by the core when their needs are complete */
     acs_queue ended;       /* to be collected by the core */
     uint32_t order_head, order_tail;
-    uint32_t *seq_buckets;
+    uint32_t *by_seq;      /* at seq & seq_mask: the entry of the newest op inserted with such a number */
     uint32_t seq_mask;
 
     acs_regions *regions;
