@@ -138,14 +138,16 @@ static void note_poison(acs_entry *entry, acs_op cause)
 static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, uint8_t access, bool skip_writer)
 {
     region_refresh(w, region);
-    note_poison(entry, region->poison_write);
+    if (ACS_UNLIKELY(w->poisoned))
+        note_poison(entry, region->poison_write);
     raise_level(entry, region->level_write);
     bool implied = skip_writer;
     /*
      * WAR. Readers here came after the writer, since a write empties the list: behind one of them is behind the writer.
      */
     if (writes(access)) {
-        note_poison(entry, region->poison_read);
+        if (ACS_UNLIKELY(w->poisoned))
+            note_poison(entry, region->poison_read);
         raise_level(entry, region->level_read);
         for (uint32_t i = 0; i < region->reader_count; i++) {
             acs_entry *reader = ref_entry(w, region->readers[i]);
@@ -325,46 +327,75 @@ static bool scratch_fit(acs_window *w, uint32_t count)
     return true;
 }
 
-/* Regions of the op are pinned until it is registered: making the next region may evict those that are idle. */
-static void unpin(acs_window *w, uint32_t count)
+/*
+ * Regions of the op are pinned until it is registered where one of them might be evicted meanwhile: when another is made,
+ * and when idle neighbours are dropped. Where all are known and none has a neighbour nothing is.
+ */
+static void pin(acs_window *w, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (w->scratch[i])
+            w->scratch[i]->pins++;
+    w->pinned = true;
+}
+
+static void unpin(acs_window *w, uint32_t count)
+{
+    for (uint32_t i = 0; w->pinned && i < count; i++)
+        if (w->scratch[i])
             w->scratch[i]->pins--;
+    w->pinned = false;
+}
+
+/* The region of a segment that acs_regions_known does not know. False: no memory. */
+static bool make_region(acs_window *w, const acs_record *op, uint32_t i, uint8_t *all)
+{
+    const acs_segment *segment = &op->segments[i];
+    acs_shape shape;
+    if (segment->extent == ACS_EXTENT_ALL) {
+        *all |= segment->access;
+        return true;
+    }
+    if (acs_shape_of(segment, &shape) != ACS_OK)
+        return true; /* empty; bad ones were refused at the launch */
+    if (!w->pinned)
+        pin(w, i);
+    w->scratch[i] = acs_regions_get(w->regions, &shape);
+    if (ACS_LIKELY(w->scratch[i]))
+        return true;
+    unpin(w, i);
+    acs_log(ACS_LOG_WARN, "no memory to index a segment: op %llu is ordered against everything",
+            (unsigned long long)op->seq);
+    return false;
 }
 
 /*
- * Find the regions of an op's segments, pinned, and the access to all memory that it has. When memory for the index is
- * exhausted the op is ordered behind and before everything: slower, never wrong.
+ * Find the regions of an op's segments, and the access to all memory that it has. When memory for the index is exhausted the
+ * op is ordered behind and before everything: slower, never wrong.
  */
 static uint8_t find_regions(acs_window *w, const acs_record *op, uint8_t *access)
 {
     uint8_t all = op->any ? ACS_UPDATE : 0;
+    uint32_t links = 0;
     if (!scratch_fit(w, op->segment_count)) {
         w->counters.barriers++;
         return ACS_UPDATE;
     }
     for (uint32_t i = 0; i < op->segment_count; i++) {
-        const acs_segment *segment = &op->segments[i];
-        acs_shape shape;
-        w->scratch[i] = NULL;
-        if (segment->extent == ACS_EXTENT_ALL) {
-            all |= segment->access;
-            continue;
-        }
-        if (acs_shape_of(segment, &shape) != ACS_OK)
-            continue; /* empty; bad ones were refused at the launch */
-        *access |= segment->access;
-        w->scratch[i] = acs_regions_get(w->regions, &shape);
-        if (ACS_UNLIKELY(!w->scratch[i])) {
-            unpin(w, i);
+        w->scratch[i] = acs_regions_known(w->regions, &op->segments[i]);
+        if (ACS_UNLIKELY(!w->scratch[i]) && !make_region(w, op, i, &all)) {
             w->counters.barriers++;
-            acs_log(ACS_LOG_WARN, "no memory to index a segment: op %llu is ordered against everything",
-                    (unsigned long long)op->seq);
             return ACS_UPDATE;
         }
-        w->scratch[i]->pins++;
+        acs_region *region = w->scratch[i];
+        if (ACS_UNLIKELY(!region))
+            continue;
+        *access |= op->segments[i].access;
+        links |= region->link_count;
+        region->pins += w->pinned;
     }
+    if (links && !w->pinned)
+        pin(w, op->segment_count);
     /* An op that writes all memory is found through the window's own state: its regions would add nothing. */
     if (writes(all))
         unpin(w, op->segment_count);
@@ -415,7 +446,7 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
 
 /* ------------------------------------------------------------------------------------------------------------ poison */
 
-/* `poisoned` counts regions, not failures; it only saves walking the table while there are none. */
+/* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
 static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
 {
     w->poisoned += !region->poison_read && !region->poison_write;

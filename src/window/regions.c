@@ -419,6 +419,22 @@ acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
     return &s->region;
 }
 
+/* One row, as most segments have: the shape is built only where it is another. */
+acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
+{
+    acs_shape shape = {.base = segment->base, .row_bytes = segment->row_bytes, .rows = 1};
+    bool run = segment->extent == ACS_EXTENT_BYTES && segment->rows == 1;
+
+    if (ACS_UNLIKELY(!run) && acs_shape_of(segment, &shape) != ACS_OK)
+        return NULL;
+    /* A run that is empty or wraps the address space has no region: none was ever made. */
+    slot *s = hash_find(regions, &shape, shape_hash(&shape));
+    if (ACS_UNLIKELY(s == NULL))
+        return NULL;
+    s->region.touched = 1;
+    return &s->region;
+}
+
 /* Leaves `touched` alone: looking is not using. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape)
 {

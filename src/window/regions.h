@@ -35,28 +35,29 @@ typedef struct acs_link {
     uint8_t covered;   /* the other covers every byte of this one */
 } acs_link;
 
+/* By cache line: with the first two an insertion has what it needs of a region without links. */
 typedef struct acs_region {
     acs_shape shape;
-    uint64_t hash;
-    uint32_t id;           /* index, from 1 */
     uint32_t link_count;
-    uint32_t link_capacity;
-    acs_link *links;
+    uint32_t reader_count;
     /* dependency state: window/depend.c */
     acs_ref writer;        /* newest writer */
-    acs_ref cover;         /* join that stands for part writers, see depend.c */
-    uint64_t cover_stamp;
     uint64_t epoch;        /* state is void if older than the window's epoch */
-    uint32_t reader_count;
     acs_ref readers[ACS_REGION_READERS];
     uint32_t level_read;   /* longest chain of dependent ops that ends in a reader, in a writer */
     uint32_t level_write;
+    uint32_t pins;         /* held by an insertion that is under way */
+    uint8_t touched;       /* clock bit for eviction; window/regions.c */
+    acs_ref cover;         /* join that stands for part writers, see depend.c */
+    uint64_t cover_stamp;
     acs_op poison_read;    /* a failed op that read here, directly or through the ops it made skip; 0: none */
     acs_op poison_write;   /* the same for writers; a region with either is never idle */
-    uint32_t pins;         /* held by an insertion that is under way */
     /* index state: window/regions.c */
+    uint32_t id;           /* index, from 1 */
     uint32_t next_free;    /* while it is not in the table */
-    uint8_t touched;       /* clock bit for eviction */
+    uint32_t link_capacity;
+    acs_link *links;
+    uint64_t hash;
 } acs_region;
 
 typedef struct acs_regions acs_regions;
@@ -85,6 +86,8 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
  * never moves, but one that is idle may be gone after the next call.
  */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
+/* The same for a segment whose region is in the table; NULL: it is not, or the segment is empty or bad. */
+acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment);
 /* Find only. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);
 acs_region *acs_region_at(acs_regions *regions, uint32_t id);

@@ -148,9 +148,10 @@ typedef struct acs_window {
     acs_regions *regions;
     acs_region **scratch;  /* regions of the op being inserted */
     uint32_t scratch_capacity;
+    bool pinned;           /* those of `scratch` */
     uint64_t insertion;    /* counts insertions */
     uint64_t stamp;        /* counts entries whose upstream ops were collected: ops and joins */
-    uint32_t poisoned;     /* regions with poison, about */
+    uint32_t poisoned;     /* regions with poison */
     uint64_t epoch;        /* insertion of the newest op that wrote all memory */
     acs_ref all_writer;
     uint32_t all_reader_count;
