@@ -419,16 +419,33 @@ acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
     return &s->region;
 }
 
-/* One row, as most segments have: the shape is built only where it is another. */
+/* One row, as most segments have: neither is a shape built, nor are the fields compared that are the same for all rows. */
+static slot *run_find(const acs_regions *t, uint64_t base, uint64_t bytes)
+{
+    uint64_t hash = shape_hash(&(acs_shape){.base = base, .row_bytes = bytes, .rows = 1});
+
+    for (uint32_t i = (uint32_t)hash & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
+        if (t->buckets[i].tag != (uint32_t)hash)
+            continue;
+        slot *s = slot_at(t, t->buckets[i].id);
+        const acs_shape *shape = &s->region.shape;
+        /* In normal form one row has no pitch, and a token no rows. */
+        if (ACS_LIKELY(((shape->base ^ base) | (shape->row_bytes ^ bytes) | (shape->rows ^ 1)) == 0))
+            return s;
+    }
+    return NULL;
+}
+
+/* A run that is empty or wraps the address space is not in the table: none was ever made. */
 acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
 {
-    acs_shape shape = {.base = segment->base, .row_bytes = segment->row_bytes, .rows = 1};
-    bool run = segment->extent == ACS_EXTENT_BYTES && segment->rows == 1;
+    acs_shape shape;
+    slot *s = NULL;
 
-    if (ACS_UNLIKELY(!run) && acs_shape_of(segment, &shape) != ACS_OK)
-        return NULL;
-    /* A run that is empty or wraps the address space has no region: none was ever made. */
-    slot *s = hash_find(regions, &shape, shape_hash(&shape));
+    if (ACS_LIKELY(segment->extent == ACS_EXTENT_BYTES && segment->rows == 1))
+        s = run_find(regions, segment->base, segment->row_bytes);
+    else if (acs_shape_of(segment, &shape) == ACS_OK)
+        s = hash_find(regions, &shape, shape_hash(&shape));
     if (ACS_UNLIKELY(s == NULL))
         return NULL;
     s->region.touched = 1;

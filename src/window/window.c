@@ -408,24 +408,29 @@ static void settle_join(acs_window *w, acs_entry *join)
     acs_window_free(w, join);
 }
 
+/* Nothing is left to wait for. */
+static void settle_one(acs_window *w, acs_entry *entry)
+{
+    if (entry->kind == ACS_KIND_JOIN) {
+        settle_join(w, entry);
+    } else if (entry->cause && !entry->immune) {
+        acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
+    } else if (entry->kind == ACS_KIND_OBSERVE) {
+        acs_window_end(w, entry, w->dead ? ACS_ERR_DEVICE : ACS_OK, 0);
+    } else if (w->dead && !entry->immune) {
+        acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
+    } else {
+        entry->state = ACS_ENTRY_READY;
+        queue_push(w, &w->ready, entry);
+    }
+}
+
 /* A queue instead of recursion: a failure at the head of a long chain skips op after op at one depth of the stack. */
 static void settle(acs_window *w)
 {
     acs_entry *entry;
-    while ((entry = queue_pop(w, &w->settle))) {
-        if (entry->kind == ACS_KIND_JOIN) {
-            settle_join(w, entry);
-        } else if (entry->cause && !entry->immune) {
-            acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
-        } else if (entry->kind == ACS_KIND_OBSERVE) {
-            acs_window_end(w, entry, w->dead ? ACS_ERR_DEVICE : ACS_OK, 0);
-        } else if (w->dead && !entry->immune) {
-            acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
-        } else {
-            entry->state = ACS_ENTRY_READY;
-            queue_push(w, &w->ready, entry);
-        }
-    }
+    while (ACS_UNLIKELY((entry = queue_pop(w, &w->settle)) != NULL))
+        settle_one(w, entry);
 }
 
 acs_entry *acs_window_pop_ready(acs_window *w)
@@ -570,7 +575,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     w->by_seq[entry->seq & w->seq_mask] = acs_entry_index(w, entry);
     count_insertion(w, entry);
     if (entry->pending == 0 && entry->state == ACS_ENTRY_PENDING)
-        queue_push(w, &w->settle, entry);
+        settle_one(w, entry);
     settle(w);
     return entry;
 }
