@@ -61,15 +61,21 @@ static uint64_t stack_word(uint64_t top, uint32_t entry)
     return (((top >> 32) + 1) << 32) | entry;
 }
 
-static void stack_push(struct stack *stack, _Atomic uint32_t *links, uint32_t index)
+/* Entries that are linked already, `first` above the others and `last` below them. */
+static void stack_push_chain(struct stack *stack, _Atomic uint32_t *links, uint32_t first, uint32_t last)
 {
     /* relaxed: a stale top loses the exchange */
     uint64_t top = atomic_load_explicit(&stack->top, memory_order_relaxed);
     do {
         /* relaxed: published by the exchange; a pop that reads it too late loses its own exchange to the tag */
-        atomic_store_explicit(&links[index], (uint32_t)top, memory_order_relaxed);
-    } while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, stack_word(top, index + 1), memory_order_release,
+        atomic_store_explicit(&links[last], (uint32_t)top, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, stack_word(top, first + 1), memory_order_release,
                                                     memory_order_relaxed)); /* C; relaxed on failure: tried again */
+}
+
+static void stack_push(struct stack *stack, _Atomic uint32_t *links, uint32_t index)
+{
+    stack_push_chain(stack, links, index, index);
 }
 
 /* False: empty. `*below`: the entry that is on top now, index + 1, or 0; a guess if others pop too. */
@@ -314,15 +320,39 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
     return ACS_OK;
 }
 
-/* The block first: once the record is pushed, another thread may own it and write its fields. */
-void acs_record_release(acs_record_pool *pool, acs_record *record)
+static void release_block(acs_record_pool *pool, const acs_record *record)
 {
     struct block *block = record->block;
     if (block && record->block_class == BLOCK_EXACT)
         block_free(pool, block);
     else if (block)
         stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
+}
+
+/* The block first: once the record is pushed, another thread may own it and write its fields. */
+void acs_record_release(acs_record_pool *pool, acs_record *record)
+{
+    release_block(pool, record);
     stack_push(&pool->free, pool->record_links, record->index);
+}
+
+void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_record *record)
+{
+    uint32_t index = record->index;
+    release_block(pool, record);
+    /* relaxed: nobody else looks before the chain is pushed, C */
+    atomic_store_explicit(&pool->record_links[index], chain->first, memory_order_relaxed);
+    chain->first = index + 1;
+    if (!chain->last)
+        chain->last = index + 1;
+}
+
+void acs_record_release_all(acs_record_pool *pool, acs_record_chain *chain)
+{
+    if (!chain->first)
+        return;
+    stack_push_chain(&pool->free, pool->record_links, chain->first - 1, chain->last - 1);
+    *chain = (acs_record_chain){0, 0};
 }
 
 uint64_t acs_record_pool_bytes(const acs_record_pool *pool)

@@ -36,6 +36,10 @@ typedef struct acs_arg_slot {
 
 enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 96, ACS_INLINE_SEGMENTS = 6 };
 
+/*
+ * The first cache lines are what the window reads of an op, which another CPU has just written: head, segments, and what the
+ * backend's check() found out about a kernel.
+ */
 typedef struct acs_record {
     /* written by the producer */
     acs_op seq;             /* program order; set when queued */
@@ -44,14 +48,15 @@ typedef struct acs_record {
     uint8_t any;            /* may touch anything */
     uint16_t device;        /* 0 */
     uint32_t segment_count;
-    uint32_t arg_count;
-    uint32_t arg_bytes_used;
     acs_segment *segments;  /* inline_segments or in `block` */
     acs_arg_slot *args;
-    unsigned char *arg_bytes; /* 16-byte aligned; for kinds HOST and CALL the copied closure */
     void *block;            /* pooled block, or NULL */
     uint32_t block_class;
     uint32_t index;         /* this record's place in its pool */
+    uint32_t arg_count;
+    uint32_t arg_bytes_used;
+    acs_segment inline_segments[ACS_INLINE_SEGMENTS];
+    unsigned char *arg_bytes; /* 16-byte aligned; for kinds HOST and CALL the copied closure */
     union {
         struct {
             acs_kernel kernel;
@@ -92,7 +97,6 @@ typedef struct acs_record {
             void *event;  /* STREAM_WAIT: the backend's record of the foreign stream's work; released by submit */
         } stream;
     } u;
-    acs_segment inline_segments[ACS_INLINE_SEGMENTS];
     acs_arg_slot inline_args[ACS_INLINE_ARGS];
     _Alignas(16) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
@@ -112,6 +116,15 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
                               uint32_t segments);
 /* Any thread. Frees what the record owns. */
 void acs_record_release(acs_record_pool *pool, acs_record *record);
+/*
+ * Many at once: gather each, then release all. Producers take from the same cache line that a release writes, so one write
+ * for many is what makes retirement and calls cheap beside each other. All zero: an empty chain.
+ */
+typedef struct acs_record_chain {
+    uint32_t first, last; /* indices + 1; 0: none */
+} acs_record_chain;
+void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_record *record);
+void acs_record_release_all(acs_record_pool *pool, acs_record_chain *chain);
 /* Bytes held by the pool in all, for the soak test. */
 uint64_t acs_record_pool_bytes(const acs_record_pool *pool);
 

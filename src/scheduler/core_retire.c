@@ -74,15 +74,16 @@ static bool end_drained(acs_core *core)
     return ended;
 }
 
-static void release_op(acs_core *core, const acs_entry *entry)
+static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain *chain)
 {
     if (entry->kind == ACS_KIND_STREAM_WAIT && entry->op->u.stream.event)
         core->backend->ops->event_release(core->backend, entry->op->u.stream.event);
-    acs_record_release(core->config.records, entry->op);
+    acs_record_gather(core->config.records, chain, entry->op);
 }
 
 static void collect_ended(acs_core *core)
 {
+    acs_record_chain chain = {0, 0};
     acs_entry *entry;
     while ((entry = acs_window_pop_ended(&core->window))) {
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
@@ -91,9 +92,10 @@ static void collect_ended(acs_core *core)
         if (!entry->reported)
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* C4 */
-            release_op(core, entry);
+            release_op(core, entry, &chain);
         acs_window_free(&core->window, entry);
     }
+    acs_record_release_all(core->config.records, &chain);
 }
 
 void acs_core_collect_locked(acs_core *core)

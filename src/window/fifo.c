@@ -34,6 +34,8 @@ struct acs_fifo {
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t head; /* next ticket to pop; atomic because acs_fifo_ready reads it */
 };
 
+enum { AHEAD = 3, AHEAD_LINES = 3 }; /* records; of each the head and four segments */
+
 enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* in a ring of one cell "full" and "free" would be the same turn */
 
 acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo **fifo)
@@ -103,6 +105,20 @@ acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record)
 }
 
 /*
+ * Ask for what the window will read of a record soon: another CPU has just written it. Only a hint, so nothing is ordered:
+ * the place may hold an older record, or none.
+ */
+static void fetch_ahead(const acs_fifo *fifo, uint64_t ticket)
+{
+    const struct cell *cell = &fifo->cells[ticket & fifo->mask];
+    if (atomic_load_explicit(&cell->turn, memory_order_acquire) != ticket + 1) /* A */
+        return;
+    const char *record = (const char *)cell->record;
+    for (int i = 0; i < AHEAD_LINES; i++)
+        __builtin_prefetch(record + (size_t)i * ACS_CACHE_LINE);
+}
+
+/*
  * A producer may be stopped between its ticket and its turn. Then those behind it wait here: program order is the order
  * of tickets, and nobody is popped past a gap.
  */
@@ -114,6 +130,7 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
 
     if (atomic_load_explicit(&cell->turn, memory_order_acquire) != head + 1) /* A */
         return NULL;
+    fetch_ahead(fifo, head + AHEAD);
     acs_record *record = cell->record;
     atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
     /* relaxed: others only guess from it */

@@ -1,7 +1,8 @@
 /*
  * The FIFO between callers and the window: bounded, in program order, any number of producers, one consumer at a time
  * (whoever holds the core's lock). Lock-free; it moves pointers to records and never touches what they point to, except
- * that a push sets record->seq. Sequence numbers count from 1 without gaps: the n-th record pushed is op n.
+ * that a push sets record->seq, and a pop asks the cache for the next few. Sequence numbers count from 1 without gaps:
+ * the n-th record pushed is op n.
  */
 #ifndef ACS_FIFO_H
 #define ACS_FIFO_H

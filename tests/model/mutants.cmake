@@ -36,15 +36,16 @@ model_mutant(record_no_tag record_aba pool/record
 
 model_mutant(record_before_block record_blocks pool/record
 [==[
-        stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
+    release_block(pool, record);
     stack_push(&pool->free, pool->record_links, record->index);
 ]==] [==[
-        stack_push(&pool->free, pool->record_links, record->index);
-    if (block && record->block_class != BLOCK_EXACT)
-        stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
-    else
-        stack_push(&pool->free, pool->record_links, record->index);
+    stack_push(&pool->free, pool->record_links, record->index);
+    release_block(pool, record);
 ]==])
+
+model_mutant(record_chain_cut record_chain pool/record
+    "pool->record_links, chain->first - 1, chain->last - 1);"
+    "pool->record_links, chain->first - 1, chain->first - 1);")
 
 model_mutant(gate_opened_without_epoch gate runtime/gate
     "    gate->epoch++;\n"

@@ -87,6 +87,21 @@ static void take_2_give_1(void)
     give(second);
 }
 
+/* Both go back in one chain. */
+static void take_2_give_all(void)
+{
+    acs_record_chain chain = {0, 0};
+    acs_record *taken[2] = {take(1), take(1)};
+    for (int i = 0; i < 2; i++) {
+        if (!taken[i])
+            continue;
+        model_require(taken[i]->seq == 7);
+        taken[i]->seq = 0;
+        acs_record_gather(g_pool, &chain, taken[i]);
+    }
+    acs_record_release_all(g_pool, &chain);
+}
+
 static void take_give_large_1(void)
 {
     give(take(LARGE_1));
@@ -112,6 +127,9 @@ const model_scenario scenario_record_three = {
 const model_scenario scenario_record_aba = {
     .name = "record_aba", .what = "one takes while another takes two and gives the first back", .setup = setup_3,
     .threads = {take_give, take_2_give_1}, .check = check};
+const model_scenario scenario_record_chain = {
+    .name = "record_chain", .what = "one takes and gives while another takes two and gives them back as a chain",
+    .setup = setup_3, .threads = {take_give_twice, take_2_give_all}, .check = check};
 const model_scenario scenario_record_blocks = {
     .name = "record_blocks", .what = "blocks of two classes, numbers that move between them", .setup = setup_2,
     .threads = {take_give_both, take_give_large_1}, .check = check};

@@ -59,12 +59,14 @@ static bool intact(const acs_record *record, uint64_t stamp)
            (n == 0 || (record->segments[0].base == stamp && record->segments[n - 1].base == stamp));
 }
 
-/* Release a record, or leave it in the mailbox and release the one that was there. */
-static void give_back(struct shared *shared, acs_record *record)
+/* Release a record, or leave it in the mailbox and release the one that was there; at once, or with the chain. */
+static void give_back(struct shared *shared, acs_record *record, acs_record_chain *chain)
 {
     if (shared->exchange) /* D: both sides, the record changes hands */
         record = atomic_exchange_explicit(&shared->mailbox, record, memory_order_acq_rel);
-    if (record)
+    if (record && chain)
+        acs_record_gather(shared->pool, chain, record);
+    else if (record)
         acs_record_release(shared->pool, record);
 }
 
@@ -90,10 +92,12 @@ static void *work(void *argument)
         w->empty += got < want;
         if (acs_random_below(&random, 16) == 0)
             sched_yield(); /* let the others meet a stack that looks as before */
+        acs_record_chain chain = {0, 0};
         for (uint32_t i = 0; i < got; i++) {
             w->torn += !intact(held[i], stamp + i);
-            give_back(shared, held[i]);
+            give_back(shared, held[i], round % 2 ? &chain : NULL);
         }
+        acs_record_release_all(shared->pool, &chain);
     }
     return NULL;
 }

@@ -68,6 +68,30 @@ static void acquire_gives_each_record_once_then_null(void **state)
         assert_non_null(acs_record_acquire(*state));
 }
 
+static void a_chain_gives_all_back_with_their_blocks(void **state)
+{
+    uint64_t bytes = 0;
+
+    for (int round = 0; round < 3; round++) {
+        acs_record_chain chain = {0, 0};
+        acs_record *records[RECORDS];
+        acs_record_release_all(*state, &chain); /* of nothing */
+        for (int i = 0; i < RECORDS; i++) {
+            records[i] = acs_record_acquire(*state);
+            assert_non_null(records[i]);
+            assert_int_equal(acs_record_reserve(*state, records[i], 0, 0, i % 2 ? 100 : 0), ACS_OK);
+        }
+        assert_null(acs_record_acquire(*state));
+        for (int i = 0; i < RECORDS; i++)
+            acs_record_gather(*state, &chain, records[i]);
+        assert_null(acs_record_acquire(*state));
+        acs_record_release_all(*state, &chain);
+        assert_int_equal(chain.first | chain.last, 0);
+        assert_true(round == 0 || acs_record_pool_bytes(*state) == bytes);
+        bytes = acs_record_pool_bytes(*state);
+    }
+}
+
 static void acquire_after_release_resets_what_the_producer_may_leave(void **state)
 {
     acs_record *record = acs_record_acquire(*state);
@@ -214,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(acquire_gives_each_record_once_then_null),
+        TEST(a_chain_gives_all_back_with_their_blocks),
         TEST(acquire_after_release_resets_what_the_producer_may_leave),
         TEST(reserve_of_common_sizes_stays_inline),
         TEST(reserve_of_any_mixture_gives_separate_aligned_parts),
