@@ -63,8 +63,8 @@ static void order_remove(acs_window *w, acs_entry *entry)
 }
 
 /*
- * Numbers are dense, so the newest op with a number is at its place in `by_seq`, and the op ends without being looked up. One
- * whose place was taken by a later one is old: near the head of the order.
+ * Numbers are dense, so the newest op with a number is at its place in `by_seq`, and an op ends without being looked up.
+ * One whose place was taken by a later one is old: near the head of the order.
  */
 acs_entry *acs_window_find(acs_window *w, acs_op seq)
 {
