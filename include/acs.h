@@ -127,7 +127,8 @@ acs_status acs_last_error(acs_error *error);
 
 enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_SIM };
 enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
-enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU };
+enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU,
+       ACS_ISSUE_COUNT };
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
 enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP };
@@ -561,6 +562,14 @@ typedef struct acs_statistics {
     uint64_t running_high;     /**< most ops issued and not retired at once */
     uint64_t levels;           /**< length of the longest chain of dependent ops (critical path) */
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */
+    /** Kernels issued, by what ACS_ISSUE names; at ACS_ISSUE_AUTO: 0. ACS_ISSUE_LAUNCH counts the four reasons below. */
+    uint64_t issued_by[ACS_ISSUE_COUNT];
+    uint64_t bundles;          /**< submissions of several kernels as one unit, by another way than launches */
+    uint64_t bundles_refused;  /**< of those that were formed, not issued as a unit: not seen often enough, no way fits */
+    uint64_t launched_unfit;   /**< kernels launched because they cannot go in another way (ACS_ISSUE=launch: all) */
+    uint64_t launched_few;     /**< because there were too few at once */
+    uint64_t launched_refused; /**< because the bundle that they were in was refused */
+    uint64_t launched_long;    /**< because they take so long that launching them costs nothing */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

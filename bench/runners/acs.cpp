@@ -19,6 +19,14 @@ struct mode {
 const mode modes[] = {
     {"acs", "ACS with its default options", [](acs_options &) {}},
     {"acs-s4", "ACS, 4 streams", [](acs_options &o) { o.streams = 4; }},
+    {"acs-launch", "ACS, a launch for each kernel (ACS_ISSUE=launch)",
+     [](acs_options &o) { o.issue = ACS_ISSUE_LAUNCH; }},
+    {"acs-graph", "ACS, short kept graphs (ACS_ISSUE=graph)", [](acs_options &o) { o.issue = ACS_ISSUE_GRAPH; }},
+    {"acs-replay", "ACS, kept graphs of what was seen before (ACS_ISSUE=replay)",
+     [](acs_options &o) { o.issue = ACS_ISSUE_REPLAY; }},
+    {"acs-layers", "ACS, kept graphs of layers (ACS_ISSUE=layers)", [](acs_options &o) { o.issue = ACS_ISSUE_LAYERS; }},
+    {"acs-gpu", "ACS, finished kernels launch what they release (ACS_ISSUE=gpu)",
+     [](acs_options &o) { o.issue = ACS_ISSUE_GPU; }},
     {"acs-inline", "ACS without threads of its own: the program's thread issues while it waits",
      [](acs_options &o) { o.workers = 0; }},
     {"acs-host", "ACS, an op is issued when its upstream ops have retired (ACS_WAIT=host)",
@@ -106,7 +114,7 @@ public:
         snprintf(text, sizeof text, "per op %.2f edges, %.2f waits, %.2f marks, %.2f submissions",
                  per_op(&acs_statistics::edges), per_op(&acs_statistics::waits_sent), per_op(&acs_statistics::marks),
                  per_op(&acs_statistics::submissions));
-        return text;
+        return text + vehicles(s);
     }
 
     std::string finish() override
@@ -119,6 +127,22 @@ public:
     }
 
 private:
+    /* How the kernels were issued, in percent. */
+    std::string vehicles(const acs_statistics &s) const
+    {
+        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
+        std::string text;
+        const uint64_t kernels = s.kernels - before_.kernels;
+        for (int i = 0; kernels && i < ACS_ISSUE_COUNT; i++) {
+            const uint64_t issued = s.issued_by[i] - before_.issued_by[i];
+            if (issued && issued != kernels)
+                text += ", " + std::to_string(100 * issued / kernels) + " % by " + names[i];
+        }
+        if (s.bundles_refused != before_.bundles_refused)
+            text += ", " + std::to_string(s.bundles_refused - before_.bundles_refused) + " bundles refused";
+        return text;
+    }
+
     acs_op launch_kernel(const op &o)
     {
         const acs_arg arg = {o.args, o.arg_bytes, ACS_ARG_VALUE};

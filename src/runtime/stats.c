@@ -107,7 +107,15 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .running_high = c->running_high,
         .levels = window->levels,
         .slots_used = core->slots.used,
+        .bundles = c->bundles,
+        .bundles_refused = c->bundles_refused,
+        .launched_unfit = c->launched_unfit,
+        .launched_few = c->launched_few,
+        .launched_refused = c->launched_refused,
+        .launched_long = c->launched_long,
     };
+    _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
+    memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
     *running_sum_ns = c->running_sum_ns;
     acs_lock_release(&core->lock);
 }
@@ -140,6 +148,18 @@ static void report_pairs(acs_pairs *pairs)
                 p->key.up->file ? p->key.up->file : "?", p->key.up->line);
 }
 
+static void report_vehicles(const acs_statistics *s)
+{
+    const uint64_t *by = s->issued_by;
+    fprintf(stderr,
+            "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
+            ", long %" PRIu64 "), short graphs %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
+            "; %" PRIu64 " bundles, %" PRIu64 " refused\n",
+            by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused, s->launched_long,
+            by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
+            s->bundles_refused);
+}
+
 void acs_stats_report(acs_context *context)
 {
     acs_statistics s;
@@ -161,6 +181,7 @@ void acs_stats_report(acs_context *context)
             " implied, %" PRIu64 " complete; %" PRIu64 " marks, %" PRIu64 " submissions, %" PRIu64 " full FIFO\n",
             s.edges, s.joins, s.same_slot, s.waits_sent, s.waits_implied, s.waits_complete, s.marks, s.submissions,
             s.caller_waits);
+    report_vehicles(&s);
     if (s.retired && possible < 1.25)
         fprintf(stderr, "acs: stats: width %.1f: little to gain here\n", possible);
     report_pairs(context->pairs);

@@ -110,6 +110,7 @@ typedef struct acs_core_counters {
     uint64_t submissions, running_high;
     uint64_t bundles, bundles_refused;
     uint64_t vehicles[ACS_VEHICLE_COUNT]; /* kernels issued, by vehicle */
+    uint64_t launched_unfit, launched_refused, launched_few, launched_long; /* kernels launched, by why */
     uint64_t running_sum_ns;        /* with statistics: running ops x time */
 } acs_core_counters;
 
@@ -156,6 +157,7 @@ typedef struct acs_core {
     uint32_t bundle_most;    /* ops in a bundle; 0: there are none */
     uint32_t bundle_least;
     uint32_t bundled_out;    /* ops of bundles that have not ended */
+    bool prefers_launches;   /* what is ready takes so long that a launch for each costs nothing */
     bool holding;            /* ready ops that can ride wait for more of them */
     uint32_t held;           /* decisions in a row for which nothing came in */
     uint32_t refusals, refused_turns; /* bundles refused in a row; chances to form one to be left out because of them */
@@ -236,6 +238,8 @@ bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool insert
 bool acs_core_holds(const acs_core *core, const acs_entry *entry);
 /* The batch is about to be booked: what became of it, if it is a bundle. */
 void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action);
+/* A kernel was issued by `vehicle`. */
+void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle);
 /* Whether a path of the bundle's edges leads from item `from` to item `to`. */
 bool acs_core_bundle_orders(const acs_batch *batch, uint32_t from, uint32_t to);
 void acs_core_book_batch_locked(acs_core *core, acs_action *action);

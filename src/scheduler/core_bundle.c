@@ -205,6 +205,22 @@ void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
     core->refused_turns = core->vehicle == ACS_VEHICLE_AUTO ? (1u << core->refusals) - 1 : 0;
 }
 
+void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)
+{
+    acs_core_counters *c = &core->counters;
+    c->vehicles[vehicle]++;
+    if (vehicle != ACS_VEHICLE_LAUNCH)
+        return;
+    if (core->bundle_most == 0 || entry->op->u.launch.type == 0)
+        c->launched_unfit++;
+    else if (entry->bounced)
+        c->launched_refused++;
+    else if (core->prefers_launches)
+        c->launched_long++;
+    else
+        c->launched_few++;
+}
+
 /* ---------------------------------------------------------------------------------------------------------------- check */
 
 bool acs_core_bundle_orders(const acs_batch *batch, uint32_t from, uint32_t to)

@@ -227,7 +227,8 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
 static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
 {
     core->counters.kinds[entry->kind]++;
-    core->counters.vehicles[vehicle] += entry->kind == ACS_KIND_KERNEL;
+    if (entry->kind == ACS_KIND_KERNEL)
+        acs_core_count_vehicle_locked(core, entry, vehicle);
     if (entry->slot >= 0)
         acs_slots_append(&core->slots, entry);
     acs_window_issued(&core->window, entry);
