@@ -1,8 +1,8 @@
 /*
  * Group "life": what an op costs the host from its record to its end, by part, on a core whose backend takes everything and
- * does nothing. Ops complete once some two hundred others were issued after them, so that the window is as full as behind a
- * busy GPU. One thread does all, warm and with caches that each submission empties, as a driver's launches about do; then a
- * worker steps while another thread queues. Called by main; looks inside the core.
+ * does nothing. Ops complete once many others were issued after them, so that the window is as full as behind a busy GPU.
+ * One thread does all, with a launch for each op, then with bundles, then so that each submission empties the nearer caches;
+ * then a worker steps while another thread queues. Called by main; looks inside the core.
  */
 #include "micro.h"
 #include "scheduler/core.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BURST = 256, LAG = 192, SLOTS = 64, MARKS = 256, BYTES = 4096, RECORDS_SPARE = 64, COLD_BYTES = 768 << 10 };
+enum { BURST = 256, SLOTS = 64, MARKS = 256, BYTES = 4096, RECORDS_SPARE = 64, COLD_BYTES = 768 << 10 };
 
 static volatile unsigned char g_cold[COLD_BYTES];
 
@@ -20,7 +20,7 @@ static volatile unsigned char g_cold[COLD_BYTES];
 
 typedef struct null_backend {
     acs_backend base;
-    uint64_t issued, lag;              /* ops issued; how many more make an op complete */
+    uint64_t issued, lag, usual_lag;   /* ops issued; how many more make an op complete */
     bool cold;                         /* a submission reads more than the nearer caches hold */
     uint64_t recorded[SLOTS][MARKS];   /* `issued` when the mark was recorded */
 } null_backend;
@@ -124,12 +124,20 @@ static void on_end(void *user, const acs_end *end)
     ((life *)user)->ended += end->status == ACS_OK;
 }
 
-static bool life_open(life *l, const struct program *program)
+enum { LAUNCHES, BUNDLES, COLD, BESIDE, WAYS };
+static const struct way {
+    const char *name;
+    uint32_t lag, bundle_most;
+} g_ways[WAYS] = {{"", 192, 0}, {", bundles", 96, 128}, {", bundles, cold", 96, 128}, {", bundles, beside", 96, 128}};
+
+static bool life_open(life *l, const struct program *program, int way)
 {
     memset(l, 0, sizeof *l);
     l->make = program->make;
     l->backend.base.ops = &g_null_ops;
-    l->backend.lag = LAG;
+    l->backend.base.bundle_most = g_ways[way].bundle_most;
+    l->backend.cold = way == COLD;
+    l->backend.lag = l->backend.usual_lag = g_ways[way].lag;
     if (acs_options_init(&l->options, sizeof l->options) != ACS_OK)
         return false;
     uint32_t records = (uint32_t)(l->options.fifo + l->options.window) + RECORDS_SPARE;
@@ -176,7 +184,8 @@ static bool step(life *l)
     acs_op taken = core->taken;
     at[INSERT] = acs_clock_ns();
     acs_lock_acquire(&core->lock);
-    if (core->window.ready.count < core->batch_limit)
+    uint32_t waiting = core->window.live - core->running;
+    if (core->bundle_most ? waiting < core->bundle_most : core->window.ready.count < core->batch_limit)
         acs_core_insert_locked(core, 64);
     acs_lock_release(&core->lock);
     at[PLACE] = acs_clock_ns();
@@ -202,7 +211,6 @@ static void drain(life *l)
     l->backend.lag = 0;
     while (l->ended < acs_fifo_last(l->core.fifo))
         (void)step(l);
-    l->backend.lag = LAG;
 }
 
 static void life_close(life *l)
@@ -221,8 +229,8 @@ static void burst(life *l)
     l->ns[QUEUE] += acs_clock_ns() - start;
     while (l->core.taken < l->op || l->core.stalled)
         if (!step(l))
-            l->backend.lag = l->backend.lag ? l->backend.lag / 2 : 0;
-    l->backend.lag = LAG;
+            l->backend.lag /= 2;
+    l->backend.lag = l->backend.usual_lag;
 }
 
 static void *queue_main(void *argument)
@@ -239,11 +247,9 @@ static void burst_beside(life *l)
 {
     for (uint64_t until = l->ended + BURST; l->ended < until;)
         if (!step(l))
-            l->backend.lag = l->backend.lag ? l->backend.lag / 2 : LAG;
+            l->backend.lag = l->backend.lag ? l->backend.lag / 2 : l->backend.usual_lag;
+    l->backend.lag = l->backend.usual_lag;
 }
-
-enum { WARM, COLD, BESIDE, WAYS };
-static const char *const g_ways[WAYS] = {"", ", cold", ", beside"};
 
 static void report(const char *program, int way, micro_samples *samples)
 {
@@ -252,7 +258,7 @@ static void report(const char *program, int way, micro_samples *samples)
     for (int part = 0; part < PARTS; part++) {
         if (samples[part].count == 0 || (way == COLD && part == PERFORM))
             continue;
-        snprintf(name, sizeof name, "%s%s, %s", program, g_ways[way], g_parts[part]);
+        snprintf(name, sizeof name, "%s%s, %s", program, g_ways[way].name, g_parts[part]);
         double median = micro_figure("life", name, &samples[part], -1);
         worker += part == QUEUE ? 0 : median;
     }
@@ -264,9 +270,8 @@ static bool measure(const micro_options *options, const struct program *program,
     static life l;
     static micro_samples samples[PARTS];
     pthread_t thread;
-    if (!life_open(&l, program))
+    if (!life_open(&l, program, way))
         return false;
-    l.backend.cold = way == COLD;
     for (int part = 0; part < PARTS; part++)
         micro_samples_clear(&samples[part]);
     bool beside = way == BESIDE;
@@ -298,7 +303,7 @@ int micro_life(const micro_options *options)
     for (uint32_t i = 0; i < COLD_BYTES; i++)
         g_cold[i] = 1; /* pages of its own: never written they would all be one */
     for (size_t i = 0; i < sizeof g_programs / sizeof *g_programs; i++)
-        for (int way = WARM; way < WAYS; way++)
+        for (int way = LAUNCHES; way < WAYS; way++)
             if (!measure(options, &g_programs[i], way)) {
                 fprintf(stderr, "acs-micro: cannot make a core\n");
                 return 1;
