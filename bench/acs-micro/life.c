@@ -113,7 +113,7 @@ typedef struct life {
     acs_record_pool *records;
     acs_core core;
     acs_action action;
-    uint64_t op, ended;
+    uint64_t op;
     uint64_t ns[PARTS];
     uint32_t (*make)(uint64_t op, acs_segment *segments);
     _Atomic(uint32_t) stop;
@@ -121,7 +121,12 @@ typedef struct life {
 
 static void on_end(void *user, const acs_end *end)
 {
-    ((life *)user)->ended += end->status == ACS_OK;
+    fprintf(stderr, "acs-micro: op %llu of %p ended with %d\n", (unsigned long long)end->op->seq, user, (int)end->status);
+}
+
+static uint64_t ended(const life *l)
+{
+    return l->core.counters.retired;
 }
 
 enum { LAUNCHES, BUNDLES, COLD, BESIDE, WAYS };
@@ -141,7 +146,8 @@ static bool life_open(life *l, const struct program *program, int way)
     if (acs_options_init(&l->options, sizeof l->options) != ACS_OK)
         return false;
     uint32_t records = (uint32_t)(l->options.fifo + l->options.window) + RECORDS_SPARE;
-    acs_core_config config = {.options = &l->options, .backend = &l->backend.base, .user = l, .on_end = on_end};
+    acs_core_config config = {.options = &l->options, .backend = &l->backend.base, .user = l,
+                              .failures_only = true, .on_end = on_end};
     if (acs_record_pool_create(records, &l->records) != ACS_OK)
         return false;
     config.records = l->records;
@@ -209,7 +215,7 @@ static bool step(life *l)
 static void drain(life *l)
 {
     l->backend.lag = 0;
-    while (l->ended < acs_fifo_last(l->core.fifo))
+    while (ended(l) < acs_fifo_last(l->core.fifo))
         (void)step(l);
 }
 
@@ -245,7 +251,7 @@ static void *queue_main(void *argument)
 /* Until another burst has ended, beside the thread that queues. */
 static void burst_beside(life *l)
 {
-    for (uint64_t until = l->ended + BURST; l->ended < until;)
+    for (uint64_t until = ended(l) + BURST; ended(l) < until;)
         if (!step(l))
             l->backend.lag = l->backend.lag ? l->backend.lag / 2 : l->backend.usual_lag;
     l->backend.lag = l->backend.usual_lag;
@@ -278,13 +284,13 @@ static bool measure(const micro_options *options, const struct program *program,
     if (beside && pthread_create(&thread, NULL, queue_main, &l))
         return false;
     for (uint32_t warm = 0; warm < 8 || !micro_samples_full(&samples[BOOK], options); warm++) {
-        uint64_t ended = l.ended;
+        uint64_t before = ended(&l);
         memset(l.ns, 0, sizeof l.ns);
         if (beside)
             burst_beside(&l);
         else
             burst(&l);
-        uint32_t ops = beside ? (uint32_t)(l.ended - ended) : BURST;
+        uint32_t ops = beside ? (uint32_t)(ended(&l) - before) : BURST;
         for (int part = beside ? INSERT : QUEUE; warm >= 8 && part < PARTS; part++)
             micro_samples_add(&samples[part], l.ns[part], ops);
     }

@@ -189,6 +189,7 @@ static acs_status open_core(acs_context *context)
         .backend = context->backend,
         .records = context->records,
         .user = context,
+        .failures_only = !o->stats,
         .on_end = on_end,
         .on_fault = on_fault,
         .on_check = on_check,

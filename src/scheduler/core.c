@@ -33,6 +33,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
         .limit = options->serial ? 1 : (uint32_t)options->window,
         .slots = acs_core_slots(options),
         .host_wait = options->serial || options->wait == ACS_WAIT_HOST,
+        .sites = core->stats,
     };
     acs_status status = acs_window_init(&core->window, &window);
     if (status == ACS_OK)

@@ -6,8 +6,9 @@
  * be under way at once. No thread and no sleeping here, and the clock for statistics only: src/runtime adds those.
  *
  * C1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
- * C2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end. Ops
- *     that one booking finds complete may be reported in any order: a completed op vouches for those of other slots.
+ * C2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end (of
+ *     failures_only, every bad one). Ops that one booking finds complete may be reported in any order: a completed op
+ *     vouches for those of other slots.
  * C3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
  * C4  once the device was given up (core_overdue.c) the record of an op that had begun is never used again, and an action
  *     that was abandoned books nothing: whoever is inside one may return at any time, or never.
@@ -97,6 +98,7 @@ typedef struct acs_core_config {
     acs_backend *backend;
     acs_record_pool *records;
     void *user;
+    bool failures_only; /* on_end is not told of ops that ended well */
     void (*on_end)(void *user, const acs_end *end);
     void (*on_fault)(void *user, const acs_error *error);         /* the device is lost; first time only */
     void (*on_check)(void *user, const acs_record *op, const acs_record *other); /* ACS_CHECK: not ordered */

@@ -54,9 +54,10 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
 static void count_end(acs_core *core, const acs_entry *entry)
 {
     core->counters.retired++;
-    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
+    if (ACS_LIKELY(entry->status == ACS_OK))
+        return;
     core->counters.skipped += entry->status == ACS_ERR_SKIPPED;
-    core->counters.failed += entry->status != ACS_OK && entry->status != ACS_ERR_SKIPPED;
+    core->counters.failed += entry->status != ACS_ERR_SKIPPED;
 }
 
 /* W5: failed and skipped ops end when what they were to run behind is complete. */
@@ -89,13 +90,14 @@ static void collect_ended(acs_core *core)
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
         core->bundled_out -= entry->bundled;
-        if (!entry->reported)
+        if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* C4 */
             release_op(core, entry, &chain);
         acs_window_free(&core->window, entry);
     }
     acs_record_release_all(core->config.records, &chain);
+    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
 }
 
 void acs_core_collect_locked(acs_core *core)
@@ -127,19 +129,28 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
     return learnt;
 }
 
+/*
+ * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has each
+ * value that the clocks of older ops of the slot have, or a later one (S4).
+ */
 void acs_core_retire_locked(acs_core *core, uint32_t slot)
 {
     uint64_t slots = 1ull << slot;
+    int ended = 0;
     while (slots) {
         uint32_t s = (uint32_t)__builtin_ctzll(slots);
         slots &= slots - 1;
-        acs_entry *entry;
+        acs_entry *entry, *newest = NULL;
         while ((entry = acs_slots_pop_complete(&core->slots, s))) {
-            slots |= learn_completed(core, entry);
-            acs_core_running_locked(core, -1);
+            newest = entry;
             acs_window_end(&core->window, entry, ACS_OK, 0);
+            ended++;
         }
+        if (newest)
+            slots |= learn_completed(core, newest);
     }
+    if (ended)
+        acs_core_running_locked(core, -ended);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- fault */

@@ -7,6 +7,7 @@
  * S1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
  * S2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
  * S3  active <= used <= limit <= count, and slots from `used` on were never issued to.
+ * S4  a slot's clock never falls: of two ops of a slot the later one's clock is nowhere below the earlier one's.
  */
 #ifndef ACS_SLOTS_H
 #define ACS_SLOTS_H

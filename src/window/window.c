@@ -120,6 +120,7 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->limit = config->limit;
     w->slots = config->slots;
     w->host_wait = config->host_wait;
+    w->sites = config->sites;
     w->reserve = 8 + config->limit / 8;
     w->joins = 512 + 2 * config->limit;
     w->entry_count = w->limit + w->reserve + w->joins;
@@ -322,7 +323,7 @@ static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
         down->cause = up->cause;
     if (--down->pending != 0)
         return;
-    if (up->op)
+    if (ACS_UNLIKELY(w->sites) && up->op)
         down->last_site = up->op->site;
     if (down->state == ACS_ENTRY_PENDING)
         queue_push(w, &w->settle, down);

@@ -124,6 +124,7 @@ typedef struct acs_window {
     uint32_t joins;        /* places for joins */
     uint32_t slots;
     bool host_wait;        /* every edge is a RETIRE edge */
+    bool sites;            /* see acs_window_config */
     bool dead;             /* the device is lost: what becomes ready ends with ACS_ERR_DEVICE */
     uint32_t live;         /* the program's ops in the window */
     uint32_t live_reserved;
@@ -166,6 +167,7 @@ typedef struct acs_window {
 typedef struct acs_window_config {
     uint32_t limit, slots;
     bool host_wait;
+    bool sites;            /* keep last_site of each op */
 } acs_window_config;
 
 acs_status acs_window_init(acs_window *window, const acs_window_config *config);
