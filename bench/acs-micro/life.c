@@ -21,9 +21,19 @@ static volatile unsigned char g_cold[COLD_BYTES];
 typedef struct null_backend {
     acs_backend base;
     uint64_t issued, lag, usual_lag;   /* ops issued; how many more make an op complete */
+    uint64_t read;                     /* of arguments, so that it is not left out */
     bool cold;                         /* a submission reads more than the nearer caches hold */
     uint64_t recorded[SLOTS][MARKS];   /* `issued` when the mark was recorded */
 } null_backend;
+
+/* What a backend must read of an op at least. */
+static uint64_t arguments_of(const acs_record *op)
+{
+    uint64_t sum = op->u.launch.grid.x;
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        sum += op->arg_bytes[op->args[i].offset];
+    return sum;
+}
 
 static void null_mark(null_backend *n, const acs_mark *mark)
 {
@@ -41,6 +51,7 @@ static void null_submit(acs_backend *backend, acs_batch *batch)
             null_mark(n, &batch->marks[item->first_mark + m]);
         item->status = ACS_OK;
         n->issued += item->op != NULL;
+        n->read += item->op ? arguments_of(item->op) : 0;
         if (item->mark_after)
             null_mark(n, &item->after);
     }
@@ -105,7 +116,7 @@ static const struct program {
 /* ------------------------------------------------------------------------------------------------------------- life */
 
 enum { QUEUE, INSERT, PLACE, PERFORM, BOOK, PARTS };
-static const char *const g_parts[PARTS] = {"queue", "insert", "place", "poll", "book and retire"};
+static const char *const g_parts[PARTS] = {"queue", "insert", "place", "read and poll", "book and retire"};
 
 typedef struct life {
     null_backend backend;
