@@ -268,7 +268,7 @@ static void burst_beside(life *l)
     l->backend.lag = l->backend.usual_lag;
 }
 
-static void report(const char *program, int way, micro_samples *samples)
+static void report(const char *program, int way, micro_samples *samples, double edges)
 {
     char name[MICRO_NAME_BYTES];
     double worker = 0;
@@ -276,7 +276,7 @@ static void report(const char *program, int way, micro_samples *samples)
         if (samples[part].count == 0 || (way == COLD && part == PERFORM))
             continue;
         snprintf(name, sizeof name, "%s%s, %s", program, g_ways[way].name, g_parts[part]);
-        double median = micro_figure("life", name, &samples[part], -1);
+        double median = micro_figure("life", name, &samples[part], part == INSERT ? edges : -1);
         worker += part == QUEUE ? 0 : median;
     }
     printf("%-58s %10.1f ns\n", "    all but queue", worker);
@@ -310,7 +310,7 @@ static bool measure(const micro_options *options, const struct program *program,
         pthread_join(thread, NULL);
     }
     drain(&l);
-    report(program->name, way, samples);
+    report(program->name, way, samples, (double)l.core.window.counters.edges / (double)ended(&l));
     life_close(&l);
     return true;
 }
