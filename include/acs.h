@@ -480,7 +480,7 @@ acs_status acs_sync(acs_context *context);
  */
 acs_status acs_wait(acs_context *context, acs_op op);
 
-/** As acs_wait without waiting: ACS_NOT_READY if it has not retired. Steps the runtime once when it has no workers. */
+/** As acs_wait without waiting: ACS_NOT_READY if it has not retired. Steps the runtime once while none of its workers is awake. */
 acs_status acs_query(acs_context *context, acs_op op);
 
 /**

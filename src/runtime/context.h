@@ -106,8 +106,10 @@ bool acs_thread_is_ours(void);
 acs_status acs_workers_start(acs_context *context);
 /* How many threads could not be waited for: they are inside an op that was given up. */
 uint32_t acs_workers_stop(acs_context *context);
-/* An op was queued. */
-void acs_context_queued(acs_context *context);
+/* An op was queued; `kernel`: it is one. */
+void acs_context_queued(acs_context *context, acs_op op, bool kernel);
+/* No worker is awake, so that nothing moves unless the caller steps. */
+bool acs_context_unattended(acs_context *context);
 /* The backend has completions to poll for; called on its threads. */
 void acs_context_completed(void *context);
 int acs_context_cpu_next(void *context);

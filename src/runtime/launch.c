@@ -79,6 +79,7 @@ static void issue_now(acs_context *context, acs_op op)
 acs_op acs_draft_queue(acs_draft *draft)
 {
     acs_context *context = draft->context;
+    bool kernel = draft->record->kind == ACS_KIND_KERNEL;
     acs_op op = acs_fifo_push(context->core.fifo, draft->record);
     if (ACS_UNLIKELY(!op)) {
         if (draft->no_wait) {
@@ -93,7 +94,7 @@ acs_op acs_draft_queue(acs_draft *draft)
             return acs_draft_drop(draft);
         }
     }
-    acs_context_queued(context);
+    acs_context_queued(context, op, kernel);
     if (ACS_UNLIKELY(context->virtual_count))
         acs_virtual_interleave(context);
     if (ACS_UNLIKELY(context->options.disable))

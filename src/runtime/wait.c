@@ -43,7 +43,7 @@ acs_status acs_query(acs_context *context, acs_op op)
     ACS_TRY(check_op(context, op, __func__));
     const acs_watch ended = {.type = ACS_WATCH_OP, .op = op};
     if (!acs_core_true(&context->core, &ended)) {
-        if (context->issuers == 0)
+        if (acs_context_unattended(context))
             (void)acs_context_step(context);
         (void)acs_watchdog_look_now(context);
         if (!acs_core_true(&context->core, &ended))

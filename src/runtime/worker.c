@@ -40,9 +40,9 @@ static void wake_somebody(acs_context *context)
         acs_gate_open(&context->work);
 }
 
-void acs_context_queued(acs_context *context)
+bool acs_context_unattended(acs_context *context)
 {
-    wake_somebody(context);
+    return workers_asleep(context);
 }
 
 void acs_context_completed(void *context)
@@ -126,6 +126,36 @@ static bool caller_steps(acs_context *context, uint32_t may)
 bool acs_context_step(acs_context *context)
 {
     return context->virtual_count ? acs_virtual_step(context) : caller_steps(context, caller_may(context));
+}
+
+/* One step that may issue. True: all that was queued is issued. */
+static bool caller_issues(acs_context *context)
+{
+    acs_action *action = action_take(context);
+    if (!action)
+        return false;
+    (void)step_with(context, action, ACS_MAY_ISSUE | ACS_MAY_INSERT);
+    bool issued = action->type == ACS_ACTION_SUBMIT && action->batch.items_used > 0 && !action->issue_left;
+    action_give(context, action);
+    return issued && !acs_fifo_ready(context->core.fifo);
+}
+
+/*
+ * The first kernel into an idle runtime is issued by its caller: the GPU starts at once, no thread is woken for it, and a
+ * caller that waits for it looks for its end itself. Whatever is queued behind it wakes a worker as usual, and where
+ * nothing is, nobody needs to know that it ended: waits and acs_query step while the workers sleep.
+ */
+static bool issued_at_once(acs_context *context, acs_op op)
+{
+    bool plain = context->issuers > 0 && !context->virtual_count && !context->backend->ops->notifies &&
+                 context->options.watchdog_s == 0;
+    return plain && acs_core_ends(&context->core) + 1 == op && caller_issues(context);
+}
+
+void acs_context_queued(acs_context *context, acs_op op, bool kernel)
+{
+    if (!(kernel && issued_at_once(context, op)))
+        wake_somebody(context);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ callers */

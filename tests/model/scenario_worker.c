@@ -188,7 +188,7 @@ static void queue_record(acs_record *record, uint32_t i, acs_op_kind kind)
     record->u.host.closure = &g_work[i];
     g_work[i].op = acs_fifo_push(g_context->core.fifo, record);
     model_require(g_work[i].op);
-    acs_context_queued(g_context);
+    acs_context_queued(g_context, g_work[i].op, kind == ACS_KIND_KERNEL);
 }
 
 static void queue(uint32_t i)
