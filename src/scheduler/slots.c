@@ -516,12 +516,19 @@ bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_i
     acs_window *w = slots->window;
     acs_entry *first = acs_window_entry(w, entries[0]);
     placement plan;
-    /* The first op waits for all. Where it cannot be placed now it keeps the needs: they are issued, so they will end. */
+    acs_need own[ACS_SLOTS_MAX];
+    uint64_t mask = first->need_mask;
+    memcpy(own, acs_entry_needs(w, first), slots->used * sizeof *own);
+    /*
+     * The first op waits for all, also for what joins stand for that was issued before. Where it cannot be placed now it may
+     * go alone later, and waits for its own needs then.
+     */
     for (uint32_t i = 1; i < count; i++)
-        if (acs_window_entry(w, entries[i])->kind != ACS_KIND_JOIN)
-            acs_entry_merge_needs(w, first, acs_window_entry(w, entries[i]));
-    if (!plan_place(slots, batch, batch_id, first, 1, &plan))
+        acs_entry_merge_needs(w, first, acs_window_entry(w, entries[i]));
+    if (!plan_place(slots, batch, batch_id, first, 1, &plan)) {
+        acs_entry_set_needs(w, first, mask, own);
         return false;
+    }
     acs_item *item = add_item(batch, first->op), *last = item;
     apply_waits(slots, batch, batch_id, &plan, item);
     apply_slot(slots, batch_id, &plan, first, item);

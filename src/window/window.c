@@ -253,6 +253,16 @@ void acs_entry_merge_needs(acs_window *w, acs_entry *entry, const acs_entry *fro
     }
 }
 
+void acs_entry_set_needs(acs_window *w, acs_entry *entry, uint64_t mask, const acs_need *needs)
+{
+    acs_entry_drop_claims(w, entry);
+    entry->need_mask = 0;
+    for (; mask; mask &= mask - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(mask);
+        raise_need(w, entry, slot, needs[slot]);
+    }
+}
+
 /* A join is in no slot: to run behind it is to run behind what its upstream ops were issued as, once per slot. */
 void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstream)
 {

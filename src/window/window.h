@@ -235,6 +235,8 @@ void acs_entry_add_need(acs_window *window, acs_entry *entry, const acs_entry *u
 /* The op must run behind all that `from` must run behind, too. */
 void acs_entry_merge_needs(acs_window *window, acs_entry *entry, const acs_entry *from);
 
+/* The needs of an entry are these instead, one per slot of `mask`: as they were before others were merged into them. */
+void acs_entry_set_needs(acs_window *window, acs_entry *entry, uint64_t mask, const acs_need *needs);
 /* The entry was placed or ended: its needs claim nothing any more. */
 void acs_entry_drop_claims(acs_window *window, acs_entry *entry);
 

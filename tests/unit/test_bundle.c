@@ -146,6 +146,33 @@ static void a_writer_behind_many_readers_follows_through_a_join(void **state)
 
 /* ----------------------------------------------------------------------------------------------------------- holding */
 
+/* Of the readers that a join stands for some were issued before: what follows the join waits for them too. */
+static void a_bundle_waits_for_what_its_joins_were_issued_behind(void **state)
+{
+    (void)state;
+    rig *r = rig_bundles(32);
+    uint64_t slots = 0, waited = 0;
+    for (int i = 0; i < 4; i++)
+        push(r, RECORD(r, ACS_KIND_KERNEL, ACS_IN(AT(0), 64), ACS_OUT(AT(5000 + i * 64), 8)));
+    assert_true(next(r, 0));
+    for (uint32_t i = 0; i < 4; i++)
+        slots |= 1ull << batch_of(r)->items[i].slot;
+    finish(r, 0);
+    for (int i = 0; i < 12; i++)
+        RIDE(r, ACS_IN(AT(0), 64), ACS_OUT(AT(1000 + i * 64), 8));
+    RIDE(r, ACS_OUT(AT(0), 64));
+
+    assert_true(next(r, 0));
+
+    assert_true(batch_of(r)->bundle);
+    for (uint32_t i = 0; i < batch_of(r)->waits_used; i++)
+        waited |= 1ull << batch_of(r)->waits[i].slot;
+    assert_int_equal(waited | 1ull << batch_of(r)->items[0].slot, slots | 1ull << batch_of(r)->items[0].slot);
+    assert_true(__builtin_popcountll(slots) > 1);
+    finish(r, 0);
+    rig_close(r);
+}
+
 static void while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk(void **state)
 {
     (void)state;
@@ -341,6 +368,7 @@ int main(void)
         cmocka_unit_test(ops_that_cannot_ride_go_first_and_are_waited_for),
         cmocka_unit_test(types_that_cannot_ride_are_left_out_with_all_that_follows),
         cmocka_unit_test(a_writer_behind_many_readers_follows_through_a_join),
+        cmocka_unit_test(a_bundle_waits_for_what_its_joins_were_issued_behind),
         cmocka_unit_test(while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk),
         cmocka_unit_test(what_is_held_goes_after_a_while_in_which_nothing_came),
         cmocka_unit_test(what_cannot_ride_is_not_held),
