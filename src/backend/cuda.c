@@ -311,8 +311,10 @@ static acs_status open_inside(acs_cuda *self)
     ACS_TRY(open_limits(self));
     ACS_TRY(open_streams(self));
     ACS_TRY(acs_cuda_kernels_init(self));
-    (void)acs_cuda_device_init(self);
-    return acs_call_slots_create(self->slots, &self->base.calls);
+    ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
+    if (acs_cuda_device_init(self))
+        acs_cuda_vehicles_init(self);
+    return ACS_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------------- closing */
@@ -329,6 +331,7 @@ static void close_inside(acs_cuda *self)
 {
     acs_call_slots_destroy(self->base.calls, &self->base);
     acs_cuda_events_fini(self);
+    acs_cuda_vehicles_fini(self);
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
         if (self->marks[i])

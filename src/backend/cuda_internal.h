@@ -101,7 +101,10 @@ typedef struct acs_cuda_limits {
     int priority_low, priority_high; /* high is the smaller number */
 } acs_cuda_limits;
 
-/* A kernel that was seen before. Immutable once it is in the table, but for the two opt-ins. */
+typedef struct acs_cuda_type acs_cuda_type;
+typedef struct acs_cuda_vehicles acs_cuda_vehicles;
+
+/* A kernel that was seen before. Immutable once it is in the table, but for the two opt-ins and the list of types. */
 typedef struct acs_cuda_kernel {
     const void *key; /* as the program gave it, with `kind` */
     uint32_t kind;
@@ -111,8 +114,10 @@ typedef struct acs_cuda_kernel {
     int static_shared;
     _Atomic int dynamic_shared;  /* bytes that the kernel may ask for now */
     _Atomic bool wide_clusters;  /* opted in to clusters of more than 8 blocks */
+    _Atomic(acs_cuda_type *) types; /* numbered so far, the latest first */
     bool params_known;
     uint32_t param_count;
+    const uint32_t *param_offset;  /* behind param_bytes: where each lies among the parameters */
     struct acs_cuda_kernel *older; /* every kernel resolved so far, for close */
     uint32_t param_bytes[];
 } acs_cuda_kernel;
@@ -147,6 +152,7 @@ typedef struct acs_cuda {
     _Atomic int fault; /* first fatal CUresult; 0: the device is well */
 
     CUlibrary library;    /* our own device code; NULL: not to be had */
+    acs_cuda_vehicles *vehicles; /* NULL: no bundles */
 
     acs_lock lock; /* rank BACKEND; guards what follows, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
@@ -176,6 +182,17 @@ const char *acs_cuda_text(int native);
 acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+
+/* cuda_vehicle.c; init and fini in a scope */
+/* Offer bundles where that is possible; where it is not, say why at ACS_LOG=info and go on. */
+void acs_cuda_vehicles_init(acs_cuda *self);
+void acs_cuda_vehicles_fini(acs_cuda *self);
+/* The number of the launch's type, or 0: it cannot be in a bundle. Any thread; no CUDA call, no lock for one seen before. */
+uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op);
+/* Issue a bundle, its marks and waits apart. ACS_OK, ACS_NOT_READY: nothing was issued, or ACS_ERR_DEVICE. */
+acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
+/* What poll learnt of a slot's marks; returns what is known in all. */
+uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
 
 /* cuda_device.c; both in a scope */
 /* Load the library's own device code. Without it there are no bundles, which is no error; says why at ACS_LOG=info. */

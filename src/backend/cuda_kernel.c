@@ -178,7 +178,7 @@ static acs_status resolve_attributes(acs_cuda *self, const acs_record *op, acs_c
 }
 
 /* Parameter sizes, until the driver says that there are no more. Without an answer nothing is checked. */
-static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes, uint32_t *count)
+static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes, uint32_t *offsets, uint32_t *count)
 {
     *count = 0;
     if (!self->cu.cuFuncGetParamInfo)
@@ -189,6 +189,7 @@ static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes,
         if (result != CUDA_SUCCESS)
             return result == CUDA_ERROR_INVALID_VALUE;
         bytes[*count] = (uint32_t)size;
+        offsets[*count] = (uint32_t)offset;
     }
     return true;
 }
@@ -199,7 +200,7 @@ static bool same_kernel(const acs_cuda_kernel *a, const acs_cuda_kernel *b)
     return a->function == b->function && a->block_threads == b->block_threads &&
            a->static_shared == b->static_shared && a->params_known == b->params_known &&
            a->param_count == b->param_count &&
-           memcmp(a->param_bytes, b->param_bytes, a->param_count * sizeof a->param_bytes[0]) == 0;
+           memcmp(a->param_bytes, b->param_bytes, 2 * a->param_count * sizeof a->param_bytes[0]) == 0;
 }
 
 /* Hand the kernel to the table, or free it where another thread, or an earlier look, put the same there. */
@@ -219,11 +220,11 @@ static acs_status publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel 
 
 static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
 {
-    uint32_t bytes[ACS_CUDA_ARGS_MOST], count;
+    uint32_t bytes[ACS_CUDA_ARGS_MOST], offsets[ACS_CUDA_ARGS_MOST], count;
     CUfunction function = NULL;
     ACS_TRY(resolve_function(self, op, &function));
-    bool known = resolve_params(self, function, bytes, &count);
-    acs_cuda_kernel *kernel = calloc(1, sizeof *kernel + count * sizeof bytes[0]);
+    bool known = resolve_params(self, function, bytes, offsets, &count);
+    acs_cuda_kernel *kernel = calloc(1, sizeof *kernel + 2 * count * sizeof bytes[0]);
     if (!kernel)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory to remember the kernel", name_of(op));
     kernel->key = op->u.launch.kernel.function;
@@ -232,7 +233,9 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
     kernel->launch = kernel->kind == ACS_KERNEL_HANDLE ? (CUfunction)kernel->key : function;
     kernel->params_known = known;
     kernel->param_count = count;
+    kernel->param_offset = kernel->param_bytes + count;
     memcpy(kernel->param_bytes, bytes, count * sizeof bytes[0]);
+    memcpy(kernel->param_bytes + count, offsets, count * sizeof offsets[0]);
     acs_status status = resolve_attributes(self, op, kernel);
     if (status != ACS_OK) {
         free(kernel);
@@ -411,5 +414,6 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     ACS_TRY(check_shared(self, op, kernel));
     ACS_TRY(check_cluster(self, op, kernel));
     op->u.launch.resolved = kernel;
+    op->u.launch.type = acs_cuda_type_number(self, kernel, op);
     return ACS_OK;
 }

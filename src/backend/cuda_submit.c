@@ -301,18 +301,40 @@ static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item
     }
 }
 
-/* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
-static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
+static void marks_and_waits(acs_cuda *self, const acs_batch *batch, const acs_item *item)
 {
-    item->status = ACS_OK;
-    item->native = 0;
-    item->text = NULL;
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(self, &batch->marks[item->first_mark + i]);
     for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++)
         wait_event(self, self->streams[item->slot], *mark_event(self, &batch->waits[item->first_wait + i]));
+}
+
+/* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
+static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
+{
+    acs_item_result(item, ACS_OK, 0, NULL);
+    marks_and_waits(self, batch, item);
     if (item->op)
         issue_or_skip(self, batch, item);
+}
+
+/* As a whole or not at all. The mark is recorded also behind a bundle that bounced: its ops follow in the same slot. */
+static void submit_bundle(acs_cuda *self, acs_batch *batch)
+{
+    const acs_item *first = &batch->items[0], *last = &batch->items[batch->items_used - 1];
+    marks_and_waits(self, batch, first);
+    while (!last->op)
+        last--;
+    acs_status status = acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_cuda_bundle_issue(self, batch, first->slot, last->value);
+    record_mark(self, &last->after);
+    int fault = acs_cuda_fault(self);
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        acs_item *item = &batch->items[i];
+        if (fault)
+            acs_item_result(item, ACS_ERR_DEVICE, fault, acs_cuda_text(fault));
+        else
+            acs_item_result(item, status == ACS_OK || !item->edge_count ? status : ACS_ERR_SKIPPED, 0, NULL);
+    }
 }
 
 /* No locks: the core hands a slot, and its marks, to one thread at a time. */
@@ -323,7 +345,9 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
     CUresult entered = acs_cuda_scope_enter(self, &scope);
     if (entered != CUDA_SUCCESS)
         acs_cuda_lose(self, entered); /* our context cannot be made current: it is gone */
-    for (uint32_t i = 0; i < batch->items_used; i++)
+    if (batch->bundle)
+        submit_bundle(self, batch);
+    for (uint32_t i = 0; i < batch->items_used && !batch->bundle; i++)
         submit_item(self, batch, &batch->items[i]);
     acs_cuda_scope_leave(self, &scope);
 }
@@ -368,8 +392,12 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
     if (!fault) {
         CUresult result = acs_cuda_scope_enter(self, &scope);
         if (result == CUDA_SUCCESS) {
-            result = poll_marks(self, marks, count, completed);
+            uint64_t marked = 0;
+            result = poll_marks(self, marks, count, &marked);
             acs_cuda_scope_leave(self, &scope);
+            marked = acs_cuda_progress(self, slot, marked);
+            if (marked)
+                *completed = marked;
         }
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
             return ACS_OK;

@@ -164,6 +164,25 @@ acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key)
     return NULL;
 }
 
+acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot)
+{
+    keyed *of = find(kept, key);
+    copy *c, *found = NULL;
+
+    if (!of)
+        return NULL;
+    DL_FOREACH2(of->copies, c, of_next) {
+        if (c->state == COPY_LAUNCHED && (slot < 0 || c->slot == slot))
+            found = c;
+    }
+    if (!found)
+        return NULL;
+    unlist(kept, found);
+    list(kept, found);
+    found->state = COPY_TAKEN;
+    return &found->shown;
+}
+
 uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy)
 {
     const keyed *of = find(kept, key);

@@ -37,6 +37,11 @@ uint32_t acs_kept_sight(acs_kept *kept, uint64_t key);
 
 /* A free copy, now taken; of several the one used last. NULL: there is none. */
 acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key);
+/*
+ * A copy whose latest launch was in this slot and may still run, now taken, for backends that can launch it behind itself;
+ * slot -1: in any slot, the longest ago. NULL: there is none.
+ */
+acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot);
 /* The copies of a key, in any state; with `busy`, how many of them are not free. */
 uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy);
 /* A taken copy was launched as the work that ends at `value` of `slot`. */

@@ -1,6 +1,6 @@
 /*
  * What the host and the library's device code share: the tables that the host writes into pinned memory and a kernel at the
- * head of a kept graph reads. Plain C, included by src/backend/cuda_*.c and by device/*.cu.
+ * head of a kept graph reads. Plain C, included by the host part of the backend and by the kernels here.
  */
 #ifndef ACS_DEVICE_H
 #define ACS_DEVICE_H

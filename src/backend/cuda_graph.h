@@ -1,0 +1,134 @@
+/*
+ * Private to src/backend/cuda*.c: kept graphs, what they are built from, and how a launch of one is filled in. Built and
+ * launched by cuda_vehicle.c.
+ *
+ * An executable graph is launched again and again, each time with other ops in its nodes. A kernel at its head, our own,
+ * makes the changes; the host knows what every node holds, and writes only differences into a table of the launch. There
+ * are several tables, so that launches can queue behind each other; CUDA orders launches of one executable graph by itself.
+ */
+#ifndef ACS_CUDA_GRAPH_H
+#define ACS_CUDA_GRAPH_H
+
+#include "backend/cuda_internal.h"
+#include "backend/device/device.h"
+#include "vehicles/kept.h"
+#include "vehicles/layout.h"
+
+enum {
+    ACS_CUDA_PLAN_NODES = 1280,
+    ACS_CUDA_PLAN_EDGES = 8192,
+    ACS_CUDA_VALUES = 63,  /* most values that a launch publishes */
+    ACS_CUDA_TABLES = 8,   /* launches of one executable graph that may be under way */
+    ACS_CUDA_ARG_BYTES = 512, /* of a kernel in a kept graph */
+    ACS_CUDA_TYPES = 4096
+};
+
+/* A kernel with its block and shared memory: what the device cannot change in a node. Immutable, but for `refused`. */
+struct acs_cuda_type {
+    uint32_t number;
+    uint32_t index; /* among the kernel's own */
+    acs_cuda_kernel *kernel;
+    acs_dim3 block;
+    uint32_t shared_bytes;
+    uint32_t arg_bytes; /* of all parameters as they lie behind each other */
+    _Atomic bool refused; /* a graph with it could not be built */
+    struct acs_cuda_type *next; /* of the kernel's */
+};
+
+typedef enum acs_cuda_node_kind { ACS_CUDA_NODE_OP, ACS_CUDA_NODE_JOIN, ACS_CUDA_NODE_PUBLISH } acs_cuda_node_kind;
+
+typedef struct acs_cuda_plan_node {
+    uint32_t type;  /* of an op */
+    uint16_t kind;  /* acs_cuda_node_kind */
+    uint16_t first_edge, edge_count; /* nodes before it; none: it follows the head */
+} acs_cuda_plan_node;
+
+/* What a graph is built from. Ops are numbered in order; so are publishing nodes, each with the value of its number. */
+typedef struct acs_cuda_plan {
+    uint32_t nodes, edges_used, ops, values;
+    acs_cuda_plan_node node[ACS_CUDA_PLAN_NODES];
+    uint16_t edges[ACS_CUDA_PLAN_EDGES];
+} acs_cuda_plan;
+
+/* Pinned memory for tables, kept for the next graph when one goes: freeing it would wait for the device. */
+typedef struct acs_cuda_room {
+    struct acs_cuda_room *next;
+    size_t bytes;
+    void *tables;      /* host, mapped */
+    CUdeviceptr state; /* device: what the head leaves for publishing nodes */
+} acs_cuda_room;
+
+typedef struct acs_cuda_exec {
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode head;
+    uint32_t ops, values, stride;
+    uint32_t table_bytes;
+    acs_cuda_room *room;
+    unsigned char *held; /* per op an acs_device_set and its parameters, as in a table: what the node holds */
+    uint8_t *turn;       /* per op: the launch that set it last, modulo 256 */
+    const acs_cuda_type **types; /* per op */
+    acs_kept_copy *kept;
+    struct {
+        int slot;        /* -1: not used yet */
+        uint64_t value;
+    } launches[ACS_CUDA_TABLES];
+    uint32_t next;       /* table of the launch that comes next */
+    uint8_t now;         /* its turn */
+    void *shape;         /* what a replayed bundle is compared with */
+    size_t shape_bytes;
+    uint64_t *publish;   /* values of the launch that is being filled in */
+} acs_cuda_exec;
+
+/* What all vehicles of a device share; NULL in acs_cuda: it issues no bundles. */
+struct acs_cuda_vehicles {
+    CUfunction head, join, publish;
+    struct acs_cuda_word {
+        _Atomic uint64_t value;
+        uint64_t unused[7];
+    } *words; /* per slot, mapped: what the device published */
+    _Atomic uint64_t *known; /* per slot: what poll learnt of marks */
+    _Atomic(acs_cuda_type *) types[ACS_CUDA_TYPES];
+    uint32_t types_used; /* guarded by acs_cuda.lock */
+
+    acs_lock lock; /* rank BACKEND, never together with acs_cuda.lock; guards what follows */
+    acs_kept *kept;
+    acs_cuda_room *rooms; /* free */
+    acs_layout_template layers; /* chosen last, */
+    uint32_t layers_for[3];     /* for so many levels, ops side by side, ops */
+    uint32_t layers_uses;
+    uint64_t bad[32];     /* keys that could not be built or launched */
+    uint32_t bad_next;
+    uint32_t failures;
+};
+
+/* cuda_graph.c: in a scope, no lock held */
+/* NULL: not to be had; *result says why. To be launched in the slot first: it is uploaded in that order. */
+acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, CUresult *result);
+/* None of its launches is under way. Its room goes back. */
+void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec);
+/* Whether a table is free for one more launch. */
+bool acs_cuda_exec_ready(acs_cuda *self, const acs_cuda_exec *exec);
+/* Begin to fill in a launch, one op after another, then launch it. Ops that are not set are switched off. */
+void acs_cuda_exec_begin(acs_cuda_exec *exec);
+void acs_cuda_exec_set(acs_cuda_exec *exec, uint32_t op, const acs_record *record);
+/* The launch ends at `value` of the slot. After a failure the graph is good for nothing but its end. */
+CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value);
+void acs_cuda_room_free(acs_cuda *self, acs_cuda_room *room);
+
+/* cuda_plan.c */
+/* False: too large. */
+bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
+bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan);
+/* What a graph of that plan publishes: after how many ops, for each value. */
+enum { ACS_CUDA_PUBLISH_OPS = 64 };
+
+/* cuda_type.c */
+acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number);
+void acs_cuda_types_fini(acs_cuda *self);
+
+/* cuda_vehicle.c */
+/* All up to this value of the slot have completed, as far as is known without asking the driver. */
+uint64_t acs_cuda_completed(const acs_cuda *self, int slot);
+
+#endif
