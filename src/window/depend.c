@@ -48,10 +48,13 @@ static acs_entry *ref_entry(acs_window *w, acs_ref ref)
 static void region_empty(acs_window *w, acs_region *region)
 {
     ref_drop(w, &region->writer);
-    ref_drop(w, &region->cover);
+    if (ACS_UNLIKELY(region->covered))
+        ref_drop(w, &region->cover);
     for (uint32_t i = 0; i < region->reader_count; i++)
-        ref_drop(w, &region->readers[i]);
+        if (acs_ref_live(w, region->readers[i]))
+            w->entries[region->readers[i].entry].refs--;
     region->reader_count = 0;
+    region->covered = 0;
 }
 
 /* Since a write of all memory everything that a region remembered is implied by that write. */
@@ -105,17 +108,18 @@ static acs_entry *readers_join(acs_window *w, acs_ref *readers, uint32_t count, 
  */
 static void readers_add(acs_window *w, acs_ref *readers, uint32_t *count, uint32_t capacity, acs_entry *entry)
 {
-    if (*count && readers[*count - 1].entry == acs_entry_index(w, entry) &&
-        readers[*count - 1].generation == entry->generation)
+    uint32_t used = *count;
+    if (used && ref_entry(w, readers[used - 1]) == entry)
         return;
-    if (*count == capacity)
-        *count = readers_compact(w, readers, *count);
-    if (*count == capacity) {
-        acs_entry *join = readers_join(w, readers, *count, entry->seq);
+    if (ACS_UNLIKELY(used == capacity))
+        used = readers_compact(w, readers, used);
+    if (ACS_UNLIKELY(used == capacity)) {
+        acs_entry *join = readers_join(w, readers, used, entry->seq);
         readers[0] = ref_make(w, join);
-        *count = 1;
+        used = 1;
     }
-    readers[(*count)++] = ref_make(w, entry);
+    readers[used] = ref_make(w, entry);
+    *count = used + 1;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- collect */
@@ -132,6 +136,13 @@ static void note_poison(acs_entry *entry, acs_op cause)
 {
     if (cause && !entry->immune && !entry->cause)
         entry->cause = cause;
+}
+
+/* As acs_window_link, which it spares where the edge was made already: through one of the op's other segments. */
+static void depend_on(acs_window *w, acs_entry *upstream, acs_entry *entry)
+{
+    if (upstream->stamp != entry->own_stamp)
+        acs_window_link(w, upstream, entry);
 }
 
 /* Depend on what a region remembers. A live reader implies the writer: it waits for it itself. */
@@ -153,13 +164,13 @@ static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, 
             acs_entry *reader = ref_entry(w, region->readers[i]);
             if (!reader || reader == entry)
                 continue;
-            acs_window_link(w, reader, entry);
+            depend_on(w, reader, entry);
             implied = true;
         }
     }
     acs_entry *writer = ref_entry(w, region->writer);
     if (writer && !implied)
-        acs_window_link(w, writer, entry);
+        depend_on(w, writer, entry);
 }
 
 /* `after` is a stamp: writers up to it stand behind the region's join already. */
@@ -208,6 +219,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
         acs_window_close_join(w, join);
         ref_drop(w, &region->cover);
         region->cover = ref_make(w, join);
+        region->covered = 1;
         /* The op that is being inserted is no part of the join: should it write a part too, it counts as newer. */
         region->cover_stamp = entry->own_stamp - 1;
         acs_window_link(w, join, entry);
@@ -217,6 +229,16 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
         acs_window_link(w, cover, entry);
     link_part_writers(w, region, entry, after);
     return true;
+}
+
+/* What collect_shape comes to for a region that is read, where there are no neighbours and no failures. */
+static void collect_read(acs_window *w, acs_entry *entry, acs_region *region)
+{
+    region_refresh(w, region);
+    raise_level(entry, region->level_write);
+    acs_entry *writer = ref_entry(w, region->writer);
+    if (writer)
+        depend_on(w, writer, entry);
 }
 
 /* Neighbours that are idle do no harm but cost a look each: they are dropped once there are many. */
@@ -382,17 +404,22 @@ static uint8_t find_regions(acs_window *w, const acs_record *op, uint8_t *access
         return ACS_UPDATE;
     }
     for (uint32_t i = 0; i < op->segment_count; i++) {
-        w->scratch[i] = acs_regions_known(w->regions, &op->segments[i]);
-        if (ACS_UNLIKELY(!w->scratch[i]) && !make_region(w, op, i, &all)) {
-            w->counters.barriers++;
-            return ACS_UPDATE;
+        const acs_segment *segment = &op->segments[i];
+        acs_region *region = acs_regions_known(w->regions, segment);
+        w->scratch[i] = region;
+        if (ACS_UNLIKELY(!region)) {
+            if (!make_region(w, op, i, &all)) {
+                w->counters.barriers++;
+                return ACS_UPDATE;
+            }
+            region = w->scratch[i];
+            if (!region)
+                continue;
         }
-        acs_region *region = w->scratch[i];
-        if (ACS_UNLIKELY(!region))
-            continue;
-        *access |= op->segments[i].access;
+        *access |= segment->access;
         links |= region->link_count;
-        region->pins += w->pinned;
+        if (ACS_UNLIKELY(w->pinned))
+            region->pins++;
     }
     if (links && !w->pinned)
         pin(w, op->segment_count);
@@ -408,19 +435,25 @@ static uint8_t find_regions(acs_window *w, const acs_record *op, uint8_t *access
  */
 static void insert_regions(acs_window *w, acs_entry *entry)
 {
-    const acs_record *op = entry->op;
-    for (uint32_t i = 0; i < op->segment_count; i++)
-        if (w->scratch[i])
-            collect_shape(w, entry, w->scratch[i], op->segments[i].access);
-    if (!entry->observer) {
-        for (uint32_t i = 0; i < op->segment_count; i++)
-            if (w->scratch[i] && !writes(op->segments[i].access))
-                register_read(w, entry, w->scratch[i]);
-        for (uint32_t i = 0; i < op->segment_count; i++)
-            if (w->scratch[i] && writes(op->segments[i].access))
-                register_write(w, entry, w->scratch[i]);
+    const acs_segment *segments = entry->op->segments;
+    uint32_t count = entry->op->segment_count;
+    for (uint32_t i = 0; i < count; i++) {
+        acs_region *region = w->scratch[i];
+        if (ACS_UNLIKELY(!region))
+            continue;
+        if (segments[i].access == ACS_READ && ACS_LIKELY(region->link_count == 0 && w->poisoned == 0))
+            collect_read(w, entry, region);
+        else
+            collect_shape(w, entry, region, segments[i].access);
     }
-    unpin(w, op->segment_count);
+    for (uint32_t i = 0; !entry->observer && i < count; i++)
+        if (w->scratch[i] && !writes(segments[i].access))
+            register_read(w, entry, w->scratch[i]);
+    for (uint32_t i = 0; !entry->observer && entry->writes && i < count; i++)
+        if (w->scratch[i] && writes(segments[i].access))
+            register_write(w, entry, w->scratch[i]);
+    if (ACS_UNLIKELY(w->pinned))
+        unpin(w, count);
 }
 
 /* An op that only reads all memory may still write some: its segments are ordered like any op's. */

@@ -436,16 +436,26 @@ static slot *run_find(const acs_regions *t, uint64_t base, uint64_t bytes)
     return NULL;
 }
 
+/* Apart, so that the common case needs no frame of its own. */
+__attribute__((noinline)) static acs_region *known_shape(acs_regions *t, const acs_segment *segment)
+{
+    acs_shape shape;
+
+    if (acs_shape_of(segment, &shape) != ACS_OK)
+        return NULL;
+    slot *s = hash_find(t, &shape, shape_hash(&shape));
+    if (s == NULL)
+        return NULL;
+    s->region.touched = 1;
+    return &s->region;
+}
+
 /* A run that is empty or wraps the address space is not in the table: none was ever made. */
 acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
 {
-    acs_shape shape;
-    slot *s = NULL;
-
-    if (ACS_LIKELY(segment->extent == ACS_EXTENT_BYTES && segment->rows == 1))
-        s = run_find(regions, segment->base, segment->row_bytes);
-    else if (acs_shape_of(segment, &shape) == ACS_OK)
-        s = hash_find(regions, &shape, shape_hash(&shape));
+    if (ACS_UNLIKELY(segment->extent != ACS_EXTENT_BYTES || segment->rows != 1))
+        return known_shape(regions, segment);
+    slot *s = run_find(regions, segment->base, segment->row_bytes);
     if (ACS_UNLIKELY(s == NULL))
         return NULL;
     s->region.touched = 1;

@@ -48,6 +48,7 @@ typedef struct acs_region {
     uint32_t level_write;
     uint32_t pins;         /* held by an insertion that is under way */
     uint8_t touched;       /* clock bit for eviction; window/regions.c */
+    uint8_t covered;       /* `cover` is set */
     acs_ref cover;         /* join that stands for part writers, see depend.c */
     uint64_t cover_stamp;
     acs_op poison_read;    /* a failed op that read here, directly or through the ops it made skip; 0: none */

@@ -103,7 +103,9 @@ static bool region_idle(void *user, const acs_region *region)
 /* Low indices on top, so that few pages are touched. Generations from 1: 0 is the reference to nothing. */
 static void thread_free_lists(acs_window *w)
 {
+    w->entries[0].generation = 1; /* see acs_ref_live */
     for (uint32_t i = w->entry_count; i >= 1; i--) {
+        w->entries[i].index = i;
         w->entries[i].generation = 1;
         w->entries[i].queue_next = w->free_entries;
         w->free_entries = i;
@@ -177,9 +179,10 @@ static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
 {
     acs_entry *entry = &w->entries[w->free_entries];
     w->free_entries = entry->queue_next;
-    uint32_t generation = entry->generation;
+    uint32_t generation = entry->generation, index = entry->index;
     entry_clear(entry);
     entry->generation = generation;
+    entry->index = index;
     entry->seq = seq;
     entry->op = op;
     entry->slot = -1;
@@ -314,7 +317,9 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     acs_edge *edge = &w->edges[index];
     w->edges_free = edge->next;
     w->edges_used++;
-    *edge = (acs_edge){acs_entry_index(w, down), up->edges, type};
+    edge->down = acs_entry_index(w, down);
+    edge->next = up->edges;
+    edge->type = type;
     up->edges = index;
     up->waiters++;
 }

@@ -86,6 +86,7 @@ typedef struct acs_entry {
     uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
     uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
     uint32_t unretired;    /* joins: upstream ops that have not retired */
+    uint32_t index;        /* its own place; constant */
     uint32_t queue_next;   /* ready, settle or ended queue */
     uint32_t slot_next;    /* issued ops of one slot */
     uint32_t order_prev, order_next; /* program order of ops that have not ended */
@@ -179,7 +180,8 @@ static inline acs_entry *acs_window_entry(acs_window *window, uint32_t index)
 }
 static inline uint32_t acs_entry_index(const acs_window *window, const acs_entry *entry)
 {
-    return (uint32_t)(entry - window->entries);
+    (void)window;
+    return entry->index;
 }
 static inline acs_need *acs_entry_needs(acs_window *window, const acs_entry *entry)
 {
@@ -189,9 +191,10 @@ static inline uint64_t *acs_entry_clock(acs_window *window, const acs_entry *ent
 {
     return &window->clocks[(size_t)acs_entry_index(window, entry) * window->slots];
 }
+/* Entry 0 is nobody's, and its generation is not that of the reference to nothing. */
 static inline bool acs_ref_live(const acs_window *window, acs_ref ref)
 {
-    return ref.generation != 0 && window->entries[ref.entry].generation == ref.generation;
+    return window->entries[ref.entry].generation == ref.generation;
 }
 
 /* Whether an op with so many segments can be inserted now. `reserved`: on a place of the runtime's. */
