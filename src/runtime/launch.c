@@ -128,7 +128,7 @@ static acs_status check_segments(const acs_draft *draft)
     bool blocks = draft->context->options.check == ACS_CHECK_OVERLAP;
     for (uint32_t i = 0; i < record->segment_count; i++) {
         acs_shape shape;
-        acs_status status = acs_shape_of(&record->segments[i], &shape);
+        acs_status status = acs_segment_is_run(&record->segments[i]) ? ACS_OK : acs_shape_of(&record->segments[i], &shape);
         if (ACS_UNLIKELY(status != ACS_OK && status != ACS_NOT_READY))
             return status;
         if (ACS_UNLIKELY(blocks))
@@ -189,6 +189,8 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
 /* Offsets as CUDA lays parameters out: each aligned to its own size, at most 16. */
 static uint32_t arg_alignment(uint32_t size)
 {
+    if (ACS_LIKELY(size == 8 || size == 4))
+        return size;
     if (size >= 16)
         return 16;
     return size > 8 ? 16 : size > 4 ? 8 : size > 2 ? 4 : size > 1 ? 2 : 1;
@@ -214,23 +216,20 @@ static acs_status measure_args(const acs_draft *draft, const acs_args *args, uin
 
 static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
 {
+    acs_arg_slot *row = record->args;
+    unsigned char *to = record->arg_bytes;
     uint32_t offset = 0;
-    for (size_t i = 0; i < args->count; i++) {
-        const acs_arg *arg = &args->list[i];
-        uint32_t align = arg_alignment(arg->size);
+    for (const acs_arg *arg = args->list, *end = arg + args->count; arg < end; arg++, row++) {
+        uint32_t size = arg->size, align = arg_alignment(size);
         offset = (offset + align - 1) & ~(align - 1);
-        record->args[i] = (acs_arg_slot){.offset = offset, .size = arg->size, .type = arg->type};
-        switch (arg->size) {
-        case 4:
-            memcpy(record->arg_bytes + offset, arg->value, 4);
-            break;
-        case 8:
-            memcpy(record->arg_bytes + offset, arg->value, 8);
-            break;
-        default:
-            memcpy(record->arg_bytes + offset, arg->value, arg->size);
-        }
-        offset += arg->size;
+        *row = (acs_arg_slot){.offset = offset, .size = size, .type = arg->type};
+        if (ACS_LIKELY(size == 8))
+            memcpy(to + offset, arg->value, 8);
+        else if (size == 4)
+            memcpy(to + offset, arg->value, 4);
+        else
+            memcpy(to + offset, arg->value, size);
+        offset += size;
     }
     record->arg_count = (uint32_t)args->count;
     record->arg_bytes_used = bytes;

@@ -77,6 +77,12 @@ void acs_regions_destroy(acs_regions *regions);
  * the address space, or its access or extent is not one.
  */
 acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape);
+/* Most segments: one row that is neither empty nor wraps, with an access that there is. A normal shape as it stands. */
+static inline bool acs_segment_is_run(const acs_segment *s)
+{
+    return s->extent == ACS_EXTENT_BYTES && s->rows == 1 && s->base + (s->row_bytes - 1) >= s->base && s->row_bytes &&
+           s->access - 1u < ACS_UPDATE;
+}
 /* Exact overlap of bytes (or equality of tokens), any pitches. */
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
 /* Whether a's bytes include every byte of b. May answer false for a true cover of unlike pitches, never the reverse. */
