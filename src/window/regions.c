@@ -14,6 +14,7 @@ enum {
     CHUNK_BITS = 8,
     CHUNK_SLOTS = 1 << CHUNK_BITS, /* regions are allocated so many at a time and never move */
     BUCKETS_MIN = 256,
+    SPARSE_BUCKETS = 1 << 13, /* up to so many, 64 KiB, at most a quarter is in use; then half */
     LINKS_MIN = 4,
     LINKS_KEPT = 16, /* a free slot keeps a link array up to this size for its next region */
     CLOCK_STEPS = 8  /* regions that one creation looks at when the table is over its cap */
@@ -42,7 +43,7 @@ struct acs_regions {
     uint32_t soft_cap;
     uint32_t hand;  /* of the clock: the id looked at last */
     uint32_t visit; /* stamp of the current search */
-    bucket *buckets; /* probed one after the other; at most half of them in use, if memory allows */
+    bucket *buckets; /* probed one after the other; at most half of them in use, a quarter of few, if memory allows */
     uint32_t mask;
     acs_tile_set places; /* regions that have bytes */
     acs_id_list found;   /* by the current search: overlapping regions, those that are not idle first */
@@ -160,7 +161,8 @@ static bool hash_reserve(acs_regions *t)
 {
     uint32_t size = t->mask + 1;
 
-    if (t->count < size / 2)
+    /* A second probe is a branch that is guessed wrong; but a large table pays more for a line that is not in the cache. */
+    if (t->count < (size <= SPARSE_BUCKETS ? size / 4 : size / 2))
         return true;
 
     bucket *old = t->buckets, *grown = calloc(size * 2, sizeof *grown);
