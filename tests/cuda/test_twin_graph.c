@@ -172,6 +172,71 @@ static void capture_makes_a_graph_of_what_a_stream_was_given(void **state)
     assert_int_equal(memory_byte(), 30);
 }
 
+/* Each node sets its bit where the ones that it is behind have set theirs; the seeds reach both orders of the two. */
+static void nodes_run_in_any_order_that_the_edges_allow(void **state)
+{
+    CUgraph graph, other;
+    CUstreamCaptureStatus status;
+    cuuint64_t id = 0;
+    const CUgraphNode *ends;
+    CUgraphNode first, empty;
+    size_t count;
+    unsigned seen = 0;
+    (void)state;
+    ok(TWIN_GET(cuStreamBeginCapture, 10010)(g_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(TWIN_GET(cuMemsetD8Async, 3020)(g_memory, 1, 1, g_stream));
+    ok(TWIN_GET(cuStreamGetCaptureInfo, 11030)(g_stream, &status, &id, &graph, &ends, &count));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    assert_int_equal(count, 1);
+    first = ends[0];
+    ok(TWIN_GET(cuMemsetD8Async, 3020)(g_memory, 2, 1, g_stream));
+    ok(TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, &first, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    ok(TWIN_GET(cuMemsetD8Async, 3020)(g_memory, 3, 1, g_stream));
+    ok(TWIN_GET(cuGraphAddEmptyNode, 10000)(&empty, graph, &first, 1));
+    assert_int_equal(twin_graph_nodes(graph), 4);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 3);
+    CUgraphNode twice[] = {first, first};
+    (void)TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, twice, 2, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    assert_breach("dependencies 0 and 1 are the same node");
+    ok(TWIN_GET(cuStreamEndCapture, 10000)(g_stream, &other));
+    assert_ptr_equal(graph, other);
+    (void)TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, &first, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    assert_breach("is not being captured");
+    CUgraphExec exec;
+    ok(TWIN_GET(cuGraphInstantiateWithFlags, 11040)(&exec, graph, 0));
+    for (int i = 0; i < 32; i++) {
+        ok(TWIN_GET(cuGraphLaunch, 10000)(exec, g_stream));
+        sync();
+        seen |= 1u << memory_byte();
+    }
+    assert_int_equal(seen, 1u << 2 | 1u << 3);
+}
+
+static uint32_t g_destroyed;
+
+static void count_destroyed(void *argument)
+{
+    (void)argument;
+    g_destroyed++;
+}
+
+static void user_object_lives_as_long_as_graph_and_executable(void **state)
+{
+    CUuserObject object;
+    (void)state;
+    g_destroyed = 0;
+    ok(TWIN_GET(cuUserObjectCreate, 11030)(&object, NULL, count_destroyed, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(TWIN_GET(cuGraphRetainUserObject, 11030)(g_graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    CUgraphExec exec;
+    ok(TWIN_GET(cuGraphInstantiateWithFlags, 11040)(&exec, g_graph, 0));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(g_graph));
+    assert_int_equal(g_destroyed, 0);
+    ok(TWIN_GET(cuGraphExecDestroy, 10000)(exec));
+    assert_int_equal(g_destroyed, 1);
+    (void)TWIN_GET(cuUserObjectRelease, 11030)(object, 1);
+    assert_breach("user object 0 was destroyed before");
+}
+
 static void graphs_that_are_left_are_leaks(void **state)
 {
     (void)state;
@@ -196,6 +261,8 @@ int main(void)
         TEST(update_takes_what_has_the_same_shape),
         TEST(nodes_depend_on_nodes_of_their_graph_and_keep_the_limits),
         TEST(capture_makes_a_graph_of_what_a_stream_was_given),
+        TEST(nodes_run_in_any_order_that_the_edges_allow),
+        TEST(user_object_lives_as_long_as_graph_and_executable),
         TEST(graphs_that_are_left_are_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

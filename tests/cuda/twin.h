@@ -115,6 +115,11 @@ uint64_t twin_kernels_run(void);
 uint64_t twin_failures(void);         /* that were injected */
 const char *twin_last_failed(void);   /* the function that twin_fail made fail last, or NULL */
 uint32_t twin_events_made(void);
+/* The nodes of a graph, and its edges as pairs of their numbers, in the order in which they were added; how many edges. */
+size_t twin_graph_nodes(CUgraph graph);
+size_t twin_graph_edges(CUgraph graph, uint32_t (*edges)[2], size_t capacity);
+/* How many user objects were made and not destroyed. */
+uint32_t twin_user_objects(void);
 CUcontext twin_context(int device);   /* the primary context */
 int twin_thread_depth(void);          /* of this thread's stack of contexts */
 CUstreamCaptureMode twin_thread_mode(void);

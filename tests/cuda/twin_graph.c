@@ -1,7 +1,7 @@
 /*
  * The twin's graphs: made by hand or by a capture, instantiated, updated, launched. Called through the driver table. An
  * executable graph that is in flight may be neither updated nor destroyed here, which is stricter than CUDA: a runtime that
- * keeps graphs must know when each is done. Nodes run in the order in which they were added.
+ * keeps graphs must know when each is done. Nodes run in any order that their edges allow.
  */
 #include "twin_internal.h"
 
@@ -24,8 +24,10 @@ TWIN_DEFINE(cuGraphCreate, (CUgraph * graph, unsigned flags), (graph, flags))
 static void graph_forgive(CUgraph handle)
 {
     twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
-    if (graph)
-        graph->base.alive = false;
+    if (!graph)
+        return;
+    graph->base.alive = false;
+    twin_owned_release_locked(&graph->owned);
 }
 
 TWIN_DEFINE_END(cuGraphDestroy, (CUgraph handle), (handle), graph_forgive)
@@ -34,6 +36,7 @@ TWIN_DEFINE_END(cuGraphDestroy, (CUgraph handle), (handle), graph_forgive)
     if (!graph)
         return CUDA_ERROR_INVALID_HANDLE;
     graph->base.alive = false;
+    twin_owned_release_locked(&graph->owned);
     return CUDA_SUCCESS;
 }
 
@@ -62,19 +65,12 @@ TWIN_DEFINE(cuGraphAddKernelNode,
     twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
     if (!graph)
         return CUDA_ERROR_INVALID_HANDLE;
-    for (size_t i = 0; i < count; i++)
-        if (!node_find(graph->nodes, (uintptr_t)upstream[i])) {
-            twin_breach_locked("dependency %zu is no node of graph %u", i, graph->base.number);
-            return CUDA_ERROR_INVALID_VALUE;
-        }
+    if (!twin_nodes_check_locked(graph, upstream, count))
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = node_op(params, &op);
     if (result != CUDA_SUCCESS)
         return result;
-    op->node = ((twin_object *)twin_object_new_locked(TWIN_NODE, -1, sizeof(twin_object)))->handle;
-    *(graph->last ? &graph->last->next : &graph->nodes) = op;
-    graph->last = op;
-    graph->count++;
-    *node = (CUgraphNode)op->node;
+    *node = (CUgraphNode)twin_node_add_locked(graph, op, upstream, count);
     return CUDA_SUCCESS;
 }
 
@@ -93,6 +89,7 @@ static twin_op *nodes_copy(const twin_op *from)
         op->next = NULL;
         op->args = from->args ? twin_args_copy(&from->kernel->spec, from->args) : NULL;
         op->ranges = copy_of(from->ranges, from->range_count * sizeof *from->ranges);
+        op->behind.list = copy_of(from->behind.list, from->behind.count * sizeof *from->behind.list);
         op->waits = NULL;
         op->wait_count = 0;
         *end = op;
@@ -124,6 +121,7 @@ TWIN_DEFINE(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph handle, un
     }
     twin_exec *made = twin_object_new_locked(TWIN_EXEC, device, sizeof *made);
     made->nodes = nodes_copy(graph->nodes);
+    made->owned = twin_owned_copy_locked(graph->owned);
     *exec = (CUgraphExec)made->base.handle;
     return CUDA_SUCCESS;
 }
@@ -156,6 +154,8 @@ TWIN_DEFINE(cuGraphExecKernelNodeSetParams,
     *old = *op;
     old->next = before.next;
     old->node = before.node;
+    old->behind = before.behind;
+    before.behind = (twin_nodes){NULL, 0};
     *op = before; /* its memory goes with the old contents */
     twin_op_free(op);
     return CUDA_SUCCESS;
@@ -181,23 +181,29 @@ TWIN_DEFINE(cuGraphExecUpdate, (CUgraphExec handle, CUgraph from, CUgraphExecUpd
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     nodes_free(exec->nodes);
     exec->nodes = nodes_copy(graph->nodes);
+    twin_owned_release_locked(&exec->owned);
+    exec->owned = twin_owned_copy_locked(graph->owned);
     return CUDA_SUCCESS;
 }
 
 static void exec_forgive(CUgraphExec handle)
 {
     twin_exec *exec = twin_find_locked(handle, TWIN_EXEC);
-    if (exec)
-        exec->base.alive = false;
+    if (!exec)
+        return;
+    exec->base.alive = false;
+    twin_owned_release_locked(&exec->owned);
 }
 
 TWIN_DEFINE_END(cuGraphExecDestroy, (CUgraphExec handle), (handle), exec_forgive)
 {
     twin_exec *exec = NULL;
     CUresult result = exec_use(handle, &exec);
-    if (result == CUDA_SUCCESS)
-        exec->base.alive = false;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    exec->base.alive = false;
+    twin_owned_release_locked(&exec->owned);
+    return CUDA_SUCCESS;
 }
 
 TWIN_DEFINE(cuGraphLaunch, (CUgraphExec handle, CUstream where), (handle, where))

@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 typedef enum twin_kind {
-    TWIN_STREAM = 1, TWIN_EVENT, TWIN_KERNEL, TWIN_FUNCTION, TWIN_CONTEXT, TWIN_GRAPH, TWIN_NODE, TWIN_EXEC
+    TWIN_STREAM = 1, TWIN_EVENT, TWIN_KERNEL, TWIN_FUNCTION, TWIN_CONTEXT, TWIN_GRAPH, TWIN_NODE, TWIN_EXEC, TWIN_OWNED
 } twin_kind;
 
 typedef struct twin_object {
@@ -33,7 +33,13 @@ typedef struct twin_point {
     uint64_t position;
 } twin_point;
 
-typedef enum twin_op_kind { OP_LAUNCH, OP_COPY, OP_FILL, OP_HOST, OP_RECORD, OP_WAIT, OP_GRAPH } twin_op_kind;
+typedef enum twin_op_kind { OP_LAUNCH, OP_COPY, OP_FILL, OP_HOST, OP_RECORD, OP_WAIT, OP_GRAPH, OP_EMPTY } twin_op_kind;
+
+/* Nodes of a graph, by their handles. */
+typedef struct twin_nodes {
+    uintptr_t *list;
+    size_t count;
+} twin_nodes;
 
 typedef struct twin_kernel_object {
     twin_object base;
@@ -52,6 +58,7 @@ typedef struct twin_exec {
     twin_object base;
     struct twin_op *nodes; /* copies, in the order of the graph */
     uint32_t in_flight;
+    struct twin_owned *owned;
 } twin_exec;
 
 /* A piece of work of a stream; also a node of a graph. */
@@ -72,6 +79,8 @@ typedef struct twin_op {
     twin_range *ranges;      /* that it touches, as far as known */
     size_t range_count;
     uintptr_t node;          /* handle, where it is a graph's */
+    twin_nodes behind;       /* the nodes that it depends on */
+    bool ran;                /* in the launch of its graph that runs */
 } twin_op;
 
 struct twin_stream {
@@ -87,7 +96,9 @@ struct twin_stream {
     CUstreamCaptureStatus capture;
     CUstreamCaptureMode capture_mode;
     uint64_t capture_thread;
+    uint64_t capture_id;
     twin_graph *captured;
+    twin_nodes ends;            /* what the next node of the capture depends on */
 };
 
 typedef struct twin_seen {
@@ -113,7 +124,22 @@ struct twin_graph {
     twin_object base;
     twin_op *nodes, *last;
     uint32_t count;
+    struct twin_owned *owned;
 };
+
+/* A user object: what has to be there while a graph, or an executable one made of it, is. */
+typedef struct twin_user_object {
+    twin_object base;
+    uint32_t references;
+    CUhostFn destroy;
+    void *argument;
+} twin_user_object;
+
+typedef struct twin_owned {
+    struct twin_owned *next;
+    twin_user_object *object;
+    uint32_t count;
+} twin_owned;
 
 typedef struct twin_failure {
     const char *function;
@@ -135,7 +161,7 @@ typedef struct twin_state {
     twin_object **objects;      /* of this generation */
     uint32_t object_count, object_capacity;
     uintptr_t first_handle;     /* of objects[0] */
-    uint32_t made[TWIN_EXEC + 1];
+    uint32_t made[TWIN_OWNED + 1];
     twin_stream **streams;      /* every one made; the busy ones are looked for among them */
     uint32_t stream_count, stream_capacity;
     twin_stream *legacy[TWIN_DEVICES], *per_thread[TWIN_DEVICES];
@@ -146,6 +172,7 @@ typedef struct twin_state {
     uint32_t block_count;
     uint64_t next_room;         /* behind the block that was made last */
     uint32_t captures;          /* streams that are being captured */
+    uint64_t capture_ids;
 
     twin_failure failures[TWIN_FAILURES];
     uint32_t rate;
@@ -223,6 +250,17 @@ bool twin_idle_locked(const twin_stream *stream);
 /* The stream behind a handle, NULL and the two special ones included, fit for work; its context must be current. */
 CUresult twin_stream_use_locked(CUstream handle, twin_stream **stream);
 twin_stream *twin_stream_builtin_locked(CUstream handle, int device);
+CUresult twin_stream_ask_locked(CUstream handle, twin_stream **stream);
+
+/* twin_capture.c */
+/* Whether all are nodes of the graph, and none is named twice; false after a breach. */
+bool twin_nodes_check_locked(const twin_graph *graph, const CUgraphNode *nodes, size_t count);
+/* The op becomes a node of the graph, behind these. */
+uintptr_t twin_node_add_locked(twin_graph *graph, twin_op *op, const void *behind, size_t count);
+void twin_capture_end_locked(twin_stream *stream);
+/* Another holder of what the first one holds, and the end of one. */
+twin_owned *twin_owned_copy_locked(const twin_owned *owned);
+void twin_owned_release_locked(twin_owned **owned);
 
 /* twin_memory.c */
 /* The live block that holds the bytes, or NULL. */
@@ -262,6 +300,8 @@ void **twin_args_copy(const twin_kernel_spec *spec, void *const *args);
     X(cuStreamIsCapturing, 10000)                                                                                      \
     X(cuStreamBeginCapture, 10010)                                                                                     \
     X(cuStreamEndCapture, 10000)                                                                                       \
+    X(cuStreamGetCaptureInfo, 11030)                                                                                   \
+    X(cuStreamUpdateCaptureDependencies, 11030)                                                                        \
     X(cuStreamGetCtx, 9020)                                                                                            \
     X(cuEventCreate, 2000)                                                                                             \
     X(cuEventDestroy, 4000)                                                                                            \
@@ -275,6 +315,10 @@ void **twin_args_copy(const twin_kernel_spec *spec, void *const *args);
     X(cuGraphCreate, 10000)                                                                                            \
     X(cuGraphDestroy, 10000)                                                                                           \
     X(cuGraphAddKernelNode, 12000)                                                                                     \
+    X(cuGraphAddEmptyNode, 10000)                                                                                      \
+    X(cuGraphRetainUserObject, 11030)                                                                                  \
+    X(cuUserObjectCreate, 11030)                                                                                       \
+    X(cuUserObjectRelease, 11030)                                                                                      \
     X(cuGraphInstantiateWithFlags, 11040)                                                                              \
     X(cuGraphExecKernelNodeSetParams, 12000)                                                                           \
     X(cuGraphExecUpdate, 12000)                                                                                        \

@@ -10,7 +10,7 @@
 const char *twin_kind_name(twin_kind kind)
 {
     static const char *const names[] = {"object", "stream", "event", "kernel", "function", "context", "graph", "node",
-                                        "executable graph"};
+                                        "executable graph", "user object"};
     return names[kind];
 }
 
@@ -91,16 +91,28 @@ CUresult twin_destroy_locked(const void *handle, twin_kind kind, void *object)
     return CUDA_SUCCESS;
 }
 
+static void owned_free(twin_owned *owned)
+{
+    while (owned) {
+        twin_owned *next = owned->next;
+        free(owned);
+        owned = next;
+    }
+}
+
 static void object_free(twin_object *object)
 {
     twin_op *op = NULL;
     if (object->kind == TWIN_STREAM) {
         op = ((twin_stream *)object)->head;
         free(((twin_stream *)object)->behind);
+        free(((twin_stream *)object)->ends.list);
     } else if (object->kind == TWIN_GRAPH) {
         op = ((twin_graph *)object)->nodes;
+        owned_free(((twin_graph *)object)->owned);
     } else if (object->kind == TWIN_EXEC) {
         op = ((twin_exec *)object)->nodes;
+        owned_free(((twin_exec *)object)->owned);
     }
     while (op) {
         twin_op *next = op->next;

@@ -18,6 +18,7 @@ void twin_op_free(twin_op *op)
     free(op->args);
     free(op->staged);
     free(op->ranges);
+    free(op->behind.list);
     free(op);
 }
 
@@ -40,7 +41,7 @@ bool twin_idle_locked(const twin_stream *stream)
 
 /* ------------------------------------------------------------------------------------------------------------- running */
 
-static void run_nodes(const twin_exec *exec);
+static void run_nodes(twin_exec *exec);
 
 /* Events and waits are done by being passed. */
 static void perform(const twin_op *op)
@@ -73,10 +74,37 @@ static void perform(const twin_op *op)
     }
 }
 
-static void run_nodes(const twin_exec *exec)
+static const twin_op *node_of(const twin_exec *exec, uintptr_t handle)
 {
-    for (const twin_op *node = exec->nodes; node && g_twin.lost == CUDA_SUCCESS; node = node->next)
-        perform(node);
+    const twin_op *node = exec->nodes;
+    while (node && node->node != handle)
+        node = node->next;
+    return node;
+}
+
+static bool node_may_run(const twin_exec *exec, const twin_op *node)
+{
+    bool may = !node->ran;
+    for (size_t i = 0; may && i < node->behind.count; i++)
+        may = node_of(exec, node->behind.list[i])->ran;
+    return may;
+}
+
+/* In any order that the edges allow: each time one of those that may run, by the seed. */
+static void run_nodes(twin_exec *exec)
+{
+    uint32_t left = 0;
+    for (twin_op *node = exec->nodes; node; node = node->next, left++)
+        node->ran = false;
+    for (; left && g_twin.lost == CUDA_SUCCESS; left--) {
+        twin_op *picked = NULL;
+        uint64_t candidates = 0;
+        for (twin_op *node = exec->nodes; node; node = node->next)
+            if (node_may_run(exec, node) && twin_random_locked(++candidates) == 0)
+                picked = node;
+        perform(picked);
+        picked->ran = true;
+    }
 }
 
 static bool may_run(const twin_stream *stream)
@@ -216,10 +244,13 @@ static void order_with_legacy(const twin_stream *stream, twin_op *op)
 void twin_push_locked(twin_stream *stream, twin_op *op)
 {
     if (stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-        twin_graph *graph = stream->captured;
-        *(graph->last ? &graph->last->next : &graph->nodes) = op;
-        graph->last = op;
-        graph->count++;
+        if (op->kind == OP_RECORD || op->kind == OP_WAIT) {
+            twin_op_free(op); /* edges, no nodes: none of another stream comes in here */
+            return;
+        }
+        (void)twin_node_add_locked(stream->captured, op, stream->ends.list, stream->ends.count);
+        stream->ends.list[0] = op->node; /* has room for one at least */
+        stream->ends.count = 1;
         return;
     }
     order_with_legacy(stream, op);

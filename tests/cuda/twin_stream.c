@@ -155,16 +155,20 @@ TWIN_DEFINE(cuStreamGetCtx, (CUstream handle, CUcontext *context), (handle, cont
 
 /* ------------------------------------------------------------------------------------------------------------- capture */
 
+/* For questions about captures, so the answer is no breach. */
+CUresult twin_stream_ask_locked(CUstream handle, twin_stream **stream)
+{
+    CUresult result = stream_find(handle, stream);
+    return result == CUDA_SUCCESS && implicit_capture(*stream) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : result;
+}
+
 TWIN_DEFINE(cuStreamIsCapturing, (CUstream handle, CUstreamCaptureStatus *status), (handle, status))
 {
     twin_stream *stream = NULL;
-    CUresult result = stream_find(handle, &stream);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (implicit_capture(stream))
-        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; /* a question, so no breach */
-    *status = stream->capture;
-    return CUDA_SUCCESS;
+    CUresult result = twin_stream_ask_locked(handle, &stream);
+    if (result == CUDA_SUCCESS)
+        *status = stream->capture;
+    return result;
 }
 
 TWIN_DEFINE(cuStreamBeginCapture, (CUstream handle, CUstreamCaptureMode mode), (handle, mode))
@@ -181,6 +185,8 @@ TWIN_DEFINE(cuStreamBeginCapture, (CUstream handle, CUstreamCaptureMode mode), (
     stream->capture_mode = mode;
     stream->capture_thread = twin_self_locked()->number;
     stream->captured = twin_object_new_locked(TWIN_GRAPH, -1, sizeof *stream->captured);
+    stream->capture_id = ++g_twin.capture_ids;
+    stream->ends = (twin_nodes){twin_memory(sizeof *stream->ends.list), 0};
     g_twin.captures++;
     return CUDA_SUCCESS;
 }
@@ -198,9 +204,11 @@ TWIN_DEFINE(cuStreamEndCapture, (CUstream handle, CUgraph *graph), (handle, grap
         twin_breach_locked("stream %u is not being captured by this thread", stream->base.number);
         return CUDA_ERROR_ILLEGAL_STATE;
     }
-    stream->capture = CU_STREAM_CAPTURE_STATUS_NONE;
     g_twin.captures--;
     stream->captured->base.alive = active;
+    if (!active)
+        twin_owned_release_locked(&stream->captured->owned);
+    twin_capture_end_locked(stream);
     *graph = active ? (CUgraph)stream->captured->base.handle : NULL;
     stream->captured = NULL;
     return active ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

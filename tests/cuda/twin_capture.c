@@ -1,0 +1,234 @@
+/*
+ * The twin's captures as those see them who put nodes into a graph that is being captured: what the stream's next node
+ * depends on, nodes with their edges, user objects that live as long as the graph. Called through the driver table. Streams
+ * that join a capture by an event are not known here.
+ */
+#include "twin_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --------------------------------------------------------------------------------------------------------------- nodes */
+
+static const twin_op *node_find(const twin_graph *graph, uintptr_t handle, uint32_t *number)
+{
+    const twin_op *node = graph->nodes;
+    for (*number = 0; node && node->node != handle; node = node->next)
+        ++*number;
+    return node;
+}
+
+bool twin_nodes_check_locked(const twin_graph *graph, const CUgraphNode *nodes, size_t count)
+{
+    uint32_t number;
+    for (size_t i = 0; i < count; i++) {
+        if (!node_find(graph, (uintptr_t)nodes[i], &number)) {
+            twin_breach_locked("dependency %zu is no node of graph %u", i, graph->base.number);
+            return false;
+        }
+        for (size_t j = 0; j < i; j++)
+            if (nodes[j] == nodes[i]) {
+                twin_breach_locked("dependencies %zu and %zu are the same node", j, i);
+                return false;
+            }
+    }
+    return true;
+}
+
+static twin_nodes nodes_copy(const void *list, size_t count)
+{
+    twin_nodes copy = {twin_memory((count + 1) * sizeof *copy.list), count};
+    if (count)
+        memcpy(copy.list, list, count * sizeof *copy.list);
+    return copy;
+}
+
+uintptr_t twin_node_add_locked(twin_graph *graph, twin_op *op, const void *behind, size_t count)
+{
+    op->node = ((twin_object *)twin_object_new_locked(TWIN_NODE, -1, sizeof(twin_object)))->handle;
+    op->behind = nodes_copy(behind, count);
+    *(graph->last ? &graph->last->next : &graph->nodes) = op;
+    graph->last = op;
+    graph->count++;
+    return op->node;
+}
+
+TWIN_DEFINE(cuGraphAddEmptyNode, (CUgraphNode * node, CUgraph handle, const CUgraphNode *upstream, size_t count),
+            (node, handle, upstream, count))
+{
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (!graph || !twin_nodes_check_locked(graph, upstream, count))
+        return CUDA_ERROR_INVALID_VALUE;
+    twin_op *op = twin_memory(sizeof *op);
+    op->kind = OP_EMPTY;
+    *node = (CUgraphNode)twin_node_add_locked(graph, op, upstream, count);
+    return CUDA_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ captures */
+
+/* The graph may be modified while it is captured, so its handle is valid already. */
+TWIN_DEFINE(cuStreamGetCaptureInfo,
+            (CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **ends,
+             size_t *count),
+            (handle, status, id, graph, ends, count))
+{
+    twin_stream *stream = NULL;
+    CUresult result = twin_stream_ask_locked(handle, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *status = stream->capture;
+    if (stream->capture != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return CUDA_SUCCESS;
+    *id = stream->capture_id;
+    if (graph)
+        *graph = (CUgraph)stream->captured->base.handle;
+    if (ends) {
+        *ends = (const CUgraphNode *)(const void *)stream->ends.list;
+        *count = stream->ends.count;
+    }
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuStreamUpdateCaptureDependencies, (CUstream handle, CUgraphNode *nodes, size_t count, unsigned flags),
+            (handle, nodes, count, flags))
+{
+    twin_stream *stream = NULL;
+    CUresult result = twin_stream_use_locked(handle, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stream->capture != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        twin_breach_locked("stream %u is not being captured", stream->base.number);
+        return CUDA_ERROR_ILLEGAL_STATE;
+    }
+    if (flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES) {
+        twin_breach_locked("flags %u are not known here", flags);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!twin_nodes_check_locked(stream->captured, nodes, count))
+        return CUDA_ERROR_INVALID_VALUE;
+    twin_nodes before = stream->ends;
+    stream->ends = nodes_copy(nodes, count); /* first: the new set may be the stream's own */
+    free(before.list);
+    return CUDA_SUCCESS;
+}
+
+void twin_capture_end_locked(twin_stream *stream)
+{
+    stream->capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    free(stream->ends.list);
+    stream->ends = (twin_nodes){NULL, 0};
+}
+
+/* -------------------------------------------------------------------------------------------------------- user objects */
+
+TWIN_DEFINE(cuUserObjectCreate,
+            (CUuserObject * object, void *argument, CUhostFn destroy, unsigned references, unsigned flags),
+            (object, argument, destroy, references, flags))
+{
+    if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC || !references) {
+        twin_breach_locked("flags %u, %u references", flags, references);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    twin_user_object *made = twin_object_new_locked(TWIN_OWNED, -1, sizeof *made);
+    made->references = references;
+    made->destroy = destroy;
+    made->argument = argument;
+    *object = (CUuserObject)made->base.handle;
+    return CUDA_SUCCESS;
+}
+
+/* Here with the lock held, on a thread of the driver's in CUDA: the function may not call the driver in either. */
+static void release(twin_user_object *object, uint32_t count)
+{
+    object->references -= count;
+    if (object->references)
+        return;
+    object->base.alive = false;
+    object->destroy(object->argument);
+}
+
+TWIN_DEFINE(cuUserObjectRelease, (CUuserObject handle, unsigned count), (handle, count))
+{
+    twin_user_object *object = twin_find_locked(handle, TWIN_OWNED);
+    if (!object || count > object->references) {
+        twin_breach_locked("%u references are not there", count);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    release(object, count);
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuGraphRetainUserObject, (CUgraph handle, CUuserObject what, unsigned count, unsigned flags),
+            (handle, what, count, flags))
+{
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    twin_user_object *object = twin_find_locked(what, TWIN_OWNED);
+    if (!graph || !object || flags != CU_GRAPH_USER_OBJECT_MOVE || count > object->references) {
+        twin_breach_locked("flags %u, %u references", flags, count);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    twin_owned *owned = twin_memory(sizeof *owned);
+    *owned = (twin_owned){graph->owned, object, count};
+    graph->owned = owned;
+    return CUDA_SUCCESS;
+}
+
+twin_owned *twin_owned_copy_locked(const twin_owned *owned)
+{
+    twin_owned *first = NULL;
+    for (; owned; owned = owned->next) {
+        twin_owned *copy = twin_memory(sizeof *copy);
+        *copy = (twin_owned){first, owned->object, owned->count};
+        copy->object->references += copy->count;
+        first = copy;
+    }
+    return first;
+}
+
+void twin_owned_release_locked(twin_owned **owned)
+{
+    while (*owned) {
+        twin_owned *next = (*owned)->next;
+        release((*owned)->object, (*owned)->count);
+        free(*owned);
+        *owned = next;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- observation */
+
+size_t twin_graph_nodes(CUgraph handle)
+{
+    pthread_mutex_lock(&g_twin.lock);
+    const twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    size_t count = graph ? graph->count : 0;
+    pthread_mutex_unlock(&g_twin.lock);
+    return count;
+}
+
+size_t twin_graph_edges(CUgraph handle, uint32_t (*edges)[2], size_t capacity)
+{
+    pthread_mutex_lock(&g_twin.lock);
+    const twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    size_t count = 0;
+    uint32_t down = 0;
+    for (const twin_op *node = graph ? graph->nodes : NULL; node; node = node->next, down++)
+        for (size_t i = 0; i < node->behind.count; i++, count++)
+            if (count < capacity) {
+                (void)node_find(graph, node->behind.list[i], &edges[count][0]);
+                edges[count][1] = down;
+            }
+    pthread_mutex_unlock(&g_twin.lock);
+    return count;
+}
+
+uint32_t twin_user_objects(void)
+{
+    uint32_t count = 0;
+    pthread_mutex_lock(&g_twin.lock);
+    for (uint32_t i = 0; i < g_twin.object_count; i++)
+        count += g_twin.objects[i]->kind == TWIN_OWNED && g_twin.objects[i]->alive;
+    pthread_mutex_unlock(&g_twin.lock);
+    return count;
+}
