@@ -123,6 +123,8 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->slots = config->slots;
     w->host_wait = config->host_wait;
     w->sites = config->sites;
+    w->linked = config->linked;
+    w->user = config->user;
     w->reserve = 8 + config->limit / 8;
     w->joins = 512 + 2 * config->limit;
     w->entry_count = w->limit + w->reserve + w->joins;
@@ -300,6 +302,10 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     if (down->level < level)
         down->level = level;
     w->counters.edges++;
+    if (ACS_UNLIKELY(w->linked != NULL)) {
+        w->linked(w->user, up, down);
+        return;
+    }
     uint8_t type = edge_type(w, up, down);
     bool issued = up->state == ACS_ENTRY_ISSUED;
     /* Behind an op that is issued already an ISSUE edge is only a need; a JOIN edge is kept for its second half. */

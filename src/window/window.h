@@ -119,11 +119,16 @@ typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;
 } acs_window_counters;
 
+/* Told of each link instead of an edge being made: `down` is the op being inserted, or a join that its insertion makes. */
+typedef void (*acs_window_linked)(void *user, acs_entry *up, acs_entry *down);
+
 typedef struct acs_window {
     uint32_t limit;        /* W */
     uint32_t reserve;      /* places for ops of the runtime */
     uint32_t joins;        /* places for joins */
     uint32_t slots;
+    acs_window_linked linked; /* NULL but in windows of captures, in which ops are ready at once */
+    void *user;            /* for `linked` */
     bool host_wait;        /* every edge is a RETIRE edge */
     bool sites;            /* see acs_window_config */
     bool dead;             /* the device is lost: what becomes ready ends with ACS_ERR_DEVICE */
@@ -169,6 +174,8 @@ typedef struct acs_window_config {
     uint32_t limit, slots;
     bool host_wait;
     bool sites;            /* keep last_site of each op */
+    acs_window_linked linked;
+    void *user;
 } acs_window_config;
 
 acs_status acs_window_init(acs_window *window, const acs_window_config *config);
