@@ -90,6 +90,9 @@ typedef enum acs_status {
 /** An op's number in its context's program order, counted from 1. 0: the call failed, see acs_last_error(). */
 typedef uint64_t acs_op;
 
+/** Set in the number of an op that became a node of somebody else's graph: see acs_after_stream. */
+#define ACS_OP_CAPTURED (1ull << 63)
+
 /** Where in the program an op was launched. Static storage: the library keeps the pointer. */
 typedef struct acs_site {
     const char *name; /**< the kernel or call as written */
@@ -423,7 +426,7 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
 typedef struct acs_call_env {
     void *stream;       /**< cudaStream_t to issue to; NULL on the host backends */
     int device;         /**< CUDA device; -1 on the host backends */
-    int slot;           /**< which slot, from 0 */
+    int slot;           /**< which slot, from 0; -1: the call is captured, and scratch memory is the graph's own */
     void *scratch;      /**< scratch_bytes of device memory, private to the slot; NULL if none was asked for */
     size_t scratch_bytes;
     void **place;       /**< a pointer of the program's own per slot and place key, NULL at first: for handles */
@@ -506,15 +509,29 @@ acs_status acs_step(acs_context *context);
 
 /**
  * Order ops launched from now on that touch `uses` behind the work already in a foreign stream.
+ *
+ * **A stream that is being captured** (cudaStreamBeginCapture, torch.cuda.graph): from this call to acs_stream_after on the
+ * same stream the ops that this thread launches on this context do not run. They become nodes of the graph that is being
+ * captured, with edges from their footprints, so that a serial program gets a parallel graph; no thread and no stream of the
+ * library takes part. Ops that touch `uses` come behind what the stream captured before. Kernels, copies, fills and library
+ * calls become nodes (docs/capture.md says how, and what each is); acs_host, acs_free and acs_on_retire are refused with
+ * ACS_ERR_UNSUPPORTED, acs_sync and acs_wait_range with ACS_ERR_STATE. The numbers of captured ops have ACS_OP_CAPTURED set
+ * and cannot be waited for. Ops of other threads, and ops launched before, run as always and are not part of the graph:
+ * order its launches against them as those of other work of yours. A call between the two that names another stream of
+ * the same capture orders against that stream's nodes.
+ *
  * @param stream  cudaStream_t; on the host backends ignored.
- * @return the op; 0 with ACS_ERR_UNSUPPORTED if the stream is being captured.
+ * @return the op; 0 with ACS_ERR_STATE if the stream's capture was invalidated, or is another one than the thread's ops are
+ *         in; ACS_ERR_UNSUPPORTED for a stream that is not being captured while the thread's ops are.
  */
 acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
 
 /**
  * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with
  * `uses`. Returns once those are issued; does not wait for their completion (on the host backends, which have no
- * streams, it does). Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
+ * streams, it does). Of a stream that is being captured: the stream's next node comes behind theirs; on the stream whose
+ * acs_after_stream began it this ends the capturing of the thread's ops. To be called before cudaStreamEndCapture:
+ * ACS_ERR_STATE after it. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 
@@ -570,6 +587,7 @@ typedef struct acs_statistics {
     uint64_t launched_few;     /**< because there were too few at once */
     uint64_t launched_refused; /**< because the bundle that they were in was refused */
     uint64_t launched_long;    /**< because they take so long that launching them costs nothing */
+    uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

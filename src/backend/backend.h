@@ -14,6 +14,7 @@
 #define ACS_BACKEND_H
 
 #include "base/base.h"
+#include "pool/nodes.h"
 #include "pool/record.h"
 
 typedef struct acs_backend acs_backend; /* each backend's own struct begins with one */
@@ -125,6 +126,24 @@ typedef struct acs_backend_config {
     int (*cpu_next)(void *user); /* next CPU of ACS_CPUS to pin a thread to, or -1 */
 } acs_backend_config;
 
+/*
+ * Somebody else's capture of a stream: ops become nodes of the graph that it makes. All in the calling thread, which is the
+ * only one that uses the stream meanwhile. ACS_ERR_STATE: the capture is over or void, or nobody knows what its graph holds:
+ * nothing more may be added.
+ */
+typedef struct acs_capture_ops {
+    /* *id: which capture the stream is part of, never 0; 0: none. nodes (or NULL): what its next work would run behind. */
+    acs_status (*look)(acs_backend *backend, void *stream, uint64_t *id, acs_nodes *nodes);
+    /* From now on the stream's next work runs behind exactly these. */
+    acs_status (*follow)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *nodes);
+    /*
+     * Put an op (KERNEL, MEMCPY, MEMSET, CALL; NULL: an empty node) into the graph behind these nodes; *ends becomes what it
+     * ends with, also on an error. The stream's own order stays as it was. The op is not kept.
+     */
+    acs_status (*add)(acs_backend *backend, void *stream, uint64_t id, acs_record *op, const acs_nodes *behind,
+                      acs_nodes *ends);
+} acs_capture_ops;
+
 typedef struct acs_backend_ops {
     const char *name;
     int id;             /* ACS_BACKEND_* */
@@ -170,6 +189,7 @@ typedef struct acs_backend_ops {
     /* 256-byte aligned. ACS_ERR_MEMORY through ACS_FAIL. */
     acs_status (*memory_alloc)(acs_backend *backend, int memory, size_t bytes, void **ptr);
     acs_status (*memory_free)(acs_backend *backend, int memory, void *ptr);
+    const acs_capture_ops *capture; /* NULL: streams are not captured here */
 } acs_backend_ops;
 
 struct acs_backend {
@@ -205,6 +225,8 @@ void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend);
  */
 acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record *op, int slot, int device, void *stream,
                         int *native);
+/* The same for a call that is captured: with scratch of its own, and places that only such calls use, one at a time. */
+acs_status acs_call_capture(acs_call_slots *calls, acs_record *op, int device, void *stream, void *scratch, int *native);
 /* The same for backends whose host_calls is set, any thread: the upstream ops have retired. */
 acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native);
 

@@ -26,6 +26,7 @@ typedef struct call_slot {
 struct acs_call_slots {
     acs_lock lock; /* rank BACKEND; guards busy */
     acs_cond freed;
+    call_slot captured; /* guarded by whoever captures: backend.h */
     uint32_t count;
     call_slot slots[];
 };
@@ -71,6 +72,7 @@ void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend)
         return;
     for (uint32_t i = 0; i < calls->count; i++)
         slot_destroy(&calls->slots[i], backend);
+    slot_destroy(&calls->captured, backend);
     acs_cond_fini(&calls->freed);
     acs_lock_fini(&calls->lock);
     free(calls);
@@ -174,6 +176,16 @@ acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record 
     if (claim)
         slot_release(calls, env.slot);
     return status;
+}
+
+acs_status acs_call_capture(acs_call_slots *calls, acs_record *op, int device, void *stream, void *scratch, int *native)
+{
+    acs_call_env env = {.stream = stream, .device = device, .slot = -1, .scratch = scratch,
+                        .scratch_bytes = op->u.call.scratch_bytes};
+    if (op->u.call.place_key)
+        ACS_TRY(place_find(&calls->captured, op, &env.place));
+    *native = op->u.call.function(&env, op->u.call.closure);
+    return *native ? ACS_ERR_HOST : ACS_OK;
 }
 
 acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native)

@@ -311,6 +311,7 @@ static acs_status open_inside(acs_cuda *self)
     ACS_TRY(open_limits(self));
     ACS_TRY(open_streams(self));
     ACS_TRY(acs_cuda_kernels_init(self));
+    ACS_TRY(acs_cuda_scratches_init(self));
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self);
@@ -330,6 +331,7 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
 static void close_inside(acs_cuda *self)
 {
     acs_call_slots_destroy(self->base.calls, &self->base);
+    acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
     acs_cuda_vehicles_fini(self);
     acs_cuda_device_fini(self);
@@ -485,4 +487,5 @@ const acs_backend_ops acs_backend_cuda = {
     .event_release = acs_cuda_event_release,
     .memory_alloc = cuda_memory_alloc,
     .memory_free = cuda_memory_free,
+    .capture = &acs_cuda_capture,
 };

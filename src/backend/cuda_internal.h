@@ -53,6 +53,12 @@
     X(cuStreamWaitEvent, 3020, 12000)                                                                                  \
     X(cuStreamIsCapturing, 10000, 12000)                                                                               \
     X(cuStreamGetCtx, 9020, 12000)                                                                                     \
+    X(cuStreamGetCaptureInfo, 11030, 12000)                                                                            \
+    X(cuStreamUpdateCaptureDependencies, 11030, 12000)                                                                 \
+    X(cuGraphAddEmptyNode, 10000, 12000)                                                                               \
+    X(cuGraphRetainUserObject, 11030, 12000)                                                                           \
+    X(cuUserObjectCreate, 11030, 12000)                                                                                \
+    X(cuUserObjectRelease, 11030, 12000)                                                                               \
     X(cuEventCreate, 2000, 12000)                                                                                      \
     X(cuEventDestroy, 4000, 12000)                                                                                     \
     X(cuEventRecord, 2000, 12000)                                                                                      \
@@ -137,6 +143,7 @@ typedef struct acs_cuda_event {
 } acs_cuda_event;
 
 typedef struct acs_cuda_fill acs_cuda_fill;
+typedef struct acs_cuda_scratches acs_cuda_scratches;
 
 typedef struct acs_cuda {
     acs_backend base; /* first */
@@ -148,6 +155,7 @@ typedef struct acs_cuda {
     uint32_t slots, mark_capacity;
     CUstream *streams; /* one per slot */
     CUevent *marks;    /* slots * mark_capacity; NULL until first recorded */
+    acs_cuda_scratches *scratches; /* of captured library calls */
     size_t *scratch_high; /* per slot: largest scratch block that a library call asked for; the slot's owner's */
     _Atomic int fault; /* first fatal CUresult; 0: the device is well */
 
@@ -202,11 +210,21 @@ void acs_cuda_device_fini(acs_cuda *self);
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
 
 /* cuda_submit.c */
+/* Send a kernel that was checked to a stream. */
+CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream);
+/* Refuse streams of another device or context. `current`: the thread's context before the scope. */
+acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);
 acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
 void acs_cuda_event_release(acs_backend *backend, void *event);
 void acs_cuda_events_fini(acs_cuda *self);
 void acs_cuda_fills_fini(acs_cuda *self);
+
+/* cuda_capture.c */
+extern const acs_capture_ops acs_cuda_capture;
+acs_status acs_cuda_scratches_init(acs_cuda *self);
+/* Memory that a graph may still use stays, and so does what keeps account of it. */
+void acs_cuda_scratches_fini(acs_cuda *self);
 
 #endif

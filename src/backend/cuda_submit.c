@@ -120,7 +120,7 @@ static __attribute__((noinline)) CUresult launch_many_args(acs_cuda *self, const
     return launch_with(self, op, stream, args);
 }
 
-static CUresult launch(acs_cuda *self, const acs_record *op, CUstream stream)
+CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     void *args[32];
     if (ACS_UNLIKELY(op->arg_count > sizeof args / sizeof args[0]))
@@ -261,7 +261,7 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
     CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
     switch (op->kind) {
     case ACS_KIND_KERNEL:
-        return item_result(self, item, launch(self, op, stream));
+        return item_result(self, item, acs_cuda_launch(self, op, stream));
     case ACS_KIND_MEMCPY:
     case ACS_KIND_MEMSET:
         return item_result(self, item, copy(self, op, stream));
@@ -416,21 +416,10 @@ static bool is_special(CUstream stream)
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-/* Refuse streams of another device or context, and streams that are being captured. In a scope, but for `current`. */
-static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext current)
+acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current)
 {
-    CUcontext owner = NULL;
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
-    /* "implicit": the legacy stream, while a stream that synchronises with it is being captured */
-    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
-                        "the stream %p is being captured into a graph; ACS cannot order ops against it yet",
-                        (void *)stream);
-    if (result == CUDA_SUCCESS && !is_special(stream))
-        result = self->cu.cuStreamGetCtx(stream, &owner);
-    else if (result == CUDA_SUCCESS)
-        owner = current;
+    CUcontext owner = current;
+    CUresult result = is_special(stream) ? CUDA_SUCCESS : self->cu.cuStreamGetCtx(stream, &owner);
     if (result != CUDA_SUCCESS)
         return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
                         "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
@@ -439,6 +428,25 @@ static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext curren
                         "the stream %p belongs to another device or CUDA context; this ACS context runs on device %d",
                         (void *)stream, self->device);
     return ACS_OK;
+}
+
+/*
+ * Refuse streams that are not ours, and streams that are being captured: their ops are nodes, and never come here. In a
+ * scope, but for `current`.
+ */
+static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext current)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
+    /* "implicit": the legacy stream, while a stream that synchronises with it is being captured */
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
+                        "the stream %p is being captured into a graph; ops that run cannot be ordered against it",
+                        (void *)stream);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
+                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+    return acs_cuda_stream_ours(self, stream, current);
 }
 
 /* A spare event, or a new one. */

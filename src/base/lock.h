@@ -1,7 +1,7 @@
 /*
  * Mutexes with a rank. Take them in increasing rank; debug builds (NDEBUG not defined) abort on a reversal, naming both.
- * No lock is held across a call of a backend that can block, or of user code. The plain mutexes of the default context
- * and of the registry of contexts come before all of these.
+ * No lock is held across a call of a backend that can block, or of user code (but for ACS_RANK_CAPTURE). The plain
+ * mutexes of the default context and of the registry of contexts come before all of these.
  */
 #ifndef ACS_LOCK_H
 #define ACS_LOCK_H
@@ -12,6 +12,7 @@
 
 enum acs_rank {
     ACS_RANK_REGISTRY = 1, /* list of contexts, default context */
+    ACS_RANK_CAPTURE,      /* a context's captures; held while nodes are added, library calls run for them included */
     ACS_RANK_CORE,         /* window and scheduler of one context */
     ACS_RANK_SLEEP,        /* a context's sleeping threads */
     ACS_RANK_BACKEND,      /* inside a backend */

@@ -237,6 +237,7 @@ static void gates_fini(acs_context *context)
 void acs_context_release(acs_context *context, bool keep_backend)
 {
     acs_virtual_fini(context);
+    acs_captures_fini(context);
     while (context->free_action_count)
         free(context->free_actions[--context->free_action_count]);
     if (context->core.backend)
@@ -260,6 +261,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
 static acs_status open_parts(acs_context *context)
 {
     ACS_TRY(acs_cpus_parse(context, context->options.cpus));
+    ACS_TRY(acs_captures_init(context));
     ACS_TRY(acs_failures_create(&context->failures));
     if (context->options.stats && !(context->pairs = acs_pairs_create()))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for statistics");

@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "devices/allocations.h"
 #include "pool/record.h"
+#include "runtime/capture.h"
 #include "runtime/gate.h"
 #include "scheduler/core.h"
 
@@ -83,7 +84,17 @@ struct acs_context {
     uint32_t virtual_count;
 
     _Atomic(uint64_t) caller_waits;
+
+    acs_captures captures;
 };
+
+/* Most often no thread has a section open, which costs the call a load. */
+static inline bool acs_capture_on(acs_context *context)
+{
+    /* relaxed: a thread sees what it stored itself, and sections of others are not its concern */
+    return ACS_UNLIKELY(atomic_load_explicit(&context->captures.open_sections, memory_order_relaxed) != 0) &&
+           acs_capture_mine(context);
+}
 
 /* context.c */
 
@@ -173,6 +184,7 @@ typedef struct acs_draft {
     acs_record *record;
     const acs_site *site;
     bool no_wait;
+    bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
     acs_op queued; /* set by acs_draft_queue */
 } acs_draft;
 /* A record of this kind, waiting for one if the FIFO is full. NULL with an error. */

@@ -233,6 +233,7 @@ acs_status acs_clear(acs_context *context)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
+    acs_capture_abandon(context);
     acs_context_drain(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);

@@ -20,12 +20,26 @@ static bool has_record(acs_context *context, void *draft)
     return d->record != NULL;
 }
 
+/* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
+static bool may_capture(acs_draft *draft, acs_op_kind kind)
+{
+    if (acs_capture_check(kind) == ACS_OK)
+        return true;
+    acs_error_thread()->site = *draft->site;
+    if (kind != ACS_KIND_OBSERVE)
+        (void)acs_failures_refuse(draft->context, draft->site);
+    return false;
+}
+
 acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
 {
     acs_context *context = draft->context;
     if (!draft->site)
         draft->site = &g_unknown_site;
     draft->record = NULL;
+    draft->captured = acs_capture_on(context);
+    if (ACS_UNLIKELY(draft->captured) && !may_capture(draft, kind))
+        return NULL;
     /* E: the fault's error is in `failures` */
     if (ACS_UNLIKELY(atomic_load_explicit(&context->faulted, memory_order_acquire))) {
         ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
@@ -79,6 +93,8 @@ static void issue_now(acs_context *context, acs_op op)
 acs_op acs_draft_queue(acs_draft *draft)
 {
     acs_context *context = draft->context;
+    if (ACS_UNLIKELY(draft->captured))
+        return acs_capture_add(draft);
     bool kernel = draft->record->kind == ACS_KIND_KERNEL;
     acs_op op = acs_fifo_push(context->core.fifo, draft->record);
     if (ACS_UNLIKELY(!op)) {

@@ -122,6 +122,8 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     acs_op_params params = {&site, 0};
     if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
         return 0;
+    if (acs_capture_check_op(op, __func__) != ACS_OK)
+        return acs_draft_drop(&draft);
     if (!function || op == 0 || op > acs_fifo_last(draft.context->core.fifo)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on_retire: %s", function ? "no such op was queued" : "the function is NULL");
         return acs_draft_drop(&draft);
@@ -203,11 +205,17 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
     acs_backend *backend = draft.context->backend;
     acs_footprint_input input = {.name = site.name, .user = uses.user};
     void *event = NULL;
+    acs_op op = 0;
     draft.record->u.stream.stream = stream;
     draft.record->u.stream.event = NULL;
-    if (acs_draft_uses(&draft, &uses, &input, 0, 0) != ACS_OK ||
-        backend->ops->stream_record(backend, stream, &event) != ACS_OK)
+    acs_status status = acs_draft_uses(&draft, &uses, &input, 0, 0);
+    if (status == ACS_OK)
+        status = acs_capture_begin(&draft, stream, &op);
+    if (status != ACS_NOT_READY)
+        return op ? op : acs_draft_drop(&draft);
+    if (backend->ops->stream_record(backend, stream, &event) != ACS_OK)
         return acs_draft_drop(&draft);
+    draft.captured = false;
     draft.record->u.stream.event = event;
     return acs_draft_queue(&draft);
 }
@@ -226,9 +234,13 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
     acs_footprint_input input = {.name = site.name, .user = uses.user};
     draft.record->u.stream.stream = stream;
     draft.record->u.stream.event = NULL;
-    acs_status status = backend->ops->stream_record(backend, stream, NULL);
+    acs_status status = acs_draft_uses(&draft, &uses, &input, 0, 0);
     if (status == ACS_OK)
-        status = acs_draft_uses(&draft, &uses, &input, 0, 0);
+        status = acs_capture_end(&draft, stream);
+    if (status == ACS_OK)
+        return ACS_OK;
+    if (status == ACS_NOT_READY)
+        status = backend->ops->stream_record(backend, stream, NULL);
     acs_op op = finish(&draft, status);
     return op ? acs_wait(draft.context, op) : status;
 }

@@ -113,6 +113,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .launched_few = c->launched_few,
         .launched_refused = c->launched_refused,
         .launched_long = c->launched_long,
+        .captured = acs_captures_count(context),
     };
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);

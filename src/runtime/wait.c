@@ -14,12 +14,15 @@ acs_status acs_sync(acs_context *context)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
+    if (acs_capture_on(context))
+        return acs_capture_no_wait(__func__);
     acs_context_drain(context);
     return acs_failures_first(context, NULL);
 }
 
 static acs_status check_op(acs_context *context, acs_op op, const char *function)
 {
+    ACS_TRY(acs_capture_check_op(op, function));
     if (op == 0 || op > acs_fifo_last(context->core.fifo))
         return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
     return ACS_OK;

@@ -1,5 +1,5 @@
 /*
- * ACS beside the program's own CUDA: foreign streams in both directions, streams that are being captured, library calls,
+ * ACS beside the program's own CUDA: foreign streams in both directions, captures beside it, library calls,
  * and what a thread of the program must find unchanged after it stepped the runtime.
  */
 #include "kernels.cuh"
@@ -87,26 +87,6 @@ static void per_thread_stream_is_taken_in_and_refused_out()
 }
 
 /* --------------------------------------------------------------------------------------------------------- capture */
-
-static void capturing_stream_is_refused_and_its_capture_lives()
-{
-    device_buffer<uint32_t> word(1);
-    acs_context *context = check_open_default();
-    cudaStream_t stream;
-    cudaGraph_t graph = NULL;
-    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(acs_after_stream(context, stream, ACS_USES(ACS_INOUT(word.data, 4))) == 0);
-    CHECK_STATUS(check_last_error().status, ACS_ERR_UNSUPPORTED);
-    CHECK(strstr(check_last_error().text, "captured") != NULL);
-    CHECK_STATUS(acs_stream_after(context, stream, ACS_USES(ACS_INOUT(word.data, 4))), ACS_ERR_UNSUPPORTED);
-    CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
-    CHECK(graph != NULL);
-    (void)acs_clear(context);
-    (void)acs_close(context);
-    CHECK_CUDA(cudaGraphDestroy(graph));
-    CHECK_CUDA(cudaStreamDestroy(stream));
-}
 
 static __global__ void first_seen_in_capture_kernel(uint32_t *word)
 {
@@ -314,7 +294,6 @@ int main(int argc, char **argv)
         CHECK_TEST(foreign_streams_are_ordered_both_ways),
         CHECK_TEST(stream_after_returns_before_the_ops_end),
         CHECK_TEST(per_thread_stream_is_taken_in_and_refused_out),
-        CHECK_TEST(capturing_stream_is_refused_and_its_capture_lives),
         CHECK_TEST(own_capture_survives_the_use_of_acs),
         CHECK_TEST(capture_of_another_thread_survives),
         CHECK_TEST(library_calls_have_scratch_and_a_place_per_slot),

@@ -1,0 +1,600 @@
+/*
+ * Ops inside somebody else's capture, over the twin, case by case: what becomes a node and behind what, what is refused,
+ * whose ops are captured, and what is left where the capture or a call fails.
+ */
+#include "capture_fixture.h"
+
+#include <pthread.h>
+
+static unsigned char *g_memory;
+
+static int setup(void **state)
+{
+    (void)state;
+    capture_open(1, 0);
+    g_memory = memory_new(4096);
+    return 0;
+}
+
+static void finish_with(acs_status status)
+{
+    assert_int_not_equal(acs_free(g_context, g_memory), 0);
+    assert_int_equal(acs_sync(g_context), status);
+    capture_close(status);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    finish_with(ACS_OK);
+    return 0;
+}
+
+/* For tests that leave failures. */
+static int teardown_cleared(void **state)
+{
+    assert_int_equal(acs_clear(g_context), ACS_OK);
+    return teardown(state);
+}
+
+static void section_begin(void)
+{
+    assert_true(acs_after_stream(g_context, g_stream, anything()) & ACS_OP_CAPTURED);
+}
+
+static void section_end(void)
+{
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_OK);
+}
+
+static bool has_edge(CUgraph graph, uint32_t from, uint32_t to)
+{
+    uint32_t edges[256][2];
+    size_t count = twin_graph_edges(graph, edges, 256);
+    for (size_t i = 0; i < count; i++)
+        if (edges[i][0] == from && edges[i][1] == to)
+            return true;
+    return false;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- edges */
+
+/* Before, four chains of three, after: the graph is as wide as the program. */
+static void independent_ops_become_a_wide_graph_between_the_streams_own_work(void **state)
+{
+    (void)state;
+    const work before = update_of(100, g_memory, NULL, 512), after = update_of(101, g_memory, NULL, 512);
+    capture_begin(g_stream);
+    ok(send_work(g_stream, &before));
+    section_begin();
+    for (uint32_t i = 0; i < 12; i++)
+        assert_true(update(i, g_memory + 64 * (i % 4), NULL, 64) & ACS_OP_CAPTURED);
+    section_end();
+    ok(send_work(g_stream, &after));
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 14);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 4 + 8 + 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(has_edge(graph, 0, 1 + i));
+        assert_true(has_edge(graph, 9 + i, 13));
+    }
+    for (uint32_t i = 1; i <= 8; i++)
+        assert_true(has_edge(graph, i, i + 4));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    acs_statistics stats = {.size = sizeof stats};
+    assert_int_equal(acs_stats(g_context, &stats), ACS_OK);
+    assert_int_equal(stats.captured, 12);
+    assert_int_equal(stats.kernels, 0);
+}
+
+static void only_ops_of_the_range_are_ordered_against_the_stream(void **state)
+{
+    (void)state;
+    const work before = update_of(100, g_memory, NULL, 64), after = update_of(101, g_memory + 64, NULL, 64);
+    capture_begin(g_stream);
+    ok(send_work(g_stream, &before));
+    assert_int_not_equal(acs_after_stream(g_context, g_stream, ACS_USES(ACS_INOUT(g_memory, 64))), 0);
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_not_equal(update(2, g_memory + 64, NULL, 64), 0);
+    assert_int_not_equal(update(3, g_memory + 128, NULL, 64), 0);
+    assert_int_equal(acs_stream_after(g_context, g_stream, ACS_USES(ACS_INOUT(g_memory + 64, 64))), ACS_OK);
+    ok(send_work(g_stream, &after));
+    CUgraph graph = capture_end(g_stream);
+    assert_true(has_edge(graph, 0, 1));
+    assert_true(has_edge(graph, 2, 4));
+    assert_true(has_edge(graph, 0, 4)); /* the stream's own order */
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 3);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+static void work_of_the_streams_own_inside_a_section_keeps_the_streams_order(void **state)
+{
+    (void)state;
+    const work first = update_of(100, g_memory + 512, NULL, 64), second = update_of(101, g_memory + 512, NULL, 64);
+    capture_begin(g_stream);
+    ok(send_work(g_stream, &first));
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    ok(send_work(g_stream, &second));
+    assert_int_not_equal(update(2, g_memory, NULL, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_true(has_edge(graph, 0, 1));
+    assert_true(has_edge(graph, 0, 2));
+    assert_true(has_edge(graph, 1, 3));
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 3);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+/* Copies and fills are nodes; those of no bytes are none, and order goes through them. */
+static void copies_and_fills_become_nodes(void **state)
+{
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(acs_memset(g_context, g_memory, 7, 64), 0);
+    assert_int_not_equal(acs_memcpy(g_context, g_memory + 64, g_memory, 0), 0);
+    assert_int_not_equal(acs_memcpy(g_context, g_memory + 128, g_memory, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 2);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 1);
+    assert_int_equal(g_memory[128], 0);
+    graph_run(graph, 2);
+    assert_int_equal(g_memory[128], 7);
+}
+
+static void serial_options_make_a_chain(void **state)
+{
+    (void)state;
+    capture_open(3, 1);
+    g_memory = memory_new(4096);
+    capture_begin(g_stream);
+    section_begin();
+    for (uint32_t i = 0; i < 6; i++)
+        assert_int_not_equal(update(i, g_memory + 64 * i, NULL, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 5);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_true(has_edge(graph, i, i + 1));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    finish_with(ACS_OK);
+}
+
+/* Sections of one capture share their order, also after other captures came between. */
+static void order_is_kept_across_sections_and_captures(void **state)
+{
+    enum { OTHERS = 6 };
+    CUstream others[OTHERS];
+    CUgraph graph;
+    const acs_uses nothing = ACS_USES(ACS_IN(g_memory + 2048, 1));
+    (void)state;
+    for (int i = 0; i < OTHERS; i++)
+        others[i] = stream_new();
+    capture_begin(g_stream);
+    assert_int_not_equal(acs_after_stream(g_context, g_stream, nothing), 0);
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_equal(acs_stream_after(g_context, g_stream, nothing), ACS_OK);
+    for (int i = 0; i < OTHERS; i++) {
+        ok(TWIN_GET(cuStreamBeginCapture, 10010)(others[i], CU_STREAM_CAPTURE_MODE_RELAXED));
+        assert_int_not_equal(acs_after_stream(g_context, others[i], nothing), 0);
+        assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+        assert_int_equal(acs_stream_after(g_context, others[i], nothing), ACS_OK);
+    }
+    assert_int_not_equal(acs_after_stream(g_context, g_stream, nothing), 0);
+    assert_int_not_equal(update(2, g_memory, NULL, 64), 0);
+    assert_int_equal(acs_stream_after(g_context, g_stream, nothing), ACS_OK);
+    graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 2);
+    assert_true(has_edge(graph, 0, 1));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    for (int i = 0; i < OTHERS; i++) {
+        graph = capture_end(others[i]);
+        assert_int_equal(twin_graph_nodes(graph), 1);
+        ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+        ok(TWIN_GET(cuStreamDestroy, 4000)(others[i]));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ library calls */
+
+typedef struct call_closure {
+    work w;
+    int result;
+    int nodes;
+    bool may_run; /* not captured: a call before failed */
+} call_closure;
+
+static int g_place_key;
+static void *g_scratches[8];
+static int g_calls;
+static bool g_may_run;
+
+/* Writes its scratch memory, then reads it: wrong where another call has the same block at the same time. */
+static int library(const acs_call_env *env, void *closure)
+{
+    call_closure *c = closure;
+    assert_true(env->slot == -1 || c->may_run);
+    assert_int_equal(env->device, 0);
+    g_scratches[g_calls++ % 8] = env->scratch;
+    *env->place = &g_place_key;
+    for (int i = 0; i < c->nodes; i++)
+        if (send_work(env->stream, &c->w) != CUDA_SUCCESS)
+            return 5;
+    assert_int_equal(acs_sync(g_context), ACS_ERR_STATE); /* inside */
+    return c->result;
+}
+
+static acs_op call(uint32_t id, void *to, int nodes, size_t scratch, int result)
+{
+    call_closure closure = {update_of(id, to, NULL, 64), result, nodes, g_may_run};
+    const acs_segment segment = ACS_INOUT(to, 64);
+    const acs_call_params params = {.size = sizeof params, .function = library, .closure = &closure,
+                                    .closure_bytes = sizeof closure, .scratch_bytes = scratch,
+                                    .place_key = &g_place_key, .uses = {.segments = &segment, .count = 1}};
+    return acs_call(g_context, &params);
+}
+
+static void library_calls_become_what_they_send(void **state)
+{
+    (void)state;
+    g_calls = 0;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(call(1, g_memory, 3, 100, 0), 0);
+    assert_int_not_equal(call(2, g_memory + 64, 2, 100, 0), 0);
+    assert_int_not_equal(call(3, g_memory + 128, 0, 0, 0), 0);
+    assert_int_not_equal(update(4, g_memory, NULL, 128), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 6);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 2 + 1 + 2);
+    assert_true(has_edge(graph, 2, 5));
+    assert_true(has_edge(graph, 4, 5));
+    assert_non_null(g_scratches[0]);
+    assert_non_null(g_scratches[1]);
+    assert_ptr_not_equal(g_scratches[0], g_scratches[1]);
+    assert_ptr_equal(g_scratches[2], NULL);
+    assert_int_equal(twin_user_objects(), 2);
+    graph_run(graph, 2);
+    assert_int_equal(twin_user_objects(), 0);
+}
+
+static void scratch_memory_is_used_again_when_its_graph_is_gone(void **state)
+{
+    (void)state;
+    void *first = NULL;
+    for (int i = 0; i < 5; i++) {
+        g_calls = 0;
+        capture_begin(g_stream);
+        section_begin();
+        assert_int_not_equal(call(1, g_memory, 1, 64, 0), 0);
+        section_end();
+        graph_run(capture_end(g_stream), 1);
+        assert_true(i == 0 || g_scratches[0] == first);
+        first = g_scratches[0];
+    }
+}
+
+/* Its memory stays: the graph may still run. */
+static void graph_with_scratch_memory_may_outlive_the_context(void **state)
+{
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(call(1, g_memory, 1, 64, 0), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    void *scratch = g_scratches[(g_calls - 1) % 8];
+    assert_int_not_equal(acs_free(g_context, g_memory), 0);
+    assert_int_equal(acs_close(g_context), ACS_OK);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    assert_int_equal(twin_user_objects(), 0);
+    ok(TWIN_GET(cuMemFree, 3020)((CUdeviceptr)(uintptr_t)scratch)); /* else a leak, rightly */
+    context_open(0, 0);
+    capture_close(ACS_OK);
+}
+
+static void failing_call_names_itself_and_the_capture_goes_on(void **state)
+{
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_equal(call(1, g_memory, 1, 0, 42), 0);
+    assert_last_error(ACS_ERR_HOST, "returned 42 while it was captured");
+    assert_int_not_equal(update(2, g_memory, NULL, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 2); /* what it sent before it failed is there, and in order */
+    assert_true(has_edge(graph, 0, 1));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+/* ------------------------------------------------------------------------------------------------------------ refusals */
+
+static int host_function(void *closure)
+{
+    return closure != NULL;
+}
+
+static void on_retire(void *user, acs_op op, acs_status status)
+{
+    (void)user, (void)op, (void)status;
+}
+
+static void what_cannot_be_a_node_is_refused_by_name(void **state)
+{
+    (void)state;
+    acs_op before = acs_memset(g_context, g_memory, 1, 64);
+    void *more = NULL;
+    capture_begin(g_stream);
+    section_begin();
+    acs_op op = update(1, g_memory, NULL, 64);
+    assert_int_equal(acs_host(g_context, host_function, NULL, 0, anything()), 0);
+    assert_last_error(ACS_ERR_UNSUPPORTED, "acs_host");
+    assert_int_equal(acs_free(g_context, g_memory), 0);
+    assert_last_error(ACS_ERR_UNSUPPORTED, "acs_free");
+    assert_int_equal(acs_on_retire(g_context, before, on_retire, NULL), 0);
+    assert_last_error(ACS_ERR_UNSUPPORTED, "acs_on_retire");
+    assert_int_equal(acs_sync(g_context), ACS_ERR_STATE);
+    assert_last_error(ACS_ERR_STATE, "acs_sync: the ops of this thread are being captured");
+    assert_int_equal(acs_wait_range(g_context, g_memory, 64, ACS_READ), ACS_ERR_STATE);
+    assert_int_equal(acs_wait(g_context, op), ACS_ERR_UNSUPPORTED);
+    assert_last_error(ACS_ERR_UNSUPPORTED, "was captured");
+    assert_int_equal(acs_query(g_context, op), ACS_ERR_UNSUPPORTED);
+    assert_int_equal(acs_wait(g_context, before), ACS_OK); /* it runs as always */
+    assert_int_equal(acs_malloc(g_context, 64, ACS_MEMORY_DEVICE, &more), ACS_OK); /* no op */
+    section_end();
+    assert_int_equal(acs_on_retire(g_context, op, on_retire, NULL), 0);
+    assert_last_error(ACS_ERR_UNSUPPORTED, "was captured");
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 1);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    assert_int_equal(acs_sync(g_context), ACS_ERR_UNSUPPORTED); /* program order has holes: the first is told again */
+    assert_int_not_equal(acs_free(g_context, more), 0);
+}
+
+static void streams_that_are_not_of_the_capture_are_refused(void **state)
+{
+    (void)state;
+    CUstream other = stream_new(), third = stream_new();
+    capture_begin(g_stream);
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_ERR_STATE);
+    assert_last_error(ACS_ERR_STATE, "acs_after_stream comes first");
+    section_begin();
+    assert_int_equal(acs_after_stream(g_context, other, anything()), 0);
+    assert_last_error(ACS_ERR_UNSUPPORTED, "is not being captured");
+    assert_int_equal(acs_stream_after(g_context, other, anything()), ACS_ERR_UNSUPPORTED);
+    ok(TWIN_GET(cuStreamBeginCapture, 10010)(third, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_int_equal(acs_after_stream(g_context, third, anything()), 0);
+    assert_last_error(ACS_ERR_STATE, "part of another capture");
+    assert_int_equal(acs_stream_after(g_context, third, anything()), ACS_ERR_STATE);
+    section_end();
+    ok(TWIN_GET(cuGraphDestroy, 10000)(capture_end(g_stream)));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(capture_end(third)));
+    ok(TWIN_GET(cuStreamDestroy, 4000)(other));
+    ok(TWIN_GET(cuStreamDestroy, 4000)(third));
+}
+
+/* ----------------------------------------------------------------------------------------------------- whose, and when */
+
+static void *other_thread(void *argument)
+{
+    unsigned char *at = argument;
+    assert_int_not_equal(acs_memset(g_context, at, 9, 64), 0);
+    assert_int_equal(acs_sync(g_context), ACS_OK);
+    assert_int_equal(at[63], 9);
+    return NULL;
+}
+
+static void ops_of_other_threads_run_as_always(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_equal(pthread_create(&thread, NULL, other_thread, g_memory + 64), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_not_equal(update(2, g_memory + 64, NULL, 64), 0); /* conflicts with that op, and waits for nothing */
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 2);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 0);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+/* Of another thread, in the same capture: as autograd runs backward on a thread of its own. */
+static void *section_of_another_thread(void *argument)
+{
+    CUcontext context = twin_context(0);
+    ok(TWIN_GET(cuCtxSetCurrent, 4000)(context));
+    section_begin();
+    assert_true(update(2, argument, NULL, 64) & ACS_OP_CAPTURED);
+    section_end();
+    ok(TWIN_GET(cuCtxSetCurrent, 4000)(NULL));
+    return NULL;
+}
+
+static void sections_of_several_threads_share_the_order_of_a_capture(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    ok(TWIN_GET(cuStreamBeginCapture, 10010)(g_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_equal(pthread_create(&thread, NULL, section_of_another_thread, g_memory), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_not_equal(update(3, g_memory, NULL, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 3);
+    assert_true(has_edge(graph, 0, 1));
+    assert_true(has_edge(graph, 1, 2));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+static void after_the_section_ops_run_again(void **state)
+{
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    section_end();
+    assert_false(acs_memset(g_context, g_memory, 3, 64) & ACS_OP_CAPTURED);
+    assert_int_equal(acs_sync(g_context), ACS_OK);
+    assert_int_equal(g_memory[0], 3);
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 0);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    assert_false(acs_after_stream(g_context, g_stream, anything()) & ACS_OP_CAPTURED);
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_OK);
+}
+
+static void capture_that_ended_too_early_refuses_ops_until_the_section_ends(void **state)
+{
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(update(2, g_memory, NULL, 64), 0);
+    assert_last_error(ACS_ERR_STATE, "ended before acs_stream_after");
+    assert_int_equal(update(2, g_memory, NULL, 64), 0);
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_ERR_STATE);
+    assert_last_error(ACS_ERR_STATE, "ended before acs_stream_after");
+    assert_int_equal(acs_clear(g_context), ACS_OK);
+    assert_int_not_equal(update(3, g_memory, NULL, 64), 0);
+    assert_int_equal(acs_sync(g_context), ACS_OK);
+    assert_int_equal(twin_graph_nodes(graph), 1);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+/* An exception left the section open; the next capture of the stream begins anew. So does what runs, after a clear. */
+static void section_that_was_left_open_is_over_with_the_next_capture(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        capture_begin(g_stream);
+        section_begin();
+        assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+        CUgraph graph = capture_end(g_stream);
+        assert_int_equal(twin_graph_nodes(graph), 1);
+        ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    }
+    assert_int_equal(acs_clear(g_context), ACS_OK);
+    assert_false(update(2, g_memory, NULL, 64) & ACS_OP_CAPTURED);
+}
+
+static void invalidated_capture_says_so(void **state)
+{
+    CUevent event = NULL;
+    CUgraph graph;
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_not_equal(TWIN_GET(cuEventCreate, 2000)(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS); /* not allowed */
+    twin_forget_breaches();
+    assert_int_equal(update(2, g_memory, NULL, 64), 0);
+    assert_last_error(ACS_ERR_STATE, "was invalidated");
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_ERR_STATE);
+    assert_last_error(ACS_ERR_STATE, "was invalidated");
+    assert_int_equal(TWIN_GET(cuStreamEndCapture, 10000)(g_stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_false(acs_memset(g_context, g_memory, 3, 64) & ACS_OP_CAPTURED);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ failures */
+
+static void refused_node_is_an_error_of_its_op_and_the_capture_goes_on(void **state)
+{
+    acs_error error = {.size = sizeof error};
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    twin_fail("cuLaunchKernelEx", CUDA_ERROR_INVALID_VALUE, 0, 1);
+    assert_int_equal(update(2, g_memory, NULL, 64), 0);
+    assert_last_error(ACS_ERR_LAUNCH, "'mix' could not become a node");
+    assert_int_equal(acs_context_error(g_context, &error), ACS_ERR_LAUNCH);
+    assert_int_equal(error.native, CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(error.site.name, "mix");
+    assert_int_not_equal(update(3, g_memory, NULL, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 2);
+    assert_true(has_edge(graph, 0, 1));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+/* Every driver call of a section fails in turn: no order is lost, nothing leaks, nothing hangs. */
+static void any_driver_call_may_fail(void **state)
+{
+    (void)state;
+    g_may_run = true;
+    for (uint64_t at = 0; at < 140; at++) {
+        capture_begin(g_stream);
+        twin_fail("*", CUDA_ERROR_INVALID_VALUE, at, 1);
+        (void)acs_after_stream(g_context, g_stream, anything());
+        (void)update(1, g_memory, NULL, 64);
+        (void)call(2, g_memory, 1, 64, 0);
+        (void)update(3, g_memory, NULL, 64);
+        (void)acs_stream_after(g_context, g_stream, anything());
+        twin_fail(NULL, CUDA_SUCCESS, 0, 0);
+        (void)acs_clear(g_context); /* a section that could not end */
+        CUgraph graph = capture_end(g_stream);
+        size_t nodes = twin_graph_nodes(graph);
+        assert_true(nodes <= 3);
+        assert_int_equal(twin_graph_edges(graph, NULL, 0), nodes ? nodes - 1 : 0);
+        ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+        assert_int_equal(acs_sync(g_context), ACS_OK);
+        assert_int_equal(twin_user_objects(), 0);
+        ok(TWIN_GET(cuStreamSynchronize, 2000)(g_stream));
+    }
+    g_may_run = false;
+}
+
+static void lost_device_is_known_to_the_context(void **state)
+{
+    (void)state;
+    capture_open(5, 0);
+    g_memory = memory_new(4096);
+    capture_begin(g_stream);
+    section_begin();
+    twin_lose_after_calls(CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+    assert_int_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_equal(acs_last_error(NULL), ACS_ERR_DEVICE);
+    assert_int_equal(acs_close(g_context), ACS_ERR_DEVICE);
+    assert_ptr_equal(twin_breach(), NULL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_CLEARED(f) cmocka_unit_test_setup_teardown(f, setup, teardown_cleared)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(independent_ops_become_a_wide_graph_between_the_streams_own_work),
+        TEST(only_ops_of_the_range_are_ordered_against_the_stream),
+        TEST(work_of_the_streams_own_inside_a_section_keeps_the_streams_order),
+        TEST(copies_and_fills_become_nodes),
+        cmocka_unit_test(serial_options_make_a_chain),
+        TEST(order_is_kept_across_sections_and_captures),
+        TEST(library_calls_become_what_they_send),
+        TEST(scratch_memory_is_used_again_when_its_graph_is_gone),
+        cmocka_unit_test_setup(graph_with_scratch_memory_may_outlive_the_context, setup),
+        TEST_CLEARED(failing_call_names_itself_and_the_capture_goes_on),
+        TEST_CLEARED(what_cannot_be_a_node_is_refused_by_name),
+        TEST_CLEARED(streams_that_are_not_of_the_capture_are_refused),
+        TEST(ops_of_other_threads_run_as_always),
+        TEST(sections_of_several_threads_share_the_order_of_a_capture),
+        TEST(after_the_section_ops_run_again),
+        TEST(capture_that_ended_too_early_refuses_ops_until_the_section_ends),
+        TEST(section_that_was_left_open_is_over_with_the_next_capture),
+        TEST_CLEARED(invalidated_capture_says_so),
+        TEST_CLEARED(refused_node_is_an_error_of_its_op_and_the_capture_goes_on),
+        TEST_CLEARED(any_driver_call_may_fail),
+        cmocka_unit_test(lost_device_is_known_to_the_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

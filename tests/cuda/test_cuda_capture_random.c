@@ -1,0 +1,195 @@
+/*
+ * Random programs inside captures, over the twin, which runs a graph's nodes in any order that its edges allow: kernels,
+ * copies, fills and library calls in several sections, among work that the program gives to the stream itself. Instantiated
+ * and launched several times, the graph leaves the bytes that serial execution leaves.
+ */
+#include "capture_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BUFFERS = 6, BUFFER_BYTES = 256, BYTES = BUFFERS * BUFFER_BYTES, STEPS_MOST = 160, LAUNCHES = 3 };
+
+typedef enum step_kind { KERNEL, COPY, FILL, CALL, OWN_WORK, NEW_SECTION } step_kind;
+
+/* Places are offsets: the program runs on the device's memory and on the oracle's. */
+typedef struct step {
+    step_kind kind;
+    work w;
+    uint32_t to, from, bytes, nodes;
+    int value;
+} step;
+
+static step g_steps[STEPS_MOST];
+static uint32_t g_step_count;
+static unsigned char *g_device, g_expected[BYTES];
+static uint64_t g_random;
+
+static uint32_t below(uint32_t n)
+{
+    g_random = g_random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((g_random >> 33) % n);
+}
+
+static mix_piece random_piece(void)
+{
+    uint32_t rows = 1 + below(3), bytes = 8 * (1 + below(4)), pitch = bytes + 8 * below(5);
+    uint32_t span = (rows - 1) * pitch + bytes;
+    mix_piece piece = {.base = 8 * below((BYTES - span) / 8 + 1), .row_bytes = bytes, .rows = rows, .pitch = pitch,
+                       .access = 1 + below(3)};
+    return piece;
+}
+
+static work random_work(uint32_t id)
+{
+    work w = {.head = {.id = id, .pieces = 1 + below(4)}};
+    for (uint32_t i = 0; i < w.head.pieces; i++)
+        w.pieces[i] = random_piece();
+    return w;
+}
+
+static void generate(uint64_t seed)
+{
+    g_random = seed;
+    g_step_count = 10 + below(STEPS_MOST - 10);
+    for (uint32_t i = 0; i < g_step_count; i++) {
+        static const step_kind kinds[] = {KERNEL, KERNEL, KERNEL, KERNEL, KERNEL, COPY, FILL, CALL, CALL};
+        step *s = &g_steps[i];
+        *s = (step){.kind = kinds[below(9)], .w = random_work(i), .bytes = 8 * below(8), .nodes = below(3),
+                    .value = (int)below(256)};
+        s->to = 8 * below((BYTES / 2 - 64) / 8);
+        s->from = BYTES / 2 + 8 * below((BYTES / 2 - 64) / 8);
+        if (below(12) == 0)
+            s->kind = below(2) ? OWN_WORK : NEW_SECTION;
+    }
+}
+
+static work placed(const work *w, unsigned char *memory)
+{
+    work at = *w;
+    for (uint32_t i = 0; i < w->head.pieces; i++)
+        at.pieces[i].base += (uint64_t)(uintptr_t)memory;
+    return at;
+}
+
+/* Serially, on the oracle's bytes. */
+static void run_serially(void)
+{
+    for (uint32_t i = 0; i < g_step_count; i++) {
+        const step *s = &g_steps[i];
+        const work w = placed(&s->w, g_expected);
+        uint32_t times = s->kind == KERNEL || s->kind == OWN_WORK ? 1 : s->kind == CALL ? s->nodes : 0;
+        for (uint32_t n = 0; n < times; n++)
+            mix_run(&w.head, w.pieces, NULL);
+        if (s->kind == COPY)
+            memcpy(g_expected + s->to, g_expected + s->from, s->bytes);
+        if (s->kind == FILL)
+            memset(g_expected + s->to, s->value, s->bytes);
+    }
+}
+
+typedef struct call_closure {
+    work w;
+    uint32_t nodes;
+} call_closure;
+
+static int library(const acs_call_env *env, void *closure)
+{
+    const call_closure *c = closure;
+    CUresult result = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < c->nodes && result == CUDA_SUCCESS; i++)
+        result = send_work(env->stream, &c->w);
+    return (int)result;
+}
+
+static acs_op call(const step *s)
+{
+    call_closure closure = {placed(&s->w, g_device), s->nodes};
+    acs_segment segments[PIECES];
+    for (uint32_t i = 0; i < closure.w.head.pieces; i++)
+        segments[i] = segment_of(&closure.w.pieces[i]);
+    const acs_call_params params = {.size = sizeof params, .function = library, .closure = &closure,
+                                    .closure_bytes = sizeof closure, .scratch_bytes = 64 * (s->nodes % 2),
+                                    .uses = {.segments = segments, .count = closure.w.head.pieces}};
+    return acs_call(g_context, &params);
+}
+
+/* What own work touches, so that the sections around it order themselves against it and no more. */
+static acs_uses uses_of(const work *w, acs_segment *segments)
+{
+    for (uint32_t i = 0; i < w->head.pieces; i++)
+        segments[i] = segment_of(&w->pieces[i]);
+    return (acs_uses){.segments = segments, .count = w->head.pieces};
+}
+
+static void own_work(const step *s)
+{
+    acs_segment segments[PIECES];
+    const work w = placed(&s->w, g_device);
+    const acs_uses uses = below(3) ? uses_of(&w, segments) : anything();
+    assert_int_equal(acs_stream_after(g_context, g_stream, uses), ACS_OK);
+    ok(send_work(g_stream, &w));
+    assert_int_not_equal(acs_after_stream(g_context, g_stream, uses), 0);
+}
+
+static void launch_step(const step *s)
+{
+    const work w = placed(&s->w, g_device);
+    switch (s->kind) {
+    case KERNEL: assert_int_not_equal(launch_work(&w), 0); break;
+    case COPY: assert_int_not_equal(acs_memcpy(g_context, g_device + s->to, g_device + s->from, s->bytes), 0); break;
+    case FILL: assert_int_not_equal(acs_memset(g_context, g_device + s->to, s->value, s->bytes), 0); break;
+    case CALL: assert_int_not_equal(call(s), 0); break;
+    case OWN_WORK: own_work(s); break;
+    case NEW_SECTION: {
+        const acs_uses nothing = ACS_USES(ACS_TOKEN(1)); /* the sections alone keep the order */
+        assert_int_equal(acs_stream_after(g_context, g_stream, nothing), ACS_OK);
+        assert_int_not_equal(acs_after_stream(g_context, g_stream, nothing), 0);
+        break;
+    }
+    }
+}
+
+static void run_program(uint64_t seed)
+{
+    capture_open(seed, seed % 16 == 0);
+    generate(seed);
+    g_device = memory_new(BYTES);
+    for (uint32_t i = 0; i < BYTES; i++)
+        g_expected[i] = g_device[i] = (unsigned char)(i * 7);
+    capture_begin(g_stream);
+    assert_int_not_equal(acs_after_stream(g_context, g_stream, anything()), 0);
+    for (uint32_t i = 0; i < g_step_count; i++)
+        launch_step(&g_steps[i]);
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_OK);
+    graph_run(capture_end(g_stream), LAUNCHES);
+    for (int i = 0; i < LAUNCHES; i++)
+        run_serially();
+    for (uint32_t i = 0; i < BYTES; i++)
+        if (g_device[i] != g_expected[i])
+            fail_msg("seed %llu: byte %u is %u, not %u", (unsigned long long)seed, i, g_device[i], g_expected[i]);
+    assert_int_not_equal(acs_free(g_context, g_device), 0);
+    capture_close(ACS_OK);
+}
+
+static uint64_t g_first = 1, g_count = 120;
+
+static void graphs_of_random_programs_leave_the_bytes_of_serial_execution(void **state)
+{
+    (void)state;
+    for (uint64_t seed = g_first; seed < g_first + g_count; seed++)
+        run_program(seed);
+}
+
+/* test_cuda_capture_random [first seed [programs]] */
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        g_first = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        g_count = strtoull(argv[2], NULL, 10);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graphs_of_random_programs_leave_the_bytes_of_serial_execution),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
