@@ -335,13 +335,20 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
 
 /* ------------------------------------------------------------------------------------------------------------ insert */
 
+/* The regions of the op that is being inserted: those that it only reads, and those that it writes. */
+typedef struct op_regions {
+    acs_region **reads, **writes;
+    uint32_t read_count, write_count;
+    uint8_t all; /* access to all memory */
+} op_regions;
+
 /* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. */
 static bool scratch_fit(acs_window *w, uint32_t count)
 {
     if (ACS_LIKELY(count <= w->scratch_capacity))
         return true;
     uint32_t capacity = acs_round_up_pow2(count < 64 ? 64 : count);
-    acs_region **grown = realloc(w->scratch, capacity * sizeof *grown);
+    acs_region **grown = realloc(w->scratch, 2 * (size_t)capacity * sizeof *grown);
     if (!grown)
         return false;
     w->scratch = grown;
@@ -353,128 +360,126 @@ static bool scratch_fit(acs_window *w, uint32_t count)
  * Regions of the op are pinned until it is registered where one of them might be evicted meanwhile: when another is made,
  * and when idle neighbours are dropped. Where all are known and none has a neighbour nothing is.
  */
-static void pin(acs_window *w, uint32_t count)
+static void pin(acs_window *w, const op_regions *found)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (w->scratch[i])
-            w->scratch[i]->pins++;
+    for (uint32_t i = 0; i < found->read_count; i++)
+        found->reads[i]->pins++;
+    for (uint32_t i = 0; i < found->write_count; i++)
+        found->writes[i]->pins++;
     w->pinned = true;
 }
 
-static void unpin(acs_window *w, uint32_t count)
+static void unpin(acs_window *w, const op_regions *found)
 {
-    for (uint32_t i = 0; w->pinned && i < count; i++)
-        if (w->scratch[i])
-            w->scratch[i]->pins--;
+    if (ACS_LIKELY(!w->pinned))
+        return;
+    for (uint32_t i = 0; i < found->read_count; i++)
+        found->reads[i]->pins--;
+    for (uint32_t i = 0; i < found->write_count; i++)
+        found->writes[i]->pins--;
     w->pinned = false;
 }
 
-/* The region of a segment that acs_regions_known does not know. False: no memory. */
-static bool make_region(acs_window *w, const acs_record *op, uint32_t i, uint8_t *all)
+/* The region of a segment that acs_regions_known does not know; NULL also where it is empty. False: no memory. */
+static bool make_region(acs_window *w, const acs_segment *segment, op_regions *found, acs_region **region)
 {
-    const acs_segment *segment = &op->segments[i];
     acs_shape shape;
+    *region = NULL;
     if (segment->extent == ACS_EXTENT_ALL) {
-        *all |= segment->access;
+        found->all |= segment->access;
         return true;
     }
     if (acs_shape_of(segment, &shape) != ACS_OK)
         return true; /* empty; bad ones were refused at the launch */
     if (!w->pinned)
-        pin(w, i);
-    w->scratch[i] = acs_regions_get(w->regions, &shape);
-    if (ACS_LIKELY(w->scratch[i]))
-        return true;
-    unpin(w, i);
-    acs_log(ACS_LOG_WARN, "no memory to index a segment: op %llu is ordered against everything",
-            (unsigned long long)op->seq);
-    return false;
+        pin(w, found);
+    *region = acs_regions_get(w->regions, &shape);
+    return *region != NULL;
 }
 
-/*
- * Find the regions of an op's segments, and the access to all memory that it has. When memory for the index is exhausted the
- * op is ordered behind and before everything: slower, never wrong.
- */
-static uint8_t find_regions(acs_window *w, const acs_record *op, uint8_t *access)
+/* When memory for the index is exhausted the op is ordered behind and before everything: slower, never wrong. */
+static void find_nothing(acs_window *w, const acs_record *op, op_regions *found)
 {
-    uint8_t all = op->any ? ACS_UPDATE : 0;
+    unpin(w, found);
+    found->read_count = found->write_count = 0;
+    found->all = ACS_UPDATE;
+    w->counters.barriers++;
+    acs_log(ACS_LOG_WARN, "no memory to index a segment: op %llu is ordered against everything",
+            (unsigned long long)op->seq);
+}
+
+/* Find the regions of an op's segments, and the access to all memory that it has. */
+static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
+{
     uint32_t links = 0;
+    *found = (op_regions){.all = op->any ? ACS_UPDATE : 0};
     if (!scratch_fit(w, op->segment_count)) {
-        w->counters.barriers++;
-        return ACS_UPDATE;
+        find_nothing(w, op, found);
+        return;
     }
-    for (uint32_t i = 0; i < op->segment_count; i++) {
-        const acs_segment *segment = &op->segments[i];
-        acs_region *region = acs_regions_known(w->regions, segment);
-        w->scratch[i] = region;
-        if (ACS_UNLIKELY(!region)) {
-            if (!make_region(w, op, i, &all)) {
-                w->counters.barriers++;
-                return ACS_UPDATE;
-            }
-            region = w->scratch[i];
-            if (!region)
-                continue;
+    found->reads = w->scratch;
+    found->writes = w->scratch + w->scratch_capacity;
+    for (const acs_segment *s = op->segments, *end = s + op->segment_count; s < end; s++) {
+        acs_region *region = acs_regions_known(w->regions, s);
+        if (ACS_UNLIKELY(!region) && !make_region(w, s, found, &region)) {
+            find_nothing(w, op, found);
+            return;
         }
-        *access |= segment->access;
+        if (ACS_UNLIKELY(!region))
+            continue;
+        /* Into both lists, and counted in one: which one is not worth a branch that is guessed wrong. */
+        found->reads[found->read_count] = found->writes[found->write_count] = region;
+        found->read_count += !writes(s->access);
+        found->write_count += writes(s->access);
         links |= region->link_count;
         if (ACS_UNLIKELY(w->pinned))
             region->pins++;
     }
     if (links && !w->pinned)
-        pin(w, op->segment_count);
-    /* An op that writes all memory is found through the window's own state: its regions would add nothing. */
-    if (writes(all))
-        unpin(w, op->segment_count);
-    return all;
+        pin(w, found);
 }
 
 /*
  * First all segments collect, then they register: an op must not find itself upstream. Reads register before writes, so
  * that a write empties also what the same op reads inside it, and leaves the op as the writer.
  */
-static void insert_regions(acs_window *w, acs_entry *entry)
+static void insert_regions(acs_window *w, acs_entry *entry, const op_regions *found)
 {
-    const acs_segment *segments = entry->op->segments;
-    uint32_t count = entry->op->segment_count;
-    for (uint32_t i = 0; i < count; i++) {
-        acs_region *region = w->scratch[i];
-        if (ACS_UNLIKELY(!region))
-            continue;
-        if (segments[i].access == ACS_READ && ACS_LIKELY(region->link_count == 0 && w->poisoned == 0))
+    for (uint32_t i = 0; i < found->read_count; i++) {
+        acs_region *region = found->reads[i];
+        if (ACS_LIKELY(region->link_count == 0 && w->poisoned == 0))
             collect_read(w, entry, region);
         else
-            collect_shape(w, entry, region, segments[i].access);
+            collect_shape(w, entry, region, ACS_READ);
     }
-    for (uint32_t i = 0; !entry->observer && i < count; i++)
-        if (w->scratch[i] && !writes(segments[i].access))
-            register_read(w, entry, w->scratch[i]);
-    for (uint32_t i = 0; !entry->observer && entry->writes && i < count; i++)
-        if (w->scratch[i] && writes(segments[i].access))
-            register_write(w, entry, w->scratch[i]);
-    if (ACS_UNLIKELY(w->pinned))
-        unpin(w, count);
+    for (uint32_t i = 0; i < found->write_count; i++)
+        collect_shape(w, entry, found->writes[i], ACS_UPDATE);
+    if (ACS_UNLIKELY(entry->observer))
+        return;
+    for (uint32_t i = 0; i < found->read_count; i++)
+        register_read(w, entry, found->reads[i]);
+    for (uint32_t i = 0; i < found->write_count; i++)
+        register_write(w, entry, found->writes[i]);
 }
 
 /* An op that only reads all memory may still write some: its segments are ordered like any op's. */
 void acs_depend_insert(acs_window *w, acs_entry *entry)
 {
-    uint8_t access = 0;
-    uint8_t all = find_regions(w, entry->op, &access);
+    op_regions found;
+    find_regions(w, entry->op, &found);
+    uint8_t access = found.write_count ? ACS_UPDATE : found.read_count ? ACS_READ : 0, all = found.all;
     entry->touches = (access | all) != 0;
     entry->writes = writes((uint8_t)(access | all));
-    if (all) {
+    if (all)
         collect_all(w, entry, all);
-        if (!writes(all) && access) {
-            collect_common(w, entry, access);
-            insert_regions(w, entry);
-        }
-        if (!entry->observer)
-            register_all(w, entry, all);
-    } else if (access) {
+    /* An op that writes all memory is found through the window's own state: its regions would add nothing. */
+    if (access && !writes(all)) {
         collect_common(w, entry, access);
-        insert_regions(w, entry);
+        insert_regions(w, entry, &found);
     }
+    if (all && !entry->observer)
+        register_all(w, entry, all);
+    unpin(w, &found);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ poison */
