@@ -300,7 +300,7 @@ static acs_status open_streams(acs_cuda *self)
 }
 
 /* What needs the context to be current. */
-static acs_status open_inside(acs_cuda *self)
+static acs_status open_inside(acs_cuda *self, const acs_options *options)
 {
     /* From now on the runtime keeps the context too: what it loads there must outlive this backend. */
     cudaError_t error = cudaSetDevice(self->device);
@@ -314,7 +314,7 @@ static acs_status open_inside(acs_cuda *self)
     ACS_TRY(acs_cuda_scratches_init(self));
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
     if (acs_cuda_device_init(self))
-        acs_cuda_vehicles_init(self);
+        acs_cuda_vehicles_init(self, options);
     return ACS_OK;
 }
 
@@ -407,7 +407,8 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
         goto fini_lock;
     }
     result = acs_cuda_scope_enter(self, &scope);
-    status = result == CUDA_SUCCESS ? open_inside(self) : open_failed("the device cannot be selected", (int)result);
+    status = result == CUDA_SUCCESS ? open_inside(self, config->options)
+                                    : open_failed("the device cannot be selected", (int)result);
     if (result == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
     if (status != ACS_OK) {

@@ -81,39 +81,48 @@ static acs_device_set *held_of(const acs_cuda_exec *exec, uint32_t op)
 
 /* -------------------------------------------------------------------------------------------------------- building */
 
-/* What a node is built with, until an op sets it: no argument is ever read, since it is off or set first. */
-static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_type *type, CUgraphNode *node,
-                       const CUgraphNode *deps, size_t count, uint32_t op)
+/* Add a node with what `held` says, or change it to that. */
+static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgraphNode *node, const CUgraphNode *deps,
+                          size_t count)
 {
-    static const uint64_t zeros[ACS_CUDA_ARG_BYTES / 8];
     void *args[ACS_CUDA_ARG_BYTES];
-    CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
+    const acs_cuda_type *type = exec->types[op];
     acs_device_set *held = held_of(exec, op);
     for (uint32_t i = 0; i < type->kernel->param_count; i++)
-        args[i] = (void *)(uintptr_t)zeros;
+        args[i] = (unsigned char *)(held + 1) + type->kernel->param_offset[i];
     CUDA_KERNEL_NODE_PARAMS params = {
         .func = type->kernel->function,
-        .gridDimX = 1,
-        .gridDimY = 1,
-        .gridDimZ = 1,
+        .gridDimX = held->grid[0],
+        .gridDimY = held->grid[1],
+        .gridDimZ = held->grid[2],
         .blockDimX = type->block.x,
         .blockDimY = type->block.y,
         .blockDimZ = type->block.z,
         .sharedMemBytes = type->shared_bytes,
         .kernelParams = args,
     };
-    CUresult result = self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphKernelNodeGetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    if (result != CUDA_SUCCESS)
-        return result;
-    held->node = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
+    return deps ? self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params)
+                : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, *node, &params);
+}
+
+/* Until an op sets it a node has zeros for arguments; none is ever read, since it is off or set first. */
+static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_type *type, CUgraphNode *node,
+                       const CUgraphNode *deps, size_t count, uint32_t op)
+{
+    CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
+    acs_device_set *held = held_of(exec, op);
     held->grid[0] = held->grid[1] = held->grid[2] = 1;
     held->what = ACS_DEVICE_SET_ON;
     exec->types[op] = type;
-    return CUDA_SUCCESS;
+    CUresult result = op_params(self, exec, op, node, deps, count);
+    exec->nodes[op] = *node;
+    if (result != CUDA_SUCCESS || exec->fixed)
+        return result;
+    result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphKernelNodeGetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    held->node = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
+    return result;
 }
 
 static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function, void **args, CUgraphNode *node,
@@ -128,16 +137,17 @@ static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function
 static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
 {
     acs_device_table *address = table_of(exec, table);
-    void *args[] = {&address, &exec->room->state, &exec->values, &exec->ops, &exec->stride};
+    uint32_t sets = exec->fixed ? 0 : exec->ops;
+    void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
     CUDA_KERNEL_NODE_PARAMS params = {
         .func = self->vehicles->head,
-        .gridDimX = (exec->ops + ACS_DEVICE_HEAD_THREADS - 1) / ACS_DEVICE_HEAD_THREADS,
+        .gridDimX = sets ? (sets + ACS_DEVICE_HEAD_THREADS - 1) / ACS_DEVICE_HEAD_THREADS : 1,
         .gridDimY = 1,
         .gridDimZ = 1,
         .blockDimX = ACS_DEVICE_HEAD_THREADS,
         .blockDimY = 1,
         .blockDimZ = 1,
-        .sharedMemBytes = ACS_DEVICE_HEAD_THREADS * exec->stride,
+        .sharedMemBytes = sets ? ACS_DEVICE_HEAD_THREADS * exec->stride : 0,
         .kernelParams = args,
     };
     return add ? self->cu.cuGraphAddKernelNode(&exec->head, exec->graph, NULL, 0, &params)
@@ -198,22 +208,25 @@ static uint32_t stride_for(acs_cuda *self, const acs_cuda_plan *plan)
     return (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
 }
 
-acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, CUresult *result)
+acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, bool fixed, int slot, CUresult *result)
 {
     acs_cuda_exec *exec = calloc(1, sizeof *exec);
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!exec)
         return NULL;
+    exec->fixed = fixed;
     exec->ops = plan->ops;
     exec->values = (plan->values + 1) / 2 * 2; /* the sets behind them are aligned to 16 bytes */
     exec->stride = stride_for(self, plan);
-    exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t)) + exec->ops * exec->stride;
+    exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t));
+    exec->table_bytes += fixed ? 0 : exec->ops * exec->stride;
     exec->held = calloc(exec->ops, exec->stride);
     exec->turn = calloc(exec->ops, 1);
     exec->types = calloc(exec->ops, sizeof(acs_cuda_type *));
+    exec->nodes = calloc(exec->ops, sizeof(CUgraphNode));
     for (uint32_t i = 0; i < ACS_CUDA_TABLES; i++)
         exec->launches[i].slot = -1;
-    if (exec->held && exec->turn && exec->types)
+    if (exec->held && exec->turn && exec->types && exec->nodes)
         *result = room_acquire(self, (size_t)ACS_CUDA_TABLES * exec->table_bytes, &exec->room);
     if (*result == CUDA_SUCCESS)
         *result = instantiate(self, exec, plan, slot);
@@ -233,6 +246,7 @@ void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)
     if (exec->room)
         room_release(self->vehicles, exec->room);
     free(exec->shape);
+    free(exec->nodes);
     free(exec->types);
     free(exec->turn);
     free(exec->held);
@@ -308,7 +322,7 @@ static void args_update(const acs_cuda_type *type, const acs_record *record, uns
     }
 }
 
-void acs_cuda_exec_set(acs_cuda_exec *exec, uint32_t op, const acs_record *record)
+CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
 {
     acs_device_set *held = held_of(exec, op);
     unsigned char *args = (unsigned char *)(held + 1);
@@ -322,17 +336,20 @@ void acs_cuda_exec_set(acs_cuda_exec *exec, uint32_t op, const acs_record *recor
     if (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z)
         what |= ACS_DEVICE_SET_GRID;
     if (!what && from >= end)
-        return;
+        return CUDA_SUCCESS;
     held->what = ACS_DEVICE_SET_ON;
     held->grid[0] = grid.x;
     held->grid[1] = grid.y;
     held->grid[2] = grid.z;
+    if (exec->fixed)
+        return op_params(self, exec, op, &exec->nodes[op], NULL, 0);
     acs_device_set *set = set_add(exec, held, what);
     if (from < end) {
         set->first = (uint16_t)from;
         set->bytes = (uint16_t)(end - from);
         memcpy(set + 1, args + from, end - from);
     }
+    return CUDA_SUCCESS;
 }
 
 static void switch_off_the_rest(acs_cuda_exec *exec)
@@ -349,7 +366,8 @@ static void switch_off_the_rest(acs_cuda_exec *exec)
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value)
 {
     acs_device_table *table = table_of(exec, exec->next);
-    switch_off_the_rest(exec);
+    if (!exec->fixed)
+        switch_off_the_rest(exec);
     table->values = exec->values;
     table->word = (uint64_t)(uintptr_t)&self->vehicles->words[slot].value;
     CUresult result = head_params(self, exec, exec->next, false);

@@ -5,6 +5,9 @@
  * An executable graph is launched again and again, each time with other ops in its nodes. A kernel at its head, our own,
  * makes the changes; the host knows what every node holds, and writes only differences into a table of the launch. There
  * are several tables, so that launches can queue behind each other; CUDA orders launches of one executable graph by itself.
+ *
+ * Nodes that the device can change cost the GPU up to twice as much as those that it cannot, and a change by the host costs
+ * the host 0.9 us. So a graph can also have fixed nodes, for bundles whose arguments recur with their shape.
  */
 #ifndef ACS_CUDA_GRAPH_H
 #define ACS_CUDA_GRAPH_H
@@ -62,13 +65,16 @@ typedef struct acs_cuda_exec {
     CUgraph graph;
     CUgraphExec exec;
     CUgraphNode head;
+    bool fixed; /* nodes are changed by the host */
     uint32_t ops, values, stride;
     uint32_t table_bytes;
     acs_cuda_room *room;
     unsigned char *held; /* per op an acs_device_set and its parameters, as in a table: what the node holds */
     uint8_t *turn;       /* per op: the launch that set it last, modulo 256 */
     const acs_cuda_type **types; /* per op */
+    CUgraphNode *nodes;  /* per op, where they are fixed */
     acs_kept_copy *kept;
+    struct acs_cuda_exec *next_dead;
     struct {
         int slot;        /* -1: not used yet */
         uint64_t value;
@@ -100,19 +106,21 @@ struct acs_cuda_vehicles {
     uint64_t bad[32];     /* keys that could not be built or launched */
     uint32_t bad_next;
     uint32_t failures;
+    acs_cuda_exec *dead;  /* could not be launched once; earlier launches may be under way, so they stay until close */
 };
 
 /* cuda_graph.c: in a scope, no lock held */
 /* NULL: not to be had; *result says why. To be launched in the slot first: it is uploaded in that order. */
-acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, CUresult *result);
+acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, bool fixed, int slot, CUresult *result);
 /* None of its launches is under way. Its room goes back. */
 void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec);
 /* Whether a table is free for one more launch. */
 bool acs_cuda_exec_ready(acs_cuda *self, const acs_cuda_exec *exec);
-/* Begin to fill in a launch, one op after another, then launch it. Ops that are not set are switched off. */
+/* Begin to fill in a launch, one op after another, then launch it. Ops that are not set are switched off; of a fixed graph
+ * all must be set. After a failure the graph is good for nothing but its end. */
 void acs_cuda_exec_begin(acs_cuda_exec *exec);
-void acs_cuda_exec_set(acs_cuda_exec *exec, uint32_t op, const acs_record *record);
-/* The launch ends at `value` of the slot. After a failure the graph is good for nothing but its end. */
+CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record);
+/* The launch ends at `value` of the slot. */
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value);
 void acs_cuda_room_free(acs_cuda *self, acs_cuda_room *room);
 

@@ -193,7 +193,7 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
 
 /* cuda_vehicle.c; init and fini in a scope */
 /* Offer bundles where that is possible; where it is not, say why at ACS_LOG=info and go on. */
-void acs_cuda_vehicles_init(acs_cuda *self);
+void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_vehicles_fini(acs_cuda *self);
 /* The number of the launch's type, or 0: it cannot be in a bundle. Any thread; no CUDA call, no lock for one seen before. */
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op);

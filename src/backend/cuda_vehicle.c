@@ -11,14 +11,14 @@
 enum {
     BUNDLE_MOST = 256,
     LAYERS_USES = 16,       /* bundles that resemble each other and go into the size chosen for the first */
-    KEPT_NODES = 16384,     /* of all kept graphs */
     LAYERS_NODES = 1024,    /* of one graph of layers */
     COPIES_MOST = 4,        /* of one graph */
     FAILURES_MOST = 16,     /* then no bundle is taken any more */
     LAUNCH_NS = 2600,       /* what an op costs without a bundle */
     LAYERS_SIGHTINGS = 3,   /* a graph is built when it was wanted so often: that takes some 10 us for each of its nodes */
     REPLAY_SIGHTINGS = 16,
-    REPLAY_SIGHTINGS_ASKED = 2 /* where nothing but replay will do */
+    FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments */
+    ASKED_SIGHTINGS = 2     /* where nothing else will do */
 };
 
 /* On an H200: a level is a fan-out, its barrier and a fan-in. */
@@ -38,17 +38,17 @@ static bool words_init(acs_cuda *self, acs_cuda_vehicles *v)
     return v->known != NULL;
 }
 
-static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v)
+static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_options *options)
 {
     v->head = acs_cuda_device_kernel(self, "acs_device_head");
     v->join = acs_cuda_device_kernel(self, "acs_device_join");
     v->publish = acs_cuda_device_kernel(self, "acs_device_publish");
     if (!v->head || !v->join || !v->publish || !words_init(self, v))
         return false;
-    return acs_kept_create(KEPT_NODES, self->slots, &v->kept) == ACS_OK;
+    return acs_kept_create((uint64_t)options->graph_nodes, self->slots, &v->kept) == ACS_OK;
 }
 
-void acs_cuda_vehicles_init(acs_cuda *self)
+void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options)
 {
     acs_cuda_vehicles *v = calloc(1, sizeof *v);
     if (!v || acs_lock_init(&v->lock, ACS_RANK_BACKEND) != 0) {
@@ -56,7 +56,7 @@ void acs_cuda_vehicles_init(acs_cuda *self)
         return;
     }
     self->vehicles = v;
-    if (vehicles_make(self, v)) {
+    if (vehicles_make(self, v, options)) {
         self->base.bundle_most = BUNDLE_MOST;
         return;
     }
@@ -72,6 +72,10 @@ void acs_cuda_vehicles_fini(acs_cuda *self)
         return;
     while (v->kept && (exec = acs_kept_drain(v->kept)) != NULL)
         acs_cuda_exec_destroy(self, exec);
+    while ((exec = v->dead) != NULL) {
+        v->dead = exec->next_dead;
+        acs_cuda_exec_destroy(self, exec);
+    }
     while (v->rooms) {
         acs_cuda_room *room = v->rooms;
         v->rooms = room->next;
@@ -123,6 +127,7 @@ typedef struct wanted {
     uint32_t nodes;
     int slot;
     uint32_t sightings; /* from which on it is built */
+    bool fixed;         /* changed by the host */
     const acs_dag *dag; /* of a replay */
     const acs_layout_template *shape; /* of layers */
 } wanted;
@@ -222,7 +227,7 @@ static acs_cuda_exec *build(acs_cuda *self, const wanted *want)
     if (!plan)
         return NULL;
     if (want->dag ? acs_cuda_plan_dag(want->dag, plan) : acs_cuda_plan_layers(want->shape, plan))
-        exec = acs_cuda_exec_create(self, plan, want->slot, &result);
+        exec = acs_cuda_exec_create(self, plan, want->fixed, want->slot, &result);
     free(plan);
     if (!exec) {
         refuse_key(self, want->key, "built", result);
@@ -276,22 +281,25 @@ static acs_cuda_exec *get(acs_cuda *self, const wanted *want)
 
 /* ---------------------------------------------------------------------------------------------------------- vehicles */
 
-/* Launch what was filled in. */
-static acs_status launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value)
+/* Launch what was filled in, if `result` says that it was. */
+static acs_status launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult result)
 {
     acs_cuda_vehicles *v = self->vehicles;
     uint64_t key = exec->kept->key;
-    CUresult result = acs_cuda_exec_launch(self, exec, slot, value);
-    acs_lock_acquire(&v->lock);
     if (result == CUDA_SUCCESS)
+        result = acs_cuda_exec_launch(self, exec, slot, value);
+    acs_lock_acquire(&v->lock);
+    if (result == CUDA_SUCCESS) {
         acs_kept_launched(v->kept, exec->kept, slot, value);
-    else
+    } else {
         (void)acs_kept_drop(v->kept, exec->kept);
+        exec->next_dead = v->dead;
+        v->dead = exec;
+    }
     acs_lock_release(&v->lock);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     refuse_key(self, key, "launched", result);
-    acs_cuda_exec_destroy(self, exec); /* the driver keeps what still runs */
     return ACS_NOT_READY;
 }
 
@@ -339,22 +347,46 @@ static acs_status by_layers(acs_cuda *self, const acs_batch *batch, const acs_da
     acs_cuda_exec *exec = get(self, &want);
     if (!exec)
         return ACS_NOT_READY;
+    CUresult result = CUDA_SUCCESS;
     acs_cuda_exec_begin(exec);
-    for (uint32_t i = 0; i < dag->nodes; i++)
+    for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
         if (dag->node[i].type)
-            acs_cuda_exec_set(exec, layout.level[i] * cells + layout.cell[i], batch->items[i].op);
+            result = acs_cuda_exec_set(self, exec, layout.level[i] * cells + layout.cell[i], batch->items[i].op);
     for (uint32_t level = 0; level < layout.levels && level + 1 < shape.levels; level++)
         if (layout.prefix[level])
             exec->publish[level] = value - dag->ops + layout.prefix[level];
-    return launch(self, exec, slot, value);
+    return launch(self, exec, slot, value, result);
 }
 
-static acs_status by_replay(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, int slot, uint64_t value)
+/* The bundle's shape together with all its arguments. */
+static uint64_t content_key(const acs_batch *batch, const acs_dag *dag)
 {
-    bool asked = batch->vehicle == ACS_VEHICLE_REPLAY;
-    wanted want = {.key = dag->key, .nodes = dag->nodes + dag->ops / ACS_CUDA_PUBLISH_OPS + 1, .slot = slot,
-                   .sightings = asked ? REPLAY_SIGHTINGS_ASKED : REPLAY_SIGHTINGS, .dag = dag};
-    acs_cuda_exec *exec = get(self, &want);
+    uint64_t key = dag->key;
+    for (uint32_t i = 0; i < dag->nodes; i++) {
+        const acs_record *op = batch->items[i].op;
+        if (!op)
+            continue;
+        acs_dim3 grid = op->u.launch.grid;
+        key = (key ^ grid.x ^ (uint64_t)grid.y << 24 ^ (uint64_t)grid.z << 48) * 0xd6e8feb86659fd93u;
+        for (uint32_t a = 0; a < op->arg_count; a++) {
+            const unsigned char *bytes = op->arg_bytes + op->args[a].offset;
+            for (uint32_t at = 0; at < op->args[a].size; at += 8) {
+                uint64_t word = 0;
+                uint32_t left = op->args[a].size - at;
+                memcpy(&word, bytes + at, left >= 8 ? 8 : left == 4 ? 4 : left);
+                key = (key ^ word) * 0xd6e8feb86659fd93u;
+                key ^= key >> 32;
+            }
+        }
+    }
+    return key;
+}
+
+/* By a graph of the bundle's own shape, if there is one. */
+static acs_status by_shape(acs_cuda *self, const acs_batch *batch, const wanted *want, uint64_t value)
+{
+    const acs_dag *dag = want->dag;
+    acs_cuda_exec *exec = get(self, want);
     if (!exec)
         return ACS_NOT_READY;
     if (!same_shape(exec, dag)) {
@@ -364,13 +396,42 @@ static acs_status by_replay(acs_cuda *self, const acs_batch *batch, const acs_da
         return ACS_NOT_READY;
     }
     uint32_t op = 0;
+    CUresult result = CUDA_SUCCESS;
     acs_cuda_exec_begin(exec);
-    for (uint32_t i = 0; i < dag->nodes; i++)
+    for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
         if (dag->node[i].type)
-            acs_cuda_exec_set(exec, op++, batch->items[i].op);
+            result = acs_cuda_exec_set(self, exec, op++, batch->items[i].op);
     for (uint32_t ops = ACS_CUDA_PUBLISH_OPS, p = 0; ops < dag->ops; ops += ACS_CUDA_PUBLISH_OPS)
         exec->publish[p++] = value - dag->ops + ops;
-    return launch(self, exec, slot, value);
+    return launch(self, exec, want->slot, value, result);
+}
+
+static uint32_t nodes_of(const acs_dag *dag)
+{
+    return dag->nodes + dag->ops / ACS_CUDA_PUBLISH_OPS + 1;
+}
+
+/* What recurs with all its arguments has fixed nodes, which run faster; what recurs in shape has nodes that are set. */
+static acs_status by_replay(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, int slot, uint64_t value)
+{
+    bool asked = batch->vehicle == ACS_VEHICLE_REPLAY;
+    wanted want = {.key = content_key(batch, dag), .nodes = nodes_of(dag), .slot = slot,
+                   .sightings = FIXED_SIGHTINGS, .fixed = true, .dag = dag};
+    acs_status status = by_shape(self, batch, &want, value);
+    if (status != ACS_NOT_READY || acs_cuda_fault(self))
+        return status;
+    want.key = dag->key;
+    want.sightings = asked ? ASKED_SIGHTINGS : REPLAY_SIGHTINGS;
+    want.fixed = false;
+    return by_shape(self, batch, &want, value);
+}
+
+/* The host sets what differs. Never chosen by itself: the device does that faster, and the host has enough to do. */
+static acs_status by_graph(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, int slot, uint64_t value)
+{
+    const wanted want = {.key = ~dag->key, .nodes = nodes_of(dag), .slot = slot, .sightings = ASKED_SIGHTINGS,
+                         .fixed = true, .dag = dag};
+    return by_shape(self, batch, &want, value);
 }
 
 /* A type may have been refused since check() gave out its number. */
@@ -388,7 +449,7 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
     static const struct {
         acs_vehicle vehicle;
         acs_status (*issue)(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, int slot, uint64_t value);
-    } vehicles[] = {{ACS_VEHICLE_REPLAY, by_replay}, {ACS_VEHICLE_LAYERS, by_layers}};
+    } vehicles[] = {{ACS_VEHICLE_REPLAY, by_replay}, {ACS_VEHICLE_LAYERS, by_layers}, {ACS_VEHICLE_GRAPH, by_graph}};
     acs_dag dag;
     if (!self->vehicles)
         return ACS_NOT_READY;
@@ -396,7 +457,8 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
     if (!types_ok(self, &dag))
         return ACS_NOT_READY;
     for (uint32_t i = 0; i < sizeof vehicles / sizeof vehicles[0] && !acs_cuda_fault(self); i++)
-        if (batch->vehicle == ACS_VEHICLE_AUTO || batch->vehicle == vehicles[i].vehicle) {
+        if (batch->vehicle == vehicles[i].vehicle ||
+            (batch->vehicle == ACS_VEHICLE_AUTO && vehicles[i].vehicle != ACS_VEHICLE_GRAPH)) {
             acs_status status = vehicles[i].issue(self, batch, &dag, slot, value);
             if (status == ACS_OK)
                 batch->vehicle = (uint8_t)vehicles[i].vehicle;

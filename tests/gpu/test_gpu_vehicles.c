@@ -140,6 +140,28 @@ static void replay_runs_bundles_from_the_second_sighting_on(void)
     shapes_by(ACS_VEHICLE_REPLAY, 8); /* a copy for each of two slots, and what finds them busy */
 }
 
+static void host_sets_the_nodes_of_short_graphs(void)
+{
+    shapes_by(ACS_VEHICLE_GRAPH, 8);
+}
+
+/* The same arguments so often that the nodes get fixed, then others. */
+static void arguments_that_recur_are_fixed_until_they_change(void)
+{
+    static const shape same = {.ops = 96, .width = 12, .stencil = true, .kernels = 4, .grids = 1, .salt = 3};
+    acs_status status;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 40; i++)
+            (void)issue(&same, 0, ACS_VEHICLE_REPLAY, &status);
+        shape other = same;
+        other.salt += 100;
+        (void)issue(&other, 0, ACS_VEHICLE_REPLAY, &status);
+        CHECK(status == ACS_OK);
+    }
+    bundle_wait(&g_world, 0);
+    CHECK(bundle_differences(&g_world, 0) == 0);
+}
+
 static void layers_take_bundles_never_seen_before(void)
 {
     for (uint64_t seed = 100; seed < 140; seed++) {
@@ -180,6 +202,27 @@ static void auto_takes_what_recurs(void)
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
+/* Room for one graph at a time: each bundle throws out that of the one before, as soon as that has ended. */
+static void every_bundle_evicts_where_room_is_small(void)
+{
+    shape shapes[2] = {{.ops = 150, .width = 15, .kernels = 2, .seed = 1}, {.ops = 140, .kernels = 3, .seed = 2}};
+    acs_status status;
+    uint32_t taken = 0;
+    bundle_close(&g_world);
+    CHECK(setenv("ACS_GRAPH_NODES", "200", 1) == 0 && bundle_open(&g_world));
+    for (uint32_t i = 0; i < 60; i++) {
+        shapes[i % 2].salt = i;
+        taken += issue(&shapes[i % 2], 0, ACS_VEHICLE_REPLAY, &status) == ACS_VEHICLE_REPLAY;
+        if (i % 3)
+            bundle_wait(&g_world, 0);
+    }
+    bundle_wait(&g_world, 0);
+    CHECK(taken >= 20);
+    CHECK(bundle_differences(&g_world, 0) == 0);
+    bundle_close(&g_world);
+    CHECK(unsetenv("ACS_GRAPH_NODES") == 0 && bundle_open(&g_world));
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -187,10 +230,13 @@ static const struct {
 #define TEST(function) {#function, function}
     TEST(layers_run_bundles_of_every_shape),
     TEST(replay_runs_bundles_from_the_second_sighting_on),
+    TEST(host_sets_the_nodes_of_short_graphs),
+    TEST(arguments_that_recur_are_fixed_until_they_change),
     TEST(layers_take_bundles_never_seen_before),
     TEST(shapes_beyond_the_bound_are_evicted),
     TEST(bundles_queue_behind_each_other),
     TEST(auto_takes_what_recurs),
+    TEST(every_bundle_evicts_where_room_is_small),
 };
 
 int main(int argc, char **argv)
