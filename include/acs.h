@@ -483,7 +483,7 @@ acs_status acs_sync(acs_context *context);
  */
 acs_status acs_wait(acs_context *context, acs_op op);
 
-/** As acs_wait without waiting: ACS_NOT_READY if it has not retired. Steps the runtime once while none of its workers is awake. */
+/** As acs_wait without waiting: ACS_NOT_READY if it has not retired. Steps the runtime once while no worker is awake. */
 acs_status acs_query(acs_context *context, acs_op op);
 
 /**
@@ -586,7 +586,6 @@ typedef struct acs_statistics {
     uint64_t launched_unfit;   /**< kernels launched because they cannot go in another way (ACS_ISSUE=launch: all) */
     uint64_t launched_few;     /**< because there were too few at once */
     uint64_t launched_refused; /**< because the bundle that they were in was refused */
-    uint64_t launched_long;    /**< because they take so long that launching them costs nothing */
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
 } acs_statistics;
 

@@ -112,7 +112,6 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .launched_unfit = c->launched_unfit,
         .launched_few = c->launched_few,
         .launched_refused = c->launched_refused,
-        .launched_long = c->launched_long,
         .captured = acs_captures_count(context),
     };
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
@@ -154,9 +153,9 @@ static void report_vehicles(const acs_statistics *s)
     const uint64_t *by = s->issued_by;
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
-            ", long %" PRIu64 "), short graphs %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
+            "), short graphs %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
             "; %" PRIu64 " bundles, %" PRIu64 " refused\n",
-            by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused, s->launched_long,
+            by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
             by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
             s->bundles_refused);
 }

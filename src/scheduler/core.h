@@ -112,7 +112,7 @@ typedef struct acs_core_counters {
     uint64_t submissions, running_high;
     uint64_t bundles, bundles_refused;
     uint64_t vehicles[ACS_VEHICLE_COUNT]; /* kernels issued, by vehicle */
-    uint64_t launched_unfit, launched_refused, launched_few, launched_long; /* kernels launched, by why */
+    uint64_t launched_unfit, launched_refused, launched_few; /* kernels launched, by why */
     uint64_t running_sum_ns;        /* with statistics: running ops x time */
 } acs_core_counters;
 
@@ -129,6 +129,24 @@ typedef struct acs_overdue {
     uint64_t looked_ns, polls_seen, ends_seen;
     acs_patience slots[ACS_SLOTS_MAX];
 } acs_overdue;
+
+/* What could be issued when it was last looked at, and what is to become of it. Private to core_bundle.c. */
+typedef struct acs_gathering {
+    uint64_t seen;     /* how far the core was then */
+    bool complete;     /* all ops up to the end of a bundle are in the window */
+    uint32_t count, ops, edge_count;
+    uint32_t due_count, due_next;
+    uint32_t entries[ACS_BATCH_ITEMS]; /* ops and joins, in an order in which they may be issued */
+    uint32_t generations[ACS_BATCH_ITEMS];
+    uint16_t part[ACS_BATCH_ITEMS];    /* another of the same part, nearer to the one that stands for it; itself: that one */
+    uint16_t ops_of[ACS_BATCH_ITEMS];  /* of the part that this one stands for */
+    uint64_t behind[ACS_BATCH_ITEMS];  /* the same: slots that it has to wait for */
+    uint16_t due[ACS_BATCH_ITEMS];     /* groups that are to be bundles */
+    struct {
+        uint16_t from; /* place in `entries` */
+        uint16_t next; /* of the edges to the same entry; 0: last */
+    } edges[ACS_BATCH_EDGES];          /* from 1 on */
+} acs_gathering;
 
 typedef struct acs_core {
     acs_lock lock;           /* rank CORE; guards everything below */
@@ -159,10 +177,11 @@ typedef struct acs_core {
     uint32_t bundle_most;    /* ops in a bundle; 0: there are none */
     uint32_t bundle_least;
     uint32_t bundled_out;    /* ops of bundles that have not ended */
-    bool prefers_launches;   /* what is ready takes so long that a launch for each costs nothing */
-    bool holding;            /* ready ops that can ride wait for more of them */
+    acs_op anchor;           /* the op that found the window empty last */
+    bool holding;            /* ready ops that can ride wait for more of them, and nothing else is ready */
     uint32_t held;           /* decisions in a row for which nothing came in */
-    uint32_t refusals, refused_turns; /* bundles refused in a row; chances to form one to be left out because of them */
+    uint32_t refusals, refused_turns; /* bundles refused in a row; gatherings to be launched one by one because of them */
+    acs_gathering gathering;
     uint32_t since_poll;     /* submissions since the last poll */
     uint32_t running;        /* ops issued that have not ended */
     uint64_t running_since_ns;
@@ -231,12 +250,9 @@ void acs_core_collect_locked(acs_core *core);
 /* Plain, or a bundle. `inserted`: something came into the window just now. */
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted);
 void acs_core_bundle_init(acs_core *core);
-/*
- * A bundle of ready ops, if there are enough. Else they go one by one, but not while bundles are under way: then they are
- * held back (core->holding) until there are enough, less is under way, or for a while none came.
- */
+/* A bundle, if one is due. */
 bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted);
-/* Whether a ready entry is held back. */
+/* Whether a ready entry is not to be launched by itself: it is held, or to be in a bundle. */
 bool acs_core_holds(const acs_core *core, const acs_entry *entry);
 /* The batch is about to be booked: what became of it, if it is a bundle. */
 void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action);

@@ -1,30 +1,26 @@
 /*
- * Bundles: which ready ops, and which of those that follow them, leave the window together, to be issued by a vehicle that
- * costs less than a launch for each. Called by core_submit.c under the core's lock; never calls a backend.
+ * Bundles: which ops of the window leave it together, to be issued by a vehicle that costs less than a launch for each.
+ * Called by core_submit.c under the core's lock; never calls a backend.
  *
- * A bundle is what is in the window now. While others are under way it must be at least as large as what is left of them:
- * the GPU has work, so that a little more is waited for costs nothing, and small bundles would cost it time. An idle GPU
- * gets what there is at once.
+ * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait for
+ * gathered ones only. What edges connect is a *part*. Large parts are bundles of their own; smaller ones that run behind the
+ * same slots share one. A bundle whose upstream ops are complete goes at once: the GPU may be idle. One that has to queue
+ * is held until it is as large as it will get, or the GPU is about to run dry, or for a while nothing came: the GPU has
+ * work, and small bundles cost it time. Few ops that nothing holds are launched one by one.
+ *
+ * Bundles end at multiples of their largest size, counted from the op that found the runtime idle: a program that repeats
+ * itself then gives the same bundles again.
  */
 #include "scheduler/core.h"
 
 #include <string.h>
 
-enum { BUNDLE_LEAST = 6, HELD_STEPS = 32, REFUSALS_MOST = 5 };
-
-/* Ops and joins in the order in which they may be issued, and the edges between them. */
-typedef struct gathering {
-    acs_window *window;
-    uint64_t batch_id;
-    uint32_t most, ops, count;
-    uint32_t entries[ACS_BATCH_ITEMS];
-    bool used[ACS_BATCH_ITEMS]; /* something gathered follows it */
-    struct {
-        uint16_t from; /* place in `entries` */
-        uint16_t next; /* of the edges to the same entry; 0: last */
-    } edges[ACS_BATCH_EDGES]; /* from 1 on */
-    uint32_t edge_count;
-} gathering;
+enum {
+    BUNDLE_LEAST = 6,  /* fewer ops are launched one by one */
+    PART_LEAST = 16,   /* connected ops that are a bundle of their own */
+    HELD_STEPS = 32,   /* steps without a new op before what is held goes */
+    REFUSALS_MOST = 5
+};
 
 void acs_core_bundle_init(acs_core *core)
 {
@@ -43,156 +39,297 @@ static bool rides(const acs_entry *entry)
     return entry->kind == ACS_KIND_KERNEL && entry->op->u.launch.type != 0 && !entry->bounced;
 }
 
-static void gather(gathering *g, acs_entry *entry)
+/* ------------------------------------------------------------------------------------------------------------ gather */
+
+static uint32_t part_of(acs_gathering *g, uint32_t at)
 {
-    if (entry->batch != g->batch_id) { /* a ready one: nothing leads to it */
-        entry->batch = g->batch_id;
+    while (g->part[at] != at)
+        at = g->part[at] = g->part[g->part[at]];
+    return at;
+}
+
+static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
+{
+    acs_gathering *g = &core->gathering;
+    uint32_t at = g->count++;
+    if (entry->batch != stamp) { /* nothing gathered leads to it */
+        entry->batch = stamp;
         entry->batch_edge = 0;
     }
-    g->used[g->count] = entry->kind != ACS_KIND_JOIN;
-    g->entries[g->count++] = acs_entry_index(g->window, entry);
+    entry->batch_count = at;
+    entry->alone = false;
+    g->entries[at] = acs_entry_index(&core->window, entry);
+    g->generations[at] = entry->generation;
+    g->part[at] = (uint16_t)at;
+    for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
+        g->part[part_of(g, g->edges[e].from)] = (uint16_t)at;
     g->ops += entry->kind != ACS_KIND_JOIN;
 }
 
-/* An edge from what was gathered: if it was the last that `down` waited for, it can follow. */
-static void follow_edge(gathering *g, uint32_t from, acs_entry *down)
+/* An edge from what was gathered: `down` has one less to wait for. A join follows here; ops in their turn. */
+static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t stamp)
 {
-    bool join = down->kind == ACS_KIND_JOIN;
-    if (down->state != ACS_ENTRY_PENDING || down->cause || (!join && !rides(down)))
+    acs_gathering *g = &core->gathering;
+    if (down->state != ACS_ENTRY_PENDING || down->cause || g->edge_count + 1 == ACS_BATCH_EDGES)
         return;
-    if (down->batch != g->batch_id) {
-        down->batch = g->batch_id;
+    if (down->batch != stamp) {
+        down->batch = stamp;
         down->batch_count = 0;
         down->batch_edge = 0;
     }
-    if (++g->edge_count == ACS_BATCH_EDGES) {
-        g->edge_count--; /* no room to say so: it does not follow */
-        return;
-    }
+    g->edge_count++;
     g->edges[g->edge_count].from = (uint16_t)from;
     g->edges[g->edge_count].next = (uint16_t)down->batch_edge;
     down->batch_edge = g->edge_count;
-    bool room = g->count < ACS_BATCH_ITEMS && (join || g->ops < g->most);
-    if (++down->batch_count == down->pending && room)
-        gather(g, down);
+    down->batch_count++;
 }
 
-static void gather_all(gathering *g)
+static void gather_with_joins(acs_core *core, acs_entry *entry, uint64_t stamp)
 {
-    acs_window *w = g->window;
-    for (uint32_t i = w->ready.head; i && g->ops < g->most; i = w->entries[i].queue_next)
-        if (rides(&w->entries[i]))
-            gather(g, &w->entries[i]);
-    for (uint32_t at = 0; at < g->count; at++)
-        for (uint32_t e = w->entries[g->entries[at]].edges; e; e = w->edges[e].next)
-            if (w->edges[e].type != ACS_EDGE_RETIRE)
-                follow_edge(g, at, &w->entries[w->edges[e].down]);
+    acs_window *w = &core->window;
+    acs_gathering *g = &core->gathering;
+    uint32_t at = g->count;
+    gather(core, entry, stamp);
+    for (; at < g->count; at++)
+        for (uint32_t e = w->entries[g->entries[at]].edges; e; e = w->edges[e].next) {
+            acs_entry *down = &w->entries[w->edges[e].down];
+            if (w->edges[e].type == ACS_EDGE_RETIRE)
+                continue;
+            follow_edge(core, at, down, stamp);
+            if (down->kind == ACS_KIND_JOIN && down->batch == stamp && down->batch_count == down->pending &&
+                down->state == ACS_ENTRY_PENDING && g->count < ACS_BATCH_ITEMS - 1)
+                gather(core, down, stamp);
+        }
 }
 
-/* Joins that nothing gathered follows are left to the window. From the back: a join may follow a join. */
-static void drop_joins(gathering *g)
+static bool can_follow(const acs_entry *entry, uint64_t stamp)
 {
-    uint16_t place[ACS_BATCH_ITEMS];
-    for (uint32_t at = g->count; at-- > 0;)
-        for (uint32_t e = g->used[at] ? g->window->entries[g->entries[at]].batch_edge : 0; e; e = g->edges[e].next)
-            g->used[g->edges[e].from] = true;
-    uint32_t kept = 0;
-    for (uint32_t at = 0; at < g->count; at++) {
-        place[at] = (uint16_t)kept;
-        g->entries[kept] = g->entries[at];
-        kept += g->used[at];
+    bool follows = entry->state == ACS_ENTRY_PENDING && !entry->cause && entry->batch == stamp &&
+                   entry->batch_count == entry->pending;
+    return (entry->state == ACS_ENTRY_READY || follows) && rides(entry);
+}
+
+/* Up to the next multiple of the largest bundle, from the first op that was not issued. */
+static void gather_all(acs_core *core)
+{
+    acs_window *w = &core->window;
+    acs_gathering *g = &core->gathering;
+    uint64_t stamp = ++core->batch_ids;
+    acs_op end = 0;
+    g->count = g->ops = g->edge_count = 0;
+    g->complete = false;
+    for (uint32_t i = w->order_head; i && g->count < ACS_BATCH_ITEMS - 1; i = w->entries[i].order_next) {
+        acs_entry *entry = &w->entries[i];
+        if (entry->state > ACS_ENTRY_READY)
+            continue;
+        if (!end)
+            end = core->anchor + ((entry->seq - core->anchor) / core->bundle_most + 1) * core->bundle_most;
+        if (entry->seq >= end)
+            break;
+        if (can_follow(entry, stamp))
+            gather_with_joins(core, entry, stamp);
     }
-    g->count = kept;
-    for (uint32_t e = 1; e <= g->edge_count; e++)
-        g->edges[e].from = place[g->edges[e].from];
+    g->complete = end && core->taken + 1 >= end;
 }
 
-static void list_edges(const gathering *g, acs_batch *batch, acs_item *item, const acs_entry *entry)
+/* ------------------------------------------------------------------------------------------------------------- group */
+
+/* What one part is, at the place of the op that stands for it; groups of parts: the same, at that of their first part. */
+static void sum_parts(acs_core *core)
+{
+    acs_gathering *g = &core->gathering;
+    memset(g->ops_of, 0, g->count * sizeof g->ops_of[0]);
+    memset(g->behind, 0, g->count * sizeof g->behind[0]);
+    for (uint32_t at = 0; at < g->count; at++) {
+        const acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
+        uint32_t part = part_of(g, at);
+        g->ops_of[part] += entry->kind != ACS_KIND_JOIN;
+        g->behind[part] |= acs_slots_unreached(&core->slots, entry);
+    }
+}
+
+/* Small parts that run behind the same slots go together. */
+static void merge_parts(acs_gathering *g)
+{
+    uint16_t kinds[64];
+    uint32_t kind_count = 0;
+    for (uint32_t at = 0; at < g->count; at++) {
+        if (g->part[at] != at || g->ops_of[at] >= PART_LEAST)
+            continue;
+        uint32_t k = 0;
+        while (k < kind_count && g->behind[kinds[k]] != g->behind[at])
+            k++;
+        if (k < kind_count) {
+            g->part[at] = kinds[k];
+            g->ops_of[kinds[k]] = (uint16_t)(g->ops_of[kinds[k]] + g->ops_of[at]);
+        } else if (kind_count < 64) {
+            kinds[kind_count++] = (uint16_t)at;
+        }
+    }
+}
+
+static uint32_t outstanding_in(const acs_core *core, uint64_t slots)
+{
+    uint32_t ops = 0;
+    for (; slots; slots &= slots - 1)
+        ops += core->slots.slot[__builtin_ctzll(slots)].outstanding;
+    return ops;
+}
+
+/* Whether a group of `ops` goes now, in whatever way. */
+static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
+{
+    const acs_gathering *g = &core->gathering;
+    if (!behind || g->complete || core->held >= HELD_STEPS)
+        return true;
+    return ops >= 2 * outstanding_in(core, behind);
+}
+
+/* Decide what becomes of each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
+static void decide_groups(acs_core *core)
+{
+    acs_gathering *g = &core->gathering;
+    bool refused = core->refused_turns > 0;
+    core->refused_turns -= refused;
+    g->due_count = g->due_next = 0;
+    for (uint32_t at = 0; at < g->count; at++) {
+        uint32_t group = part_of(g, at);
+        bool due = is_due(core, g->ops_of[group], g->behind[group]);
+        bool few = refused || g->ops_of[group] < core->bundle_least;
+        if (at == group && due && !few)
+            g->due[g->due_count++] = (uint16_t)group;
+        acs_window_entry(&core->window, g->entries[at])->alone = due && few;
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- form */
+
+typedef struct selection {
+    uint32_t count, ops;
+    uint32_t entries[ACS_BATCH_ITEMS];
+    uint16_t place[ACS_BATCH_ITEMS]; /* of what was gathered: its item */
+} selection;
+
+/* Joins that nothing in the group follows are left to the window. From the back: a join may follow a join. */
+static void mark_used(acs_core *core, uint32_t group, bool *used)
+{
+    acs_gathering *g = &core->gathering;
+    for (uint32_t at = g->count; at-- > 0;) {
+        const acs_entry *entry = &core->window.entries[g->entries[at]];
+        used[at] = part_of(g, at) == group && (entry->kind != ACS_KIND_JOIN || used[at]);
+        for (uint32_t e = used[at] ? entry->batch_edge : 0; e; e = g->edges[e].next)
+            used[g->edges[e].from] = true;
+    }
+}
+
+/* False: something gathered is no longer as it was; all of it is gathered anew. */
+static bool select_group(acs_core *core, uint32_t group, selection *s)
+{
+    const acs_gathering *g = &core->gathering;
+    bool used[ACS_BATCH_ITEMS] = {false};
+    mark_used(core, group, used);
+    s->count = s->ops = 0;
+    for (uint32_t at = 0; at < g->count; at++) {
+        if (!used[at])
+            continue;
+        const acs_entry *entry = &core->window.entries[g->entries[at]];
+        bool as_was = entry->generation == g->generations[at] && entry->state <= ACS_ENTRY_READY &&
+                      entry->state >= ACS_ENTRY_PENDING && !entry->cause;
+        if (!as_was)
+            return false;
+        s->place[at] = (uint16_t)s->count;
+        s->entries[s->count++] = g->entries[at];
+        s->ops += entry->kind != ACS_KIND_JOIN;
+    }
+    return true;
+}
+
+static void list_edges(const acs_gathering *g, const selection *s, acs_batch *batch, acs_item *item, uint32_t edge)
 {
     item->first_edge = (uint16_t)batch->edges_used;
-    for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
-        batch->edges[batch->edges_used++] = g->edges[e].from;
+    for (uint32_t e = edge; e; e = g->edges[e].next)
+        batch->edges[batch->edges_used++] = s->place[g->edges[e].from];
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
 /* The bundle has its slot: its ops belong to the action, and ready ones are ready no more. */
-static void take(acs_core *core, acs_action *action, const gathering *g)
+static void take(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
     batch->bundle = true;
     batch->vehicle = (uint8_t)core->vehicle;
-    for (uint32_t at = 0; at < g->count; at++) {
-        acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
-        action->entries[at] = g->entries[at];
-        list_edges(g, batch, &batch->items[at], entry);
+    for (uint32_t i = 0; i < s->count; i++)
+        acs_window_entry(&core->window, s->entries[i])->batch = action->batch_id;
+    acs_window_unready(&core->window, action->batch_id);
+    for (uint32_t i = 0; i < s->count; i++) {
+        acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
+        action->entries[i] = s->entries[i];
+        list_edges(&core->gathering, s, batch, &batch->items[i], entry->batch_edge);
         if (entry->kind == ACS_KIND_JOIN)
             continue;
         entry->state = ACS_ENTRY_ISSUING;
         entry->bundled = true;
-        entry->batch_count = at;
-        acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &batch->items[at], batch);
+        entry->batch_count = i;
+        acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);
         if (core->check_overlap)
             acs_core_check_issue_locked(core, batch, entry);
     }
-    acs_core_running_locked(core, (int)g->ops);
-    core->bundled_out += g->ops;
+    acs_core_running_locked(core, (int)s->ops);
+    core->bundled_out += s->ops;
 }
 
-/* Whether ops that could ride wait for more of them: only while the GPU has work, and not for long where none come. */
-static bool may_hold(acs_core *core, bool inserted)
+/* The next group that is due. False: there is none, or it cannot be placed now. */
+static bool form_next(acs_core *core, acs_action *action)
 {
+    acs_gathering *g = &core->gathering;
+    selection s;
+    if (g->due_next == g->due_count)
+        return false;
+    if (!select_group(core, g->due[g->due_next], &s)) {
+        g->due_count = 0;
+        g->seen = 0;
+        return false;
+    }
+    if (!acs_slots_place_bundle(&core->slots, &action->batch, action->batch_id, s.entries, s.count))
+        return false;
+    g->due_next++;
+    take(core, action, &s);
+    return true;
+}
+
+/* Whether anything happened since the last gathering that could change what it found. */
+static bool is_news(acs_core *core, bool inserted)
+{
+    acs_gathering *g = &core->gathering;
     bool more = inserted || core->stalled || acs_fifo_ready(core->fifo);
     core->held = more ? 0 : core->held + 1;
-    return core->bundled_out > 0 && core->held < HELD_STEPS;
-}
-
-static bool form(acs_core *core, acs_action *action, uint32_t least)
-{
-    gathering g;
-    g.window = &core->window;
-    g.batch_id = action->batch_id;
-    g.most = core->bundle_most;
-    g.ops = g.count = g.edge_count = 0;
-    gather_all(&g);
-    if (g.ops < least)
-        return false;
-    drop_joins(&g);
-    if (!acs_slots_place_bundle(&core->slots, &action->batch, action->batch_id, g.entries, g.count))
-        return false;
-    acs_window_unready(&core->window, action->batch_id);
-    take(core, action, &g);
-    return true;
+    uint64_t now = core->window.counters.inserted + core->counters.retired + core->counters.submissions + 1;
+    bool news = now != g->seen || core->held == HELD_STEPS;
+    g->seen = now;
+    return news;
 }
 
 bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted)
 {
     const acs_window *w = &core->window;
-    bool hold = may_hold(core, inserted);
-    uint32_t least = hold && core->bundled_out > core->bundle_least ? core->bundled_out : core->bundle_least;
-    uint32_t waiting = w->live + w->live_reserved - core->running;
-    bool enough = waiting >= least;
-    core->holding = hold;
-    if (!enough || !w->ready.head || core->refused_turns) {
-        core->refused_turns -= core->refused_turns > 0;
-        return false;
-    }
-    /* Others that came first go first, one by one, and what can ride waits for its turn. */
-    if (!rides(&w->entries[w->ready.head])) {
-        core->holding = true;
-        return false;
-    }
-    if (form(core, action, least)) {
-        core->holding = false;
+    const acs_gathering *g = &core->gathering;
+    if (form_next(core, action))
         return true;
-    }
-    action->batch_id = ++core->batch_ids; /* what was counted for the bundle means nothing to a batch */
-    return false;
+    if (g->due_next < g->due_count || !w->ready.head || !rides(&w->entries[w->ready.head]) || !is_news(core, inserted))
+        return false; /* what cannot ride and came first goes first: much may wait for it */
+    gather_all(core);
+    sum_parts(core);
+    merge_parts(&core->gathering);
+    decide_groups(core);
+    return form_next(core, action);
 }
 
 bool acs_core_holds(const acs_core *core, const acs_entry *entry)
 {
-    return core->holding && rides(entry);
+    return core->bundle_most && rides(entry) && !entry->alone && !core->dead;
 }
+
+/* -------------------------------------------------------------------------------------------------------------- book */
 
 void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
 {
@@ -215,8 +352,6 @@ void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_v
         c->launched_unfit++;
     else if (entry->bounced)
         c->launched_refused++;
-    else if (core->prefers_launches)
-        c->launched_long++;
     else
         c->launched_few++;
 }

@@ -53,6 +53,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         }
         acs_entry_traits traits = traits_of(core, op);
         core->taken = op->seq;
+        if (core->window.live == 0)
+            core->anchor = op->seq;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
     }
@@ -134,7 +136,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
         if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == INNER_EDGES_MOST)
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
-        if (down->state != ACS_ENTRY_PENDING || down->cause)
+        if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down))
             continue;
         if (down->batch != action->batch_id) {
             down->batch = action->batch_id;
@@ -186,7 +188,7 @@ static acs_entry *pop_free(acs_core *core)
     acs_window *w = &core->window;
     if (core->in_order)
         return pop_in_order(core);
-    if (!core->holding)
+    if (!core->bundle_most)
         return acs_window_pop_ready(w);
     uint32_t i = w->ready.head;
     while (i && acs_core_holds(core, &w->entries[i]))
@@ -198,6 +200,7 @@ static acs_entry *pop_free(acs_core *core)
 
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
 {
+    core->holding = false;
     if (core->bundle_most && acs_core_form_bundle_locked(core, action, inserted))
         return;
     followers list;
@@ -220,6 +223,8 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
             break;
         }
     }
+    const acs_window *w = &core->window;
+    core->holding = action->batch.items_used == 0 && w->ready.head && acs_core_holds(core, &w->entries[w->ready.head]);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- book */

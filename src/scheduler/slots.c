@@ -2,7 +2,7 @@
  * Slots: stream choice, waits and marks for ready ops (see slots.h). Called by core_submit.c and core.c under the core's
  * lock. It decides; it never calls a backend and never blocks.
  */
-#include "scheduler/slots.h"
+#include "scheduler/slots_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,78 +70,6 @@ void acs_slots_fini(acs_slots *slots)
     memset(slots, 0, sizeof *slots);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ marks */
-
-static acs_mark *mark_at(const acs_slots *slots, const acs_slot *slot, uint32_t position)
-{
-    return &slot->marks[(slot->mark_first + position) & (slots->mark_capacity - 1)];
-}
-
-/* The first mark at or behind `value` that is recorded, or will be by this batch before its next item; NULL: none. */
-static const acs_mark *mark_find(const acs_slots *slots, const acs_slot *slot, uint64_t value, uint64_t batch_id)
-{
-    uint32_t low = 0, high = slot->mark_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (mark_at(slots, slot, middle)->value < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == slot->mark_count)
-        return NULL;
-    const acs_mark *mark = mark_at(slots, slot, low);
-    return mark->value <= slot->stable || slot->batch == batch_id ? mark : NULL;
-}
-
-static bool mark_room(const acs_slots *slots, const acs_slot *slot)
-{
-    return slot->mark_count < slots->mark_capacity;
-}
-
-/* A new mark at the end of a slot; the caller puts it into the batch. */
-static acs_mark mark_add(acs_slots *slots, uint32_t s)
-{
-    acs_slot *slot = &slots->slot[s];
-    acs_mark *mark = mark_at(slots, slot, slot->mark_count);
-    mark->slot = (uint16_t)s;
-    mark->index = (uint16_t)((slot->mark_first + slot->mark_count) & (slots->mark_capacity - 1));
-    mark->value = slot->issued;
-    slot->mark_count++;
-    slot->marked = slot->issued;
-    slots->counters.marks++;
-    return *mark;
-}
-
-uint32_t acs_slots_marks(const acs_slots *slots, uint32_t s, acs_mark *marks, uint32_t capacity)
-{
-    const acs_slot *slot = &slots->slot[s];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < slot->mark_count && count + 1 < capacity; i++)
-        if (mark_at(slots, slot, i)->value <= slot->stable)
-            marks[count++] = *mark_at(slots, slot, i);
-    for (uint32_t i = slot->mark_count; i > 0; i--) {
-        const acs_mark *newest = mark_at(slots, slot, i - 1);
-        if (newest->value > slot->stable)
-            continue;
-        if (count && newest->value > marks[count - 1].value)
-            marks[count++] = *newest;
-        break;
-    }
-    return count;
-}
-
-void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
-{
-    acs_slot *slot = &slots->slot[s];
-    if (value > slot->completed)
-        slot->completed = value;
-    while (slot->mark_count && mark_at(slots, slot, 0)->value <= slot->completed) {
-        slot->mark_first = (slot->mark_first + 1) & (slots->mark_capacity - 1);
-        slot->mark_count--;
-    }
-}
-
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
 static bool slot_free(const acs_slot *slot, uint64_t batch_id)
@@ -168,6 +96,18 @@ static bool reached_in(const acs_slots *slots, const acs_entry *entry, uint64_t 
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry)
 {
     return reached_in(slots, entry, entry->need_mask);
+}
+
+uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    uint64_t unreached = 0;
+    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(mask);
+        if (!reached(&slots->slot[s], needs[s].value))
+            unreached |= 1ull << s;
+    }
+    return unreached;
 }
 
 bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry)
@@ -270,7 +210,7 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
  * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
  * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
  */
-static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
     int best = choose_behind(slots, entry, batch_id);
     if (best >= 0)
@@ -279,7 +219,8 @@ static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_
     if (best < 0 || slots->slot[best].outstanding == 0)
         return best;
     uint32_t fewest = slots->slot[best].outstanding;
-    int more = fewest >= slots->deep ? activate_slot(slots, fewest, batch_id) : -1;
+    slots->may_grow += bundle && slots->may_grow == 0;
+    int more = bundle || fewest >= slots->deep ? activate_slot(slots, fewest, batch_id) : -1;
     if (more >= 0)
         return more;
     int upstream = choose_upstream(slots, entry, batch_id);
@@ -363,8 +304,8 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
             plan->implied++;
             continue;
         }
-        const acs_mark *mark = mark_find(slots, slot, needs[s].value, batch_id);
-        bool fresh = !mark && slot_free(slot, batch_id) && slot->marked < needs[s].value && mark_room(slots, slot);
+        const acs_mark *mark = acs_mark_find(slots, slot, needs[s].value, batch_id);
+        bool fresh = !mark && slot_free(slot, batch_id) && slot->marked < needs[s].value && acs_mark_room(slots, slot);
         if (!mark && !fresh)
             return false;
         uint32_t at = plan->wait_count++;
@@ -392,7 +333,7 @@ static bool plan_displacement(const acs_slots *slots, const acs_entry *entry, pl
     uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
     uint32_t claims = newest->claims - (behind && (entry->claim_mask >> plan->slot & 1) ? 1 : 0);
     plan->displaces = newest->refs > 0 || others > 0 || claims > 0;
-    return !plan->displaces || mark_room(slots, slot);
+    return !plan->displaces || acs_mark_room(slots, slot);
 }
 
 static bool batch_has_room(const acs_batch *batch, uint32_t waits)
@@ -408,11 +349,11 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
     item->first_mark = (uint16_t)batch->marks_used;
     item->first_wait = (uint16_t)batch->waits_used;
     if (plan->displaces)
-        batch->marks[batch->marks_used++] = mark_add(slots, (uint32_t)plan->slot);
+        batch->marks[batch->marks_used++] = acs_mark_add(slots, (uint32_t)plan->slot);
     for (uint32_t i = 0; i < plan->wait_count; i++) {
         acs_mark mark = plan->wait_mark[i];
         if (plan->wait_new[i]) {
-            mark = mark_add(slots, plan->wait_slot[i]);
+            mark = acs_mark_add(slots, plan->wait_slot[i]);
             slots->slot[plan->wait_slot[i]].batch = batch_id;
             batch->marks[batch->marks_used++] = mark;
         }
@@ -452,25 +393,28 @@ static void apply_slot(acs_slots *slots, uint64_t batch_id, const placement *pla
 static void mark_after(acs_slots *slots, acs_item *item)
 {
     item->mark_after = true;
-    item->after = mark_add(slots, (uint32_t)item->slot);
+    item->after = acs_mark_add(slots, (uint32_t)item->slot);
 }
 
 static void mark_now_and_then(acs_slots *slots, acs_item *item)
 {
     const acs_slot *slot = &slots->slot[item->slot];
-    if (slot->issued - slot->marked >= slots->mark_interval && mark_room(slots, slot))
+    if (slot->issued - slot->marked >= slots->mark_interval && acs_mark_room(slots, slot))
         mark_after(slots, item);
 }
 
-/* All that placing the op takes, without placing it. `marks`: how many more the slot must have room for. */
+/*
+ * All that placing the op takes, without placing it. `bundle`: the op stands for one, so a mark follows, and a further slot
+ * costs less than a place behind what is not upstream.
+ */
 static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const acs_entry *entry,
-                       uint32_t marks, placement *plan)
+                       bool bundle, placement *plan)
 {
     bool foreign = entry->kind == ACS_KIND_STREAM_SIGNAL;
     plan->displaces = false;
     plan->wait_count = 0;
     plan->implied = plan->complete = plan->same = 0;
-    plan->slot = foreign ? -1 : choose_slot(slots, entry, batch_id);
+    plan->slot = foreign ? -1 : choose_slot(slots, entry, batch_id, bundle);
     if (!foreign && plan->slot < 0)
         return false;
     if (foreign)
@@ -483,7 +427,7 @@ static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_
         return true;
     const acs_slot *slot = &slots->slot[plan->slot];
     return plan_displacement(slots, entry, plan) &&
-           slot->mark_count + plan->displaces + marks <= slots->mark_capacity;
+           slot->mark_count + plan->displaces + bundle <= slots->mark_capacity;
 }
 
 static acs_item *add_item(acs_batch *batch, acs_record *op)
@@ -498,7 +442,7 @@ static acs_item *add_item(acs_batch *batch, acs_record *op)
 bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry)
 {
     placement plan;
-    if (!plan_place(slots, batch, batch_id, entry, 0, &plan))
+    if (!plan_place(slots, batch, batch_id, entry, false, &plan))
         return false;
     acs_item *item = add_item(batch, entry->op);
     apply_waits(slots, batch, batch_id, &plan, item);
@@ -525,7 +469,7 @@ bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_i
      */
     for (uint32_t i = 1; i < count; i++)
         acs_entry_merge_needs(w, first, acs_window_entry(w, entries[i]));
-    if (!plan_place(slots, batch, batch_id, first, 1, &plan)) {
+    if (!plan_place(slots, batch, batch_id, first, true, &plan)) {
         acs_entry_set_needs(w, first, mask, own);
         return false;
     }
@@ -554,10 +498,10 @@ void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
     item->first_mark = (uint16_t)batch->marks_used;
     for (uint32_t s = 0; s < slots->used; s++) {
         acs_slot *slot = &slots->slot[s];
-        if (!slot->outstanding || slot->marked == slot->issued || slot->batch || !mark_room(slots, slot))
+        if (!slot->outstanding || slot->marked == slot->issued || slot->batch || !acs_mark_room(slots, slot))
             continue;
         slot->batch = batch_id;
-        batch->marks[batch->marks_used++] = mark_add(slots, s);
+        batch->marks[batch->marks_used++] = acs_mark_add(slots, s);
     }
     item->mark_count = (uint16_t)(batch->marks_used - item->first_mark);
     batch->items_used += item->mark_count > 0;

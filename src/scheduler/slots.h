@@ -89,6 +89,8 @@ void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
 void acs_slots_polled(acs_slots *slots);
 /* Whether all that an entry was to run behind is complete. */
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
+/* The slots that hold what an entry has to run behind and that is not known to be complete. */
+uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry);
 /* The same but for its own slot, which it is in. */
 bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry);
 /* Oldest marks, and the newest, not known to be complete: at most `capacity`. */

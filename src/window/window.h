@@ -82,6 +82,7 @@ typedef struct acs_entry {
     int16_t slot;          /* the same; -1: none */
     uint8_t bounced;       /* how often its issue was refused for now */
     uint8_t reported;      /* its end was reported by the core */
+    uint8_t alone;         /* to be launched by itself, though it could be in a bundle */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
     uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
     uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */

@@ -95,7 +95,7 @@ static void ops_that_cannot_ride_go_first_and_are_waited_for(void **state)
     finish(r, 0);
     assert_true(next(r, 0));
     assert_true(batch_of(r)->bundle);
-    assert_int_equal(batch_of(r)->items_used, 16 - (r->backend.submitted_count - 1));
+    assert_int_equal(batch_of(r)->items_used, 8); /* the other eight run behind the copy: held */
     finish(r, 0);
     rig_close(r);
 }
@@ -182,7 +182,7 @@ static void while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk(void
     step(r);
     assert_int_equal(r->backend.bundles, 1);
     for (int i = 0; i < 8; i++)
-        RIDE(r, ACS_OUT(AT(5000 + i * 64), 8));
+        RIDE(r, ACS_IN(AT(i * 64), 8));
     step(r);
     step(r);
     assert_int_equal(r->backend.submitted_count, 20);
@@ -201,10 +201,61 @@ static void what_is_held_goes_after_a_while_in_which_nothing_came(void **state)
     for (int i = 0; i < 20; i++)
         RIDE(r, ACS_OUT(AT(i * 64), 8));
     step(r);
-    RIDE(r, ACS_OUT(AT(5000), 8));
+    RIDE(r, ACS_IN(AT(0), 8));
+    step(r);
+    step(r);
+    assert_int_equal(r->backend.submitted_count, 20);
     for (int i = 0; i < 100; i++)
         step(r);
     assert_int_equal(r->backend.submitted_count, 21);
+    rig_close(r);
+}
+
+/* A few that nothing is in front of: the GPU may have room for them. */
+static void what_runs_behind_nothing_goes_at_once(void **state)
+{
+    (void)state;
+    rig *r = rig_bundles(32);
+    for (int i = 0; i < 20; i++)
+        RIDE(r, ACS_OUT(AT(i * 64), 8));
+    step(r);
+    RIDE(r, ACS_OUT(AT(5000), 8));
+    step(r);
+    assert_int_equal(r->backend.submitted_count, 21);
+    assert_int_equal(r->core.counters.launched_few, 1);
+    rig_close(r);
+}
+
+/* Chains of sixteen have a bundle and a slot each; shorter ones share. */
+static void long_parts_have_bundles_of_their_own(void **state)
+{
+    (void)state;
+    rig *r = rig_bundles(64);
+    for (int level = 0; level < 16; level++)
+        for (int i = 0; i < 2; i++)
+            RIDE(r, ACS_INOUT(AT(i * 64), 64));
+    step(r);
+    assert_int_equal(batch_of(r)->items_used, 16);
+    int slot = batch_of(r)->items[0].slot;
+    step(r);
+    assert_int_equal(batch_of(r)->items_used, 16);
+    assert_int_not_equal(batch_of(r)->items[0].slot, slot);
+    rig_close(r);
+}
+
+/* From the first op into an idle runtime on: 32 ops, then 32, wherever the steps fell between. */
+static void bundles_end_at_multiples_of_their_size(void **state)
+{
+    (void)state;
+    rig *r = rig_bundles(32);
+    for (int i = 0; i < 10; i++)
+        RIDE(r, ACS_INOUT(AT(i % 4 * 64), 64));
+    step(r);
+    for (int i = 0; i < 40; i++)
+        RIDE(r, ACS_INOUT(AT(i % 4 * 64), 64));
+    step(r);
+    assert_int_equal(r->backend.submitted_count, 32);
+    assert_int_equal(r->backend.bundles, 2);
     rig_close(r);
 }
 
@@ -216,7 +267,7 @@ static void what_cannot_ride_is_not_held(void **state)
     for (int i = 0; i < 20; i++)
         RIDE(r, ACS_OUT(AT(i * 64), 8));
     step(r);
-    RIDE(r, ACS_OUT(AT(5000), 8));
+    RIDE(r, ACS_IN(AT(0), 8));
     push(r, RECORD(r, ACS_KIND_MEMSET, ACS_OUT(AT(6000), 64)));
     step(r);
     assert_int_equal(r->backend.submitted_count, 21);
@@ -371,6 +422,9 @@ int main(void)
         cmocka_unit_test(a_bundle_waits_for_what_its_joins_were_issued_behind),
         cmocka_unit_test(while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk),
         cmocka_unit_test(what_is_held_goes_after_a_while_in_which_nothing_came),
+        cmocka_unit_test(what_runs_behind_nothing_goes_at_once),
+        cmocka_unit_test(long_parts_have_bundles_of_their_own),
+        cmocka_unit_test(bundles_end_at_multiples_of_their_size),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),
         cmocka_unit_test(after_refusals_fewer_bundles_are_tried_until_one_is_taken),

@@ -1,0 +1,73 @@
+/*
+ * Marks of slots: which are recorded, which a wait can name, which are known to be complete. Called by slots.c, which puts
+ * them into batches, and by core.c for polls, under the core's lock. Never calls a backend.
+ */
+#include "scheduler/slots_internal.h"
+
+static acs_mark *mark_at(const acs_slots *slots, const acs_slot *slot, uint32_t position)
+{
+    return &slot->marks[(slot->mark_first + position) & (slots->mark_capacity - 1)];
+}
+
+const acs_mark *acs_mark_find(const acs_slots *slots, const acs_slot *slot, uint64_t value, uint64_t batch_id)
+{
+    uint32_t low = 0, high = slot->mark_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (mark_at(slots, slot, middle)->value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == slot->mark_count)
+        return NULL;
+    const acs_mark *mark = mark_at(slots, slot, low);
+    return mark->value <= slot->stable || slot->batch == batch_id ? mark : NULL;
+}
+
+bool acs_mark_room(const acs_slots *slots, const acs_slot *slot)
+{
+    return slot->mark_count < slots->mark_capacity;
+}
+
+acs_mark acs_mark_add(acs_slots *slots, uint32_t s)
+{
+    acs_slot *slot = &slots->slot[s];
+    acs_mark *mark = mark_at(slots, slot, slot->mark_count);
+    mark->slot = (uint16_t)s;
+    mark->index = (uint16_t)((slot->mark_first + slot->mark_count) & (slots->mark_capacity - 1));
+    mark->value = slot->issued;
+    slot->mark_count++;
+    slot->marked = slot->issued;
+    slots->counters.marks++;
+    return *mark;
+}
+
+uint32_t acs_slots_marks(const acs_slots *slots, uint32_t s, acs_mark *marks, uint32_t capacity)
+{
+    const acs_slot *slot = &slots->slot[s];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < slot->mark_count && count + 1 < capacity; i++)
+        if (mark_at(slots, slot, i)->value <= slot->stable)
+            marks[count++] = *mark_at(slots, slot, i);
+    for (uint32_t i = slot->mark_count; i > 0; i--) {
+        const acs_mark *newest = mark_at(slots, slot, i - 1);
+        if (newest->value > slot->stable)
+            continue;
+        if (count && newest->value > marks[count - 1].value)
+            marks[count++] = *newest;
+        break;
+    }
+    return count;
+}
+
+void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
+{
+    acs_slot *slot = &slots->slot[s];
+    if (value > slot->completed)
+        slot->completed = value;
+    while (slot->mark_count && mark_at(slots, slot, 0)->value <= slot->completed) {
+        slot->mark_first = (slot->mark_first + 1) & (slots->mark_capacity - 1);
+        slot->mark_count--;
+    }
+}
