@@ -1,14 +1,11 @@
 /*
  * The window's entries: their places, states, edges and queues. Which ops depend on which is found in depend.c; this file
  * keeps the count, tells who is ready, and passes failures on to what depends on them. Called by the core under its lock.
- * It never calls a backend, never blocks, and allocates only in acs_window_init.
+ * It never calls a backend, never blocks, and never allocates: its memory is window_life.c's.
  */
 #include "window/window.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-enum { EDGES_PER_ENTRY = 16 };
 
 /* ---------------------------------------------------------------------------------------------------------- queues */
 
@@ -80,88 +77,6 @@ acs_entry *acs_window_find(acs_window *w, acs_op seq)
 acs_op acs_window_oldest(const acs_window *w)
 {
     return w->order_head ? w->entries[w->order_head].seq : 0;
-}
-
-/* ------------------------------------------------------------------------------------------------- create and destroy */
-
-/* Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. */
-static bool region_idle(void *user, const acs_region *region)
-{
-    const acs_window *w = user;
-    if (region->pins || region->poison_read || region->poison_write)
-        return false;
-    if (region->epoch < w->epoch)
-        return true;
-    if (acs_ref_live(w, region->writer) || acs_ref_live(w, region->cover))
-        return false;
-    for (uint32_t i = 0; i < region->reader_count; i++)
-        if (acs_ref_live(w, region->readers[i]))
-            return false;
-    return true;
-}
-
-/* Low indices on top, so that few pages are touched. Generations from 1: 0 is the reference to nothing. */
-static void thread_free_lists(acs_window *w)
-{
-    w->entries[0].generation = 1; /* see acs_ref_live */
-    for (uint32_t i = w->entry_count; i >= 1; i--) {
-        w->entries[i].index = i;
-        w->entries[i].generation = 1;
-        w->entries[i].queue_next = w->free_entries;
-        w->free_entries = i;
-    }
-    for (uint32_t i = w->edge_count; i >= 1; i--) {
-        w->edges[i].next = w->edges_free;
-        w->edges_free = i;
-    }
-}
-
-acs_status acs_window_init(acs_window *w, const acs_window_config *config)
-{
-    memset(w, 0, sizeof *w);
-    w->limit = config->limit;
-    w->slots = config->slots;
-    w->host_wait = config->host_wait;
-    w->sites = config->sites;
-    w->linked = config->linked;
-    w->user = config->user;
-    w->reserve = 8 + config->limit / 8;
-    w->joins = 512 + 2 * config->limit;
-    w->entry_count = w->limit + w->reserve + w->joins;
-    w->edge_count = w->entry_count * EDGES_PER_ENTRY;
-    w->epoch = 1; /* a new region, all zero, is older: its first use takes the state of "all memory" */
-    uint32_t numbers = acs_round_up_pow2(2 * (w->limit + w->reserve));
-    w->seq_mask = numbers - 1;
-    size_t places = (size_t)w->entry_count + 1;
-    w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
-    w->needs = calloc(places * w->slots, sizeof *w->needs);
-    w->clocks = calloc(places * w->slots, sizeof *w->clocks);
-    w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
-    w->by_seq = calloc(numbers, sizeof *w->by_seq);
-    if (!w->entries || !w->needs || !w->clocks || !w->edges || !w->by_seq) {
-        acs_window_fini(w);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
-    }
-    memset(w->entries, 0, places * sizeof *w->entries);
-    thread_free_lists(w);
-    uint32_t soft_cap = config->limit < 256 ? 4096 : 16 * config->limit; /* a program names a few times 6 W shapes again */
-    acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
-    if (status != ACS_OK)
-        acs_window_fini(w);
-    return status;
-}
-
-void acs_window_fini(acs_window *w)
-{
-    if (w->regions)
-        acs_regions_destroy(w->regions);
-    free(w->entries);
-    free(w->needs);
-    free(w->clocks);
-    free(w->edges);
-    free(w->by_seq);
-    free(w->scratch);
-    memset(w, 0, sizeof *w);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- entries */
