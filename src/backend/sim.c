@@ -109,6 +109,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
 {
     acs_sim_state *s = acs_sim_state_of(backend);
     acs_sim_slot *slot = &s->slot[slot_index];
+    uint64_t progress = 0;
     bool lost;
 
     acs_lock_acquire(&s->lock);
@@ -117,14 +118,19 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     if (!s->lost && acs_sim_fault(&s->faults, ACS_FAULT_LOST)) /* it is lost once, and counted once */
         s->lost = true;
     lost = s->lost;
-    if (!lost && !s->running)
+    if (!lost && !s->running) {
         show(s, slot, marks, count_complete(s, marks, count, &slot->known_at));
+        acs_kept_completed(s->vehicles.kept, slot_index, slot->visible);
+        progress = acs_sim_progress(s, slot, marks[count - 1].value);
+    }
     for (uint32_t i = count; i > 0; i--) {
         if (marks[i - 1].value > slot->visible)
             continue;
         *completed = marks[i - 1].value;
         break;
     }
+    if (progress > slot->visible)
+        *completed = progress;
     acs_lock_release(&s->lock);
     return lost ? ACS_FAIL(ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost") : ACS_OK;
 }
@@ -209,6 +215,8 @@ static acs_status make_parts(acs_sim_state *s, const acs_backend_config *config)
     ACS_TRY(acs_sim_faults_init(&s->faults, config->options, &s->random));
     ACS_TRY(acs_host_scratch_init(&s->scratch));
     ACS_TRY(acs_call_slots_create(config->slots, &s->base.calls));
+    ACS_TRY(acs_sim_vehicles_init(s, config));
+    ACS_TRY(acs_sim_types_init(s));
     s->machine = acs_sim_create(&s->gpu, 1, acs_sim_on_told, s);
     s->slot = calloc(config->slots, sizeof *s->slot);
     s->marks = calloc((size_t)config->slots * config->mark_capacity, sizeof *s->marks);
@@ -231,6 +239,8 @@ static void sim_close(acs_backend *backend)
     acs_host_scratch_fini(&s->scratch);
     if (s->machine)
         acs_sim_destroy(s->machine);
+    acs_sim_vehicles_fini(s);
+    acs_sim_works_fini(s);
     acs_sim_faults_fini(&s->faults);
     free(s->due);
     free(s->slot);
@@ -244,6 +254,7 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     const acs_options *options = config->options;
 
     s->base.ops = &acs_backend_sim;
+    s->base.bundle_most = ACS_BATCH_ITEMS;
     s->slots = config->slots;
     s->mark_capacity = config->mark_capacity;
     s->by_seed = options->sim_order == ACS_SIM_ORDER_SEED;
@@ -290,7 +301,7 @@ const acs_backend_ops acs_backend_sim = {
     .open = sim_open,
     .close = sim_close,
     .thread_enter = acs_host_thread_enter,
-    .check = acs_host_check,
+    .check = acs_sim_check,
     .submit = acs_sim_submit,
     .poll = sim_poll,
     .stream_record = acs_host_stream_record,

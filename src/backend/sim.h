@@ -18,6 +18,7 @@
     X(BOUNCE, "bounce") /* an op must be issued again */                                                               \
     X(MEMORY, "memory") /* an allocation fails */                                                                      \
     X(SLOW, "slow")     /* a kernel takes a thousand times as long */                                                  \
+    X(VEHICLE, "vehicle") /* a bundle or an instantiation is refused, or all kept graphs are thrown out */             \
     X(EVENT, "event")   /* recording a mark fails */                                                                   \
     X(LOST, "lost")     /* a poll finds the device lost */                                                             \
     X(ENDLESS, "endless")

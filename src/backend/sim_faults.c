@@ -36,7 +36,8 @@ acs_status acs_sim_faults_init(acs_sim_faults *faults, const acs_options *option
         int kind = kind_of(at, length);
         if (kind < 0)
             return ACS_FAIL(ACS_ERR_OPTION, 0,
-                            "ACS_FAULT_KINDS: '%.*s' is not one of launch, copy, bounce, memory, slow, event, lost, endless",
+                            "ACS_FAULT_KINDS: '%.*s' is not one of launch, copy, bounce, memory, slow, vehicle, event, "
+                            "lost, endless",
                             (int)length, at);
         faults->kinds |= 1u << kind;
         at += length;

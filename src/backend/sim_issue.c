@@ -31,7 +31,7 @@ static bool marks_exist(const acs_sim_state *s, const acs_mark *marks, uint32_t 
 }
 
 /* Does the item name slots and marks that exist? If not, there is nothing that could be issued. */
-static bool item_exists(const acs_sim_state *s, const acs_batch *batch, const acs_item *item)
+bool acs_sim_item_exists(const acs_sim_state *s, const acs_batch *batch, const acs_item *item)
 {
     return item->slot < (int32_t)s->slots && marks_exist(s, &batch->marks[item->first_mark], item->mark_count) &&
            marks_exist(s, &batch->waits[item->first_wait], item->wait_count) &&
@@ -54,7 +54,7 @@ static const char *mark_check(acs_sim_state *s, const acs_mark *mark)
 }
 
 /* Its value counts even if it breaks a rule: what comes behind is judged by itself. */
-static const char *record_mark(acs_sim_state *s, const acs_mark *mark)
+const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark)
 {
     const char *wrong = mark_check(s, mark);
     acs_sim_mark *recorded = acs_sim_mark_at(s, mark);
@@ -88,9 +88,14 @@ static const char *send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t sl
 void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when)
 {
     acs_sim_state *s = owner;
-    const acs_record *op = user;
-    bool at_start = s->by_seed && (acs_hash64(op->seq + s->salt) & 3) == 0;
+    acs_sim_work *work = user;
+    const acs_record *op = work->op;
+    bool at_start = s->by_seed && op && (acs_hash64(op->seq + s->salt) & 3) == 0;
 
+    if (ended)
+        acs_sim_work_ended(s, work, when);
+    if (!op)
+        return;
     if (acs_log_enabled(ACS_LOG_DEBUG))
         acs_log(ACS_LOG_DEBUG, "sim: %llu ns: op %llu %s%s", (unsigned long long)when, (unsigned long long)op->seq,
                 ended ? "ended" : "started", ended != at_start ? ", its body runs" : "");
@@ -126,36 +131,44 @@ static acs_sim_kernel kernel_of(const acs_sim_state *s, const acs_record *op, ui
     return kernel;
 }
 
-static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
+acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot)
 {
-    uint32_t stream = s->slot[slot].stream;
     uint64_t ns = s->by_seed ? drawn_ns(s, slot) : s->kernel_ns;
-    acs_sim_kernel kernel = {0};
+    acs_sim_kernel kernel = {.cta_ns = ns};
 
-    s->now += op->kind == ACS_KIND_KERNEL ? s->gpu.host.launch : s->gpu.host.copy;
     if (op->kind == ACS_KIND_KERNEL)
         kernel = kernel_of(s, op, ns);
     if (acs_sim_fault(&s->faults, ACS_FAULT_SLOW))
-        kernel.cta_ns = ns *= SLOW_FACTOR;
+        kernel.cta_ns = ns * SLOW_FACTOR;
     if (op->kind == ACS_KIND_KERNEL && acs_sim_fault(&s->faults, ACS_FAULT_ENDLESS))
         kernel.cta_ns = ACS_SIM_NEVER;
-    if (op->kind == ACS_KIND_KERNEL)
-        acs_sim_launch(s->machine, s->now, stream, &kernel, op);
-    else if (s->by_seed || op->kind == ACS_KIND_STREAM_WAIT)
-        acs_sim_delay(s->machine, s->now, stream, s->by_seed ? ns : 0, op);
-    else
-        acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, op->u.copy.bytes, op);
     s->in_flight++;
     s->issued++;
+    return kernel;
+}
+
+static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
+{
+    uint32_t stream = s->slot[slot].stream;
+    acs_sim_work *work = acs_sim_work_take(s, op, NULL, 0);
+    acs_sim_kernel kernel = acs_sim_draw_kernel(s, op, slot);
+
+    s->now += op->kind == ACS_KIND_KERNEL ? s->gpu.host.launch : s->gpu.host.copy;
+    if (op->kind == ACS_KIND_KERNEL)
+        acs_sim_launch(s->machine, s->now, stream, &kernel, work);
+    else if (s->by_seed || op->kind == ACS_KIND_STREAM_WAIT)
+        acs_sim_delay(s->machine, s->now, stream, s->by_seed ? kernel.cta_ns : 0, work);
+    else
+        acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, op->u.copy.bytes, work);
 }
 
 /* Every op that was issued has room among those that are due. */
-static bool due_room(acs_sim_state *s)
+bool acs_sim_due_room(acs_sim_state *s, uint32_t ops)
 {
-    uint32_t capacity = s->due_capacity ? s->due_capacity * 2 : 64;
+    uint32_t capacity = acs_round_up_pow2(s->in_flight + ops < 64 ? 64 : s->in_flight + ops);
     const acs_record **grown;
 
-    if (s->in_flight < s->due_capacity)
+    if (s->in_flight + ops <= s->due_capacity)
         return true;
     grown = realloc(s->due, capacity * sizeof *grown);
     if (!grown)
@@ -180,22 +193,22 @@ static void judge(acs_sim_state *s, const acs_batch *batch, acs_item *item)
         acs_sim_fault_item(&s->faults, item);
 }
 
-static void lose(acs_sim_state *s, acs_item *item, int native, const char *text)
+void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text)
 {
     s->lost = true;
     acs_item_result(item, ACS_ERR_DEVICE, native, text);
 }
 
 /*
- * Marks, waits and values, in the order of issue, so that the item's waits may name its own marks. What the core did wrong
- * becomes the item's error; its waits and marks still take effect.
+ * Marks, waits and values, in the order of issue, so that the item's waits may name its own marks. All of them take effect,
+ * also where the core did something wrong.
  */
-static void issue_order(acs_sim_state *s, const acs_batch *batch, acs_item *item)
+const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const acs_item *item)
 {
     const char *wrong = NULL, *next;
 
     for (uint32_t i = 0; i < item->mark_count; i++) {
-        next = record_mark(s, &batch->marks[item->first_mark + i]);
+        next = acs_sim_record_mark(s, &batch->marks[item->first_mark + i]);
         wrong = wrong ? wrong : next;
     }
     for (uint32_t i = 0; i < item->wait_count && item->slot >= 0; i++) {
@@ -206,8 +219,7 @@ static void issue_order(acs_sim_state *s, const acs_batch *batch, acs_item *item
         wrong = wrong ? wrong : "a value that is not above the ones issued before it";
     else if (item->slot >= 0)
         s->slot[item->slot].value = item->value;
-    if (wrong)
-        acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
+    return wrong;
 }
 
 static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
@@ -215,22 +227,24 @@ static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     const char *wrong;
 
     acs_item_result(item, ACS_ERR_INTERNAL, 0, "a slot or mark that does not exist");
-    if (!item_exists(s, batch, item))
+    if (!acs_sim_item_exists(s, batch, item))
         return;
     acs_item_result(item, ACS_OK, 0, NULL);
-    issue_order(s, batch, item);
+    wrong = acs_sim_issue_order(s, batch, item);
+    if (wrong)
+        acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
     judge(s, batch, item);
-    if (item->status == ACS_OK && item->slot >= 0 && !due_room(s))
-        lose(s, item, 0, "no memory for an op that was issued");
+    if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_room(s, 1) && acs_sim_work_room(s, 1)))
+        acs_sim_lose(s, item, 0, "no memory for an op that was issued");
     if (item->status == ACS_OK && item->slot >= 0)
         launch(s, item->op, (uint32_t)item->slot);
-    wrong = item->mark_after ? record_mark(s, &item->after) : NULL;
+    wrong = item->mark_after ? acs_sim_record_mark(s, &item->after) : NULL;
     if (wrong && item->status == ACS_OK)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
     if ((item->mark_count || item->mark_after) && acs_sim_fault(&s->faults, ACS_FAULT_EVENT))
-        lose(s, item, ACS_SIM_NATIVE_EVENT, "injected: an event could not be recorded");
+        acs_sim_lose(s, item, ACS_SIM_NATIVE_EVENT, "injected: an event could not be recorded");
     if (acs_sim_failed(s->machine))
-        lose(s, item, 0, "no memory for the simulated machine");
+        acs_sim_lose(s, item, 0, "no memory for the simulated machine");
 }
 
 void acs_sim_submit(acs_backend *backend, acs_batch *batch)
@@ -238,6 +252,11 @@ void acs_sim_submit(acs_backend *backend, acs_batch *batch)
     acs_sim_state *s = acs_sim_state_of(backend);
 
     acs_lock_acquire(&s->lock);
+    if (batch->bundle && !s->lost) {
+        acs_sim_submit_bundle(s, batch);
+        acs_lock_release(&s->lock);
+        return;
+    }
     for (uint32_t i = 0; i < batch->items_used; i++) {
         if (s->lost)
             acs_item_result(&batch->items[i], ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost");

@@ -16,8 +16,8 @@
 #define DEVICE_COSTS                                                                                                   \
     {                                                                                                                  \
         .launch_latency = 2800, .kernel_fixed = 400, .stream_hop = 1010, .event_hop = 1120, .graph_hop = 300,          \
-        .graph_start = 1000, .front_end = 190, .front_end_edge = 100, .device_launch = 4600, .host_visible = 1900,     \
-        .copy_latency = 8000                                                                                           \
+        .graph_start = 1000, .front_end = 190, .front_end_edge = 100, .node_off = 90, .device_launch = 4600,           \
+        .host_visible = 1900, .copy_latency = 8000                                                                     \
     }
 
 /*

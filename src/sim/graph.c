@@ -22,7 +22,8 @@ uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *
 
     if (!acs_sim_grow(sim, (void **)&g->node, g->nodes, &g->node_capacity, sizeof *g->node))
         return ACS_SIM_NONE;
-    g->node[g->nodes] = (sim_node){acs_sim_fitted(sim, kernel), device_launched, 0, 0, ACS_SIM_NONE, user};
+    g->node[g->nodes] = (sim_node){.kernel = acs_sim_fitted(sim, kernel), .device_launched = device_launched,
+                                      .first_edge = ACS_SIM_NONE, .user = user};
     return g->nodes++;
 }
 
@@ -35,6 +36,26 @@ void acs_sim_graph_edge(acs_sim *sim, uint32_t graph, uint32_t from, uint32_t to
     g->edge[g->edges] = (sim_edge){to, g->node[from].first_edge};
     g->node[from].first_edge = g->edges++;
     g->node[to].upstream++;
+}
+
+void acs_sim_graph_set(acs_sim *sim, uint32_t graph, uint32_t node, const acs_sim_kernel *kernel, void *user)
+{
+    sim_node *n = &sim->graph[graph].node[node];
+
+    n->off = !kernel;
+    n->user = user;
+    if (kernel)
+        n->kernel = acs_sim_fitted(sim, kernel);
+}
+
+void acs_sim_graph_clear(acs_sim *sim, uint32_t graph)
+{
+    sim->graph[graph].nodes = sim->graph[graph].edges = 0;
+}
+
+bool acs_sim_graph_busy(const acs_sim *sim, uint32_t graph)
+{
+    return sim->graph[graph].launches > 0;
 }
 
 void acs_sim_graphs_free(acs_sim *sim)
@@ -84,9 +105,14 @@ void acs_sim_node_ready(acs_sim *sim, uint32_t graph, uint32_t node)
 {
     sim_graph *g = &sim->graph[graph];
     const acs_sim_device_costs *c = &sim->gpu.device;
-    uint32_t index = acs_sim_run_take(sim);
     uint32_t further = g->node[node].upstream > 1 ? g->node[node].upstream - 1 : 0;
+    uint32_t index;
 
+    if (g->node[node].off) {
+        acs_sim_happen(sim, acs_sim_front_end_turn(sim, g->device, c->node_off), SIM_NODE_END, graph, node);
+        return;
+    }
+    index = acs_sim_run_take(sim);
     if (index == ACS_SIM_NONE)
         return;
     sim->run[index] = (sim_run){.kind = ITEM_KERNEL, .device = g->device, .stream = ACS_SIM_NONE, .graph = graph,
@@ -100,6 +126,7 @@ void acs_sim_graph_ended(acs_sim *sim, uint32_t graph)
     sim_graph *g = &sim->graph[graph];
 
     g->busy = false;
+    g->launches--;
     acs_sim_stream_ended(sim, g->stream);
     acs_sim_wake_all(sim, g->waiters, &g->waiter_count);
 }

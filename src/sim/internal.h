@@ -13,6 +13,7 @@ typedef enum sim_what {
     SIM_CTAS_END, /* of a cohort */
     SIM_RUN_END,  /* of a copy or a delay */
     SIM_NODE,     /* a graph's node is ready */
+    SIM_NODE_END, /* of one that is switched off */
     SIM_GRAPH_END /* a graph without nodes */
 } sim_what;
 
@@ -20,7 +21,7 @@ typedef enum sim_what {
 typedef struct sim_happening {
     uint64_t when, order;
     sim_what what;
-    uint32_t index; /* of the queue, run, cohort, or graph; for SIM_NODE also */
+    uint32_t index; /* of the queue, run, cohort, or graph; for SIM_NODE and _NODE_END also */
     uint32_t node;
 } sim_happening;
 
@@ -123,6 +124,7 @@ typedef struct sim_device {
 typedef struct sim_node {
     acs_sim_kernel kernel;
     bool device_launched;
+    bool off;
     uint32_t upstream;        /* how many */
     uint32_t waiting;         /* of them, in this launch, not done */
     uint32_t first_edge;      /* downstream, through sim_edge.next */
@@ -140,6 +142,7 @@ typedef struct sim_graph {
     sim_edge *edge;
     uint32_t edges, edge_capacity;
     bool busy;
+    uint32_t launches;        /* that have not ended, those in queues too */
     uint32_t left;            /* nodes of this launch not done */
     uint32_t stream;          /* of this launch */
     uint32_t *waiters;        /* queues whose head is another launch of it */
@@ -183,6 +186,8 @@ acs_sim_kernel acs_sim_fitted(const acs_sim *sim, const acs_sim_kernel *kernel);
 /* A place for a run, or ACS_SIM_NONE. */
 uint32_t acs_sim_run_take(acs_sim *sim);
 void acs_sim_tell(acs_sim *sim, void *user, bool ended);
+/* A device's front end is taken for `cost`: from when on. */
+uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t device, uint64_t cost);
 /* A run that is ready takes its turn at the front end. */
 void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost);
 /* The item that ran in a stream is done. */

@@ -73,13 +73,18 @@ void acs_sim_tell(acs_sim *sim, void *user, bool ended)
         sim->told(sim->owner, user, ended, sim->now);
 }
 
-void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost)
+uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t index, uint64_t cost)
 {
-    sim_device *device = &sim->device[sim->run[run].device];
+    sim_device *device = &sim->device[index];
     uint64_t turn = device->front_end_free > sim->now ? device->front_end_free : sim->now;
 
     device->front_end_free = turn + cost;
-    acs_sim_happen(sim, turn, SIM_START, run, 0);
+    return turn;
+}
+
+void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost)
+{
+    acs_sim_happen(sim, acs_sim_front_end_turn(sim, sim->run[run].device, cost), SIM_START, run, 0);
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -311,6 +316,9 @@ static void happen(acs_sim *sim, const sim_happening *h)
     case SIM_NODE:
         acs_sim_node_ready(sim, h->index, h->node);
         break;
+    case SIM_NODE_END:
+        acs_sim_node_ended(sim, h->index, h->node);
+        break;
     case SIM_GRAPH_END:
         acs_sim_graph_ended(sim, h->index);
         break;
@@ -445,6 +453,7 @@ void acs_sim_wait(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event)
 
 void acs_sim_graph_launch(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t graph)
 {
+    sim->graph[graph].launches++;
     enqueue(sim, now, (sim_item){.kind = ITEM_GRAPH, .stream = stream, .index = graph});
 }
 

@@ -40,6 +40,7 @@ typedef struct acs_sim_device_costs {
     uint32_t graph_start;     /* a graph's launch at the head of its stream to the start of its first node */
     uint32_t front_end;       /* the front end's time for a kernel */
     uint32_t front_end_edge;  /* and for each dependency beyond the first of a graph's node */
+    uint32_t node_off;        /* and for a graph's node that is switched off */
     uint32_t device_launch;   /* a kernel's launch of a graph to that graph's first node */
     uint32_t host_visible;    /* complete to when the host can see it */
     uint32_t copy_latency;
@@ -129,6 +130,13 @@ uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *
                             void *user);
 void acs_sim_graph_edge(acs_sim *sim, uint32_t graph, uint32_t from, uint32_t to);
 void acs_sim_graph_launch(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t graph);
+/*
+ * While no launch of it is busy: what a node does from now on (kernel NULL: nothing, it is switched off), and no nodes at
+ * all, to make another graph of it. Busy: a launch has not ended.
+ */
+void acs_sim_graph_set(acs_sim *sim, uint32_t graph, uint32_t node, const acs_sim_kernel *kernel, void *user);
+void acs_sim_graph_clear(acs_sim *sim, uint32_t graph);
+bool acs_sim_graph_busy(const acs_sim *sim, uint32_t graph);
 
 /* Let everything happen up to and including `until`. */
 void acs_sim_advance(acs_sim *sim, uint64_t until);

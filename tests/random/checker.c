@@ -3,6 +3,9 @@
  * while the run goes on (under the core's lock, so one at a time), checker_verify judges at the end. It uses its own
  * overlap code, and of the library only what the trace says, and that a backend puts the waits of an item into its
  * slot also if the item then fails, bounces or is skipped (backend.h): such attempts hand on order without having run.
+ *
+ * A bundle is one place in its slot: all its ops are behind what was there, and behind the waits of its first op; among
+ * themselves only the bundle's edges order them.
  */
 #include "checker.h"
 #include "overlap.h"
@@ -22,8 +25,12 @@ typedef struct traced {
     uint64_t issued, retired; /* when, counted in events; 0: never */
     int slot;
     uint64_t value;
-    acs_mark *waits;
+    acs_mark *waits;        /* its own, or of its bundle's first op */
     uint32_t wait_count;
+    uint64_t bundle;        /* number of the bundle; 0: none */
+    bool leader;            /* its first op */
+    acs_op *behind;         /* of its bundle, through joins */
+    uint32_t behind_count;
     acs_status status;
     uint64_t *before;       /* ops that must have ended before this one starts, one bit each */
 } traced;
@@ -33,6 +40,7 @@ struct checker {
     size_t count, capacity;
     traced *attempts;       /* issues that came to nothing: the op was issued again later */
     size_t attempt_count, attempt_capacity;
+    uint64_t bundles;
     uint64_t clock;
     size_t words;           /* of a set of ops */
     uint64_t *bits;         /* all the sets */
@@ -49,9 +57,12 @@ void checker_destroy(checker *c)
     for (size_t i = 0; c && i < c->count; i++) {
         free(c->ops[i].segments);
         free(c->ops[i].waits);
+        free(c->ops[i].behind);
     }
-    for (size_t i = 0; c && i < c->attempt_count; i++)
+    for (size_t i = 0; c && i < c->attempt_count; i++) {
         free(c->attempts[i].waits);
+        free(c->attempts[i].behind);
+    }
     if (c) {
         free(c->ops);
         free(c->attempts);
@@ -114,9 +125,41 @@ static void keep_attempt(checker *c, traced *t)
         c->attempts = attempts;
         c->attempt_capacity = capacity;
     }
-    c->attempts[c->attempt_count++] = (traced){.seq = t->seq, .name = t->name, .issued = t->issued, .slot = t->slot,
-                                               .value = t->value, .waits = t->waits, .wait_count = t->wait_count};
+    c->attempts[c->attempt_count] = *t;
+    c->attempts[c->attempt_count].retired = 0;
+    c->attempts[c->attempt_count++].segments = NULL;
     t->waits = NULL;
+    t->behind = NULL;
+}
+
+/* The ops that an item of a bundle has edges to, those that a join stands for among them; some more than once. */
+static void list_behind(const acs_batch *bundle, uint32_t item, acs_op *behind, uint32_t *count)
+{
+    const acs_item *from = &bundle->items[item];
+    for (uint32_t e = 0; e < from->edge_count; e++) {
+        uint32_t to = bundle->edges[from->first_edge + e];
+        if (!bundle->items[to].op)
+            list_behind(bundle, to, behind, count);
+        else if (*count < ACS_BATCH_EDGES)
+            behind[(*count)++] = bundle->items[to].op->seq;
+    }
+}
+
+/* Once per bundle: its first op's waits are everybody's. */
+static void note_bundle(checker *c, traced *t, const acs_trace_event *event)
+{
+    acs_op behind[ACS_BATCH_EDGES];
+    uint32_t count = 0;
+    const acs_item *first = &event->bundle->items[0];
+    c->bundles += event->item == 0;
+    t->bundle = c->bundles;
+    t->leader = event->item == 0;
+    list_behind(event->bundle, event->item, behind, &count);
+    t->behind = copy_of(c, behind, count * sizeof *behind);
+    t->behind_count = t->behind ? count : 0;
+    free(t->waits);
+    t->waits = copy_of(c, &event->bundle->waits[first->first_wait], first->wait_count * sizeof *t->waits);
+    t->wait_count = t->waits ? first->wait_count : 0;
 }
 
 static void note_issue(checker *c, traced *t, const acs_trace_event *event)
@@ -124,11 +167,17 @@ static void note_issue(checker *c, traced *t, const acs_trace_event *event)
     if (t->issued)
         keep_attempt(c, t);
     free(t->waits);
+    free(t->behind);
+    t->behind = NULL;
+    t->bundle = t->behind_count = 0;
+    t->leader = false;
     t->issued = c->clock;
     t->slot = event->slot;
     t->value = event->value;
     t->waits = copy_of(c, event->waits, event->wait_count * sizeof *event->waits);
     t->wait_count = t->waits ? event->wait_count : 0;
+    if (event->bundle)
+        note_bundle(c, t, event);
 }
 
 void checker_event(void *user, const acs_trace_event *event)
@@ -159,6 +208,10 @@ void checker_dump(const checker *c)
                 t->seq, t->kind, t->name, t->issued, t->slot, t->value, t->retired, acs_status_name(t->status));
         for (uint32_t w = 0; w < t->wait_count; w++)
             fprintf(stderr, ", wait (%u, %" PRIu64 ")", t->waits[w].slot, t->waits[w].value);
+        if (t->bundle)
+            fprintf(stderr, ", bundle %" PRIu64, t->bundle);
+        for (uint32_t k = 0; k < t->behind_count; k++)
+            fprintf(stderr, "%s%" PRIu64, k ? ", " : " behind op ", t->behind[k]);
         fputc('\n', stderr);
     }
 }
@@ -186,6 +239,12 @@ static bool in_front_of(const traced *x, const traced *b, uint32_t without)
 {
     if (!x->issued || x->issued >= start_of(b) || x->slot < 0)
         return false;
+    if (x->bundle && x->bundle == b->bundle) {
+        for (uint32_t i = 0; i < b->behind_count; i++)
+            if (b->behind[i] == x->seq)
+                return true;
+        return false;
+    }
     if (x->slot == b->slot && x->value < b->value)
         return true;
     for (uint32_t w = 0; w < b->wait_count; w++)
@@ -296,15 +355,26 @@ static bool tighter_mark(const checker *c, const traced *b, int slot, uint64_t f
     return false;
 }
 
-/* The latest op that conflicts with b and is ordered before it by this wait and by nothing in `set`. */
+/* Whether the wait of b, which is all its bundle's if b leads one, is for an op that conflicts with `a` and comes later. */
+static bool wait_is_for(const checker *c, const traced *b, const traced *a)
+{
+    if (!b->bundle)
+        return a->seq < b->seq && footprint_conflict(&a->uses, &b->uses);
+    for (size_t i = (size_t)a->seq; i < c->count; i++)
+        if (c->ops[i].bundle == b->bundle && footprint_conflict(&a->uses, &c->ops[i].uses))
+            return true;
+    return false;
+}
+
+/* The latest op for which the wait is, and that is ordered before b by nothing in `set`. */
 static const traced *needs_wait(const checker *c, const traced *b, const acs_mark *mark, const uint64_t *set)
 {
     const traced *latest = NULL;
-    for (size_t i = 0; i < b->seq - 1; i++) {
+    for (size_t i = 0; i < c->count; i++) {
         const traced *a = &c->ops[i];
         if (!a->issued || a->slot != mark->slot || a->value > mark->value || has(set, i) || !orders_later_ops(a))
             continue;
-        if ((!latest || a->value > latest->value) && footprint_conflict(&a->uses, &b->uses))
+        if ((!latest || a->value > latest->value) && wait_is_for(c, b, a))
             latest = a;
     }
     return latest;
@@ -334,12 +404,23 @@ static bool follows_such_a_wait(const checker *c, const traced *b)
     return false;
 }
 
+/* Whether b led a bundle that was refused: it keeps what the others had to wait for, which only a bounce shows. */
+static bool led_a_refused_bundle(const checker *c, const traced *b)
+{
+    for (size_t i = c->count; i < c->count + c->attempt_count; i++)
+        if (c->ops[i].seq == b->seq && c->ops[i].leader)
+            return true;
+    return false;
+}
+
 static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_t *set, checker_report *report)
 {
     const acs_mark *mark = &b->waits[wait];
     collect_before(c, b, wait, set);
     const traced *latest = needs_wait(c, b, mark, set);
-    if (!latest && (waits_for_attempt(c, b) || follows_such_a_wait(c, b))) {
+    bool late = latest && latest->value < mark->value && tighter_mark(c, b, mark->slot, latest->value, mark->value);
+    bool stale = waits_for_attempt(c, b) || follows_such_a_wait(c, b) || led_a_refused_bundle(c, b);
+    if ((!latest || late) && stale) {
         report->stale_waits++;
         return true;
     }
@@ -348,7 +429,7 @@ static bool check_wait(const checker *c, const traced *b, uint32_t wait, uint64_
         snprintf(what, sizeof what, "wait for slot %u value %" PRIu64 " is not needed", mark->slot, mark->value);
         return complain(report, b, b, what);
     }
-    if (latest->value < mark->value && tighter_mark(c, b, mark->slot, latest->value, mark->value))
+    if (late)
         return complain(report, latest, b, "a wait is for a later mark than one that existed");
     report->waits++;
     report->late_marks += latest->value < mark->value;
@@ -362,7 +443,7 @@ static bool check_op(checker *c, const traced *b, int64_t slots, uint64_t *set, 
     for (const traced *a = c->ops; a < b; a++)
         if (a->seq && !check_pair(c, a, b, report))
             return false;
-    for (uint32_t w = 0; w < b->wait_count; w++)
+    for (uint32_t w = 0; w < b->wait_count && (!b->bundle || b->leader); w++)
         if (!check_wait(c, b, w, set, report))
             return false;
     return true;

@@ -21,7 +21,7 @@ typedef struct settings {
     uint32_t ops;
     double seconds;
     int backend;
-    int64_t workers, wait, faults, window; /* -1: chosen by the seed */
+    int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
     bool threads, serial, disable, check, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
@@ -78,9 +78,10 @@ static void add_kind(char *list, size_t bytes, const char *name)
     snprintf(list + used, bytes - used, "%s%s", used ? "," : "", name);
 }
 
-/* Those of the command line; "any": some of all kinds. */
+/* Those of the command line; "any": some of all kinds. What came later has dice of its own: seeds keep their meaning. */
 static void choose_faults(random_config *c, const settings *s, dice *d)
 {
+    dice later = {c->seed ^ 0x7e41c1e5a3d20b97u};
     static const char *const names[ACS_FAULT_KINDS] = {
 #define NAME(name, text) text,
         ACS_FAULT_TABLE(NAME)
@@ -92,7 +93,7 @@ static void choose_faults(random_config *c, const settings *s, dice *d)
     if (s->fault_kinds && strcmp(s->fault_kinds, "any") == 0) {
         *list = 0;
         for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
-            if (dice_percent(d, kind < ACS_FAULT_EVENT ? 70 : 25))
+            if (dice_percent(kind == ACS_FAULT_VEHICLE ? &later : d, kind < ACS_FAULT_EVENT ? 70 : 25))
                 add_kind(list, sizeof c->options.fault_kinds, names[kind]);
     }
     c->options.watchdog_s = dice_percent(d, 50);
@@ -155,7 +156,14 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->crowded = dice_percent(&d, 15);
     if (c->crowded && s->window < 0)
         c->options.window = PICK(&d, 16, 64, 256, 4096);
+    c->options.issue = (int32_t)PICK(&d, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH,
+                                     ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU);
+    if (s->issue >= 0)
+        c->options.issue = (int32_t)s->issue;
+    c->options.graph_nodes = PICK(&d, 64, 200, 1000, 16384);
 }
+
+static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
 
 static void describe(char *text, size_t bytes, const random_config *c)
 {
@@ -164,12 +172,13 @@ static void describe(char *text, size_t bytes, const random_config *c)
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
-             ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64,
+             ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
+             ", issue %s, kept nodes %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
              o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
-             o->check, o->faults, o->fault_kinds, o->watchdog_s);
+             o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
@@ -295,6 +304,11 @@ static void report(const random_totals *t, double seconds)
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
            t->checked_waits, t->late_marks, t->stale_waits, t->many_slots);
+    if (t->bundles + t->bundles_refused)
+        printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " graph %" PRIu64 " replay %" PRIu64
+               " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],
+               t->issued_by[ACS_ISSUE_GRAPH], t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
+               t->issued_by[ACS_ISSUE_GPU]);
     uint64_t injected = 0;
     for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
         injected += t->faults[kind];
@@ -322,6 +336,7 @@ static int usage(const char *bad)
             "  --ops N        most steps of a program (default 300)\n"
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
+            "  --issue I      auto, launch, graph, replay, layers or gpu, instead of the seed's choice\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce); cuda without a GPU: lost\n"
             "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
@@ -340,6 +355,15 @@ static int parse_backend(const char *name)
     if (name && strcmp(name, "cuda") == 0)
         return ACS_BACKEND_CUDA;
     return name && strcmp(name, "host") == 0 ? ACS_BACKEND_HOST : -1;
+}
+
+/* -1: none of the names. */
+static int64_t parse_issue(const char *name)
+{
+    for (int i = 0; i < ACS_ISSUE_COUNT; i++)
+        if (strcmp(name, issue_names[i]) == 0)
+            return i;
+    return -1;
 }
 
 static bool parse_flag(settings *s, const char *name)
@@ -368,6 +392,8 @@ static bool parse_value(settings *s, const char *name, const char *value)
         s->wait = strcmp(value, "host") == 0 ? ACS_WAIT_HOST : ACS_WAIT_GPU;
         return strcmp(value, "host") == 0 || strcmp(value, "gpu") == 0;
     }
+    if (strcmp(name, "--issue") == 0 && value)
+        return (s->issue = parse_issue(value)) >= 0;
     if (strcmp(name, "--fault-kinds") == 0 && value)
         return (s->fault_kinds = value) != NULL;
     if (strcmp(name, "--drop") == 0 && value)
@@ -423,7 +449,7 @@ int main(int argc, char **argv); /* acs-sim compiles it under another name, whic
 int main(int argc, char **argv)
 {
     settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST, .workers = -1, .wait = -1,
-                  .faults = -1, .window = -1, .order = -1};
+                  .faults = -1, .window = -1, .issue = -1, .order = -1};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (parse_flag(&s, argv[i]))

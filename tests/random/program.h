@@ -149,12 +149,13 @@ void *program_alloc(program *p, size_t bytes);
 program *program_generate(const random_config *config);
 void program_free(program *p);
 
-enum { RANDOM_FAULTS = 8 }; /* ACS_FAULT_KINDS */
+enum { RANDOM_FAULTS = 9 }; /* ACS_FAULT_KINDS */
 
 /* Totals over many programs, for the report: they show that the programs exercise what they should. */
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
+    uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t lost;       /* programs that lost their device */
     uint64_t faults[RANDOM_FAULTS]; /* injected by the sim backend */

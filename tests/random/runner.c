@@ -491,6 +491,10 @@ static void add_statistics(run *r)
     r->totals->waits_complete += st.waits_complete;
     r->totals->caller_waits += st.caller_waits;
     r->totals->barriers += st.barriers;
+    r->totals->bundles += st.bundles;
+    r->totals->bundles_refused += st.bundles_refused;
+    for (int i = 0; i < ACS_ISSUE_COUNT; i++)
+        r->totals->issued_by[i] += st.issued_by[i];
     r->totals->many_slots += st.slots_used > 4;
     r->totals->programs++;
     r->totals->lost += r->p->lost.status != ACS_OK;

@@ -15,6 +15,23 @@ static const char *kind_name(const acs_record *op)
     return names[op->kind];
 }
 
+/* What orders an op inside its bundle; a join stands for what it follows itself. */
+static void print_edges(const acs_batch *bundle, uint32_t index)
+{
+    const acs_item *item = &bundle->items[index];
+    for (uint32_t e = 0; e < item->edge_count; e++) {
+        uint32_t to = bundle->edges[item->first_edge + e];
+        fputs(e ? ", " : " after ", stderr);
+        if (bundle->items[to].op)
+            fprintf(stderr, "op %" PRIu64, bundle->items[to].op->seq);
+        else {
+            fputs("a join (", stderr);
+            print_edges(bundle, to);
+            fputs(")", stderr);
+        }
+    }
+}
+
 void trace_print(void *user, const acs_trace_event *event)
 {
     static const char *const types[] = {"window", "issue ", "end   "};
@@ -24,6 +41,10 @@ void trace_print(void *user, const acs_trace_event *event)
         fprintf(stderr, " slot %d value %" PRIu64, event->slot, event->value);
     for (uint32_t i = 0; event->type == ACS_TRACE_ISSUE && i < event->wait_count; i++)
         fprintf(stderr, "%s slot %u value %" PRIu64, i ? "," : " behind", event->waits[i].slot, event->waits[i].value);
+    if (event->type == ACS_TRACE_ISSUE && event->bundle) {
+        fprintf(stderr, " in a bundle, item %u", event->item);
+        print_edges(event->bundle, event->item);
+    }
     if (event->type == ACS_TRACE_RETIRE)
         fprintf(stderr, " %s", acs_status_name(event->status));
     fputc('\n', stderr);

@@ -1,0 +1,520 @@
+/*
+ * Vehicles on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do it, with
+ * the same index of kept graphs, layouts and reduced edges (src/vehicles). Called by sim_bundle.c under the backend's lock.
+ * Never decides what fails but for instantiations, and never lets time pass.
+ *
+ * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so giving
+ * out a kept graph that is busy is noticed here, and what it breaks is real.
+ */
+#include "backend/sim_internal.h"
+
+#include <stdlib.h>
+
+enum {
+    COPIES_MOST = 4,         /* of one key, but for short graphs */
+    CHAIN_MOST = 8,          /* ops of a short graph */
+    LAYER_NODES_MOST = 4096,
+    SEED_SIGHTINGS = 4       /* where the seed decides: a shape is kept after one sighting three times in four */
+};
+
+/* A bundle on its way, and what one of its nodes becomes. */
+typedef struct trip {
+    acs_sim_state *s;
+    acs_sim_vehicles *v;
+    const acs_dag *dag;
+    const acs_batch *batch;
+    acs_sim_bundle *bundle;
+    uint32_t slot, sightings;
+    uint64_t last; /* value of its last op */
+    const char **wrong;
+} trip;
+
+static const acs_sim_kernel small = {.ctas = 1, .threads = 1}; /* a head, a join, a barrier */
+
+const char *acs_sim_vehicle_name(acs_vehicle vehicle)
+{
+    static const char *const names[ACS_VEHICLE_COUNT] = {"refused", "launch", "graph", "replay", "layers", "gpu"};
+    return names[vehicle];
+}
+
+/* ------------------------------------------------------------------------------------------------------ kept graphs */
+
+static uint32_t graph_of(const void *object)
+{
+    return (uint32_t)((uintptr_t)object - 1);
+}
+
+static void *object_of(uint32_t graph)
+{
+    return (void *)((uintptr_t)graph + 1);
+}
+
+/* An empty graph of the machine, or ACS_SIM_NONE. */
+static uint32_t graph_take(acs_sim_state *s)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+    uint32_t graph = v->spare_used ? v->spare[--v->spare_used] : acs_sim_graph(s->machine, 0);
+
+    if (graph != ACS_SIM_NONE)
+        acs_sim_graph_clear(s->machine, graph);
+    return graph;
+}
+
+/* Without memory to remember it the graph is lost until close. */
+static void graph_give(acs_sim_state *s, uint32_t graph)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+    uint32_t capacity = v->spare_capacity ? v->spare_capacity * 2 : 16;
+    uint32_t *grown = v->spare;
+
+    if (v->spare_used == v->spare_capacity) {
+        grown = realloc(v->spare, capacity * sizeof *grown);
+        if (!grown)
+            return;
+        v->spare = grown;
+        v->spare_capacity = capacity;
+    }
+    v->spare[v->spare_used++] = graph;
+}
+
+/* Destroy an executable graph. */
+static void thrown_out(const trip *t, void *object)
+{
+    if (acs_sim_graph_busy(t->s->machine, graph_of(object)))
+        *t->wrong = "a kept graph thrown out while a launch of it runs";
+    else
+        graph_give(t->s, graph_of(object));
+    t->s->now += t->s->gpu.host.graph_destroy_node;
+}
+
+static void throw_all_out(const trip *t, uint64_t budget)
+{
+    void *object;
+
+    while ((object = acs_kept_evict(t->v->kept, budget - acs_kept_nodes(t->v->kept) + 1)))
+        thrown_out(t, object);
+}
+
+/* A new copy of `nodes` nodes, taken, its graph empty. NULL: refused. */
+static acs_kept_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
+{
+    const acs_sim_host_costs *c = &t->s->gpu.host;
+    acs_kept_copy *copy;
+    uint32_t graph;
+    void *object;
+
+    if (acs_sim_fault(&t->s->faults, ACS_FAULT_VEHICLE))
+        return NULL;
+    while ((object = acs_kept_evict(t->v->kept, nodes)))
+        thrown_out(t, object);
+    graph = acs_kept_has_room(t->v->kept, nodes) ? graph_take(t->s) : ACS_SIM_NONE;
+    if (graph == ACS_SIM_NONE)
+        return NULL;
+    copy = acs_kept_add(t->v->kept, key, nodes, object_of(graph));
+    if (!copy)
+        graph_give(t->s, graph);
+    t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
+    return copy;
+}
+
+/* A copy that is free, or NULL. */
+static acs_kept_copy *take(const trip *t, uint64_t key)
+{
+    acs_kept_copy *copy = acs_kept_take(t->v->kept, key);
+
+    if (copy && acs_sim_graph_busy(t->s->machine, graph_of(copy->object)))
+        *t->wrong = "a kept graph given out while a launch of it runs";
+    return copy;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- nodes */
+
+static void add_edges(const trip *t, uint32_t graph, uint32_t node, const acs_dag_node *of)
+{
+    if (!of->edge_count)
+        acs_sim_graph_edge(t->s->machine, graph, 0, node);
+    for (uint32_t e = 0; e < of->edge_count; e++)
+        acs_sim_graph_edge(t->s->machine, graph, t->dag->edges[of->first_edge + e] + 1u, node);
+}
+
+/* A head, and behind it the nodes of the bundle: item i is node i + 1. */
+static void build_whole(const trip *t, uint32_t graph, bool device_launched)
+{
+    acs_sim_graph_node(t->s->machine, graph, &small, false, NULL);
+    for (uint32_t i = 0; i < t->dag->nodes; i++) {
+        acs_sim_graph_node(t->s->machine, graph, &small, device_launched, NULL);
+        add_edges(t, graph, i + 1, &t->dag->node[i]);
+    }
+}
+
+/* A node is to run the bundle's item `i`, its op number `position`. */
+static void set_op(const trip *t, uint32_t graph, uint32_t node, uint32_t i, uint32_t position)
+{
+    const acs_record *op = t->batch->items[i].op;
+    acs_sim_kernel kernel = acs_sim_draw_kernel(t->s, op, t->slot);
+
+    acs_sim_graph_set(t->s->machine, graph, node, &kernel, acs_sim_work_take(t->s, op, t->bundle, position));
+}
+
+static void set_whole(const trip *t, uint32_t graph)
+{
+    uint32_t position = 0;
+
+    for (uint32_t i = 0; i < t->dag->nodes; i++)
+        if (t->dag->node[i].type)
+            set_op(t, graph, i + 1, i, position++);
+}
+
+/* Launched with parameters that the device sets, behind a head. */
+static void launch_headed(const trip *t, uint32_t graph)
+{
+    const acs_sim_host_costs *c = &t->s->gpu.host;
+
+    t->s->now += c->graph_launch + (uint64_t)c->device_set_node * t->dag->ops;
+    acs_sim_graph_launch(t->s->machine, t->s->now, t->s->slot[t->slot].stream, graph);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ replay */
+
+static bool issue_replay(const trip *t)
+{
+    acs_kept_copy *copy = take(t, t->dag->key);
+
+    if (!copy) {
+        bool worth = t->sightings >= t->v->sightings_least;
+        if (!worth || acs_kept_copies(t->v->kept, t->dag->key, NULL) >= COPIES_MOST)
+            return false;
+        copy = instantiate(t, t->dag->key, t->dag->nodes + 1);
+        if (!copy)
+            return false;
+        build_whole(t, graph_of(copy->object), false);
+    }
+    set_whole(t, graph_of(copy->object));
+    launch_headed(t, graph_of(copy->object));
+    acs_kept_launched(t->v->kept, copy, (int)t->slot, t->last);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ layers */
+
+static uint32_t layer_node(const acs_layout_template *shape, uint32_t level, uint32_t cell)
+{
+    return 1 + level * (acs_layout_cells(shape) + 1) + cell;
+}
+
+/* A head, then levels: cells, and behind them a barrier. */
+static void build_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
+{
+    uint32_t cells = acs_layout_cells(shape), before = 0;
+
+    acs_sim_graph_node(t->s->machine, graph, &small, false, NULL);
+    for (uint32_t level = 0; level < shape->levels; level++) {
+        uint32_t barrier = layer_node(shape, level, cells);
+        for (uint32_t cell = 0; cell <= cells; cell++)
+            acs_sim_graph_node(t->s->machine, graph, &small, false, NULL);
+        for (uint32_t node = barrier - cells; node < barrier; node++) {
+            acs_sim_graph_edge(t->s->machine, graph, before, node);
+            acs_sim_graph_edge(t->s->machine, graph, node, barrier);
+        }
+        before = barrier;
+    }
+}
+
+/* Every cell is switched on or off; barriers of levels with ops tell how far the bundle is. */
+static void set_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
+{
+    const acs_layout *layout = &t->v->layout;
+    uint32_t cells = acs_layout_cells(shape), position = 0;
+
+    for (uint32_t level = 0; level < shape->levels; level++) {
+        acs_sim_work *work = level < layout->levels
+                                 ? acs_sim_work_take(t->s, NULL, t->bundle, layout->prefix[level])
+                                 : NULL;
+        for (uint32_t cell = 0; cell < cells; cell++)
+            acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cell), NULL, NULL);
+        acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cells), &small, work);
+    }
+    for (uint32_t i = 0; i < t->dag->nodes; i++)
+        if (t->dag->node[i].type)
+            set_op(t, graph, layer_node(shape, layout->level[i], layout->cell[i]), i, position++);
+}
+
+static bool issue_layers(const trip *t)
+{
+    acs_layout_template shape;
+    acs_kept_copy *copy;
+    uint64_t key;
+
+    if (!acs_layout_choose(t->dag, &ACS_LAYOUT_COSTS, LAYER_NODES_MOST, &shape, &t->v->layout))
+        return false;
+    key = acs_layout_key(&shape);
+    copy = take(t, key);
+    if (!copy && acs_kept_copies(t->v->kept, key, NULL) < COPIES_MOST) {
+        copy = instantiate(t, key, 1 + shape.levels * (acs_layout_cells(&shape) + 1));
+        if (copy)
+            build_layers(t, graph_of(copy->object), &shape);
+    }
+    if (!copy)
+        return false;
+    t->bundle->by_level = true;
+    set_layers(t, graph_of(copy->object), &shape);
+    launch_headed(t, graph_of(copy->object));
+    acs_kept_launched(t->v->kept, copy, (int)t->slot, t->last);
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------- GPU-side issue */
+
+/* A place for a bundle that no launch uses, or ACS_SIM_NONE. */
+static uint32_t free_window(const trip *t)
+{
+    acs_sim_vehicles *v = t->v;
+    uint32_t made;
+
+    for (uint32_t i = 0; i < v->windows; i++)
+        if (!acs_sim_graph_busy(t->s->machine, v->window[i]))
+            return v->window[i];
+    if (v->windows == ACS_SIM_WINDOWS)
+        return ACS_SIM_NONE;
+    made = acs_sim_graph(t->s->machine, 0);
+    if (made != ACS_SIM_NONE)
+        v->window[v->windows++] = made;
+    return made;
+}
+
+static bool issue_gpu(const trip *t)
+{
+    uint32_t graph = free_window(t);
+
+    if (graph == ACS_SIM_NONE)
+        return false;
+    acs_sim_graph_clear(t->s->machine, graph);
+    build_whole(t, graph, true);
+    set_whole(t, graph);
+    launch_headed(t, graph);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------ short graphs */
+
+/*
+ * A piece: ops of which each but the first follows the one before it and nothing else, and each but the last is followed by
+ * the next only; or a join, which launches nothing. Pieces in the order of their first nodes: all that one follows have
+ * been launched before it.
+ */
+typedef struct piece {
+    uint16_t first, ops; /* first: node; ops 0: a join */
+    uint32_t stream;
+    bool followed;
+    uint64_t key;
+    acs_kept_copy *copy;
+} piece;
+
+typedef struct pieces {
+    uint32_t count;
+    piece piece[ACS_BATCH_ITEMS];
+    uint16_t of[ACS_BATCH_ITEMS];   /* node: its piece */
+    uint16_t next[ACS_BATCH_ITEMS]; /* node: the one behind it in its piece */
+    uint32_t latest[ACS_SIM_GRAPH_STREAMS]; /* piece launched there last, plus 1 */
+} pieces;
+
+static void split(const acs_dag *dag, pieces *p)
+{
+    p->count = 0;
+    for (uint32_t i = 0; i < dag->nodes; i++) {
+        const acs_dag_node *node = &dag->node[i];
+        uint32_t up = node->edge_count ? dag->edges[node->first_edge] : 0;
+        bool chained = node->type && node->edge_count == 1 && dag->node[up].type && dag->node[up].out_count == 1 &&
+                       p->piece[p->of[up]].ops < CHAIN_MOST;
+        if (chained) {
+            p->next[up] = (uint16_t)i;
+            p->of[i] = p->of[up];
+        } else {
+            p->of[i] = (uint16_t)p->count++;
+            p->piece[p->of[i]] = (piece){.first = (uint16_t)i, .key = 1};
+        }
+        p->piece[p->of[i]].ops += node->type != 0;
+        p->piece[p->of[i]].key = acs_hash64(p->piece[p->of[i]].key ^ (uint64_t)node->type << 16);
+        for (uint32_t e = 0; e < node->edge_count && !chained; e++)
+            p->piece[p->of[dag->edges[node->first_edge + e]]].followed = true;
+    }
+}
+
+static acs_kept_copy *short_graph(const trip *t, const piece *of)
+{
+    acs_kept_copy *copy = take(t, of->key);
+
+    if (copy)
+        return copy;
+    copy = instantiate(t, of->key, of->ops);
+    for (uint32_t n = 0; copy && n < of->ops; n++) {
+        acs_sim_graph_node(t->s->machine, graph_of(copy->object), &small, false, NULL);
+        if (n)
+            acs_sim_graph_edge(t->s->machine, graph_of(copy->object), n - 1, n);
+    }
+    return copy;
+}
+
+/* All graphs are there before the first is launched: a bundle is issued as a whole or not at all. */
+static bool take_short_graphs(const trip *t, pieces *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (!p->piece[i].ops)
+            continue;
+        p->piece[i].copy = short_graph(t, &p->piece[i]);
+        if (p->piece[i].copy)
+            continue;
+        while (i-- > 0)
+            if (p->piece[i].copy)
+                acs_kept_release(t->v->kept, p->piece[i].copy);
+        return false;
+    }
+    return true;
+}
+
+/* Streams, and an event for each piece and for the bundle's start. False: no memory. */
+static bool make_streams(acs_sim_state *s)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+
+    while (v->streams < ACS_SIM_GRAPH_STREAMS && (v->stream[v->streams] = acs_sim_stream(s->machine, 0)) != ACS_SIM_NONE)
+        v->streams++;
+    while (v->events <= ACS_BATCH_ITEMS && (v->event[v->events] = acs_sim_event(s->machine)) != ACS_SIM_NONE)
+        v->events++;
+    return v->streams == ACS_SIM_GRAPH_STREAMS && v->events > ACS_BATCH_ITEMS;
+}
+
+/* Behind a piece that is the latest in its stream, else the next stream in turn; waits for all others. */
+static void order_piece(const trip *t, pieces *p, uint32_t i)
+{
+    const acs_dag_node *head = &t->dag->node[p->piece[i].first];
+    uint32_t behind = ACS_SIM_NONE;
+
+    p->piece[i].stream = i % ACS_SIM_GRAPH_STREAMS;
+    for (uint32_t e = 0; e < head->edge_count && behind == ACS_SIM_NONE; e++) {
+        uint32_t up = p->of[t->dag->edges[head->first_edge + e]];
+        if (p->latest[p->piece[up].stream] != up + 1)
+            continue;
+        behind = up;
+        p->piece[i].stream = p->piece[up].stream;
+    }
+    if (!head->edge_count)
+        acs_sim_wait(t->s->machine, t->s->now, t->v->stream[p->piece[i].stream], t->v->event[ACS_BATCH_ITEMS]);
+    for (uint32_t e = 0; e < head->edge_count; e++) {
+        uint32_t up = p->of[t->dag->edges[head->first_edge + e]];
+        t->s->now += up == behind ? 0 : t->s->gpu.host.wait;
+        if (up != behind)
+            acs_sim_wait(t->s->machine, t->s->now, t->v->stream[p->piece[i].stream], t->v->event[up]);
+    }
+    p->latest[p->piece[i].stream] = i + 1;
+}
+
+static void launch_piece(const trip *t, const pieces *p, uint32_t i, const uint16_t *positions)
+{
+    const acs_sim_host_costs *c = &t->s->gpu.host;
+    const piece *of = &p->piece[i];
+    uint32_t stream = t->v->stream[of->stream];
+
+    for (uint32_t n = 0, node = of->first; n < of->ops; n++, node = p->next[node])
+        set_op(t, graph_of(of->copy->object), n, node, positions[node]);
+    if (of->ops) {
+        t->s->now += (of->ops > 1 ? c->graph_launch : c->graph1_launch) + (uint64_t)c->graph_set_node * of->ops;
+        acs_sim_graph_launch(t->s->machine, t->s->now, stream, graph_of(of->copy->object));
+        acs_kept_launched(t->v->kept, of->copy, (int)t->slot, t->last);
+    }
+    t->s->now += c->record;
+    acs_sim_record(t->s->machine, t->s->now, stream, t->v->event[i]);
+}
+
+static bool issue_graph(const trip *t)
+{
+    uint32_t stream = t->s->slot[t->slot].stream, ops = 0;
+    uint16_t positions[ACS_BATCH_ITEMS];
+    pieces p;
+
+    split(t->dag, &p);
+    for (uint32_t i = 0; i < ACS_SIM_GRAPH_STREAMS; i++)
+        p.latest[i] = 0;
+    for (uint32_t i = 0; i < t->dag->nodes; i++) {
+        positions[i] = (uint16_t)ops;
+        ops += t->dag->node[i].type != 0;
+    }
+    if (!make_streams(t->s) || !take_short_graphs(t, &p))
+        return false;
+    acs_sim_record(t->s->machine, t->s->now, stream, t->v->event[ACS_BATCH_ITEMS]);
+    for (uint32_t i = 0; i < p.count; i++) {
+        order_piece(t, &p, i);
+        launch_piece(t, &p, i, positions);
+    }
+    for (uint32_t i = 0; i < p.count; i++)
+        if (!p.piece[i].followed)
+            acs_sim_wait(t->s->machine, t->s->now, stream, t->v->event[i]);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- choice */
+
+static bool issue_by(const trip *t, acs_vehicle vehicle)
+{
+    switch (vehicle) {
+    case ACS_VEHICLE_GRAPH:
+        return issue_graph(t);
+    case ACS_VEHICLE_REPLAY:
+        return issue_replay(t);
+    case ACS_VEHICLE_LAYERS:
+        return issue_layers(t);
+    case ACS_VEHICLE_GPU:
+        return issue_gpu(t);
+    default:
+        return false;
+    }
+}
+
+/* By seed any; by time what the model's costs say: a replay where there is one, or where one will pay. */
+static acs_vehicle choose(const trip *t)
+{
+    static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
+    const acs_sim_device_costs *c = &t->s->gpu.device;
+    uint64_t gpu = (uint64_t)t->dag->levels * c->device_launch + (uint64_t)t->dag->ops * c->front_end;
+    acs_layout_template shape;
+
+    if (t->s->by_seed)
+        return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
+    if (t->sightings >= t->v->sightings_least && acs_kept_copies(t->v->kept, t->dag->key, NULL) < COPIES_MOST)
+        return ACS_VEHICLE_REPLAY;
+    if (!acs_layout_choose(t->dag, &ACS_LAYOUT_COSTS, LAYER_NODES_MOST, &shape, &t->v->layout))
+        return ACS_VEHICLE_GPU;
+    return acs_layout_cost(&shape, &ACS_LAYOUT_COSTS, t->dag->ops) < gpu ? ACS_VEHICLE_LAYERS : ACS_VEHICLE_GPU;
+}
+
+acs_vehicle acs_sim_vehicle_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle, const char **wrong)
+{
+    trip t = {.s = s, .v = &s->vehicles, .dag = &s->vehicles.dag, .batch = batch, .bundle = bundle,
+              .slot = bundle->slot, .last = bundle->first + bundle->ops - 1, .wrong = wrong};
+    acs_vehicle vehicle;
+
+    if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
+        throw_all_out(&t, s->vehicles.budget);
+    t.sightings = acs_kept_sight(s->vehicles.kept, t.dag->key);
+    vehicle = batch->vehicle == ACS_VEHICLE_AUTO ? choose(&t) : (acs_vehicle)batch->vehicle;
+    return issue_by(&t, vehicle) ? vehicle : ACS_VEHICLE_AUTO;
+}
+
+acs_status acs_sim_vehicles_init(acs_sim_state *s, const acs_backend_config *config)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+
+    v->random.state = acs_hash64((uint64_t)config->options->seed + 1);
+    v->sightings_least = s->by_seed && acs_random_below(&v->random, SEED_SIGHTINGS) ? 1 : 2;
+    v->budget = (uint64_t)config->options->graph_nodes;
+    return acs_kept_create(v->budget, config->slots, &v->kept);
+}
+
+void acs_sim_vehicles_fini(acs_sim_state *s)
+{
+    while (s->vehicles.kept && acs_kept_drain(s->vehicles.kept))
+        continue;
+    acs_kept_destroy(s->vehicles.kept);
+    free(s->vehicles.spare);
+    free(s->vehicles.types);
+}
