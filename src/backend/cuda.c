@@ -315,6 +315,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self, options);
+    acs_cuda_window_init(self, (uint64_t)options->graph_nodes / ACS_CUDA_CELLS_SHARE);
     return ACS_OK;
 }
 
@@ -333,6 +334,7 @@ static void close_inside(acs_cuda *self)
     acs_call_slots_destroy(self->base.calls, &self->base);
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
+    acs_cuda_window_fini(self);
     acs_cuda_vehicles_fini(self);
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)

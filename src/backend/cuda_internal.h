@@ -83,13 +83,17 @@
     X(cuGraphAddKernelNode, 12000, 12000)                                                                              \
     X(cuGraphKernelNodeSetAttribute, 11000, 12000)                                                                     \
     X(cuGraphKernelNodeGetAttribute, 11000, 12000)                                                                     \
+    X(cuGraphAddDependencies, 12030, 12030)                                                                            \
     X(cuGraphInstantiateWithFlags, 11040, 12000)                                                                       \
     X(cuGraphExecKernelNodeSetParams, 12000, 12000)                                                                    \
     X(cuGraphExecDestroy, 10000, 12000)                                                                                \
     X(cuGraphUpload, 11010, 12000)                                                                                     \
     X(cuGraphLaunch, 10000, 12000)
 
-enum { ACS_CUDA_ARGS_MOST = 4096 }; /* arguments of one kernel */
+enum {
+    ACS_CUDA_ARGS_MOST = 4096, /* arguments of one kernel */
+    ACS_CUDA_CELLS_SHARE = 8   /* one of so many nodes of kept graphs may be a cell's, for GPU-side issue */
+};
 
 typedef struct acs_cuda_driver {
 #define ACS_CUDA_DRIVER_FIELD(name, version, asked) PFN_##name##_v##version name;
@@ -161,6 +165,7 @@ typedef struct acs_cuda {
 
     CUlibrary library;    /* our own device code; NULL: not to be had */
     acs_cuda_vehicles *vehicles; /* NULL: no bundles */
+    struct acs_cuda_window *window; /* GPU-side issue; NULL: not to be had */
 
     acs_lock lock; /* rank BACKEND; guards what follows, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
@@ -201,6 +206,19 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
 /* What poll learnt of a slot's marks; returns what is known in all. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
+
+/* cuda_window.c; in a scope */
+struct acs_dag;
+/* GPU-side issue: a vehicle for bundles. Makes nothing before the first one, and keeps at most `nodes` nodes of graphs. */
+void acs_cuda_window_init(acs_cuda *self, uint64_t nodes);
+void acs_cuda_window_fini(acs_cuda *self);
+/*
+ * Launch all ops of a bundle behind what its slot was given before; what the slot is given next is behind them all. Waits
+ * and marks are the caller's. False: refused, nothing of the bundle was issued.
+ */
+bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag);
+/* Why the device could not go on with a bundle, once it has faulted; NULL: it was not that. */
+const char *acs_cuda_window_refusal(const acs_cuda *self);
 
 /* cuda_device.c; both in a scope */
 /* Load the library's own device code. Without it there are no bundles, which is no error; says why at ACS_LOG=info. */

@@ -404,6 +404,12 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
         acs_cuda_lose(self, result); /* completion can no longer be learnt, whatever the error */
         fault = acs_cuda_fault(self);
     }
+    const char *refusal = acs_cuda_window_refusal(self);
+    if (refusal)
+        return ACS_FAIL(ACS_ERR_DEVICE, fault,
+                        "cuda: the device was given up (seen in slot %d): it could not launch an op by itself, for which "
+                        "ACS_ISSUE=gpu or auto asks: %s",
+                        slot, refusal);
     return ACS_FAIL(ACS_ERR_DEVICE, fault, "cuda: the device faulted (seen in slot %d): %s", slot,
                     acs_cuda_text(fault));
 }

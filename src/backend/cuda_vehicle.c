@@ -15,6 +15,9 @@ enum {
     COPIES_MOST = 4,        /* of one graph */
     FAILURES_MOST = 16,     /* then no bundle is taken any more */
     LAUNCH_NS = 2600,       /* what an op costs without a bundle */
+    GPU_BUNDLE_NS = 15000,
+    GPU_LEVEL_NS = 4200,
+    GPU_OP_NS = 540,
     LAYERS_SIGHTINGS = 3,   /* a graph is built when it was wanted so often: that takes some 10 us for each of its nodes */
     REPLAY_SIGHTINGS = 16,
     FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments */
@@ -45,7 +48,9 @@ static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_option
     v->publish = acs_cuda_device_kernel(self, "acs_device_publish");
     if (!v->head || !v->join || !v->publish || !words_init(self, v))
         return false;
-    return acs_kept_create((uint64_t)options->graph_nodes, self->slots, &v->kept) == ACS_OK;
+    uint64_t nodes = (uint64_t)options->graph_nodes;
+    nodes -= nodes / ACS_CUDA_CELLS_SHARE; /* kept by GPU-side issue */
+    return acs_kept_create(nodes, self->slots, &v->kept) == ACS_OK;
 }
 
 void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options)
@@ -434,6 +439,21 @@ static acs_status by_graph(acs_cuda *self, const acs_batch *batch, const acs_dag
     return by_shape(self, batch, &want, value);
 }
 
+/* On an H200: a bundle's start and end; a level's launches and releases; an op, two kernels to the GPU's front end. */
+static bool gpu_pays(const acs_dag *dag)
+{
+    return GPU_BUNDLE_NS + dag->levels * (uint64_t)GPU_LEVEL_NS + dag->ops * (uint64_t)GPU_OP_NS <
+           dag->ops * (uint64_t)LAUNCH_NS;
+}
+
+static acs_status by_gpu(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, int slot, uint64_t value)
+{
+    (void)slot, (void)value; /* they stand in the items */
+    if (batch->vehicle != ACS_VEHICLE_GPU && !gpu_pays(dag))
+        return ACS_NOT_READY;
+    return acs_cuda_window_issue(self, batch, dag) ? ACS_OK : ACS_NOT_READY;
+}
+
 /* A type may have been refused since check() gave out its number. */
 static bool types_ok(acs_cuda *self, const acs_dag *dag)
 {
@@ -449,7 +469,10 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
     static const struct {
         acs_vehicle vehicle;
         acs_status (*issue)(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, int slot, uint64_t value);
-    } vehicles[] = {{ACS_VEHICLE_REPLAY, by_replay}, {ACS_VEHICLE_LAYERS, by_layers}, {ACS_VEHICLE_GRAPH, by_graph}};
+    } vehicles[] = {{ACS_VEHICLE_REPLAY, by_replay},
+                    {ACS_VEHICLE_LAYERS, by_layers},
+                    {ACS_VEHICLE_GPU, by_gpu},
+                    {ACS_VEHICLE_GRAPH, by_graph}};
     acs_dag dag;
     if (!self->vehicles)
         return ACS_NOT_READY;

@@ -105,7 +105,7 @@ int main(void)
 {
     static const bench benches[] = {
         {"chains:16", 16, false}, {"stencil:32", 32, true}, {"stencil:8", 8, true}, {"random", 0, false}};
-    static const acs_vehicle vehicles[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS};
+    static const acs_vehicle vehicles[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
     if (!bundle_open(&g_world) || !g_world.backend->bundle_most) {
         printf("skipped: no GPU, or no bundles on it: %s\n", acs_error_thread()->text);
         return 77;
@@ -116,7 +116,7 @@ int main(void)
                 for (size_t v = 0; v < sizeof vehicles / sizeof vehicles[0]; v++)
                     for (int fixed = 0; fixed <= (vehicles[v] == ACS_VEHICLE_REPLAY); fixed++)
                         run(&benches[b], ops, ns, vehicles[v],
-                            !benches[b].width && vehicles[v] == ACS_VEHICLE_LAYERS, fixed);
+                            !benches[b].width && vehicles[v] != ACS_VEHICLE_REPLAY, fixed);
     bundle_close(&g_world);
     return 0;
 }

@@ -17,6 +17,13 @@ enum { CHECK_SKIPPED = 77 };
 
 static int g_check_failures;
 
+/* Of a struct, in C and in C++ without a warning. */
+#ifdef __cplusplus
+#define CHECK_ZERO {}
+#else
+#define CHECK_ZERO {0}
+#endif
+
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
@@ -38,7 +45,7 @@ static int g_check_failures;
     do {                                                                                                               \
         const acs_status is_ = (is);                                                                                   \
         if (is_ != (wanted)) {                                                                                         \
-            acs_error error_ = {};                                                                                     \
+            acs_error error_ = CHECK_ZERO;                                                                             \
             error_.size = sizeof error_;                                                                               \
             (void)acs_last_error(&error_);                                                                             \
             fprintf(stderr, "%s:%d: %s is %s, not %s; last error: %s\n", __FILE__, __LINE__, #is, acs_status_name(is_), \
@@ -79,7 +86,7 @@ static inline acs_context *check_open(const acs_options *options)
 {
     acs_context *context = NULL;
     if (acs_open(options, &context) != ACS_OK || acs_context_backend(context) != ACS_BACKEND_CUDA) {
-        acs_error error = {};
+        acs_error error = CHECK_ZERO;
         error.size = sizeof error;
         (void)acs_last_error(&error);
         fprintf(stderr, "no context on a GPU: %s\n", error.text);
@@ -97,7 +104,7 @@ static inline acs_context *check_open_default(void)
 /* The error that the thread's last failed call left. */
 static inline acs_error check_last_error(void)
 {
-    acs_error error = {};
+    acs_error error = CHECK_ZERO;
     error.size = sizeof error;
     (void)acs_last_error(&error);
     return error;
@@ -105,7 +112,7 @@ static inline acs_error check_last_error(void)
 
 static inline acs_statistics check_stats(acs_context *context)
 {
-    acs_statistics stats = {};
+    acs_statistics stats = CHECK_ZERO;
     stats.size = sizeof stats;
     CHECK_STATUS(acs_stats(context, &stats), ACS_OK);
     return stats;

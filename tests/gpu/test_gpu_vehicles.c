@@ -135,6 +135,11 @@ static void layers_run_bundles_of_every_shape(void)
     shapes_by(ACS_VEHICLE_LAYERS, 0);
 }
 
+static void the_gpu_runs_bundles_of_every_shape(void)
+{
+    shapes_by(ACS_VEHICLE_GPU, 0);
+}
+
 static void replay_runs_bundles_from_the_second_sighting_on(void)
 {
     shapes_by(ACS_VEHICLE_REPLAY, 8); /* a copy for each of two slots, and what finds them busy */
@@ -229,6 +234,7 @@ static const struct {
 } g_tests[] = {
 #define TEST(function) {#function, function}
     TEST(layers_run_bundles_of_every_shape),
+    TEST(the_gpu_runs_bundles_of_every_shape),
     TEST(replay_runs_bundles_from_the_second_sighting_on),
     TEST(host_sets_the_nodes_of_short_graphs),
     TEST(arguments_that_recur_are_fixed_until_they_change),
