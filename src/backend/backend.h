@@ -138,10 +138,12 @@ typedef struct acs_capture_ops {
     acs_status (*follow)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *nodes);
     /*
      * Put an op (KERNEL, MEMCPY, MEMSET, CALL; NULL: an empty node) into the graph behind these nodes; *ends becomes what it
-     * ends with, also on an error. The stream's own order stays as it was. The op is not kept.
+     * ends with, also on an error. The stream's own order stays as it was. The op is not kept. `scratch`: a CALL's.
      */
-    acs_status (*add)(acs_backend *backend, void *stream, uint64_t id, acs_record *op, const acs_nodes *behind,
-                      acs_nodes *ends);
+    acs_status (*add)(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch,
+                      const acs_nodes *behind, acs_nodes *ends);
+    /* Device memory that stays as long as the graph, and what is instantiated from it. */
+    acs_status (*scratch)(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory);
 } acs_capture_ops;
 
 typedef struct acs_backend_ops {

@@ -132,9 +132,9 @@ static acs_status capture_follow(acs_backend *backend, void *stream, uint64_t id
 /* -------------------------------------------------------------------------------------- scratch of library calls */
 
 /*
- * A captured call's scratch memory is used whenever the graph runs, beside that of others, so each call has its own, as long
- * as the graph and what was instantiated from it: CUDA tells through a user object. Its function may not call CUDA, so the
- * memory is kept for a later call.
+ * Scratch memory of captured calls is used whenever the graph runs, so it is there as long as the graph and what was
+ * instantiated from it: CUDA tells through a user object. Its function may not call CUDA, so the memory is kept for a later
+ * capture.
  */
 typedef struct scratch {
     struct scratch *next; /* spare */
@@ -245,14 +245,10 @@ static acs_status scratch_take(acs_cuda *self, size_t bytes, scratch **taken)
     return ACS_OK;
 }
 
-/* Before the library is called: from here on the graph has it, whatever becomes of the call. */
 static acs_status scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, void **memory)
 {
     scratch *block = NULL;
     CUuserObject object = NULL;
-    *memory = NULL;
-    if (!bytes)
-        return ACS_OK;
     ACS_TRY(scratch_take(self, bytes, &block));
     *memory = block->memory;
     CUresult result =
@@ -267,7 +263,20 @@ static acs_status scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, void
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "the graph cannot keep the call's scratch memory: %s", acs_cuda_text((int)result));
+                    "the graph cannot keep scratch memory: %s", acs_cuda_text((int)result));
+}
+
+static acs_status capture_scratch(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    capture_view v;
+    ACS_TRY(enter(self, &scope));
+    acs_status status = expect(self, stream, id, &v);
+    if (status == ACS_OK)
+        status = scratch_give(self, v.graph, bytes, memory);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
 }
 
 /* --------------------------------------------------------------------------------------------------------- adding */
@@ -283,23 +292,21 @@ static CUresult send_fill(acs_cuda *self, const acs_record *op, CUstream stream)
     return self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
 }
 
-static acs_status send_call(acs_cuda *self, CUstream stream, CUgraph graph, acs_record *op)
+static acs_status send_call(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
 {
-    void *memory;
     int native = 0;
-    ACS_TRY(scratch_give(self, graph, op->u.call.scratch_bytes, &memory));
-    acs_status status = acs_call_capture(self->base.calls, op, self->device, stream, memory, &native);
+    acs_status status = acs_call_capture(self->base.calls, op, self->device, stream, scratch_memory, &native);
     if (status != ACS_ERR_HOST)
         return status;
     return ACS_FAIL(status, native, "'%s' returned %d while it was captured", op->site->name, native);
 }
 
 /* The op goes to the stream. Says what failed, but not what became of the capture. */
-static acs_status send(acs_cuda *self, CUstream stream, CUgraph graph, acs_record *op)
+static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
 {
     CUresult result = CUDA_SUCCESS;
     if (op->kind == ACS_KIND_CALL)
-        return send_call(self, stream, graph, op);
+        return send_call(self, stream, op, scratch_memory);
     if (op->kind == ACS_KIND_KERNEL)
         result = acs_cuda_launch(self, op, stream);
     else if (op->u.copy.bytes && op->kind == ACS_KIND_MEMSET)
@@ -344,8 +351,8 @@ static acs_status restore(acs_cuda *self, CUstream stream, uint64_t id, const ac
                     (void *)stream, why.text);
 }
 
-static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, const acs_nodes *behind,
-                      acs_nodes *ends)
+static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
+                      const acs_nodes *behind, acs_nodes *ends)
 {
     capture_view v;
     acs_nodes own = {NULL, 0, 0};
@@ -359,7 +366,7 @@ static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *
     if (result != CUDA_SUCCESS) {
         status = stream_failed(self, stream, result);
     } else {
-        status = send(self, stream, v.graph, op);
+        status = send(self, stream, op, scratch_memory);
         acs_error sent = *acs_error_thread();
         acs_status restored = restore(self, stream, id, &own, ends);
         if (restored != ACS_OK)
@@ -371,8 +378,8 @@ static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *
     return status;
 }
 
-static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, acs_record *op, const acs_nodes *behind,
-                              acs_nodes *ends)
+static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch_memory,
+                              const acs_nodes *behind, acs_nodes *ends)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
@@ -382,7 +389,7 @@ static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, a
     if (!op)
         ends->count = 0;
     ACS_TRY(enter(self, &scope));
-    acs_status status = add(self, stream, id, op, behind, ends);
+    acs_status status = add(self, stream, id, op, scratch_memory, behind, ends);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }
@@ -391,4 +398,5 @@ const acs_capture_ops acs_cuda_capture = {
     .look = capture_look,
     .follow = capture_follow,
     .add = capture_add,
+    .scratch = capture_scratch,
 };

@@ -9,7 +9,16 @@
 #include "window/capture_order.h"
 
 /* Ops of one capture that later ones may depend on one by one; idle captures whose order is kept, or only their ends. */
-enum { CAPTURE_WINDOW = 1024, ORDERS_KEPT = 2, CAPTURES_KEPT = 64 };
+enum { CAPTURE_WINDOW = 1024, ORDERS_KEPT = 2, CAPTURES_KEPT = 64, SCRATCH_BLOCKS = 16 };
+
+/* Scratch memory of library calls, the graph's own; calls that are ordered anyway share it. */
+typedef struct capture_scratch {
+    void *memory;
+    uint64_t bytes;
+    uint64_t user;  /* number of the call that used it last */
+    uint64_t turn;  /* when */
+    acs_nodes ends; /* of that call */
+} capture_scratch;
 
 struct acs_capture {
     acs_capture *next;
@@ -20,6 +29,9 @@ struct acs_capture {
     uint32_t sections; /* open */
     bool over;         /* nothing more may be added */
     void *stream;      /* through which the section that is at work adds */
+    uint32_t scratch_count;
+    uint64_t turns;
+    capture_scratch scratch[SCRATCH_BLOCKS];
 };
 
 struct acs_section {
@@ -110,7 +122,8 @@ static acs_status join(void *user, const acs_nodes *behind, acs_nodes *end)
     acs_capture *capture = user;
     if (!capture->stream)
         return ACS_ERR_STATE; /* idle: the order does without */
-    return ops_of(capture->context)->add(capture->context->backend, capture->stream, capture->id, NULL, behind, end);
+    return ops_of(capture->context)->add(capture->context->backend, capture->stream, capture->id, NULL, NULL, behind,
+                                         end);
 }
 
 static acs_status order_create(acs_capture *capture)
@@ -147,6 +160,8 @@ static acs_status order_again(acs_capture *capture)
     uint64_t number;
     acs_nodes none = {NULL, 0, 0};
     ACS_TRY(order_create(capture));
+    for (uint32_t i = 0; i < capture->scratch_count; i++)
+        capture->scratch[i].user = 0; /* numbers begin anew */
     acs_status status = take_all(capture, false, &none);
     if (status == ACS_OK)
         status = acs_capture_order_put(capture->order, &capture->last, &number);
@@ -158,6 +173,8 @@ static void capture_free(acs_capture *capture)
 {
     acs_capture_order_destroy(capture->order);
     acs_nodes_fini(&capture->last);
+    for (uint32_t i = 0; i < capture->scratch_count; i++)
+        acs_nodes_fini(&capture->scratch[i].ends);
     free(capture);
 }
 
@@ -289,24 +306,81 @@ static acs_status check_over(const acs_capture *capture, void *stream)
                     stream);
 }
 
+/*
+ * A block whose last user the call is behind anyway; else a new one; else the one that was used longest ago. Sharing makes
+ * an order that the footprints do not ask for, but memory for each call of a large graph would be more than there is.
+ */
+static capture_scratch *scratch_choose(acs_capture *capture, uint64_t bytes)
+{
+    capture_scratch *oldest = NULL;
+    for (uint32_t i = 0; i < capture->scratch_count; i++) {
+        capture_scratch *block = &capture->scratch[i];
+        if (block->bytes >= bytes && acs_capture_order_implies(capture->order, block->user))
+            return block;
+        if (!oldest || block->turn < oldest->turn)
+            oldest = block;
+    }
+    return capture->scratch_count < SCRATCH_BLOCKS ? &capture->scratch[capture->scratch_count] : oldest;
+}
+
+/* Memory for the call, which then also runs behind who used it last. One that is too small is replaced; the graph has it. */
+static acs_status scratch_get(acs_section *section, uint64_t bytes, acs_nodes *behind, capture_scratch **chosen)
+{
+    acs_capture *capture = section->capture;
+    acs_context *context = capture->context;
+    capture_scratch *block = scratch_choose(capture, bytes);
+    if (block->bytes < bytes) {
+        ACS_TRY(ops_of(context)->scratch(context->backend, section->stream, capture->id, bytes, &block->memory));
+        block->bytes = bytes;
+        block->ends.count = 0;
+        block->user = 0;
+        capture->scratch_count += block == &capture->scratch[capture->scratch_count];
+    }
+    bool implied = acs_capture_order_implies(capture->order, block->user);
+    for (uint32_t i = 0; i < block->ends.count && !implied; i++)
+        if (!acs_nodes_add(behind, block->ends.list[i]))
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
+    block->turn = ++capture->turns;
+    *chosen = block;
+    return ACS_OK;
+}
+
+/* Hand the op to the backend. */
+static acs_status send_locked(acs_section *section, acs_record *op, void *scratch, const acs_nodes *behind, acs_nodes *ends)
+{
+    acs_context *context = section->capture->context;
+    bool inside = acs_inside();
+    acs_inside_set(true); /* a library call's function must not call ACS */
+    acs_status status = ops_of(context)->add(context->backend, section->stream, section->capture->id, op, scratch, behind,
+                                             ends);
+    acs_inside_set(inside);
+    return status;
+}
+
 /* Put the record into the graph. Ops that could not be sent keep their place in the order, without a node. */
 static acs_status add_locked(acs_section *section, acs_record *op)
 {
     acs_capture *capture = section->capture;
-    acs_context *context = capture->context;
     acs_nodes behind = {NULL, 0, 0}, ends = {NULL, 0, 0};
+    capture_scratch *block = NULL;
     uint64_t number;
     capture->stream = section->stream;
     ACS_TRY(check_over(capture, section->stream));
     acs_status status = acs_capture_order_take(capture->order, op, false, &behind);
     if (status == ACS_OK) {
-        bool inside = acs_inside();
-        acs_inside_set(true); /* a library call's function must not call ACS */
-        status = ops_of(context)->add(context->backend, section->stream, capture->id, op, &behind, &ends);
-        acs_inside_set(inside);
-        acs_status put = acs_capture_order_put(capture->order, &ends, &number);
+        if (op->kind == ACS_KIND_CALL && op->u.call.scratch_bytes)
+            status = scratch_get(section, op->u.call.scratch_bytes, &behind, &block);
+        if (status == ACS_OK)
+            status = send_locked(section, op, block ? block->memory : NULL, &behind, &ends);
+        bool sent = ends.count > 0;
+        acs_status put = acs_capture_order_put(capture->order, sent ? &ends : &behind, &number);
+        if (block) {
+            block->user = number;
+            if (!acs_nodes_set(&block->ends, ends.list, ends.count))
+                put = ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
+        }
         status = status == ACS_OK ? put : status;
-        capture->over |= status == ACS_ERR_STATE;
+        capture->over |= status == ACS_ERR_STATE || (put != ACS_OK);
     }
     acs_nodes_fini(&behind);
     acs_nodes_fini(&ends);

@@ -193,4 +193,59 @@ static inline void assert_last_error(acs_status status, const char *words)
         fail_msg("\"%s\" lacks \"%s\"", error.text, words);
 }
 
+/* For tests one by one: a context and a page of its memory; no failure is left, or all are forgotten. */
+static unsigned char *g_memory;
+
+static inline int setup(void **state)
+{
+    (void)state;
+    capture_open(1, 0);
+    g_memory = memory_new(4096);
+    return 0;
+}
+
+static inline void finish_with(acs_status status)
+{
+    assert_int_not_equal(acs_free(g_context, g_memory), 0);
+    assert_int_equal(acs_sync(g_context), status);
+    capture_close(status);
+}
+
+static inline int teardown(void **state)
+{
+    (void)state;
+    finish_with(ACS_OK);
+    return 0;
+}
+
+/* For tests that leave failures. */
+static inline int teardown_cleared(void **state)
+{
+    assert_int_equal(acs_clear(g_context), ACS_OK);
+    return teardown(state);
+}
+
+static inline void section_begin(void)
+{
+    assert_true(acs_after_stream(g_context, g_stream, anything()) & ACS_OP_CAPTURED);
+}
+
+static inline void section_end(void)
+{
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_OK);
+}
+
+static inline bool has_edge(CUgraph graph, uint32_t from, uint32_t to)
+{
+    uint32_t edges[256][2];
+    size_t count = twin_graph_edges(graph, edges, 256);
+    for (size_t i = 0; i < count; i++)
+        if (edges[i][0] == from && edges[i][1] == to)
+            return true;
+    return false;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_CLEARED(f) cmocka_unit_test_setup_teardown(f, setup, teardown_cleared)
+
 #endif

@@ -6,57 +6,6 @@
 
 #include <pthread.h>
 
-static unsigned char *g_memory;
-
-static int setup(void **state)
-{
-    (void)state;
-    capture_open(1, 0);
-    g_memory = memory_new(4096);
-    return 0;
-}
-
-static void finish_with(acs_status status)
-{
-    assert_int_not_equal(acs_free(g_context, g_memory), 0);
-    assert_int_equal(acs_sync(g_context), status);
-    capture_close(status);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    finish_with(ACS_OK);
-    return 0;
-}
-
-/* For tests that leave failures. */
-static int teardown_cleared(void **state)
-{
-    assert_int_equal(acs_clear(g_context), ACS_OK);
-    return teardown(state);
-}
-
-static void section_begin(void)
-{
-    assert_true(acs_after_stream(g_context, g_stream, anything()) & ACS_OP_CAPTURED);
-}
-
-static void section_end(void)
-{
-    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_OK);
-}
-
-static bool has_edge(CUgraph graph, uint32_t from, uint32_t to)
-{
-    uint32_t edges[256][2];
-    size_t count = twin_graph_edges(graph, edges, 256);
-    for (size_t i = 0; i < count; i++)
-        if (edges[i][0] == from && edges[i][1] == to)
-            return true;
-    return false;
-}
-
 /* -------------------------------------------------------------------------------------------------------------- edges */
 
 /* Before, four chains of three, after: the graph is as wide as the program. */
@@ -195,120 +144,6 @@ static void order_is_kept_across_sections_and_captures(void **state)
         ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
         ok(TWIN_GET(cuStreamDestroy, 4000)(others[i]));
     }
-}
-
-/* ------------------------------------------------------------------------------------------------------ library calls */
-
-typedef struct call_closure {
-    work w;
-    int result;
-    int nodes;
-    bool may_run; /* not captured: a call before failed */
-} call_closure;
-
-static int g_place_key;
-static void *g_scratches[8];
-static int g_calls;
-static bool g_may_run;
-
-/* Writes its scratch memory, then reads it: wrong where another call has the same block at the same time. */
-static int library(const acs_call_env *env, void *closure)
-{
-    call_closure *c = closure;
-    assert_true(env->slot == -1 || c->may_run);
-    assert_int_equal(env->device, 0);
-    g_scratches[g_calls++ % 8] = env->scratch;
-    *env->place = &g_place_key;
-    for (int i = 0; i < c->nodes; i++)
-        if (send_work(env->stream, &c->w) != CUDA_SUCCESS)
-            return 5;
-    assert_int_equal(acs_sync(g_context), ACS_ERR_STATE); /* inside */
-    return c->result;
-}
-
-static acs_op call(uint32_t id, void *to, int nodes, size_t scratch, int result)
-{
-    call_closure closure = {update_of(id, to, NULL, 64), result, nodes, g_may_run};
-    const acs_segment segment = ACS_INOUT(to, 64);
-    const acs_call_params params = {.size = sizeof params, .function = library, .closure = &closure,
-                                    .closure_bytes = sizeof closure, .scratch_bytes = scratch,
-                                    .place_key = &g_place_key, .uses = {.segments = &segment, .count = 1}};
-    return acs_call(g_context, &params);
-}
-
-static void library_calls_become_what_they_send(void **state)
-{
-    (void)state;
-    g_calls = 0;
-    capture_begin(g_stream);
-    section_begin();
-    assert_int_not_equal(call(1, g_memory, 3, 100, 0), 0);
-    assert_int_not_equal(call(2, g_memory + 64, 2, 100, 0), 0);
-    assert_int_not_equal(call(3, g_memory + 128, 0, 0, 0), 0);
-    assert_int_not_equal(update(4, g_memory, NULL, 128), 0);
-    section_end();
-    CUgraph graph = capture_end(g_stream);
-    assert_int_equal(twin_graph_nodes(graph), 6);
-    assert_int_equal(twin_graph_edges(graph, NULL, 0), 2 + 1 + 2);
-    assert_true(has_edge(graph, 2, 5));
-    assert_true(has_edge(graph, 4, 5));
-    assert_non_null(g_scratches[0]);
-    assert_non_null(g_scratches[1]);
-    assert_ptr_not_equal(g_scratches[0], g_scratches[1]);
-    assert_ptr_equal(g_scratches[2], NULL);
-    assert_int_equal(twin_user_objects(), 2);
-    graph_run(graph, 2);
-    assert_int_equal(twin_user_objects(), 0);
-}
-
-static void scratch_memory_is_used_again_when_its_graph_is_gone(void **state)
-{
-    (void)state;
-    void *first = NULL;
-    for (int i = 0; i < 5; i++) {
-        g_calls = 0;
-        capture_begin(g_stream);
-        section_begin();
-        assert_int_not_equal(call(1, g_memory, 1, 64, 0), 0);
-        section_end();
-        graph_run(capture_end(g_stream), 1);
-        assert_true(i == 0 || g_scratches[0] == first);
-        first = g_scratches[0];
-    }
-}
-
-/* Its memory stays: the graph may still run. */
-static void graph_with_scratch_memory_may_outlive_the_context(void **state)
-{
-    (void)state;
-    capture_begin(g_stream);
-    section_begin();
-    assert_int_not_equal(call(1, g_memory, 1, 64, 0), 0);
-    section_end();
-    CUgraph graph = capture_end(g_stream);
-    void *scratch = g_scratches[(g_calls - 1) % 8];
-    assert_int_not_equal(acs_free(g_context, g_memory), 0);
-    assert_int_equal(acs_close(g_context), ACS_OK);
-    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
-    assert_int_equal(twin_user_objects(), 0);
-    ok(TWIN_GET(cuMemFree, 3020)((CUdeviceptr)(uintptr_t)scratch)); /* else a leak, rightly */
-    context_open(0, 0);
-    capture_close(ACS_OK);
-}
-
-static void failing_call_names_itself_and_the_capture_goes_on(void **state)
-{
-    (void)state;
-    capture_begin(g_stream);
-    section_begin();
-    assert_int_equal(call(1, g_memory, 1, 0, 42), 0);
-    assert_last_error(ACS_ERR_HOST, "returned 42 while it was captured");
-    assert_int_not_equal(update(2, g_memory, NULL, 64), 0);
-    section_end();
-    CUgraph graph = capture_end(g_stream);
-    assert_int_equal(twin_graph_nodes(graph), 2); /* what it sent before it failed is there, and in order */
-    assert_true(has_edge(graph, 0, 1));
-    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
 }
 
 /* ------------------------------------------------------------------------------------------------------------ refusals */
@@ -527,33 +362,6 @@ static void refused_node_is_an_error_of_its_op_and_the_capture_goes_on(void **st
     ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
 }
 
-/* Every driver call of a section fails in turn: no order is lost, nothing leaks, nothing hangs. */
-static void any_driver_call_may_fail(void **state)
-{
-    (void)state;
-    g_may_run = true;
-    for (uint64_t at = 0; at < 140; at++) {
-        capture_begin(g_stream);
-        twin_fail("*", CUDA_ERROR_INVALID_VALUE, at, 1);
-        (void)acs_after_stream(g_context, g_stream, anything());
-        (void)update(1, g_memory, NULL, 64);
-        (void)call(2, g_memory, 1, 64, 0);
-        (void)update(3, g_memory, NULL, 64);
-        (void)acs_stream_after(g_context, g_stream, anything());
-        twin_fail(NULL, CUDA_SUCCESS, 0, 0);
-        (void)acs_clear(g_context); /* a section that could not end */
-        CUgraph graph = capture_end(g_stream);
-        size_t nodes = twin_graph_nodes(graph);
-        assert_true(nodes <= 3);
-        assert_int_equal(twin_graph_edges(graph, NULL, 0), nodes ? nodes - 1 : 0);
-        ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
-        assert_int_equal(acs_sync(g_context), ACS_OK);
-        assert_int_equal(twin_user_objects(), 0);
-        ok(TWIN_GET(cuStreamSynchronize, 2000)(g_stream));
-    }
-    g_may_run = false;
-}
-
 static void lost_device_is_known_to_the_context(void **state)
 {
     (void)state;
@@ -568,9 +376,6 @@ static void lost_device_is_known_to_the_context(void **state)
     assert_ptr_equal(twin_breach(), NULL);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define TEST_CLEARED(f) cmocka_unit_test_setup_teardown(f, setup, teardown_cleared)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,10 +385,6 @@ int main(void)
         TEST(copies_and_fills_become_nodes),
         cmocka_unit_test(serial_options_make_a_chain),
         TEST(order_is_kept_across_sections_and_captures),
-        TEST(library_calls_become_what_they_send),
-        TEST(scratch_memory_is_used_again_when_its_graph_is_gone),
-        cmocka_unit_test_setup(graph_with_scratch_memory_may_outlive_the_context, setup),
-        TEST_CLEARED(failing_call_names_itself_and_the_capture_goes_on),
         TEST_CLEARED(what_cannot_be_a_node_is_refused_by_name),
         TEST_CLEARED(streams_that_are_not_of_the_capture_are_refused),
         TEST(ops_of_other_threads_run_as_always),
@@ -593,7 +394,6 @@ int main(void)
         TEST(section_that_was_left_open_is_over_with_the_next_capture),
         TEST_CLEARED(invalidated_capture_says_so),
         TEST_CLEARED(refused_node_is_an_error_of_its_op_and_the_capture_goes_on),
-        TEST_CLEARED(any_driver_call_may_fail),
         cmocka_unit_test(lost_device_is_known_to_the_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ typedef struct twin_failure {
     uint64_t after, count;
 } twin_failure;
 
-enum { TWIN_FAILURES = 2, TWIN_NAMES = 64, TWIN_BLOCKS = 4096 };
+enum { TWIN_FAILURES = 2, TWIN_NAMES = 128, TWIN_BLOCKS = 4096 };
 
 typedef struct twin_state {
     pthread_mutex_t lock;

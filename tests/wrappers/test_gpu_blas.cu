@@ -144,6 +144,42 @@ static void streams_and_runs_do_not_change_the_bits()
         CHECK(memcmp(one.data(), factor(original, 8).data(), one.size() * sizeof(double)) == 0);
 }
 
+/* The same program inside a capture: a graph, launched twice on a fresh matrix, has the bits of one stream. */
+static void captured_it_has_the_same_bits()
+{
+    std::vector<double> original(static_cast<size_t>(LD) * TILES * TILE, 0.0), factored(original.size());
+    const acs_uses anything = {nullptr, 0, nullptr, nullptr, 1};
+    const size_t bytes = original.size() * sizeof(double);
+    acs_context *const context = check_open_default();
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    double *a = nullptr;
+    CHECK_CUDA(cudaMalloc(&a, bytes));
+    const tiled t = {a, TILES, TILE, LD};
+    tiled_fill(&t, original.data());
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CHECK(acs_after_stream(context, stream, anything) != 0);
+    CHECK_EQ(tiled_queue(context, &t), TILES * (TILES + 1) * (TILES + 2) / 6);
+    CHECK_STATUS(acs_stream_after(context, stream, anything), ACS_OK);
+    CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+    CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    const std::vector<double> one = factor(original, 1);
+    for (int launch = 0; launch < 2; launch++) {
+        CHECK_CUDA(cudaMemcpy(a, original.data(), bytes, cudaMemcpyHostToDevice));
+        CHECK_CUDA(cudaGraphLaunch(exec, stream));
+        CHECK_CUDA(cudaStreamSynchronize(stream));
+        CHECK_CUDA(cudaMemcpy(factored.data(), a, bytes, cudaMemcpyDeviceToHost));
+        CHECK(memcmp(one.data(), factored.data(), bytes) == 0);
+    }
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    CHECK_STATUS(acs_close(context), ACS_OK);
+    CHECK_CUDA(cudaFree(a));
+}
+
 int main(int argc, char **argv)
 {
     const check_test tests[] = {
@@ -151,6 +187,7 @@ int main(int argc, char **argv)
         CHECK_TEST(a_breakdown_is_told_by_info_alone),
         CHECK_TEST(large_factorizations_have_enough_workspace),
         CHECK_TEST(streams_and_runs_do_not_change_the_bits),
+        CHECK_TEST(captured_it_has_the_same_bits),
     };
     if (acs_blas_load() != ACS_OK) {
         acs_error error = {};
