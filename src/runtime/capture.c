@@ -142,6 +142,7 @@ static acs_status order_create(acs_capture *capture)
 static acs_status take_all(acs_capture *capture, bool observer, acs_nodes *behind)
 {
     acs_record all = {.kind = ACS_KIND_STREAM_WAIT, .any = 1};
+    all.segments = all.inline_segments; /* none, but never at NULL */
     return acs_capture_order_take(capture->order, &all, observer, behind);
 }
 

@@ -281,6 +281,7 @@ static bool cut(acs_capture_order *o)
 {
     acs_record all = {.kind = ACS_KIND_KERNEL, .any = 1};
     uint64_t number;
+    all.segments = all.inline_segments; /* none, but never at NULL */
     if (!insert(o, &all, false, &o->scratch))
         return false;
     o->made.count = 0;
