@@ -42,7 +42,10 @@ struct acs_context {
     acs_backend *backend;
     acs_record_pool *records;
     acs_allocations *allocations;
+    /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
+    unsigned char apart_before[ACS_CACHE_LINE];
     acs_core core;
+    unsigned char apart_behind[ACS_CACHE_LINE];
 
     /* failures and pairs: guarded by core.lock */
     acs_failures *failures;

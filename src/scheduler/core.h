@@ -188,7 +188,9 @@ typedef struct acs_core {
     uint64_t batch_ids;
     acs_queue host_queue;    /* READY ops that run on the host */
     acs_watch *watches;
+    unsigned char apart_before[ACS_CACHE_LINE]; /* callers read `ends` all the time; what stands beside it changes often */
     _Atomic(uint64_t) ends;  /* ops that ended; read without the lock to see whether looking is worth while */
+    unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
     void *trace_user;
     acs_core_counters counters;
