@@ -100,6 +100,12 @@ static void push_0_2_4(void)
     push(4);
 }
 
+static void push_0_to_3(void)
+{
+    for (uint32_t row = 0; row < 4; row++)
+        push(row);
+}
+
 static void pop_2(void)
 {
     (void)pop();
@@ -116,6 +122,9 @@ static void pop_3(void)
 const model_scenario scenario_fifo_wrap = {
     .name = "fifo_wrap", .what = "one producer, one consumer, more ops than places", .setup = setup,
     .threads = {push_0_2_4, pop_3}, .check = check};
+const model_scenario scenario_fifo_ahead = {
+    .name = "fifo_ahead", .what = "one producer, one consumer that looks at places ahead", .setup = setup_roomy,
+    .threads = {push_0_to_3, pop_2}, .check = check};
 const model_scenario scenario_fifo_producers = {
     .name = "fifo_producers", .what = "two producers, one consumer, tickets wrap", .setup = setup_roomy,
     .threads = {push_0_2, push_1, pop_2}, .check = check};
