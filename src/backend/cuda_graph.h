@@ -81,8 +81,8 @@ typedef struct acs_cuda_exec {
     } launches[ACS_CUDA_TABLES];
     uint32_t next;       /* table of the launch that comes next */
     uint8_t now;         /* its turn */
-    void *shape;         /* what a replayed bundle is compared with */
-    size_t shape_bytes;
+    uint32_t *shape;     /* what a replayed bundle is compared with */
+    size_t shape_words;
     uint64_t *publish;   /* values of the launch that is being filled in */
 } acs_cuda_exec;
 
@@ -134,6 +134,22 @@ enum { ACS_CUDA_PUBLISH_OPS = 64 };
 /* cuda_type.c */
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number);
 void acs_cuda_types_fini(acs_cuda *self);
+
+/* cuda_kept.c; in a scope */
+/* Which kept graph is wanted. */
+typedef struct acs_cuda_wanted {
+    uint64_t key;
+    uint32_t nodes;
+    int slot;
+    uint32_t sightings; /* from which on it is built */
+    bool fixed;         /* its nodes are changed by the host */
+    const acs_batch *batch; /* whose shape it has; NULL: layers, of `shape` */
+    const acs_layout_template *shape;
+} acs_cuda_wanted;
+/* A graph, this thread's until it is issued; NULL: none for now. */
+acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
+/* Launch what was filled in, unless that failed with `filled`. ACS_OK or ACS_NOT_READY; a fatal error is noted. */
+acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 
 /* cuda_vehicle.c */
 /* All up to this value of the slot have completed, as far as is known without asking the driver. */
