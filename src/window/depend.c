@@ -342,12 +342,12 @@ typedef struct op_regions {
     uint8_t all; /* access to all memory */
 } op_regions;
 
-/* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. */
+/* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. Never empty. */
 static bool scratch_fit(acs_window *w, uint32_t count)
 {
-    if (ACS_LIKELY(count <= w->scratch_capacity))
+    if (ACS_LIKELY(count < w->scratch_capacity))
         return true;
-    uint32_t capacity = acs_round_up_pow2(count < 64 ? 64 : count);
+    uint32_t capacity = acs_round_up_pow2(count < 64 ? 64 : count + 1);
     acs_region **grown = realloc(w->scratch, 2 * (size_t)capacity * sizeof *grown);
     if (!grown)
         return false;

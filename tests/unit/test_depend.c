@@ -388,6 +388,16 @@ static void insert_of_an_op_that_may_touch_anything_orders_all_that_touch(void *
     scene_close(s);
 }
 
+static void insert_of_an_op_without_segments_may_come_first(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_op nothing = KERNEL0(s), some = KERNEL(s, ACS_IN(AT(0), 64));
+    assert_int_equal(scene_state(s, nothing), ACS_ENTRY_READY);
+    assert_int_equal(scene_state(s, some), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
 static void insert_behind_an_ended_op_that_touched_anything_has_no_edge(void **state)
 {
     (void)state;
@@ -438,6 +448,7 @@ static void insert_of_a_chain_counts_its_levels_also_after_ops_ended(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(insert_of_an_op_without_segments_may_come_first),
         cmocka_unit_test(insert_with_only_a_raw_makes_one_edge),
         cmocka_unit_test(insert_with_only_a_war_makes_one_edge),
         cmocka_unit_test(insert_with_only_a_waw_makes_one_edge),
