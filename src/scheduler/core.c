@@ -63,7 +63,8 @@ static void list_polls(acs_core *core, acs_action *action)
 {
     action->poll_count = 0;
     for (uint32_t s = 0; s < core->slots.used; s++) {
-        if (core->slots.slot[s].outstanding == 0)
+        /* Marks behind attempts that were refused take room too, and may be all that a slot has. */
+        if (core->slots.slot[s].outstanding == 0 && core->slots.slot[s].mark_count == 0)
             continue;
         acs_poll *poll = &action->polls[action->poll_count];
         poll->slot = (uint16_t)s;
