@@ -79,6 +79,7 @@ struct acs_context {
     uint64_t caller_at;            /* virtual time of the callers */
     void (*virtual_yield)(void *user); /* for tests: between two steps other producers may go on */
     void *virtual_user;
+    uint32_t virtual_ahead;        /* for tests: workers get a turn after one of so many calls only; 0: after each */
     uint32_t virtual_still;        /* steps of waiting callers in a row after which nothing can change */
     bool virtual_stuck;            /* not even that ends what callers wait for: they give up */
     uint64_t virtual_idle_ns;      /* time that passed in them, for the watchdog */

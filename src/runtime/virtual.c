@@ -178,10 +178,10 @@ void acs_virtual_interleave(acs_context *context)
 {
     uint32_t steps = 0;
     if (stepping_take(context)) {
-        if (by_seed(context))
-            steps = acs_random_below(&context->random, STEPS_AFTER_CALL + 1);
-        else
+        if (!by_seed(context))
             interleave_by_time(context);
+        else if (!context->virtual_ahead || acs_random_below(&context->random, context->virtual_ahead) == 0)
+            steps = acs_random_below(&context->random, STEPS_AFTER_CALL + 1);
         stepping_give(context);
     }
     while (steps-- > 0)

@@ -27,6 +27,7 @@ typedef struct generator {
     domain domains[8];
     bool shared;   /* all threads use domain 0 */
     uint32_t phase; /* of a crowd: steps that mostly write, then as many that mostly read */
+    uint32_t period; /* of a dense program: steps after which much comes again; 0: it is none */
     bool reading;
     bool any_ok;   /* ops without a footprint are allowed: with failures they would tie the threads together */
 } generator;
@@ -316,12 +317,19 @@ static void make_kernel(generator *g, domain *d, step *s, uint32_t di)
     s->signature = (int)dice_below(&g->dice, MIX_SIGNATURE_COUNT + 1) - 1;
     if (s->signature >= MIX_SIGNATURE_BIG && !dice_percent(&g->dice, 15))
         s->signature = (int)dice_below(&g->dice, MIX_SIGNATURE_BIG);
+    if (g->period)
+        s->signature %= 3;
     if (s->signature >= 0)
         signature_extras(s->signature, &extras, &pieces);
     pick_work(g, d, s, ROLE_KERNEL, pieces);
     if (s->signature < 0)
         promise_nothing(g, s);
     s->grid = 1 + dice_below(&g->dice, 3);
+    if (g->period) { /* few types */
+        s->block = 32;
+        declare_footprint(g, s, di, s->signature >= 0);
+        return;
+    }
     s->block = 32 * (1 + dice_below(&g->dice, 4));
     s->shared_bytes = dice_percent(&g->dice, 10) ? dice_below(&g->dice, 4096) : 0;
     declare_footprint(g, s, di, s->signature >= 0);
@@ -469,11 +477,35 @@ static void make_other(generator *g, domain *d, step *s)
     }
 }
 
+/* Dense programs repeat themselves: what the step a period before did, if its memory is still there. */
+static bool repeat(generator *g, step *s)
+{
+    const step *model = s - g->period;
+    uint32_t index = s->index;
+    if (model->kind != STEP_KERNEL || model->thread != s->thread || dice_percent(&g->dice, 6))
+        return false;
+    for (uint32_t i = 0; i < model->given_count; i++)
+        if (model->given[i].arena >= 0 && !g->p->arenas[model->given[i].arena].live)
+            return false;
+    for (uint32_t i = 0; i < model->work_count; i++)
+        if (!g->p->arenas[model->work[i].arena].live)
+            return false;
+    *s = *model;
+    s->index = index;
+    return true;
+}
+
 static void make_step(generator *g, step *s)
 {
     uint32_t di = g->shared ? 0 : s->thread;
     domain *d = &g->domains[di];
+    if (g->period && s->index >= g->period && repeat(g, s)) {
+        remember(d, s, g);
+        return;
+    }
     s->kind = pick_kind(g);
+    if (g->period && s->kind != STEP_KERNEL && dice_percent(&g->dice, 88))
+        s->kind = STEP_KERNEL;
     if (g->phase && s->kind >= STEP_WAIT && dice_percent(&g->dice, 75))
         s->kind = STEP_KERNEL; /* a wait would thin the crowd */
     g->reading = g->phase && s->index / g->phase % 2;
@@ -507,6 +539,7 @@ program *program_generate(const random_config *config)
     g.shared = config->threads == 1 || config->baton;
     g.any_ok = g.shared || !(config->failing || config->options.faults);
     g.phase = config->crowded ? 6 + dice_below(&g.dice, 30) : 0;
+    g.period = config->dense ? 6 + dice_below(&g.dice, 60) : 0;
     p->direct_init = config->failing || config->options.faults;
     make_arenas(&g);
     p->steps = program_alloc(p, config->ops * sizeof *p->steps);

@@ -22,7 +22,7 @@ typedef struct settings {
     double seconds;
     int backend;
     int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, verbose, trace, shrink;
+    bool threads, serial, disable, check, dense, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
     const char *fault_kinds;
@@ -156,6 +156,13 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->crowded = dice_percent(&d, 15);
     if (c->crowded && s->window < 0)
         c->options.window = PICK(&d, 16, 64, 256, 4096);
+    dice later = {seed ^ 0x1b873593cc9e2d51u}; /* seeds keep their meaning without it */
+    c->dense = s->dense || dice_percent(&later, 20);
+    if (c->dense) {
+        c->options.window = s->window >= 0 ? s->window : PICK(&later, 32, 128, 1024);
+        c->options.fifo = PICK(&later, 16, 64, 1024);
+        c->ahead = (uint32_t)PICK(&later, 0, 8, 50, 200);
+    }
     c->options.issue = (int32_t)PICK(&d, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH,
                                      ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU);
     if (s->issue >= 0)
@@ -169,13 +176,14 @@ static void describe(char *text, size_t bytes, const random_config *c)
 {
     const acs_options *o = &c->options;
     snprintf(text, bytes,
-             "seed %" PRIu64 ": %u steps, %u threads%s%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
+             "seed %" PRIu64 ": %u steps, %u threads%s%s%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
              ", issue %s, kept nodes %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
-             c->crowded ? ", crowded" : "", c->checker ? ", checked" : "", o->backend, o->window, o->fifo, o->streams,
+             c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
+             o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
              o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
              o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes);
@@ -342,6 +350,7 @@ static int usage(const char *bad)
             "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
             "  --shrink       of a program that fails find a small one that does\n"
             "  --drop LIST    without these steps, such as 3,7-9; --order S: sim: another order of the same program\n"
+            "  --dense        all programs have mostly kernels, which recur, and callers that run ahead\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
@@ -374,7 +383,7 @@ static bool parse_flag(settings *s, const char *name)
     } flags[] = {{"--threads", offsetof(settings, threads)}, {"--serial", offsetof(settings, serial)},
                  {"--disable", offsetof(settings, disable)}, {"--check", offsetof(settings, check)},
                  {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
-                 {"--shrink", offsetof(settings, shrink)}};
+                 {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0)
             return *(bool *)((char *)s + flags[i].field) = true;

@@ -26,6 +26,8 @@ typedef struct random_config {
     uint32_t threads;   /* producing threads */
     bool baton;         /* they pass a baton: one global order over shared arenas */
     bool crowded;       /* many read one whole, many write its parts: joins, which other programs hardly ever need */
+    bool dense;         /* mostly kernels of few types, much of it again and again, and callers that run ahead: bundles */
+    uint32_t ahead;     /* sim: workers get a turn after one of so many calls; 0: after each */
     bool failing;       /* host functions and calls fail at times */
     bool checker;       /* record the run and check soundness and precision */
     bool verbose;       /* print more about what fails */

@@ -506,6 +506,7 @@ static void add_statistics(run *r)
 static void shape_core(acs_context *context, const random_config *c)
 {
     acs_core *core = &context->core;
+    context->virtual_ahead = c->ahead;
     acs_lock_acquire(&core->lock);
     acs_slots_shape(&core->slots, c->slots_first, c->slots_deep, c->slots_eager);
     if (c->marks && c->marks < core->slots.mark_capacity)
