@@ -235,7 +235,7 @@ static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
     acs_arg_slot *row = record->args;
     unsigned char *to = record->arg_bytes;
     uint32_t offset = 0;
-    for (const acs_arg *arg = args->list, *end = arg + args->count; arg < end; arg++, row++) {
+    for (const acs_arg *arg = args->list, *end = args->count ? arg + args->count : arg; arg < end; arg++, row++) {
         uint32_t size = arg->size, align = arg_alignment(size);
         offset = (offset + align - 1) & ~(align - 1);
         *row = (acs_arg_slot){.offset = offset, .size = size, .type = arg->type};
