@@ -1,8 +1,7 @@
 /*
  * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph; from then on the GPU
  * releases the bundle's ops by itself (device/window.cu). Owns each slot's tables and head; called by the dispatch of
- * bundles, in a scope, and by open and close. It never issues a part of a bundle, and waits for the GPU only at a slot's
- * first one.
+ * bundles, in a scope, and by open and close. It never waits for the GPU, and never issues a part of a bundle.
  */
 #include "backend/cuda_window.h"
 
@@ -128,6 +127,8 @@ static void lane_destroy(acs_cuda *self, acs_window_lane *lane)
     for (uint32_t i = 0; i < ACS_WINDOW_RING; i++)
         if (lane->done[i])
             (void)acs_cuda_note(self, self->cu.cuEventDestroy(lane->done[i]));
+    if (lane->made)
+        (void)acs_cuda_note(self, self->cu.cuEventDestroy(lane->made));
     if (lane->tables)
         (void)acs_cuda_note(self, self->cu.cuMemFreeHost(lane->tables));
     free(lane);
@@ -145,10 +146,10 @@ static CUresult lane_state(acs_cuda *self, const acs_window_lane *lane, int slot
         .refusal = (uint64_t)(uintptr_t)window->refusal,
         .index = (uint32_t)slot,
     };
-    /* Through pinned memory of the lane's own, which stays as it is until the first bundle is made. */
-    memcpy(lane->tables, &state, sizeof state);
-    CUresult result = self->cu.cuMemcpyAsync(at, (CUdeviceptr)(uintptr_t)lane->tables, sizeof state, self->streams[slot]);
-    return result == CUDA_SUCCESS ? self->cu.cuStreamSynchronize(self->streams[slot]) : result;
+    /* From pinned memory that is used for nothing else, so that nobody has to wait until the slot has come so far. */
+    unsigned char *copy = lane->tables + (size_t)ACS_WINDOW_RING * ACS_WINDOW_TABLE_BYTES;
+    memcpy(copy, &state, sizeof state);
+    return self->cu.cuMemcpyAsync(at, (CUdeviceptr)(uintptr_t)copy, sizeof state, self->streams[slot]);
 }
 
 static CUresult lane_head(acs_cuda *self, acs_window_lane *lane, int slot)
@@ -179,12 +180,15 @@ static acs_window_lane *lane_open(acs_cuda *self, int slot)
     void *tables = NULL;
     if (!lane)
         return NULL;
-    CUresult result = self->cu.cuMemHostAlloc(&tables, (size_t)ACS_WINDOW_RING * ACS_WINDOW_TABLE_BYTES,
-                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    CUresult result = self->cu.cuMemHostAlloc(
+        &tables, (size_t)ACS_WINDOW_RING * ACS_WINDOW_TABLE_BYTES + sizeof(acs_window_slot),
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS)
         lane->tables = tables;
     for (uint32_t i = 0; i < ACS_WINDOW_RING && result == CUDA_SUCCESS; i++)
         result = self->cu.cuEventCreate(&lane->done[i], CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuEventCreate(&lane->made, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = lane_state(self, lane, slot);
     if (result == CUDA_SUCCESS)
@@ -203,50 +207,37 @@ static acs_window_lane *lane_open(acs_cuda *self, int slot)
 
 /* --------------------------------------------------------------------------------------------------------- launch */
 
-/* What the nodes hold is known again once they were set, or else not. */
-static void settle(acs_cuda *self, acs_window_lane *lane, bool launched)
+/*
+ * The bundle was launched, or refused: then cells may have been made for it that are on their way to the device. The event
+ * tells when cells and table are free; without it the slot is waited for, so that they are. What nodes hold is known again
+ * once they were set.
+ */
+static void settle(acs_cuda *self, acs_window_lane *lane, int slot, bool launched)
 {
+    CUevent event = launched ? lane->done[lane->turn % ACS_WINDOW_RING] : lane->made;
+    CUresult result = self->cu.cuEventRecord(event, self->streams[slot]);
+    if (result != CUDA_SUCCESS && self->cu.cuStreamSynchronize(self->streams[slot]) != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
     for (uint32_t i = 0; launched && i < lane->wires.nodes; i++)
         if (lane->cell[i])
             lane->cell[i]->known = true;
-    acs_lock_acquire(&self->window->lock);
     lane->turn += launched;
+    acs_lock_acquire(&self->window->lock);
+    lane->latest = event;
     lane->busy = false;
     acs_lock_release(&self->window->lock);
 }
 
-/* The event tells when cells and table are free. Without it, the slot is waited for: they then are. */
-static CUresult launch_head(acs_cuda *self, acs_window_lane *lane, int slot)
-{
-    CUresult result = self->cu.cuGraphLaunch(lane->head, self->streams[slot]);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = self->cu.cuEventRecord(lane->done[lane->turn % ACS_WINDOW_RING], self->streams[slot]);
-    if (result != CUDA_SUCCESS && self->cu.cuStreamSynchronize(self->streams[slot]) != CUDA_SUCCESS)
-        acs_cuda_lose(self, result);
-    return CUDA_SUCCESS;
-}
-
 /* ---------------------------------------------------------------------------------------------------------- start */
 
-static CUresult alloc_zeroed(acs_cuda *self, size_t bytes, CUdeviceptr *out)
-{
-    CUresult result = self->cu.cuMemAlloc(out, bytes);
-    if (result != CUDA_SUCCESS) {
-        *out = 0;
-        return result;
-    }
-    result = self->cu.cuMemsetD8Async(*out, 0, bytes, self->streams[0]);
-    return result == CUDA_SUCCESS ? self->cu.cuStreamSynchronize(self->streams[0]) : result;
-}
-
+/* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that it is in. */
 static CUresult window_memory(acs_cuda *self, acs_cuda_window *window)
 {
     size_t places = ACS_WINDOW_CELLS + (size_t)self->slots * ACS_WIRES_ITEMS;
     void *refusal = NULL;
-    CUresult result = alloc_zeroed(self, places * sizeof(acs_window_place), &window->places);
+    CUresult result = self->cu.cuMemAlloc(&window->places, places * sizeof(acs_window_place));
     if (result == CUDA_SUCCESS)
-        result = alloc_zeroed(self, self->slots * sizeof(acs_window_slot), &window->slots);
+        result = self->cu.cuMemAlloc(&window->slots, self->slots * sizeof(acs_window_slot));
     if (result == CUDA_SUCCESS)
         result = self->cu.cuMemHostAlloc(&refusal, sizeof *window->refusal,
                                          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
@@ -306,8 +297,8 @@ bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag
         return false;
     unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_WINDOW_RING) * ACS_WINDOW_TABLE_BYTES;
     bool made = acs_window_cells_take(self, batch, slot, lane) && fill_table(batch, slot, lane, table);
-    CUresult result = made ? launch_head(self, lane, slot) : CUDA_SUCCESS;
-    settle(self, lane, made && result == CUDA_SUCCESS);
+    CUresult result = made ? self->cu.cuGraphLaunch(lane->head, self->streams[slot]) : CUDA_SUCCESS;
+    settle(self, lane, slot, made && result == CUDA_SUCCESS);
     if (result != CUDA_SUCCESS)
         (void)acs_cuda_note(self, result);
     return made && result == CUDA_SUCCESS;

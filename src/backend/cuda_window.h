@@ -4,8 +4,8 @@
  *
  * C1  a cell is free, or held by one slot. A slot uses a cell that it holds for bundle after bundle: they are ordered by its
  *     stream, and a bundle's graph is complete only when all that it launched is.
- * C2  a slot's cells are free again once its latest bundle is complete; they are taken from it only when another slot needs
- *     some and none is free.
+ * C2  a slot's cells are free again once its latest bundle is complete, or, where that was refused, once the cells made for
+ *     it are on the device; they are taken from it only when another slot needs some and none is free.
  * C3  a type whose kernel the device cannot launch is remembered as such (`refused`).
  *
  * Locks: acs_cuda_window.lock (rank BACKEND) guards the start, types and cells. The rest of a slot's
@@ -51,8 +51,11 @@ typedef struct acs_window_lane {
     CUgraph graph;
     CUgraphExec head;
     CUevent done[ACS_WINDOW_RING];   /* behind the bundle whose table this is */
-    uint32_t turn;                   /* bundles launched; written by the slot's submitter, under the lock */
-    bool busy;                       /* under the lock: a bundle is being made, whose cells are taken */
+    uint32_t turn;                   /* bundles launched */
+    CUevent made;                    /* behind the making of cells for a bundle that was refused after all */
+    /* Written by the slot's submitter, under the lock. */
+    CUevent latest;                  /* behind all that concerns the slot's cells; NULL: there was nothing */
+    bool busy;                       /* a bundle is being made, whose cells are taken */
     acs_wires wires;
     acs_window_cell *cell[ACS_WIRES_NODES];         /* of the bundle at hand */
     const acs_window_type *type[ACS_WIRES_NODES];

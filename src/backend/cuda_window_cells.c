@@ -66,6 +66,7 @@ static acs_window_type *type_of(acs_cuda *self, const acs_record *op)
         return NULL;
     type->number = number;
     type->type = op ? acs_cuda_type_find(self, number) : NULL;
+    type->refused = op && !type->type;
     type->held = calloc(self->slots, sizeof(*type->held));
     if (!type->held) {
         type_destroy(type);
@@ -182,13 +183,12 @@ static acs_window_cell *cell_create(acs_cuda *self, acs_window_type *type, CUstr
 
 /* --------------------------------------------------------------------------------------------------------- taking */
 
-/* Whether all bundles that were launched in a slot are complete, and none is being made but the caller's. */
+/* Whether all is over that was launched in a slot, and no bundle is being made but the caller's. */
 static bool lane_idle_locked(acs_cuda *self, const acs_window_lane *lane, bool own)
 {
     if (!lane || (lane->busy && !own))
         return !lane;
-    return lane->turn == 0 ||
-           self->cu.cuEventQuery(lane->done[(lane->turn - 1) % ACS_WINDOW_RING]) == CUDA_SUCCESS;
+    return !lane->latest || self->cu.cuEventQuery(lane->latest) == CUDA_SUCCESS;
 }
 
 /* What slots hold whose bundles are all complete is free again; those taken for the caller's bundle are in no list. */

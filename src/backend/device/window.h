@@ -15,7 +15,7 @@
 enum {
     ACS_WINDOW_CELLS = 1024,          /* places that are cells; each slot has room for joins behind them */
     ACS_WINDOW_RING = 16,             /* bundles of a slot whose tables are in use */
-    ACS_WINDOW_TABLE_BYTES = 1 << 17, /* one table; a bundle with larger arguments is refused */
+    ACS_WINDOW_TABLE_BYTES = 1 << 16, /* one table; a bundle with larger arguments is refused */
     ACS_WINDOW_THREADS = 64,          /* of a block of the head, one for each entry */
     ACS_WINDOW_BLOCKS = (ACS_WIRES_NODES + ACS_WINDOW_THREADS - 1) / ACS_WINDOW_THREADS,
     ACS_WINDOW_INLINE = 16,           /* followers that stand in the place itself */
