@@ -113,7 +113,8 @@ uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
         return completed;
     if (completed > atomic_load_explicit(&v->known[slot], memory_order_relaxed)) /* relaxed: only compared */
         atomic_store_explicit(&v->known[slot], completed, memory_order_release);
-    return acs_cuda_completed(self, slot);
+    uint64_t word = atomic_load_explicit(&v->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
+    return word > completed ? word : completed;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- vehicles */

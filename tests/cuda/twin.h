@@ -70,6 +70,9 @@ CUfunction twin_function(CUkernel kernel, int device);
 /* From now on the handle means another kernel, as after a module was unloaded and its memory reused. */
 void twin_kernel_replace(CUkernel kernel, const twin_kernel_spec *spec);
 
+/* For a kernel's body: the grid of its launch. */
+void twin_grid(uint32_t grid[3]);
+
 /* ----------------------------------------------------------------------------------------------------------- failures */
 
 /* After `after` more calls of this function, `count` calls return `result`, and do nothing. "*": of any function. */

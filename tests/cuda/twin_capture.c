@@ -45,7 +45,9 @@ static twin_nodes nodes_copy(const void *list, size_t count)
 
 uintptr_t twin_node_add_locked(twin_graph *graph, twin_op *op, const void *behind, size_t count)
 {
-    op->node = ((twin_object *)twin_object_new_locked(TWIN_NODE, -1, sizeof(twin_object)))->handle;
+    twin_node *node = twin_object_new_locked(TWIN_NODE, -1, sizeof *node);
+    node->op = op;
+    op->node = node->base.handle;
     op->behind = nodes_copy(behind, count);
     *(graph->last ? &graph->last->next : &graph->nodes) = op;
     graph->last = op;

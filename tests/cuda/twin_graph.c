@@ -1,7 +1,8 @@
 /*
  * The twin's graphs: made by hand or by a capture, instantiated, updated, launched. Called through the driver table. An
  * executable graph that is in flight may be neither updated nor destroyed here, which is stricter than CUDA: a runtime that
- * keeps graphs must know when each is done. Nodes run in any order that their edges allow.
+ * keeps graphs must know when each is done. Nodes may be set meanwhile, for later launches; launches of one executable graph
+ * run one after another. Nodes run in any order that their edges allow.
  */
 #include "twin_internal.h"
 
@@ -40,20 +41,13 @@ TWIN_DEFINE_END(cuGraphDestroy, (CUgraph handle), (handle), graph_forgive)
     return CUDA_SUCCESS;
 }
 
-static twin_op *node_find(twin_op *nodes, uintptr_t node)
-{
-    while (nodes && nodes->node != node)
-        nodes = nodes->next;
-    return nodes;
-}
-
 /* By the rules of a launch. */
 static CUresult node_op(const CUDA_KERNEL_NODE_PARAMS *p, twin_op **op)
 {
     CUlaunchConfig config = {.gridDimX = p->gridDimX, .gridDimY = p->gridDimY, .gridDimZ = p->gridDimZ,
                              .blockDimX = p->blockDimX, .blockDimY = p->blockDimY, .blockDimZ = p->blockDimZ,
                              .sharedMemBytes = p->sharedMemBytes};
-    return twin_launch_op_locked(&config, p->func ? p->func : (CUfunction)p->kern, p->kernelParams, op);
+    return twin_launch_op_locked(&config, p->func ? p->func : (CUfunction)p->kern, p->kernelParams, true, op);
 }
 
 TWIN_DEFINE(cuGraphAddKernelNode,
@@ -92,19 +86,11 @@ static twin_op *nodes_copy(const twin_op *from)
         op->behind.list = copy_of(from->behind.list, from->behind.count * sizeof *from->behind.list);
         op->waits = NULL;
         op->wait_count = 0;
+        op->launched = NULL;
         *end = op;
         end = &op->next;
     }
     return first;
-}
-
-static void nodes_free(twin_op *nodes)
-{
-    while (nodes) {
-        twin_op *next = nodes->next;
-        twin_op_free(nodes);
-        nodes = next;
-    }
 }
 
 TWIN_DEFINE(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph handle, unsigned long long flags),
@@ -122,6 +108,17 @@ TWIN_DEFINE(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph handle, un
     twin_exec *made = twin_object_new_locked(TWIN_EXEC, device, sizeof *made);
     made->nodes = nodes_copy(graph->nodes);
     made->owned = twin_owned_copy_locked(graph->owned);
+    for (twin_op *op = made->nodes; op; op = op->next) {
+        twin_node *node = op->updatable ? twin_find_locked((void *)op->node, TWIN_NODE) : NULL;
+        if (node && node->live)
+            twin_breach_locked("graph %u has nodes that the device may change, and was instantiated before",
+                               graph->base.number);
+        if (node) {
+            node->live = op;
+            node->device = device;
+        }
+        made->updatable = made->updatable || op->updatable;
+    }
     *exec = (CUgraphExec)made->base.handle;
     return CUDA_SUCCESS;
 }
@@ -140,8 +137,10 @@ TWIN_DEFINE(cuGraphExecKernelNodeSetParams,
 {
     twin_exec *exec = NULL;
     twin_op *op = NULL;
-    CUresult result = exec_use(handle, &exec);
-    twin_op *old = result == CUDA_SUCCESS ? node_find(exec->nodes, (uintptr_t)node) : NULL;
+    CUresult result = twin_use_locked(handle, TWIN_EXEC, &exec);
+    twin_op *old = result == CUDA_SUCCESS ? twin_node_find(exec->nodes, (uintptr_t)node) : NULL;
+    if (old && old->updatable)
+        exec->uploaded = false;
     if (result == CUDA_SUCCESS && !old) {
         twin_breach_locked("%p is no node of executable graph %u", (void *)node, exec->base.number);
         result = CUDA_ERROR_INVALID_VALUE;
@@ -155,6 +154,8 @@ TWIN_DEFINE(cuGraphExecKernelNodeSetParams,
     old->next = before.next;
     old->node = before.node;
     old->behind = before.behind;
+    old->updatable = before.updatable;
+    old->off = before.off;
     before.behind = (twin_nodes){NULL, 0};
     *op = before; /* its memory goes with the old contents */
     twin_op_free(op);
@@ -179,7 +180,7 @@ TWIN_DEFINE(cuGraphExecUpdate, (CUgraphExec handle, CUgraph from, CUgraphExecUpd
     info->result = a || b ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED : CU_GRAPH_EXEC_UPDATE_SUCCESS;
     if (a || b)
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    nodes_free(exec->nodes);
+    twin_nodes_free(exec->nodes);
     exec->nodes = nodes_copy(graph->nodes);
     twin_owned_release_locked(&exec->owned);
     exec->owned = twin_owned_copy_locked(graph->owned);
@@ -221,11 +222,23 @@ TWIN_DEFINE(cuGraphLaunch, (CUgraphExec handle, CUstream where), (handle, where)
         twin_breach_locked("a graph in a capture is not known here");
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
+    if (exec->updatable && !exec->uploaded)
+        twin_breach_locked("executable graph %u has nodes that the device may change, and was not uploaded",
+                           exec->base.number);
+    for (twin_op *node = exec->nodes; node; node = node->next)
+        if (node->kind == OP_LAUNCH && !node->updatable && !twin_touches_ok_locked(node, exec->base.device))
+            return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */
     twin_note_locked("graph", stream, NULL);
     twin_op *op = twin_memory(sizeof *op);
     op->kind = OP_GRAPH;
     op->exec = exec;
+    op->launched = nodes_copy(exec->nodes);
+    if (exec->in_flight && exec->last.stream != stream) {
+        op->waits = copy_of(&exec->last, sizeof exec->last);
+        op->wait_count = 1;
+    }
     exec->in_flight++;
+    exec->last = (twin_point){stream, stream->issued + 1};
     twin_push_locked(stream, op);
     return CUDA_SUCCESS;
 }

@@ -13,7 +13,8 @@
 #include <pthread.h>
 
 typedef enum twin_kind {
-    TWIN_STREAM = 1, TWIN_EVENT, TWIN_KERNEL, TWIN_FUNCTION, TWIN_CONTEXT, TWIN_GRAPH, TWIN_NODE, TWIN_EXEC, TWIN_OWNED
+    TWIN_STREAM = 1, TWIN_EVENT, TWIN_KERNEL, TWIN_FUNCTION, TWIN_CONTEXT, TWIN_GRAPH, TWIN_NODE, TWIN_EXEC, TWIN_OWNED,
+    TWIN_LIBRARY
 } twin_kind;
 
 typedef struct twin_object {
@@ -35,6 +36,13 @@ typedef struct twin_point {
 
 typedef enum twin_op_kind { OP_LAUNCH, OP_COPY, OP_FILL, OP_HOST, OP_RECORD, OP_WAIT, OP_GRAPH, OP_EMPTY } twin_op_kind;
 
+/* The object of a node: where the graph keeps it, and the one executable graph that the device may change it in. */
+typedef struct twin_node {
+    twin_object base;
+    struct twin_op *op, *live;
+    int device; /* of the executable graph */
+} twin_node;
+
 /* Nodes of a graph, by their handles. */
 typedef struct twin_nodes {
     uintptr_t *list;
@@ -44,6 +52,7 @@ typedef struct twin_nodes {
 typedef struct twin_kernel_object {
     twin_object base;
     twin_kernel_spec spec;
+    bool own; /* of the library's device code */
     uintptr_t functions[TWIN_DEVICES]; /* 0: not made yet */
 } twin_kernel_object;
 
@@ -58,6 +67,9 @@ typedef struct twin_exec {
     twin_object base;
     struct twin_op *nodes; /* copies, in the order of the graph */
     uint32_t in_flight;
+    twin_point last;       /* its latest launch */
+    bool updatable;        /* it has a node that the device may change */
+    bool uploaded;
     struct twin_owned *owned;
 } twin_exec;
 
@@ -80,7 +92,9 @@ typedef struct twin_op {
     size_t range_count;
     uintptr_t node;          /* handle, where it is a graph's */
     twin_nodes behind;       /* the nodes that it depends on */
-    bool ran;                /* in the launch of its graph that runs */
+    bool updatable, off;     /* the device may change it; it is switched off */
+    uint32_t grid[3];
+    struct twin_op *launched; /* of a graph's launch: what its nodes were then */
 } twin_op;
 
 struct twin_stream {
@@ -161,7 +175,7 @@ typedef struct twin_state {
     twin_object **objects;      /* of this generation */
     uint32_t object_count, object_capacity;
     uintptr_t first_handle;     /* of objects[0] */
-    uint32_t made[TWIN_OWNED + 1];
+    uint32_t made[TWIN_LIBRARY + 1];
     twin_stream **streams;      /* every one made; the busy ones are looked for among them */
     uint32_t stream_count, stream_capacity;
     twin_stream *legacy[TWIN_DEVICES], *per_thread[TWIN_DEVICES];
@@ -185,6 +199,7 @@ typedef struct twin_state {
     const char *missing;
     const char *last_failed;    /* by twin_fail */
 
+    const twin_op *running;     /* the kernel that runs, for its own use */
     uint64_t calls, kernels_run, failures_made, breaches;
     struct {
         const char *name;
@@ -243,6 +258,7 @@ void twin_need_locked(twin_stream *stream, uint64_t position);
 void twin_progress_locked(uint64_t most);
 void twin_show_locked(twin_stream *stream, bool all);
 void twin_op_free(twin_op *op);
+void twin_nodes_free(twin_op *nodes);
 bool twin_range_busy_locked(uint64_t base, uint64_t bytes);
 bool twin_idle_locked(const twin_stream *stream);
 
@@ -268,8 +284,14 @@ twin_block *twin_block_find_locked(uint64_t base, uint64_t bytes);
 void twin_memory_free_locked(const twin_block *block);
 
 /* twin_kernel.c */
-CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction function, void **args, twin_op **op);
+/* A node's arguments are looked at when its graph is launched. */
+CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction function, void **args, bool node, twin_op **op);
+/* Whether all that the kernel touches, as far as its spec says, is there; false after a breach. */
+bool twin_touches_ok_locked(twin_op *op, int device);
 void **twin_args_copy(const twin_kernel_spec *spec, void *const *args);
+
+/* twin_queue.c: the node of a list that is in the order in which nodes were added */
+twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
 
 /* Every driver function of the twin; those of graphs and captures are for what comes after plain launches. */
 #define TWIN_TABLE(X)                                                                                                  \
@@ -323,7 +345,13 @@ void **twin_args_copy(const twin_kernel_spec *spec, void *const *args);
     X(cuGraphExecKernelNodeSetParams, 12000)                                                                           \
     X(cuGraphExecUpdate, 12000)                                                                                        \
     X(cuGraphExecDestroy, 10000)                                                                                       \
-    X(cuGraphLaunch, 10000)
+    X(cuGraphLaunch, 10000)                                                                                            \
+    X(cuGraphUpload, 11010)                                                                                            \
+    X(cuGraphKernelNodeSetAttribute, 11000)                                                                            \
+    X(cuGraphKernelNodeGetAttribute, 11000)                                                                            \
+    X(cuLibraryLoadData, 12000)                                                                                        \
+    X(cuLibraryUnload, 12000)                                                                                          \
+    X(cuLibraryGetKernel, 12000)
 
 /* By the types of cudaTypedefs.h, so that a signature that is wrong here does not compile. */
 #define DECLARE(name, version) extern __typeof__(*(PFN_##name##_v##version)0) twin_##name;

@@ -275,7 +275,18 @@ static CUresult launchable(CUfunction handle, twin_function_object **function)
     return twin_use_locked(handle, TWIN_FUNCTION, function);
 }
 
-CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, void **args, twin_op **out)
+bool twin_touches_ok_locked(twin_op *op, int device)
+{
+    const twin_kernel_spec *spec = &op->kernel->spec;
+    if (!spec->touches)
+        return true;
+    if (!op->ranges)
+        op->ranges = twin_memory(RANGES_MOST * sizeof *op->ranges);
+    op->range_count = spec->touches(op->args, op->ranges, RANGES_MOST);
+    return ranges_ok(op, device);
+}
+
+CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, void **args, bool node, twin_op **out)
 {
     twin_function_object *function = NULL;
     CUresult result = launchable(handle, &function);
@@ -290,13 +301,12 @@ CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, 
     op->kind = OP_LAUNCH;
     op->kernel = function->kernel;
     op->args = twin_args_copy(spec, args);
-    if (spec->touches) {
-        op->ranges = twin_memory(RANGES_MOST * sizeof *op->ranges);
-        op->range_count = spec->touches(op->args, op->ranges, RANGES_MOST);
-        if (!ranges_ok(op, function->base.device)) {
-            twin_op_free(op);
-            return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */
-        }
+    op->grid[0] = config->gridDimX;
+    op->grid[1] = config->gridDimY;
+    op->grid[2] = config->gridDimZ;
+    if (!node && !twin_touches_ok_locked(op, function->base.device)) {
+        twin_op_free(op);
+        return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */
     }
     *out = op;
     return CUDA_SUCCESS;
@@ -313,7 +323,7 @@ TWIN_DEFINE(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function
     if (result == CUDA_SUCCESS)
         result = twin_chance_locked(stream);
     if (result == CUDA_SUCCESS)
-        result = twin_launch_op_locked(config, function, args, &op);
+        result = twin_launch_op_locked(config, function, args, false, &op);
     if (result != CUDA_SUCCESS)
         return result;
     twin_note_locked("launch", stream, NULL);

@@ -10,7 +10,7 @@
 const char *twin_kind_name(twin_kind kind)
 {
     static const char *const names[] = {"object", "stream", "event", "kernel", "function", "context", "graph", "node",
-                                        "executable graph", "user object"};
+                                        "executable graph", "user object", "library"};
     return names[kind];
 }
 

@@ -14,12 +14,29 @@ enum { LATE_MOST = 3 /* looks in a row that may hide a completion */ };
 
 void twin_op_free(twin_op *op)
 {
+    twin_nodes_free(op->launched);
     free(op->waits);
     free(op->args);
     free(op->staged);
     free(op->ranges);
     free(op->behind.list);
     free(op);
+}
+
+void twin_nodes_free(twin_op *nodes)
+{
+    while (nodes) {
+        twin_op *next = nodes->next;
+        twin_op_free(nodes);
+        nodes = next;
+    }
+}
+
+twin_op *twin_node_find(twin_op *nodes, uintptr_t handle)
+{
+    while (nodes && nodes->node != handle)
+        nodes = nodes->next;
+    return nodes;
 }
 
 /* Room at the end of an array. */
@@ -41,18 +58,23 @@ bool twin_idle_locked(const twin_stream *stream)
 
 /* ------------------------------------------------------------------------------------------------------------- running */
 
-static void run_nodes(twin_exec *exec);
+static void run_nodes(const twin_op *launch);
 
 /* Events and waits are done by being passed. */
 static void perform(const twin_op *op)
 {
     switch (op->kind) {
     case OP_LAUNCH:
+        if (op->kernel->own) {
+            op->kernel->spec.body(op->args);
+            break;
+        }
         if (g_twin.lose_kernels && --g_twin.lose_kernels == 0) {
             twin_lose_locked(g_twin.lose_result);
             return;
         }
         g_twin.kernels_run++;
+        g_twin.running = op;
         if (op->kernel->spec.body)
             op->kernel->spec.body(op->args);
         break;
@@ -66,7 +88,7 @@ static void perform(const twin_op *op)
         op->host(op->argument);
         break;
     case OP_GRAPH:
-        run_nodes(op->exec);
+        run_nodes(op);
         op->exec->in_flight--;
         break;
     default:
@@ -74,37 +96,76 @@ static void perform(const twin_op *op)
     }
 }
 
-static const twin_op *node_of(const twin_exec *exec, uintptr_t handle)
+/* A graph's nodes while it runs; handles rise in the order in which nodes were added, and edges lead back. */
+typedef struct twin_run_state {
+    const twin_op **nodes, **live; /* as they were launched; as the device has them now */
+    uint32_t *pending, *ready, *followers, *first, count;
+} twin_run_state;
+
+static uint32_t index_of(const twin_run_state *run, uintptr_t handle)
 {
-    const twin_op *node = exec->nodes;
-    while (node && node->node != handle)
-        node = node->next;
-    return node;
+    uint32_t low = 0, high = run->count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (run->nodes[middle]->node <= handle)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-static bool node_may_run(const twin_exec *exec, const twin_op *node)
+static void run_prepare(twin_run_state *run, const twin_op *launch)
 {
-    bool may = !node->ran;
-    for (size_t i = 0; may && i < node->behind.count; i++)
-        may = node_of(exec, node->behind.list[i])->ran;
-    return may;
+    uint32_t edges = 0, i = 0;
+    for (const twin_op *node = launch->launched; node; node = node->next, run->count++)
+        edges += (uint32_t)node->behind.count;
+    run->nodes = twin_memory((2 * (size_t)run->count + 1) * sizeof *run->nodes);
+    run->live = run->nodes + run->count;
+    run->pending = twin_memory((3 * (size_t)run->count + 2 + edges) * sizeof *run->pending);
+    run->ready = run->pending + run->count;
+    run->first = run->ready + run->count;
+    run->followers = run->first + run->count + 1;
+    const twin_op *live = launch->exec->nodes;
+    for (const twin_op *node = launch->launched; node; node = node->next, live = live->next) {
+        run->nodes[i] = node;
+        run->live[i++] = live;
+    }
+    for (i = 0; i < run->count; i++)
+        for (size_t e = 0; e < run->nodes[i]->behind.count; e++)
+            run->first[index_of(run, run->nodes[i]->behind.list[e]) + 1]++;
+    for (i = 0; i < run->count; i++)
+        run->first[i + 1] += run->first[i];
+    for (i = run->count; i-- > 0;)
+        for (size_t e = 0; e < run->nodes[i]->behind.count; e++) {
+            uint32_t of = index_of(run, run->nodes[i]->behind.list[e]);
+            run->followers[run->first[of] + run->pending[of]++] = i;
+        }
+    for (i = 0; i < run->count; i++)
+        run->pending[i] = (uint32_t)run->nodes[i]->behind.count;
 }
 
 /* In any order that the edges allow: each time one of those that may run, by the seed. */
-static void run_nodes(twin_exec *exec)
+static void run_nodes(const twin_op *launch)
 {
-    uint32_t left = 0;
-    for (twin_op *node = exec->nodes; node; node = node->next, left++)
-        node->ran = false;
-    for (; left && g_twin.lost == CUDA_SUCCESS; left--) {
-        twin_op *picked = NULL;
-        uint64_t candidates = 0;
-        for (twin_op *node = exec->nodes; node; node = node->next)
-            if (node_may_run(exec, node) && twin_random_locked(++candidates) == 0)
-                picked = node;
-        perform(picked);
-        picked->ran = true;
+    twin_run_state run = {0};
+    uint32_t ready = 0;
+    run_prepare(&run, launch);
+    for (uint32_t i = 0; i < run.count; i++)
+        if (run.pending[i] == 0)
+            run.ready[ready++] = i;
+    while (ready && g_twin.lost == CUDA_SUCCESS) {
+        uint32_t at = (uint32_t)twin_random_locked(ready), picked = run.ready[at];
+        const twin_op *node = run.nodes[picked]->updatable ? run.live[picked] : run.nodes[picked];
+        run.ready[at] = run.ready[--ready];
+        if (!node->off)
+            perform(node);
+        for (uint32_t f = run.first[picked]; f < run.first[picked + 1]; f++)
+            if (--run.pending[run.followers[f]] == 0)
+                run.ready[ready++] = run.followers[f];
     }
+    free(run.nodes);
+    free(run.pending);
 }
 
 static bool may_run(const twin_stream *stream)
@@ -273,9 +334,9 @@ bool twin_range_busy_locked(uint64_t base, uint64_t bytes)
 {
     for (uint32_t i = 0; i < g_twin.stream_count; i++)
         for (const twin_op *op = g_twin.streams[i]->head; op; op = op->next) {
-            const twin_op *node = op->kind == OP_GRAPH ? op->exec->nodes : op;
+            const twin_op *node = op->kind == OP_GRAPH ? op->launched : op; /* what the device will set is not known */
             for (; node; node = op->kind == OP_GRAPH ? node->next : NULL)
-                if (overlaps(node, base, bytes))
+                if (!node->updatable && overlaps(node, base, bytes))
                     return true;
         }
     return false;

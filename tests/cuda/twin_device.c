@@ -1,0 +1,181 @@
+/*
+ * The library's own device code in the twin: what stands for its image, its kernels as C functions, and nodes that the
+ * device may change. Called through the driver table, and by graphs that run, with the lock held.
+ */
+#include "twin_internal.h"
+
+#include "backend/device/device.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------------ kernels */
+
+/* An argument is copied to its parameter where a change covers it; a change that ends inside one is not known here. */
+static void args_change(twin_op *op, const acs_device_set *set)
+{
+    const twin_kernel_spec *spec = &op->kernel->spec;
+    const unsigned char *value = (const unsigned char *)(set + 1);
+    uint32_t offset = 0, end = set->first + set->bytes;
+    for (uint32_t i = 0; i < spec->param_count; offset += (spec->param_bytes[i++] + 7u) / 8 * 8) {
+        uint32_t param_end = offset + spec->param_bytes[i];
+        if (param_end <= set->first || offset >= end)
+            continue;
+        if (offset < set->first || param_end > end)
+            twin_breach_locked("bytes %u to %u of the parameters of '%s' are a part of one", set->first, end, spec->name);
+        else
+            memcpy(op->args[i], value + (offset - set->first), spec->param_bytes[i]);
+    }
+}
+
+static void node_change(const acs_device_set *set)
+{
+    twin_node *node = twin_find_locked((void *)(uintptr_t)set->node, TWIN_NODE);
+    if (!node || !node->live) {
+        twin_breach_locked("a node is set that the device may not change");
+        return;
+    }
+    twin_op *op = node->live;
+    if (set->bytes)
+        args_change(op, set);
+    if (set->what & ACS_DEVICE_SET_GRID)
+        memcpy(op->grid, set->grid, sizeof op->grid);
+    if (set->what & ACS_DEVICE_SET_ENABLED)
+        op->off = !(set->what & ACS_DEVICE_SET_ON);
+    if (!op->off)
+        (void)twin_touches_ok_locked(op, node->device);
+}
+
+static void head_body(void *const *args)
+{
+    const acs_device_table *table = *(const acs_device_table **)args[0];
+    uint64_t *state = *(uint64_t **)args[1];
+    uint32_t values = *(const uint32_t *)args[2], most = *(const uint32_t *)args[3], stride = *(const uint32_t *)args[4];
+    const unsigned char *sets = (const unsigned char *)(table + 1) + values * sizeof(uint64_t);
+    state[0] = table->word;
+    memcpy(state + 1, table + 1, values * sizeof(uint64_t));
+    if (table->sets > most)
+        twin_breach_locked("%u nodes are set of %u", table->sets, most);
+    for (uint32_t i = 0; i < table->sets; i++)
+        node_change((const acs_device_set *)(const void *)(sets + (size_t)i * stride));
+}
+
+static void join_body(void *const *args)
+{
+    (void)args;
+}
+
+/* Other threads look at the word without the lock. */
+static void publish_body(void *const *args)
+{
+    const uint64_t *state = *(const uint64_t **)args[0];
+    uint64_t value = state[1 + *(const uint32_t *)args[1]], *word = (uint64_t *)(uintptr_t)state[0];
+    if (!value)
+        return;
+    if (value < __atomic_load_n(word, __ATOMIC_RELAXED))
+        twin_breach_locked("value %llu is published behind a larger one", (unsigned long long)value);
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- library */
+
+TWIN_DEFINE(cuLibraryLoadData,
+            (CUlibrary * library, const void *code, CUjit_option *jit, void **jit_values, unsigned jit_count,
+             CUlibraryOption *options, void **values, unsigned count),
+            (library, code, jit, jit_values, jit_count, options, values, count))
+{
+    CUresult result = twin_unsafe_locked();
+    if (!code || jit_count || count || jit || jit_values || options || values)
+        twin_breach_locked("an image without options is expected");
+    if (result == CUDA_SUCCESS)
+        *library = (CUlibrary)((twin_object *)twin_object_new_locked(TWIN_LIBRARY, -1, sizeof(twin_object)))->handle;
+    return result;
+}
+
+static void library_forgive(CUlibrary handle)
+{
+    twin_object *library = twin_find_locked(handle, TWIN_LIBRARY);
+    if (library)
+        library->alive = false;
+}
+
+TWIN_DEFINE_END(cuLibraryUnload, (CUlibrary handle), (handle), library_forgive)
+{
+    twin_object *library = twin_find_locked(handle, TWIN_LIBRARY);
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    library->alive = false;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary handle, const char *name), (kernel, handle, name))
+{
+    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4};
+    static const twin_kernel_spec known[] = {
+        {.name = "acs_device_head", .body = head_body, .param_bytes = head, .param_count = 5},
+        {.name = "acs_device_join", .body = join_body},
+        {.name = "acs_device_publish", .body = publish_body, .param_bytes = publish, .param_count = 2},
+    };
+    twin_object *library = twin_find_locked(handle, TWIN_LIBRARY);
+    for (size_t i = 0; library && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, name) != 0)
+            continue;
+        twin_kernel_object *made = twin_object_new_locked(TWIN_KERNEL, -1, sizeof *made);
+        made->spec = known[i];
+        made->own = true;
+        *kernel = (CUkernel)made->base.handle;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- nodes */
+
+static twin_node *node_use(CUgraphNode handle, CUkernelNodeAttrID attribute)
+{
+    twin_node *node = twin_find_locked(handle, TWIN_NODE);
+    if (node && node->op->kind == OP_LAUNCH && attribute == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        return node;
+    twin_breach_locked("attribute %d, or a node of another kind, is not known here", (int)attribute);
+    return NULL;
+}
+
+TWIN_DEFINE(cuGraphKernelNodeSetAttribute,
+            (CUgraphNode handle, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue *value),
+            (handle, attribute, value))
+{
+    twin_node *node = node_use(handle, attribute);
+    if (!node || !value->deviceUpdatableKernelNode.deviceUpdatable)
+        return CUDA_ERROR_INVALID_VALUE;
+    node->op->updatable = true;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuGraphKernelNodeGetAttribute,
+            (CUgraphNode handle, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value), (handle, attribute, value))
+{
+    twin_node *node = node_use(handle, attribute);
+    if (!node)
+        return CUDA_ERROR_INVALID_VALUE;
+    value->deviceUpdatableKernelNode.deviceUpdatable = node->op->updatable;
+    value->deviceUpdatableKernelNode.devNode = (CUgraphDeviceNode)node->base.handle;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuGraphUpload, (CUgraphExec handle, CUstream where), (handle, where))
+{
+    twin_exec *exec = NULL;
+    twin_stream *stream = NULL;
+    CUresult result = twin_use_locked(handle, TWIN_EXEC, &exec);
+    if (result == CUDA_SUCCESS)
+        result = twin_stream_use_locked(where, &stream);
+    if (result == CUDA_SUCCESS)
+        result = twin_chance_locked(stream);
+    if (result == CUDA_SUCCESS)
+        exec->uploaded = true;
+    return result;
+}
+
+void twin_grid(uint32_t grid[3])
+{
+    memcpy(grid, g_twin.running->grid, sizeof g_twin.running->grid);
+}
