@@ -288,6 +288,7 @@ void acs_core_done(acs_core *core, acs_action *action)
         acs_lock_release(&core->lock);
         return;
     }
+    core->bookings += action->type == ACS_ACTION_HOST || action->batch.items_used > 0;
     if (action->type == ACS_ACTION_HOST) {
         book_host(core, action);
     } else {

@@ -177,6 +177,7 @@ typedef struct acs_core {
     uint32_t bundle_most;    /* ops in a bundle; 0: there are none */
     uint32_t bundle_least;
     uint32_t bundled_out;    /* ops of bundles that have not ended */
+    uint64_t bookings;       /* actions whose results were booked */
     acs_op anchor;           /* the op that found the window empty last */
     bool holding;            /* ready ops that can ride wait for more of them, and nothing else is ready */
     uint32_t held;           /* decisions in a row for which nothing came in */

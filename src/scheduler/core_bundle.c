@@ -303,7 +303,7 @@ static bool is_news(acs_core *core, bool inserted)
     acs_gathering *g = &core->gathering;
     bool more = inserted || core->stalled || acs_fifo_ready(core->fifo);
     core->held = more ? 0 : core->held + 1;
-    uint64_t now = core->window.counters.inserted + core->counters.retired + core->counters.submissions + 1;
+    uint64_t now = core->window.counters.inserted + core->counters.retired + core->bookings + 1;
     bool news = now != g->seen || core->held == HELD_STEPS;
     g->seen = now;
     return news;
