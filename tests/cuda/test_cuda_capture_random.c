@@ -172,7 +172,7 @@ static void run_program(uint64_t seed)
     capture_close(ACS_OK);
 }
 
-static uint64_t g_first = 1, g_count = 120;
+static uint64_t g_first = 1, g_count = 60;
 
 static void graphs_of_random_programs_leave_the_bytes_of_serial_execution(void **state)
 {

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { OPS = 1500, NODES = 2 * OPS, SEGMENTS = 40, WORDS = (NODES + 63) / 64 };
+enum { OPS = 1000, NODES = 2 * OPS, SEGMENTS = 40, WORDS = (NODES + 63) / 64 };
 
 typedef struct node {
     uint64_t before[WORDS]; /* nodes that a path leads from */
@@ -262,19 +262,19 @@ static void random_programs_are_ordered_by_their_conflicts_and_no_more(void **st
 {
     (void)state;
     /* Shorter than the reach, and without nodes for joins: every edge is then needed, and none is missing. */
-    for (uint64_t seed = 0; seed < 150; seed += 5)
+    for (uint64_t seed = 0; seed < 100; seed += 5)
         run_random(seed, 2048, 300, PRECISE | REDUCED);
-    for (uint64_t seed = 1; seed < 20; seed++)
+    for (uint64_t seed = 1; seed < 14; seed++)
         run_random(seed, 2048, 300, 0);
 }
 
 static void long_programs_lose_no_order_in_small_windows(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed < 20; seed++)
+    for (uint64_t seed = 1; seed < 14; seed++)
         run_random(seed, 1 + (uint32_t)(seed % 20), 300, 0);
-    run_random(7, 64, 900, 0);
-    run_random(10, 2048, 700, PRECISE);
+    run_random(7, 64, 600, 0);
+    run_random(10, 2048, 560, PRECISE);
 }
 
 /* --------------------------------------------------------------------------------------------------------- by hand */
