@@ -309,13 +309,22 @@ static bool is_news(acs_core *core, bool inserted)
     return news;
 }
 
+/* The next step inserts more, and the GPU has work until then: what is gathered now would be gathered again. */
+static bool more_comes(const acs_core *core, bool inserted)
+{
+    uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
+    return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting < core->bundle_most &&
+           core->bundled_out >= core->bundle_most / 2;
+}
+
 bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted)
 {
     const acs_window *w = &core->window;
     const acs_gathering *g = &core->gathering;
     if (form_next(core, action))
         return true;
-    if (g->due_next < g->due_count || !w->ready.head || !rides(&w->entries[w->ready.head]) || !is_news(core, inserted))
+    if (g->due_next < g->due_count || !w->ready.head || !rides(&w->entries[w->ready.head]) || more_comes(core, inserted) ||
+        !is_news(core, inserted))
         return false; /* what cannot ride and came first goes first: much may wait for it */
     gather_all(core);
     sum_parts(core);
