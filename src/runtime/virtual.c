@@ -16,10 +16,11 @@ enum {
     STILL_MOST = 2000, /* steps without progress, with nothing left that could happen by itself: several rounds of all
                           workers, and of all completions that a seed may hide */
     /* What the library's own work takes of a thread, ns, as measured on the machine of gpus.c with `acs-micro` and with
-     * bench/results (own work per op 0.9 to 1.3 us in all): a call, a step, and each op of a batch. */
+     * bench/results (own work per op 0.9 to 1.3 us in all): a call, a step, each op of a batch, and of a bundle. */
     CALL_NS = 150,
     STEP_NS = 100,
-    OP_NS = 850
+    OP_NS = 850,
+    BUNDLED_OP_NS = 350
 };
 
 acs_status acs_virtual_init(acs_context *context)
@@ -126,7 +127,7 @@ static bool step_by_time(acs_context *context)
     bool progress = advance(context, worker);
     worker->at = acs_sim_backend_now(context->backend) + (stage == 0 ? STEP_NS : 0);
     if (stage == 0 && progress && worker->action->type == ACS_ACTION_SUBMIT)
-        worker->at += (uint64_t)OP_NS * worker->action->batch.items_used;
+        worker->at += (uint64_t)(worker->action->batch.bundle ? BUNDLED_OP_NS : OP_NS) * worker->action->batch.items_used;
     if (stage == 2)
         progress = worker->action->progress;
     if (!progress)

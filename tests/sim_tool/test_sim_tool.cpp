@@ -2,6 +2,7 @@
  * acs-sim's ways to issue, on a machine of round numbers: times worked out by hand, and the paper's cost model.
  */
 #include <algorithm>
+#include <cstring>
 
 #include "acs-sim/acs_hw.h"
 #include "sim_fixture.h"
@@ -289,13 +290,28 @@ void core_itself_chains_on_the_device(void **)
 {
     const acs_sim_gpu &gpu = *acs_sim_gpu_find("a100");
     program p = program_of(chain_of(20));
-    const vehicle_kind &kind = *find_vehicle("acs");
+    const vehicle_kind &kind = *find_vehicle("acs-launch");
     const double hops = 19 * (gpu.device.stream_hop + gpu.device.kernel_fixed) / 1000.0, kernels = 20 * TEN_US / 1000.0;
     const result chain = simulate(gpu, p, kind), unknown = simulate(round_gpu(), p, kind);
 
     assert_string_equal(chain.wrong.c_str(), "");
     assert_true(chain.total_us > kernels + hops && chain.total_us < kernels + hops + 20);
     assert_string_equal(unknown.left_out.c_str(), "the core runs on the models of the list only");
+}
+
+/* Every way of the core itself orders a chain; none but launches needs a stream's hop for each kernel. */
+void core_itself_runs_a_chain_by_each_of_its_ways(void **)
+{
+    const acs_sim_gpu &gpu = *acs_sim_gpu_find("a100");
+    program p = program_of(chain_of(20));
+
+    for (const char *name : {"acs", "acs-graph", "acs-replay", "acs-layers", "acs-gpu"}) {
+        const result chain = simulate(gpu, p, *find_vehicle(name));
+        assert_string_equal(chain.wrong.c_str(), "");
+        assert_true(chain.total_us > 20 * TEN_US / 1000.0);
+        if (strcmp(name, "acs-replay") != 0) /* nothing comes twice here */
+            assert_non_null(strstr(chain.note.c_str(), " bundles"));
+    }
 }
 
 void kept_batch_pays_insertion_parameters_and_one_launch(void **)
@@ -379,6 +395,7 @@ int main(void)
         cmocka_unit_test(chained_waits_for_no_more_than_it_depends_on),
         cmocka_unit_test(chained_caller_waits_where_fifo_and_window_are_full),
         cmocka_unit_test(core_itself_chains_on_the_device),
+        cmocka_unit_test(core_itself_runs_a_chain_by_each_of_its_ways),
         cmocka_unit_test(kept_batch_pays_insertion_parameters_and_one_launch),
         cmocka_unit_test(kept_batch_waits_for_batches_in_other_streams),
         cmocka_unit_test(level_template_pays_a_barrier_with_its_unused_nodes),

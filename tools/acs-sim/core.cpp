@@ -1,6 +1,7 @@
 /*
- * Owns the way `acs`: the library's own core on the sim backend. Called through the list of vehicles. Its host threads are
- * the backend's, with what it takes their own work to cost.
+ * Owns the ways `acs` and `acs-*`: the library's own core on the sim backend, as it chooses to issue and by each of its own
+ * vehicles. Called through the list of vehicles. Its host threads are the backend's, with what it takes their own work to
+ * cost.
  */
 #include <algorithm>
 #include <cstring>
@@ -24,6 +25,16 @@ bool model_number(const acs_sim_gpu &gpu, uint32_t *number)
     return false;
 }
 
+/* What went by launches and as bundles, where anything did. */
+std::string issued(const acs_statistics &s)
+{
+    if (!s.bundles && !s.bundles_refused)
+        return "";
+    return ", " + std::to_string(s.bundles) + " bundles (" + std::to_string(s.bundles_refused) + " refused), " +
+           std::to_string(s.issued_by[ACS_ISSUE_LAUNCH]) + " launched";
+}
+
+template <int ISSUE>
 result play_core(const acs_sim_gpu &gpu, const program &p)
 {
     std::vector<core_task> tasks;
@@ -44,7 +55,7 @@ result play_core(const acs_sim_gpu &gpu, const program &p)
         c.up_count = static_cast<uint32_t>(p.dag.up[k].size());
         tasks.push_back(c);
     }
-    if (!core_play(number, tasks.data(), static_cast<uint32_t>(tasks.size()), &played)) {
+    if (!core_play(number, ISSUE, tasks.data(), static_cast<uint32_t>(tasks.size()), &played)) {
         r.wrong = played.text;
         return r;
     }
@@ -55,7 +66,8 @@ result play_core(const acs_sim_gpu &gpu, const program &p)
     r.busy = static_cast<double>(played.counters.sm_busy_ns) / 1000 / r.total_us / gpu.sms;
     r.setting = "up to " + std::to_string(played.statistics.slots_used) + " slots";
     r.note = "waits " + std::to_string(played.statistics.waits_sent) + ", marks " + std::to_string(played.statistics.marks) +
-             ", submissions " + std::to_string(played.statistics.submissions);
+             ", submissions " + std::to_string(played.statistics.submissions) +
+             issued(played.statistics);
     return r;
 }
 
@@ -63,12 +75,25 @@ result play_core(const acs_sim_gpu &gpu, const program &p)
 
 void add_core(std::vector<vehicle_kind> &list)
 {
-    vehicle_kind kind = {};
-    kind.name = "acs";
-    kind.about = "ACS itself: the real core with its default options, on the sim backend";
-    kind.role = bench::OURS;
-    kind.direct = play_core;
-    list.push_back(kind);
+    static const struct {
+        const char *name, *about;
+        result (*play)(const acs_sim_gpu &gpu, const program &p);
+    } ways[] = {
+        {"acs", "ACS itself: the real core with its default options, on the sim backend", play_core<-1>},
+        {"acs-launch", "the same with ACS_ISSUE=launch: a launch for each kernel", play_core<ACS_ISSUE_LAUNCH>},
+        {"acs-graph", "ACS_ISSUE=graph: short kept graphs", play_core<ACS_ISSUE_GRAPH>},
+        {"acs-replay", "ACS_ISSUE=replay: a kept graph for each shape of a bundle", play_core<ACS_ISSUE_REPLAY>},
+        {"acs-layers", "ACS_ISSUE=layers: kept graphs of layers", play_core<ACS_ISSUE_LAYERS>},
+        {"acs-gpu", "ACS_ISSUE=gpu: kernels launch what they release", play_core<ACS_ISSUE_GPU>},
+    };
+    for (const auto &way : ways) {
+        vehicle_kind kind = {};
+        kind.name = way.name;
+        kind.about = way.about;
+        kind.role = bench::OURS;
+        kind.direct = way.play;
+        list.push_back(kind);
+    }
 }
 
 } // namespace design

@@ -108,7 +108,7 @@ static bool run(acs_context *context, play *all, uint32_t count, core_result *re
     return acs_stats(context, &result->statistics) == ACS_OK;
 }
 
-static bool open_context(uint32_t gpu, acs_context **context)
+static bool open_context(uint32_t gpu, int issue, acs_context **context)
 {
     acs_options options;
 
@@ -117,6 +117,8 @@ static bool open_context(uint32_t gpu, acs_context **context)
     options.backend = ACS_BACKEND_SIM;
     options.sim_order = ACS_SIM_ORDER_TIME;
     options.sim_gpu = gpu;
+    if (issue >= 0)
+        options.issue = issue;
     return acs_open(&options, context) == ACS_OK;
 }
 
@@ -128,7 +130,7 @@ static void keep_error(core_result *result, const char *otherwise)
     snprintf(result->text, sizeof result->text, "%s", text);
 }
 
-bool core_play(uint32_t gpu, const core_task *tasks, uint32_t count, core_result *result)
+bool core_play(uint32_t gpu, int issue, const core_task *tasks, uint32_t count, core_result *result)
 {
     play all = {.tasks = tasks};
     acs_context *context = NULL;
@@ -141,7 +143,7 @@ bool core_play(uint32_t gpu, const core_task *tasks, uint32_t count, core_result
     all.ops = calloc(count, sizeof *all.ops);
     all.ended = calloc(count, sizeof *all.ended);
     all.segments = calloc((size_t)most + 1, sizeof *all.segments);
-    if (!all.ops || !all.ended || !all.segments || !open_context(gpu, &context)) {
+    if (!all.ops || !all.ended || !all.segments || !open_context(gpu, issue, &context)) {
         keep_error(result, "no memory");
     } else {
         done = run(context, &all, count, result);

@@ -26,7 +26,7 @@ typedef struct core_result {
     char text[512]; /* what failed, if something did */
 } core_result;
 
-/* Plays them on the model of this number. False: `text` says why. */
-bool core_play(uint32_t gpu, const core_task *tasks, uint32_t count, core_result *result);
+/* Plays them on the model of this number, issued by an ACS_ISSUE_*; -1: as the environment says. False: see `text`. */
+bool core_play(uint32_t gpu, int issue, const core_task *tasks, uint32_t count, core_result *result);
 
 #endif
