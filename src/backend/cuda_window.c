@@ -190,9 +190,10 @@ static acs_window_lane *lane_open(acs_cuda *self, int slot)
     if (result == CUDA_SUCCESS)
         result = self->cu.cuEventCreate(&lane->made, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
-        result = lane_state(self, lane, slot);
-    if (result == CUDA_SUCCESS)
         result = lane_head(self, lane, slot);
+    /* Last: what the copy reads cannot go before the slot has come so far. */
+    if (result == CUDA_SUCCESS)
+        result = lane_state(self, lane, slot);
     if (result == CUDA_SUCCESS) {
         acs_lock_acquire(&self->window->lock);
         self->window->lanes[slot] = lane; /* other slots look at it for cells */
