@@ -193,20 +193,28 @@ static bool queue_op(life *l)
     return true;
 }
 
-/* One step, by part; insertion as acs_core_next would do it, to be timed apart. False: there was nothing to do. */
+/* As acs_core_next would do it where ops are launched one by one, to be timed apart. */
+static void insert(acs_core *core)
+{
+    acs_lock_acquire(&core->lock);
+    if (core->window.ready.count < core->batch_limit)
+        acs_core_insert_locked(core, 64);
+    acs_lock_release(&core->lock);
+}
+
+/* One step, by part. Bundles are gathered by what was inserted, so there the two are one part. False: nothing to do. */
 static bool step(life *l)
 {
     acs_core *core = &l->core;
     uint64_t at[PARTS];
     acs_op taken = core->taken;
+    bool apart = core->bundle_most == 0;
     at[INSERT] = acs_clock_ns();
-    acs_lock_acquire(&core->lock);
-    uint32_t waiting = core->window.live - core->running;
-    if (core->bundle_most ? waiting < core->bundle_most : core->window.ready.count < core->batch_limit)
-        acs_core_insert_locked(core, 64);
-    acs_lock_release(&core->lock);
-    at[PLACE] = acs_clock_ns();
-    bool found = acs_core_next(core, ACS_MAY_ISSUE, &l->action) && l->action.type != ACS_ACTION_NONE;
+    if (apart)
+        insert(core);
+    at[PLACE] = apart ? acs_clock_ns() : at[INSERT];
+    uint32_t may = apart ? ACS_MAY_ISSUE : ACS_MAY_ISSUE | ACS_MAY_INSERT;
+    bool found = acs_core_next(core, may, &l->action) && l->action.type != ACS_ACTION_NONE;
     at[PERFORM] = acs_clock_ns();
     if (found)
         acs_core_perform(core, &l->action);
@@ -273,10 +281,12 @@ static void report(const char *program, int way, micro_samples *samples, double 
     char name[MICRO_NAME_BYTES];
     double worker = 0;
     for (int part = 0; part < PARTS; part++) {
-        if (samples[part].count == 0 || (way == COLD && part == PERFORM))
+        bool apart = g_ways[way].bundle_most == 0;
+        if (samples[part].count == 0 || (way == COLD && part == PERFORM) || (part == INSERT && !apart))
             continue;
-        snprintf(name, sizeof name, "%s%s, %s", program, g_ways[way].name, g_parts[part]);
-        double median = micro_figure("life", name, &samples[part], part == INSERT ? edges : -1);
+        const char *what = part == PLACE && !apart ? "insert and place" : g_parts[part];
+        snprintf(name, sizeof name, "%s%s, %s", program, g_ways[way].name, what);
+        double median = micro_figure("life", name, &samples[part], part == (apart ? INSERT : PLACE) ? edges : -1);
         worker += part == QUEUE ? 0 : median;
     }
     printf("%-58s %10.1f ns\n", "    all but queue", worker);
