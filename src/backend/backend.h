@@ -142,6 +142,8 @@ typedef struct acs_capture_ops {
      */
     acs_status (*add)(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch,
                       const acs_nodes *behind, acs_nodes *ends);
+    /* Take from `nodes` those that the nodes of `by` are behind, as far as a short look at the graph tells. */
+    void (*implied)(acs_backend *backend, const acs_nodes *by, acs_nodes *nodes);
     /* Device memory that stays as long as the graph, and what is instantiated from it. */
     acs_status (*scratch)(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory);
 } acs_capture_ops;

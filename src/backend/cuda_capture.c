@@ -129,6 +129,42 @@ static acs_status capture_follow(acs_backend *backend, void *stream, uint64_t id
     return status;
 }
 
+/* Nodes looked at and still to be looked at, each once. */
+enum { LOOK_MOST = 128, LOOK_UPSTREAM = 64 };
+
+static void look_upstream(acs_cuda *self, CUgraphNode node, acs_nodes *seen)
+{
+    CUgraphNode upstream[LOOK_UPSTREAM];
+    size_t count = LOOK_UPSTREAM;
+    /* More than fit, or edges that carry data: then nothing is known. */
+    if (self->cu.cuGraphNodeGetDependencies(node, NULL, &count) != CUDA_SUCCESS || count > LOOK_UPSTREAM ||
+        self->cu.cuGraphNodeGetDependencies(node, upstream, &count) != CUDA_SUCCESS)
+        return;
+    for (size_t i = 0; i < count && seen->count < LOOK_MOST; i++)
+        if (!acs_nodes_add(seen, upstream[i]))
+            return;
+}
+
+static void nodes_remove(acs_nodes *nodes, const void *node)
+{
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i] == node)
+            nodes->list[i--] = nodes->list[--nodes->count];
+}
+
+/* Against the edges, from the newest: what a program sends to its stream between two sections is short most often. */
+static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes *nodes)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_nodes seen = {NULL, 0, 0};
+    bool room = acs_nodes_set(&seen, by->list, by->count);
+    for (uint32_t i = 0; room && i < seen.count && i < LOOK_MOST && nodes->count; i++) {
+        nodes_remove(nodes, seen.list[i]);
+        look_upstream(self, (CUgraphNode)seen.list[i], &seen);
+    }
+    acs_nodes_fini(&seen);
+}
+
 /* -------------------------------------------------------------------------------------- scratch of library calls */
 
 /*
@@ -398,5 +434,6 @@ const acs_capture_ops acs_cuda_capture = {
     .look = capture_look,
     .follow = capture_follow,
     .add = capture_add,
+    .implied = capture_implied,
     .scratch = capture_scratch,
 };

@@ -56,6 +56,7 @@
     X(cuStreamGetCaptureInfo, 11030, 12000)                                                                            \
     X(cuStreamUpdateCaptureDependencies, 11030, 12000)                                                                 \
     X(cuGraphAddEmptyNode, 10000, 12000)                                                                               \
+    X(cuGraphNodeGetDependencies, 10000, 12000)                                                                        \
     X(cuGraphRetainUserObject, 11030, 12000)                                                                           \
     X(cuUserObjectCreate, 11030, 12000)                                                                                \
     X(cuUserObjectRelease, 11030, 12000)                                                                               \

@@ -453,6 +453,8 @@ static acs_status stand_for(acs_section *section, acs_record *op, const acs_node
     ACS_TRY(check_over(capture, section->stream));
     acs_status status = acs_capture_order_take(capture->order, op, false, &ends);
     bool room = true;
+    if (status == ACS_OK && nodes->count && ends.count) /* the stream's work came behind earlier sections, most often */
+        ops_of(capture->context)->implied(capture->context->backend, nodes, &ends);
     for (uint32_t i = 0; i < nodes->count && status == ACS_OK; i++)
         room &= acs_nodes_add(&ends, nodes->list[i]);
     if (status == ACS_OK && !room)

@@ -111,6 +111,51 @@ static void serial_options_make_a_chain(void **state)
     finish_with(ACS_OK);
 }
 
+/* Wide, the stream's own, wide: the second section is behind the stream's node alone, which is behind the first. */
+static void sections_with_work_between_them_need_no_edges_to_each_other(void **state)
+{
+    enum { WIDTH = 8 };
+    (void)state;
+    const work between = update_of(100, g_memory, NULL, 64 * WIDTH), more = update_of(101, g_memory, NULL, 64);
+    capture_begin(g_stream);
+    for (int section = 0; section < 2; section++) {
+        section_begin();
+        for (uint32_t i = 0; i < WIDTH; i++)
+            assert_int_not_equal(update(i, g_memory + 64 * i, NULL, 64), 0);
+        section_end();
+        if (section == 0) {
+            ok(send_work(g_stream, &between));
+            ok(send_work(g_stream, &more));
+        }
+    }
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 2 * WIDTH + 2);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), WIDTH + 1 + WIDTH);
+    for (uint32_t i = 0; i < WIDTH; i++)
+        assert_true(has_edge(graph, WIDTH + 1, WIDTH + 2 + i));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
+/* The stream's node between the sections is not behind the first one's op: the second section's is. */
+static void ops_that_the_stream_did_not_wait_for_are_still_waited_for(void **state)
+{
+    (void)state;
+    const work between = update_of(100, g_memory + 64, NULL, 64);
+    capture_begin(g_stream);
+    section_begin();
+    assert_int_not_equal(update(1, g_memory, NULL, 64), 0);
+    assert_int_equal(acs_stream_after(g_context, g_stream, ACS_USES(ACS_INOUT(g_memory + 64, 64))), ACS_OK);
+    ok(send_work(g_stream, &between));
+    section_begin();
+    assert_int_not_equal(update(2, g_memory, NULL, 64), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 2);
+    assert_true(has_edge(graph, 0, 2));
+    assert_true(has_edge(graph, 1, 2));
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
 /* Sections of one capture share their order, also after other captures came between. */
 static void order_is_kept_across_sections_and_captures(void **state)
 {
@@ -384,6 +429,8 @@ int main(void)
         TEST(work_of_the_streams_own_inside_a_section_keeps_the_streams_order),
         TEST(copies_and_fills_become_nodes),
         cmocka_unit_test(serial_options_make_a_chain),
+        TEST(sections_with_work_between_them_need_no_edges_to_each_other),
+        TEST(ops_that_the_stream_did_not_wait_for_are_still_waited_for),
         TEST(order_is_kept_across_sections_and_captures),
         TEST_CLEARED(what_cannot_be_a_node_is_refused_by_name),
         TEST_CLEARED(streams_that_are_not_of_the_capture_are_refused),

@@ -67,6 +67,34 @@ TWIN_DEFINE(cuGraphAddEmptyNode, (CUgraphNode * node, CUgraph handle, const CUgr
     return CUDA_SUCCESS;
 }
 
+/* Of the graph, or of the capture, that it is of: handles are unique here. */
+static const twin_op *node_anywhere(uintptr_t handle)
+{
+    const twin_op *found = NULL;
+    uint32_t number;
+    for (uint32_t i = 0; i < g_twin.object_count && !found; i++)
+        if (g_twin.objects[i]->kind == TWIN_GRAPH && g_twin.objects[i]->alive)
+            found = node_find((const twin_graph *)g_twin.objects[i], handle, &number);
+    return found;
+}
+
+TWIN_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *upstream, size_t *count), (node, upstream, count))
+{
+    const twin_op *op = node_anywhere((uintptr_t)node);
+    if (!op) {
+        twin_breach_locked("%p is no node", (void *)node);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (upstream && *count < op->behind.count) {
+        twin_breach_locked("room for %zu nodes, there are %zu", *count, op->behind.count);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (upstream && op->behind.count)
+        memcpy(upstream, op->behind.list, op->behind.count * sizeof *upstream);
+    *count = op->behind.count;
+    return CUDA_SUCCESS;
+}
+
 /* ------------------------------------------------------------------------------------------------------------ captures */
 
 /* The graph may be modified while it is captured, so its handle is valid already. */

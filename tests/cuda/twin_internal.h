@@ -338,6 +338,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuGraphDestroy, 10000)                                                                                           \
     X(cuGraphAddKernelNode, 12000)                                                                                     \
     X(cuGraphAddEmptyNode, 10000)                                                                                      \
+    X(cuGraphNodeGetDependencies, 10000)                                                                               \
     X(cuGraphRetainUserObject, 11030)                                                                                  \
     X(cuUserObjectCreate, 11030)                                                                                       \
     X(cuUserObjectRelease, 11030)                                                                                      \

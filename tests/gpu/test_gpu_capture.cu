@@ -101,6 +101,36 @@ static void chains_become_a_wide_graph_in_every_mode()
         }
 }
 
+/* Wide, the stream's own, wide: what a framework makes of a program that calls into ACS now and then. */
+static void sections_with_work_between_them_need_no_edges_to_each_other()
+{
+    enum { WIDTH = 16, SECTIONS = 3, BETWEEN = 5 };
+    device_buffer<uint32_t> words(WIDTH);
+    acs_context *context = check_open_default();
+    capture c;
+    for (uint32_t section = 0; section < SECTIONS; section++) {
+        CHECK(acs_after_stream(context, c.stream, g_anything) != 0);
+        for (uint32_t i = 0; i < WIDTH; i++)
+            CHECK(launch_mix(context, words.data + i, nullptr, 1, section, 0) != 0);
+        CHECK_STATUS(acs_stream_after(context, c.stream, g_anything), ACS_OK);
+        for (uint32_t i = 0; i < BETWEEN; i++)
+            mix_plain(c.stream, words.data, WIDTH, 100 + i);
+    }
+    c.end();
+    CHECK_EQ(c.nodes(), SECTIONS * (WIDTH + BETWEEN));
+    CHECK_EQ(c.edges(), (SECTIONS - 1) * WIDTH + SECTIONS * (WIDTH + BETWEEN - 1));
+    c.run(1);
+    uint32_t wanted = 0;
+    for (uint32_t section = 0; section < SECTIONS; section++) {
+        wanted = mix_word(wanted, 0, section);
+        for (uint32_t i = 0; i < BETWEEN; i++)
+            wanted = mix_word(wanted, 0, 100 + i);
+    }
+    for (uint32_t is : words.read())
+        CHECK_EQ(is, wanted);
+    CHECK_STATUS(acs_close(context), ACS_OK);
+}
+
 /* Kernels over random ranges, copies, fills; and work of the stream's own between sections that name what it touches. */
 static void random_program(uint32_t seed)
 {
@@ -453,6 +483,7 @@ int main(int argc, char **argv)
 {
     const check_test tests[] = {
         CHECK_TEST(chains_become_a_wide_graph_in_every_mode),
+        CHECK_TEST(sections_with_work_between_them_need_no_edges_to_each_other),
         CHECK_TEST(random_programs_leave_the_bytes_of_serial_execution),
         CHECK_TEST(more_ops_than_the_order_keeps),
         CHECK_TEST(attributes_are_captured),
