@@ -5,20 +5,11 @@
  */
 #include "runtime/capture.h"
 
+#include "runtime/capture_scratch.h"
 #include "runtime/context.h"
-#include "window/capture_order.h"
 
 /* Ops of one capture that later ones may depend on one by one; idle captures whose order is kept, or only their ends. */
-enum { CAPTURE_WINDOW = 1024, ORDERS_KEPT = 2, CAPTURES_KEPT = 64, SCRATCH_BLOCKS = 16 };
-
-/* Scratch memory of library calls, the graph's own; calls that are ordered anyway share it. */
-typedef struct capture_scratch {
-    void *memory;
-    uint64_t bytes;
-    uint64_t user;  /* number of the call that used it last */
-    uint64_t turn;  /* when */
-    acs_nodes ends; /* of that call */
-} capture_scratch;
+enum { CAPTURE_WINDOW = 1024, ORDERS_KEPT = 2, CAPTURES_KEPT = 64 };
 
 struct acs_capture {
     acs_capture *next;
@@ -29,9 +20,7 @@ struct acs_capture {
     uint32_t sections; /* open */
     bool over;         /* nothing more may be added */
     void *stream;      /* through which the section that is at work adds */
-    uint32_t scratch_count;
-    uint64_t turns;
-    capture_scratch scratch[SCRATCH_BLOCKS];
+    acs_capture_scratches scratches;
 };
 
 struct acs_section {
@@ -46,6 +35,8 @@ struct acs_section {
 /* Of threads, never used again: the system's ids are. */
 static _Atomic(uint64_t) g_threads;
 static _Thread_local uint64_t tl_thread;
+/* Sections that this thread opened and did not close, in any context: threads that capture nothing take no lock. */
+static _Thread_local uint32_t tl_open;
 
 static uint64_t this_thread(void)
 {
@@ -71,6 +62,8 @@ static acs_section *section_mine_locked(acs_context *context)
 
 bool acs_capture_mine(acs_context *context)
 {
+    if (!tl_open)
+        return false;
     acs_lock_acquire(&context->captures.lock);
     bool mine = section_mine_locked(context) != NULL;
     acs_lock_release(&context->captures.lock);
@@ -84,9 +77,10 @@ static void section_close_locked(acs_context *context, acs_section *section)
         at = &(*at)->next;
     *at = section->next;
     section->capture->sections--;
+    tl_open -= section->thread == this_thread(); /* another thread's count stays too high, which costs it a look */
     acs_nodes_fini(&section->began);
     free(section);
-    atomic_fetch_sub_explicit(&context->captures.open_sections, 1, memory_order_relaxed); /* see acs_capture_on */
+    atomic_fetch_sub_explicit(&context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
 }
 
 static acs_section *section_open_locked(acs_context *context, acs_capture *capture, void *stream)
@@ -102,7 +96,8 @@ static acs_section *section_open_locked(acs_context *context, acs_capture *captu
     section->next = context->captures.sections;
     context->captures.sections = section;
     capture->sections++;
-    atomic_fetch_add_explicit(&context->captures.open_sections, 1, memory_order_relaxed); /* see acs_capture_on */
+    tl_open++;
+    atomic_fetch_add_explicit(&context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
     return section;
 }
 
@@ -161,8 +156,7 @@ static acs_status order_again(acs_capture *capture)
     uint64_t number;
     acs_nodes none = {NULL, 0, 0};
     ACS_TRY(order_create(capture));
-    for (uint32_t i = 0; i < capture->scratch_count; i++)
-        capture->scratch[i].user = 0; /* numbers begin anew */
+    acs_capture_scratches_forget(&capture->scratches);
     acs_status status = take_all(capture, false, &none);
     if (status == ACS_OK)
         status = acs_capture_order_put(capture->order, &capture->last, &number);
@@ -174,8 +168,7 @@ static void capture_free(acs_capture *capture)
 {
     acs_capture_order_destroy(capture->order);
     acs_nodes_fini(&capture->last);
-    for (uint32_t i = 0; i < capture->scratch_count; i++)
-        acs_nodes_fini(&capture->scratch[i].ends);
+    acs_capture_scratches_fini(&capture->scratches);
     free(capture);
 }
 
@@ -307,45 +300,6 @@ static acs_status check_over(const acs_capture *capture, void *stream)
                     stream);
 }
 
-/*
- * A block whose last user the call is behind anyway; else a new one; else the one that was used longest ago. Sharing makes
- * an order that the footprints do not ask for, but memory for each call of a large graph would be more than there is.
- */
-static capture_scratch *scratch_choose(acs_capture *capture, uint64_t bytes)
-{
-    capture_scratch *oldest = NULL;
-    for (uint32_t i = 0; i < capture->scratch_count; i++) {
-        capture_scratch *block = &capture->scratch[i];
-        if (block->bytes >= bytes && acs_capture_order_implies(capture->order, block->user))
-            return block;
-        if (!oldest || block->turn < oldest->turn)
-            oldest = block;
-    }
-    return capture->scratch_count < SCRATCH_BLOCKS ? &capture->scratch[capture->scratch_count] : oldest;
-}
-
-/* Memory for the call, which then also runs behind who used it last. One that is too small is replaced; the graph has it. */
-static acs_status scratch_get(acs_section *section, uint64_t bytes, acs_nodes *behind, capture_scratch **chosen)
-{
-    acs_capture *capture = section->capture;
-    acs_context *context = capture->context;
-    capture_scratch *block = scratch_choose(capture, bytes);
-    if (block->bytes < bytes) {
-        ACS_TRY(ops_of(context)->scratch(context->backend, section->stream, capture->id, bytes, &block->memory));
-        block->bytes = bytes;
-        block->ends.count = 0;
-        block->user = 0;
-        capture->scratch_count += block == &capture->scratch[capture->scratch_count];
-    }
-    bool implied = acs_capture_order_implies(capture->order, block->user);
-    for (uint32_t i = 0; i < block->ends.count && !implied; i++)
-        if (!acs_nodes_add(behind, block->ends.list[i]))
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
-    block->turn = ++capture->turns;
-    *chosen = block;
-    return ACS_OK;
-}
-
 /* Hand the op to the backend. */
 static acs_status send_locked(acs_section *section, acs_record *op, void *scratch, const acs_nodes *behind, acs_nodes *ends)
 {
@@ -363,23 +317,22 @@ static acs_status add_locked(acs_section *section, acs_record *op)
 {
     acs_capture *capture = section->capture;
     acs_nodes behind = {NULL, 0, 0}, ends = {NULL, 0, 0};
-    capture_scratch *block = NULL;
+    const acs_capture_at at = {capture->context->backend, section->stream, capture->id};
+    acs_capture_scratch *block = NULL;
     uint64_t number;
     capture->stream = section->stream;
     ACS_TRY(check_over(capture, section->stream));
     acs_status status = acs_capture_order_take(capture->order, op, false, &behind);
     if (status == ACS_OK) {
         if (op->kind == ACS_KIND_CALL && op->u.call.scratch_bytes)
-            status = scratch_get(section, op->u.call.scratch_bytes, &behind, &block);
+            status = acs_capture_scratch_get(&capture->scratches, &at, capture->order, op->u.call.scratch_bytes, &behind,
+                                             &block);
         if (status == ACS_OK)
             status = send_locked(section, op, block ? block->memory : NULL, &behind, &ends);
         bool sent = ends.count > 0;
         acs_status put = acs_capture_order_put(capture->order, sent ? &ends : &behind, &number);
-        if (block) {
-            block->user = number;
-            if (!acs_nodes_set(&block->ends, ends.list, ends.count))
-                put = ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
-        }
+        if (block && put == ACS_OK)
+            put = acs_capture_scratch_used(block, number, &ends);
         status = status == ACS_OK ? put : status;
         capture->over |= status == ACS_ERR_STATE || (put != ACS_OK);
     }
@@ -539,13 +492,14 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
 {
     acs_context *context = draft->context;
     acs_section *section = NULL;
-    ACS_TRY(meet_locked(context, stream, id, false, &section));
-    if (section && !id) {
+    acs_status met = meet_locked(context, stream, id, false, &section);
+    if (section && section->stream == stream && section->capture->id != id) {
         section_close_locked(context, section);
         return ACS_FAIL(ACS_ERR_STATE, 0,
                         "the capture of stream %p ended before acs_stream_after; what was launched before is in its graph",
                         stream);
     }
+    ACS_TRY(met);
     acs_capture *capture = section ? section->capture : capture_find_locked(context, id);
     if (!capture)
         return ACS_FAIL(ACS_ERR_STATE, 0,

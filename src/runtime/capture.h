@@ -20,7 +20,6 @@ struct acs_draft;
 
 /* Of one context. */
 typedef struct acs_captures {
-    _Atomic(uint32_t) open_sections; /* 0 most of the time: then no call looks further */
     acs_lock lock;           /* rank CAPTURE; guards what follows, and the calls that add nodes */
     bool ready;              /* the lock was made */
     acs_section *sections;   /* open ones */

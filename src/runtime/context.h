@@ -51,6 +51,7 @@ struct acs_context {
     acs_failures *failures;
     acs_pairs *pairs;
     _Atomic(uint32_t) faulted;  /* the device is lost */
+    _Atomic(uint32_t) sections; /* threads whose ops are captured: beside what every launch reads anyway */
     uint64_t opened_ns;
 
     /* actions for callers that step; guarded by core.lock */
@@ -96,7 +97,7 @@ struct acs_context {
 static inline bool acs_capture_on(acs_context *context)
 {
     /* relaxed: a thread sees what it stored itself, and sections of others are not its concern */
-    return ACS_UNLIKELY(atomic_load_explicit(&context->captures.open_sections, memory_order_relaxed) != 0) &&
+    return ACS_UNLIKELY(atomic_load_explicit(&context->sections, memory_order_relaxed) != 0) &&
            acs_capture_mine(context);
 }
 

@@ -364,6 +364,16 @@ static void section_that_was_left_open_is_over_with_the_next_capture(void **stat
     }
     assert_int_equal(acs_clear(g_context), ACS_OK);
     assert_false(update(2, g_memory, NULL, 64) & ACS_OP_CAPTURED);
+    /* Nor does acs_stream_after take the stream's next capture for the section's. */
+    capture_begin(g_stream);
+    section_begin();
+    ok(TWIN_GET(cuGraphDestroy, 10000)(capture_end(g_stream)));
+    capture_begin(g_stream);
+    assert_int_equal(acs_stream_after(g_context, g_stream, anything()), ACS_ERR_STATE);
+    assert_last_error(ACS_ERR_STATE, "ended before acs_stream_after");
+    assert_false(update(3, g_memory, NULL, 64) & ACS_OP_CAPTURED);
+    assert_int_equal(acs_clear(g_context), ACS_OK);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(capture_end(g_stream)));
 }
 
 static void invalidated_capture_says_so(void **state)
