@@ -35,6 +35,7 @@ struct acs_cuda_type {
     uint32_t shared_bytes;
     uint32_t arg_bytes; /* of all parameters as they lie behind each other */
     _Atomic bool refused; /* a graph with it could not be built */
+    _Atomic uint32_t kernel_ns; /* how long it takes, about: vehicles/choice.h; 0: not known */
     struct acs_cuda_type *next; /* of the kernel's */
 };
 
@@ -86,6 +87,16 @@ typedef struct acs_cuda_exec {
     uint64_t *publish;   /* values of the launch that is being filled in */
 } acs_cuda_exec;
 
+/* A bundle whose time is taken: from when all before it in its slot was seen complete until it was. */
+typedef struct acs_cuda_watch {
+    _Atomic bool on; /* guarded by the vehicles' lock where it is changed, as all that follows */
+    uint64_t after, value;
+    uint64_t began_ns;   /* 0: not yet */
+    uint32_t levels;
+    uint64_t without_ns; /* what it would take if kernels took no time */
+    uint32_t type_count, types[4];
+} acs_cuda_watch;
+
 /* What all vehicles of a device share; NULL in acs_cuda: it issues no bundles. */
 struct acs_cuda_vehicles {
     CUfunction head, join, publish;
@@ -93,6 +104,7 @@ struct acs_cuda_vehicles {
         _Atomic uint64_t value;
         uint64_t unused[7];
     } *words; /* per slot, mapped: what the device published */
+    acs_cuda_watch *watches; /* per slot */
     _Atomic uint64_t *known; /* per slot: what poll learnt of marks */
     _Atomic(acs_cuda_type *) types[ACS_CUDA_TYPES];
     uint32_t types_used; /* guarded by acs_cuda.lock */
@@ -130,6 +142,9 @@ bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
 bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan);
 /* What a graph of that plan publishes: after how many ops, for each value. */
 enum { ACS_CUDA_PUBLISH_OPS = 64 };
+/* The same of layers: after how many levels; and the nodes of such a graph, but for its head. */
+uint32_t acs_cuda_publish_levels(const acs_layout_template *shape);
+uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape);
 
 /* cuda_type.c */
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number);
@@ -141,7 +156,7 @@ typedef struct acs_cuda_wanted {
     uint64_t key;
     uint32_t nodes;
     int slot;
-    uint32_t sightings; /* from which on it is built */
+    uint32_t sightings; /* from which on it is built; UINT32_MAX: never, and this one does not count */
     bool fixed;         /* its nodes are changed by the host */
     const acs_batch *batch; /* whose shape it has; NULL: layers, of `shape` */
     const acs_layout_template *shape;
@@ -150,6 +165,17 @@ typedef struct acs_cuda_wanted {
 acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
 /* Launch what was filled in, unless that failed with `filled`. ACS_OK or ACS_NOT_READY; a fatal error is noted. */
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
+
+/* cuda_watch.c */
+/* A bundle of `levels` was issued that ends at `value`; without kernels it would take `without_ns`. May take its time. */
+void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value, uint32_t levels, uint64_t without_ns);
+/*
+ * Its kernels are launched because they seem to take long. Nothing more is learnt of them that way, so each time a little
+ * less is believed, until they ride once more.
+ */
+void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch);
+/* The slot has completed all up to here, as of now. */
+void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed);
 
 /* cuda_vehicle.c */
 /* All up to this value of the slot have completed, as far as is known without asking the driver. */

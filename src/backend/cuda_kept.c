@@ -184,7 +184,7 @@ static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *mo
     if (v->failures < FAILURES_MOST && !is_bad_locked(v, want->key)) {
         progress_tell_locked(self);
         exec = take_locked(self, want, false);
-        *more = !exec && acs_kept_copies(v->kept, want->key, NULL) < COPIES_MOST &&
+        *more = !exec && want->sightings != UINT32_MAX && acs_kept_copies(v->kept, want->key, NULL) < COPIES_MOST &&
                 acs_kept_sight(v->kept, want->key) >= want->sightings;
         if (!exec && !*more)
             exec = take_locked(self, want, true);

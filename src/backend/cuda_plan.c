@@ -28,13 +28,27 @@ static bool fits(const acs_cuda_plan *plan, uint32_t edges)
 
 /* ------------------------------------------------------------------------------------------------------------ layers */
 
-/* A barrier behind each level but the last one; it publishes what has ended by then. */
+uint32_t acs_cuda_publish_levels(const acs_layout_template *shape)
+{
+    uint32_t cells = acs_layout_cells(shape);
+    return cells >= ACS_CUDA_PUBLISH_OPS ? 1 : ACS_CUDA_PUBLISH_OPS / cells;
+}
+
+uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape)
+{
+    return shape->levels * (acs_layout_cells(shape) + 1) + shape->levels / acs_cuda_publish_levels(shape);
+}
+
+/*
+ * A barrier behind each level but the last one: an empty kernel. Behind some barriers another node publishes what has ended
+ * by then, beside the next level, which does not have to wait for it.
+ */
 bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan)
 {
-    uint32_t cells = acs_layout_cells(shape), barrier = 0;
+    uint32_t cells = acs_layout_cells(shape), barrier = 0, step = acs_cuda_publish_levels(shape);
     plan->nodes = plan->edges_used = plan->values = 0;
     plan->ops = shape->levels * cells;
-    if (plan->ops + shape->levels > ACS_CUDA_PLAN_NODES || 2 * plan->ops > ACS_CUDA_PLAN_EDGES ||
+    if (acs_cuda_layers_nodes(shape) > ACS_CUDA_PLAN_NODES || 2 * plan->ops + shape->levels > ACS_CUDA_PLAN_EDGES ||
         shape->levels > ACS_CUDA_VALUES + 1)
         return false;
     for (uint32_t level = 0; level < shape->levels; level++) {
@@ -48,10 +62,14 @@ bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan)
         if (level + 1 == shape->levels)
             break;
         barrier = plan->nodes;
-        (void)node_add(plan, ACS_CUDA_NODE_PUBLISH, 0);
-        plan->values++;
+        (void)node_add(plan, ACS_CUDA_NODE_JOIN, 0);
         for (uint32_t c = 0; c < cells; c++)
             edge_add(plan, first + c);
+        if ((level + 1) % step)
+            continue;
+        (void)node_add(plan, ACS_CUDA_NODE_PUBLISH, 0);
+        edge_add(plan, barrier);
+        plan->values++;
     }
     return true;
 }

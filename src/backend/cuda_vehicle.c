@@ -4,6 +4,7 @@
  * and hands a bundle back where none fits; the GPU is never waited for.
  */
 #include "backend/cuda_graph.h"
+#include "vehicles/choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +13,9 @@ enum {
     BUNDLE_MOST = 256,
     LAYERS_USES = 16,       /* bundles that resemble each other and go into the size chosen for the first */
     LAYERS_NODES = 1024,    /* of one graph of layers */
-    LAUNCH_NS = 2600,       /* what an op costs without a bundle */
-    GPU_BUNDLE_NS = 15000,
-    GPU_LEVEL_NS = 4200,
-    GPU_OP_NS = 540,
-    LAYERS_SIGHTINGS = 3,   /* a graph is built when it was wanted so often: that takes some 10 us for each of its nodes */
-    REPLAY_SIGHTINGS = 16,
-    FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments */
-    ASKED_SIGHTINGS = 2     /* where nothing else will do */
+    FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments, where ACS_ISSUE asks for replays */
+    ASKED_SIGHTINGS = 2     /* of what ACS_ISSUE asks for: nothing else will do */
 };
-
-/* On an H200: a level is a fan-out, its barrier and a fan-in. */
-static const acs_layout_costs LAYERS_COSTS = {2000, 330, 90};
 
 /* ------------------------------------------------------------------------------------------------------------ opening */
 
@@ -36,7 +28,8 @@ static bool words_init(acs_cuda *self, acs_cuda_vehicles *v)
     memset(words, 0, bytes);
     v->words = words;
     v->known = calloc(self->slots, sizeof *v->known);
-    return v->known != NULL;
+    v->watches = calloc(self->slots, sizeof *v->watches);
+    return v->known && v->watches;
 }
 
 static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_options *options)
@@ -91,6 +84,7 @@ void acs_cuda_vehicles_fini(acs_cuda *self)
     acs_cuda_types_fini(self);
     acs_lock_fini(&v->lock);
     free(v->known);
+    free(v->watches);
     free(v);
     self->vehicles = NULL;
 }
@@ -114,10 +108,11 @@ uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
     if (completed > atomic_load_explicit(&v->known[slot], memory_order_relaxed)) /* relaxed: only compared */
         atomic_store_explicit(&v->known[slot], completed, memory_order_release);
     uint64_t word = atomic_load_explicit(&v->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
+    acs_cuda_watch_look(self, slot, acs_cuda_completed(self, slot));
     return word > completed ? word : completed;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- vehicles */
+/* ------------------------------------------------------------------------------------------------------------- bundle */
 
 /* Within an eighth. */
 static bool close_to(uint32_t a, uint32_t b)
@@ -136,7 +131,7 @@ static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template 
     acs_lock_release(&v->lock);
     if (same && acs_layout_make(dag, shape, layout))
         return true;
-    if (!acs_layout_choose(dag, &LAYERS_COSTS, LAYERS_NODES, shape, layout))
+    if (!acs_layout_choose(dag, &acs_choice_layers, LAYERS_NODES, shape, layout))
         return false;
     acs_lock_acquire(&v->lock);
     v->layers = *shape;
@@ -154,32 +149,52 @@ typedef struct bundle {
     int slot;
     uint64_t value; /* of its last op */
     uint32_t ops;
-    uint64_t key;   /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
-    acs_dag *dag;   /* made when the first vehicle wants it */
+    uint64_t key;     /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
+    uint64_t content; /* of these together with all arguments */
+    acs_dag *dag;     /* made when the first vehicle wants it, with what is known of its cost */
     bool dag_made;
+    acs_choice_bundle cost;
+    acs_layout_template shape; /* layers for it; levels 0: none */
+    acs_layout *layout;
+    acs_vehicle by;            /* what was tried last */
 } bundle;
 
-static const acs_dag *dag_of(bundle *b)
+static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
 {
-    if (!b->dag_made)
-        acs_dag_make(b->batch, b->dag);
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        if (!batch->items[i].op)
+            continue;
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->u.launch.type);
+        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
+        longest = ns > longest ? ns : longest;
+    }
+    return longest;
+}
+
+static const acs_dag *dag_of(acs_cuda *self, bundle *b)
+{
+    if (b->dag_made)
+        return b->dag;
+    acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
+    b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch)};
+    if (!layers_find(self, b->dag, &b->shape, b->layout))
+        b->shape.levels = 0;
     return b->dag;
 }
 
-static acs_status by_layers(acs_cuda *self, bundle *b)
+/* ---------------------------------------------------------------------------------------------------------- vehicles */
+
+static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
 {
-    acs_layout_template shape;
-    acs_layout layout;
-    const acs_dag *dag = dag_of(b);
-    if (!layers_find(self, dag, &shape, &layout))
+    const acs_dag *dag = dag_of(self, b);
+    const acs_layout *layout = b->layout;
+    if (b->shape.levels == 0)
         return ACS_NOT_READY;
-    uint32_t cells = acs_layout_cells(&shape);
-    bool asked = b->batch->vehicle == ACS_VEHICLE_LAYERS;
-    if (!asked && acs_layout_cost(&shape, &LAYERS_COSTS, b->ops) > (uint64_t)b->ops * LAUNCH_NS)
-        return ACS_NOT_READY;
-    const acs_cuda_wanted want = {.key = acs_layout_key(&shape), .nodes = shape.levels * (cells + 1), .slot = b->slot,
-                                  .sightings = asked ? 1 : LAYERS_SIGHTINGS, .shape = &shape};
+    uint32_t cells = acs_layout_cells(&b->shape), step = acs_cuda_publish_levels(&b->shape);
+    const acs_cuda_wanted want = {.key = acs_layout_key(&b->shape), .nodes = acs_cuda_layers_nodes(&b->shape),
+                                  .slot = b->slot, .sightings = sightings, .shape = &b->shape};
     acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
     if (!exec)
         return ACS_NOT_READY;
@@ -187,10 +202,10 @@ static acs_status by_layers(acs_cuda *self, bundle *b)
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
         if (dag->node[i].type)
-            result = acs_cuda_exec_set(self, exec, layout.level[i] * cells + layout.cell[i], b->batch->items[i].op);
-    for (uint32_t level = 0; level < layout.levels && level + 1 < shape.levels; level++)
-        if (layout.prefix[level])
-            exec->publish[level] = b->value - b->ops + layout.prefix[level];
+            result = acs_cuda_exec_set(self, exec, layout->level[i] * cells + layout->cell[i], b->batch->items[i].op);
+    for (uint32_t level = step - 1; level < layout->levels && level + 1 < b->shape.levels; level += step)
+        if (layout->prefix[level])
+            exec->publish[level / step] = b->value - b->ops + layout->prefix[level];
     return acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
 }
 
@@ -228,12 +243,10 @@ static uint64_t args_key(uint64_t key, const acs_record *op)
     return key;
 }
 
-/* The shape together with all arguments. */
-static uint64_t content_key(const bundle *b)
+static uint64_t content_key(const acs_batch *batch, uint64_t key)
 {
-    uint64_t key = b->key;
-    for (uint32_t i = 0; i < b->batch->items_used; i++) {
-        const acs_record *op = b->batch->items[i].op;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
         if (!op)
             continue;
         acs_dim3 grid = op->u.launch.grid;
@@ -242,11 +255,16 @@ static uint64_t content_key(const bundle *b)
     return key;
 }
 
-/* By a graph of the bundle's own shape, if there is one. */
+static uint32_t replay_nodes(const bundle *b)
+{
+    return b->batch->items_used + b->ops / ACS_CUDA_PUBLISH_OPS + 1;
+}
+
+/* By a graph of the bundle's own shape, if there is one, or it was wanted often enough to build it. */
 static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool fixed, uint32_t sightings)
 {
-    const acs_cuda_wanted want = {.key = key, .nodes = b->batch->items_used + b->ops / ACS_CUDA_PUBLISH_OPS + 1,
-                                  .slot = b->slot, .sightings = sightings, .fixed = fixed, .batch = b->batch};
+    const acs_cuda_wanted want = {.key = key, .nodes = replay_nodes(b), .slot = b->slot, .sightings = sightings,
+                                  .fixed = fixed, .batch = b->batch};
     acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
     uint32_t op = 0;
     CUresult result = CUDA_SUCCESS;
@@ -262,62 +280,121 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
 }
 
 /* What recurs with all its arguments has fixed nodes, which run faster; what recurs in shape has nodes that are set. */
-static acs_status by_replay(acs_cuda *self, bundle *b)
+static acs_status by_replay(acs_cuda *self, bundle *b, uint32_t fixed_sightings, uint32_t sightings)
 {
-    bool asked = b->batch->vehicle == ACS_VEHICLE_REPLAY;
-    acs_status status = by_shape(self, b, content_key(b), true, FIXED_SIGHTINGS);
+    acs_status status = by_shape(self, b, b->content, true, fixed_sightings);
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
-    return by_shape(self, b, b->key, false, asked ? ASKED_SIGHTINGS : REPLAY_SIGHTINGS);
-}
-
-/* The host sets what differs. Never chosen by itself: the device does that faster, and the host has enough to do. */
-static acs_status by_graph(acs_cuda *self, bundle *b)
-{
-    return by_shape(self, b, ~b->key, true, ASKED_SIGHTINGS);
-}
-
-/* On an H200: a bundle's start and end; a level's launches and releases; an op, two kernels to the GPU's front end. */
-static bool gpu_pays(const acs_dag *dag)
-{
-    return GPU_BUNDLE_NS + dag->levels * (uint64_t)GPU_LEVEL_NS + dag->ops * (uint64_t)GPU_OP_NS <
-           dag->ops * (uint64_t)LAUNCH_NS;
+    return by_shape(self, b, b->key, false, sightings);
 }
 
 static acs_status by_gpu(acs_cuda *self, bundle *b)
 {
-    const acs_dag *dag = dag_of(b);
-    if (b->batch->vehicle != ACS_VEHICLE_GPU && !gpu_pays(dag))
-        return ACS_NOT_READY;
-    return acs_cuda_window_issue(self, b->batch, dag) ? ACS_OK : ACS_NOT_READY;
+    return acs_cuda_window_issue(self, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
 }
 
-static bool is_wanted(acs_vehicle wanted, acs_vehicle vehicle)
+/* What ACS_ISSUE asks for, or nothing. Short graphs: the host sets what differs. */
+static acs_status by_asked(acs_cuda *self, bundle *b)
 {
-    return wanted == vehicle || (wanted == ACS_VEHICLE_AUTO && vehicle != ACS_VEHICLE_GRAPH);
+    switch (b->batch->vehicle) {
+    case ACS_VEHICLE_REPLAY:
+        return by_replay(self, b, FIXED_SIGHTINGS, ASKED_SIGHTINGS);
+    case ACS_VEHICLE_LAYERS:
+        return by_layers(self, b, 1);
+    case ACS_VEHICLE_GPU:
+        return by_gpu(self, b);
+    case ACS_VEHICLE_GRAPH:
+        return by_shape(self, b, ~b->key, true, ASKED_SIGHTINGS);
+    default:
+        return ACS_NOT_READY;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ choice */
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How often it must have come, to gain what is between the two. */
+static uint32_t sightings(uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
+{
+    return acs_choice_sightings(nodes, fixed, without > with ? without - with : 0);
+}
+
+/* Layers and GPU-side issue, the cheaper one first, where they cost less than launches. */
+static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint64_t layers, uint64_t gpu)
+{
+    acs_status status = ACS_NOT_READY;
+    uint32_t nodes = b->shape.levels ? acs_cuda_layers_nodes(&b->shape) : 0;
+    for (int turn = 0; turn < 2 && status == ACS_NOT_READY && !acs_cuda_fault(self); turn++) {
+        bool by_device = (gpu < layers) == (turn == 0);
+        if (by_device && gpu < launch) {
+            status = by_gpu(self, b);
+            b->by = ACS_VEHICLE_GPU;
+        } else if (!by_device && layers < launch) {
+            status = by_layers(self, b, sightings(nodes, false, lesser(launch, gpu), layers));
+            b->by = ACS_VEHICLE_LAYERS;
+        }
+    }
+    return status;
+}
+
+/* A graph of its own if there is one, or if enough was lost without; else whatever costs least. */
+static acs_status by_choice(acs_cuda *self, bundle *b)
+{
+    acs_status status = by_replay(self, b, UINT32_MAX, UINT32_MAX);
+    b->by = ACS_VEHICLE_REPLAY;
+    if (status != ACS_NOT_READY || acs_cuda_fault(self))
+        return status;
+    (void)dag_of(self, b);
+    uint64_t launch = acs_choice_launch_ns(&b->cost), gpu = acs_choice_gpu_ns(&b->cost);
+    uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
+    uint64_t best = lesser(launch, lesser(layers, gpu));
+    uint32_t nodes = replay_nodes(b);
+    status = by_replay(self, b, sightings(nodes, true, best, acs_choice_replay_ns(&b->cost, true)),
+                       sightings(nodes, false, best, acs_choice_replay_ns(&b->cost, false)));
+    if (status != ACS_NOT_READY || acs_cuda_fault(self))
+        return status;
+    if (launch > layers || launch > gpu)
+        return by_any_shape(self, b, launch, layers, gpu);
+    acs_cuda_watch_doubt(self, b->batch);
+    return ACS_NOT_READY;
+}
+
+static uint32_t levels_of(const bundle *b)
+{
+    return b->by == ACS_VEHICLE_LAYERS ? b->layout->levels : b->cost.levels;
+}
+
+static uint64_t without_kernels(const bundle *b)
+{
+    acs_choice_bundle empty = b->cost;
+    empty.kernel_ns = 0;
+    return b->by == ACS_VEHICLE_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
+           : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_ns(&empty)
+                                       : acs_choice_replay_ns(&empty, false);
 }
 
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value)
 {
-    static const struct {
-        acs_vehicle vehicle;
-        acs_status (*issue)(acs_cuda *self, bundle *b);
-    } vehicles[] = {{ACS_VEHICLE_REPLAY, by_replay},
-                    {ACS_VEHICLE_LAYERS, by_layers},
-                    {ACS_VEHICLE_GPU, by_gpu},
-                    {ACS_VEHICLE_GRAPH, by_graph}};
     acs_dag dag;
-    bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag};
-    acs_vehicle wanted = (acs_vehicle)batch->vehicle;
+    acs_layout layout;
+    bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layout = &layout};
     if (!self->vehicles)
         return ACS_NOT_READY;
+    bool any = batch->vehicle == ACS_VEHICLE_AUTO;
+    b.by = (acs_vehicle)batch->vehicle;
     b.key = shape_key(batch, &b.ops);
-    for (uint32_t i = 0; i < sizeof vehicles / sizeof vehicles[0] && !acs_cuda_fault(self); i++) {
-        acs_status status = is_wanted(wanted, vehicles[i].vehicle) ? vehicles[i].issue(self, &b) : ACS_NOT_READY;
-        if (status == ACS_OK)
-            batch->vehicle = (uint8_t)vehicles[i].vehicle;
-        if (status != ACS_NOT_READY)
-            return status;
+    b.content = any || b.by == ACS_VEHICLE_REPLAY ? content_key(batch, b.key) : 0;
+    acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
+    if (acs_cuda_fault(self))
+        return ACS_ERR_DEVICE;
+    if (status == ACS_OK) {
+        batch->vehicle = (uint8_t)b.by;
+        if (b.dag_made)
+            acs_cuda_watch_begin(self, batch, value, levels_of(&b), without_kernels(&b));
     }
-    return acs_cuda_fault(self) ? ACS_ERR_DEVICE : ACS_NOT_READY;
+    return status;
 }

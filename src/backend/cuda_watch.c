@@ -1,0 +1,78 @@
+/*
+ * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before it
+ * was seen complete until it was, and shared out among its levels. Called by cuda_vehicle.c at issue and at polls. It costs
+ * a poll one load where nothing is watched.
+ */
+#include "backend/cuda_graph.h"
+#include "vehicles/choice.h"
+
+static void note_type(acs_cuda_watch *w, uint32_t type)
+{
+    uint32_t i = 0;
+    while (i < w->type_count && w->types[i] != type)
+        i++;
+    if (i == w->type_count && i < sizeof w->types / sizeof w->types[0])
+        w->types[w->type_count++] = type;
+}
+
+void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value, uint32_t levels, uint64_t without_ns)
+{
+    acs_cuda_vehicles *v = self->vehicles;
+    int slot = batch->items[0].slot;
+    acs_cuda_watch *w = &v->watches[slot];
+    /* Relaxed: the lock orders what is behind it, and missing one bundle costs nothing. */
+    if (atomic_load_explicit(&w->on, memory_order_relaxed))
+        return;
+    acs_lock_acquire(&v->lock);
+    w->after = batch->items[0].value - 1;
+    w->value = value;
+    w->began_ns = acs_cuda_completed(self, slot) >= w->after ? acs_clock_ns() : 0;
+    w->levels = levels ? levels : 1;
+    w->without_ns = without_ns;
+    w->type_count = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].op)
+            note_type(w, batch->items[i].op->u.launch.type);
+    atomic_store_explicit(&w->on, true, memory_order_relaxed);
+    acs_lock_release(&v->lock);
+}
+
+static void learn(acs_cuda *self, const acs_cuda_watch *w, uint64_t now_ns)
+{
+    uint64_t took = now_ns - w->began_ns;
+    uint64_t level = took > w->without_ns ? (took - w->without_ns) / w->levels : 0;
+    for (uint32_t i = 0; i < w->type_count; i++) {
+        acs_cuda_type *type = acs_cuda_type_find(self, w->types[i]);
+        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
+        atomic_store_explicit(&type->kernel_ns, acs_choice_learn(known, level), memory_order_relaxed);
+    }
+}
+
+void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        if (!batch->items[i].op)
+            continue;
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->u.launch.type);
+        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
+        atomic_store_explicit(&type->kernel_ns, known - known / 256, memory_order_relaxed);
+    }
+}
+
+void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed)
+{
+    acs_cuda_watch *w = &self->vehicles->watches[slot];
+    if (!atomic_load_explicit(&w->on, memory_order_relaxed)) /* relaxed: as above */
+        return;
+    acs_lock_acquire(&self->vehicles->lock);
+    uint64_t now_ns = acs_clock_ns();
+    if (w->began_ns && completed >= w->value) {
+        learn(self, w, now_ns);
+        atomic_store_explicit(&w->on, false, memory_order_relaxed);
+    } else if (completed >= w->value) {
+        atomic_store_explicit(&w->on, false, memory_order_relaxed); /* both ends were seen at once: nothing is known */
+    } else if (!w->began_ns && completed >= w->after) {
+        w->began_ns = now_ns;
+    }
+    acs_lock_release(&self->vehicles->lock);
+}

@@ -1,0 +1,69 @@
+/*
+ * Costs of the vehicles (choice.h). Called by backends when they issue a bundle. Keeps nothing; never looks at a clock.
+ */
+#include "vehicles/choice.h"
+
+enum {
+    LAUNCH_NS = 2600,        /* the host's call */
+    HOP_NS = 1500,           /* from one kernel to the next, by stream or event */
+    REPLAY_START_NS = 7000,  /* launch and head of a kept graph, before the first op */
+    REPLAY_HOP_NS = 1000,
+    REPLAY_OP_NS = 330,      /* nodes that the device sets */
+    FIXED_OP_NS = 190,       /* and those that it does not */
+    EDGE_NS = 60,            /* beyond the first of each op */
+    LAYERS_START_NS = 7000,
+    GPU_START_NS = 15000,
+    GPU_HOP_NS = 4200,
+    GPU_OP_NS = 540,
+    BUILD_NS = 10000,        /* a node, with what other launches lose meanwhile */
+    BUILD_FIXED_NS = 5000,
+    SIGHTINGS_LEAST = 3
+};
+
+const acs_layout_costs acs_choice_layers = {2000, 330, 90};
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
+{
+    return greater((uint64_t)b->ops * LAUNCH_NS, b->levels * (b->kernel_ns + HOP_NS));
+}
+
+uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
+{
+    uint32_t more_edges = b->edges > b->ops ? b->edges - b->ops : 0;
+    uint64_t front = (uint64_t)b->ops * (fixed ? FIXED_OP_NS : REPLAY_OP_NS) + (uint64_t)more_edges * EDGE_NS;
+    return REPLAY_START_NS + greater(front, b->levels * (b->kernel_ns + REPLAY_HOP_NS));
+}
+
+uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
+{
+    return LAYERS_START_NS + acs_layout_cost(shape, &acs_choice_layers, b->ops) + levels * b->kernel_ns;
+}
+
+uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
+{
+    return GPU_START_NS + greater((uint64_t)b->ops * GPU_OP_NS + b->levels * (uint64_t)GPU_HOP_NS,
+                                  b->levels * (b->kernel_ns + GPU_HOP_NS));
+}
+
+uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)
+{
+    uint64_t build = (uint64_t)nodes * (fixed ? BUILD_FIXED_NS : BUILD_NS);
+    uint64_t times = gain_ns ? build / gain_ns + 1 : UINT32_MAX;
+    if (times > UINT32_MAX)
+        return UINT32_MAX;
+    return times < SIGHTINGS_LEAST ? SIGHTINGS_LEAST : (uint32_t)times;
+}
+
+/* Whoever looks sees the end late, never early, so less is believed at once and more little by little. */
+uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns)
+{
+    uint32_t now = level_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)level_ns;
+    if (known_ns == 0 || now < known_ns)
+        return now ? now : 1;
+    return known_ns + (now - known_ns) / 8;
+}

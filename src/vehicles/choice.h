@@ -1,0 +1,40 @@
+/*
+ * Which vehicle a bundle should take, by what each would cost: a small model of a GPU whose figures were measured on an
+ * H200, and of how long kernels take, which is learnt. Pure arithmetic; called by backends.
+ *
+ * Costs are of the GPU or of the host, whichever is busy for longer, in nanoseconds per bundle: good enough to rank.
+ */
+#ifndef ACS_CHOICE_H
+#define ACS_CHOICE_H
+
+#include "vehicles/layout.h"
+
+/* What matters of a bundle. */
+typedef struct acs_choice_bundle {
+    uint32_t ops, levels, edges;
+    uint64_t kernel_ns; /* of the longest of its types, as learnt; 0: not known */
+} acs_choice_bundle;
+
+/* One launch for each op: the host's calls, or, where kernels are long, the longest path of them. */
+uint64_t acs_choice_launch_ns(const acs_choice_bundle *bundle);
+/* A kept graph of its shape; `fixed`: with nodes that the device does not set. */
+uint64_t acs_choice_replay_ns(const acs_choice_bundle *bundle, bool fixed);
+/* Layers of this template, of which the bundle fills `levels`. */
+uint64_t acs_choice_layers_ns(const acs_choice_bundle *bundle, const acs_layout_template *shape, uint32_t levels);
+/* GPU-side issue. */
+uint64_t acs_choice_gpu_ns(const acs_choice_bundle *bundle);
+
+/*
+ * How often a bundle must have come until a graph of `nodes` nodes is built for it, where each launch of that gains
+ * `gain_ns`: so often that building it costs no more than was lost by then, which is at most twice the least cost that was
+ * possible (the ski-rental rule). UINT32_MAX: never.
+ */
+uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns);
+
+/* Costs of layers, for acs_layout_choose. */
+extern const acs_layout_costs acs_choice_layers;
+
+/* What is known of the time that kernels of one type take, after a bundle with them took `level_ns` per level. */
+uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns);
+
+#endif

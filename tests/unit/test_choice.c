@@ -1,0 +1,77 @@
+/*
+ * Unit tests of vehicles/choice: that the model ranks vehicles as they were measured, that graphs are built once that pays,
+ * and that estimates of kernels follow what is seen.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "vehicles/choice.h"
+
+static const acs_layout_template g_wide = {.levels = 8, .types = 1, .type = {1}, .cells = {32}};
+
+static void many_short_kernels_cost_least_in_their_own_graph_and_most_by_launches(void **state)
+{
+    (void)state;
+    const acs_choice_bundle stencil = {.ops = 256, .levels = 8, .edges = 700};
+    uint64_t fixed = acs_choice_replay_ns(&stencil, true), set = acs_choice_replay_ns(&stencil, false);
+    uint64_t layers = acs_choice_layers_ns(&stencil, &g_wide, 8), gpu = acs_choice_gpu_ns(&stencil);
+    assert_true(fixed < set);
+    assert_true(fixed < layers && fixed < gpu);
+    assert_true(set < acs_choice_launch_ns(&stencil) / 4);
+    assert_true(layers < acs_choice_launch_ns(&stencil) / 4);
+    assert_true(gpu < acs_choice_launch_ns(&stencil) / 3);
+}
+
+static void a_chain_of_long_kernels_is_launched(void **state)
+{
+    (void)state;
+    const acs_choice_bundle chain = {.ops = 64, .levels = 64, .edges = 63, .kernel_ns = 50000};
+    const acs_layout_template narrow = {.levels = 64, .types = 1, .type = {1}, .cells = {1}};
+    assert_true(acs_choice_launch_ns(&chain) <= acs_choice_layers_ns(&chain, &narrow, 64));
+    assert_true(acs_choice_launch_ns(&chain) <= acs_choice_gpu_ns(&chain));
+}
+
+static void long_kernels_side_by_side_are_not(void **state)
+{
+    (void)state;
+    const acs_choice_bundle wide = {.ops = 256, .levels = 8, .edges = 700, .kernel_ns = 50000};
+    assert_true(acs_choice_layers_ns(&wide, &g_wide, 8) < acs_choice_launch_ns(&wide));
+}
+
+static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
+{
+    (void)state;
+    uint32_t soon = acs_choice_sightings(128, false, 300000), late = acs_choice_sightings(128, false, 10000);
+    assert_int_equal(soon, 5);
+    assert_int_equal(late, 129);
+    assert_true(acs_choice_sightings(128, true, 10000) < late);
+    assert_true(acs_choice_sightings(1, true, 1000000000) > 1); /* never at first sight */
+    assert_int_equal(acs_choice_sightings(128, false, 0), UINT32_MAX);
+}
+
+static void an_estimate_falls_at_once_and_rises_slowly(void **state)
+{
+    (void)state;
+    uint32_t known = acs_choice_learn(0, 8000);
+    assert_int_equal(known, 8000);
+    assert_int_equal(acs_choice_learn(known, 5000), 5000);
+    assert_int_equal(acs_choice_learn(known, 16000), 9000);
+    assert_true(acs_choice_learn(known, 0) > 0); /* 0 is: not known */
+    assert_true(acs_choice_learn(known, UINT64_MAX) > known);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_short_kernels_cost_least_in_their_own_graph_and_most_by_launches),
+        cmocka_unit_test(a_chain_of_long_kernels_is_launched),
+        cmocka_unit_test(long_kernels_side_by_side_are_not),
+        cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
+        cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
