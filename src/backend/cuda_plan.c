@@ -95,6 +95,10 @@ static bool publish(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint
 static bool node_copy(const acs_dag *dag, acs_cuda_plan *plan, uint32_t i, uint16_t *at, uint16_t *followed)
 {
     const acs_dag_node *node = &dag->node[i];
+    if (!node->type && !node->out_count) { /* a resolved join: nothing is made of it, and nothing waits for it */
+        followed[i] = 1;
+        return true;
+    }
     if (!fits(plan, node->edge_count))
         return false;
     at[i] = (uint16_t)plan->nodes;

@@ -8,7 +8,11 @@
  */
 #include "vehicles/dag.h"
 
-enum { WORD_BITS = 64, WORDS = ACS_BATCH_ITEMS / WORD_BITS };
+enum {
+    WORD_BITS = 64,
+    WORDS = ACS_BATCH_ITEMS / WORD_BITS,
+    JOIN_EDGES = 2 /* as many edges as the node of a join costs time */
+};
 
 _Static_assert(ACS_BATCH_ITEMS % WORD_BITS == 0, "sets of nodes are whole words");
 
@@ -34,13 +38,43 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 32;
 }
 
-/* The set of what an item has edges to; an edge that is named twice is one. */
-static void named_by(const acs_batch *batch, const acs_item *item, node_set *named, uint32_t words)
+/* What is known of joins while a shape is made. */
+typedef struct joins {
+    uint16_t followers[ACS_BATCH_ITEMS]; /* of each item, as named; only where there are joins */
+    node_set resolved;
+    uint32_t spare; /* edges that may be made beyond those that the bundle has */
+} joins;
+
+static void count_followers(const acs_batch *batch, joins *j)
+{
+    bool any = false;
+
+    j->resolved = (node_set){{0}};
+    j->spare = ACS_DAG_EDGES - batch->edges_used;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        any |= !batch->items[i].op;
+        j->followers[i] = 0;
+    }
+    for (uint32_t e = 0; any && e < batch->edges_used; e++)
+        j->followers[batch->edges[e]]++;
+}
+
+/*
+ * The set of what an item has edges to; an edge that is named twice is one. A resolved join's place among the ancestors
+ * has what it stands for.
+ */
+static void named_by(const acs_batch *batch, const acs_item *item, const joins *j, const node_set *ancestors,
+                     node_set *named, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)
         named->word[w] = 0;
-    for (uint32_t i = 0; i < item->edge_count; i++)
-        set_add(named, batch->edges[item->first_edge + i]);
+    for (uint32_t i = 0; i < item->edge_count; i++) {
+        uint32_t to = batch->edges[item->first_edge + i];
+        if (ACS_UNLIKELY(!batch->items[to].op) && j->resolved.word[to / WORD_BITS] >> to % WORD_BITS & 1)
+            set_unite(named, &ancestors[to], words);
+        else
+            set_add(named, to);
+    }
 }
 
 /* Add an edge to the last node so far: its end comes to know of one more follower, the node which level it has. */
@@ -75,6 +109,28 @@ static void keep_edges(acs_dag *dag, acs_dag_node *node, const node_set *named, 
     set_unite(before, named, words);
 }
 
+/* A join has its edges: take them back where they and its followers' are better made one by one. */
+static void resolve(acs_dag *dag, uint32_t join, uint64_t key, joins *j, node_set *stands_for, uint32_t words)
+{
+    acs_dag_node *node = &dag->node[join];
+    uint32_t n = node->edge_count, m = j->followers[join], more = n * m > n + m ? n * m - n - m : 0;
+
+    if (n * m > n + m + JOIN_EDGES || more > j->spare)
+        return;
+    j->spare -= more;
+    set_add(&j->resolved, join);
+    for (uint32_t w = 0; w < words; w++)
+        stands_for->word[w] = 0;
+    for (uint32_t e = 0; e < n; e++) {
+        uint32_t to = dag->edges[node->first_edge + e];
+        dag->node[to].out_count--;
+        set_add(stands_for, to);
+    }
+    dag->edges_used = node->first_edge;
+    dag->key = key;
+    node->edge_count = node->level = 0;
+}
+
 /* Levels and width count ops only: a join is no work of its own. */
 static void count_levels(acs_dag *dag)
 {
@@ -96,16 +152,21 @@ void acs_dag_make(const acs_batch *batch, acs_dag *dag)
 {
     node_set ancestors[ACS_BATCH_ITEMS], named;
     uint32_t words = (batch->items_used + WORD_BITS - 1) / WORD_BITS;
+    joins j;
 
     dag->nodes = batch->items_used;
     dag->ops = dag->edges_used = dag->levels = dag->width = 0;
     dag->key = mix(1, batch->items_used);
+    count_followers(batch, &j);
     for (uint32_t i = 0; i < batch->items_used; i++) {
         const acs_item *item = &batch->items[i];
         acs_dag_node *node = &dag->node[i];
+        uint64_t key = dag->key;
         *node = (acs_dag_node){.type = item->op ? item->op->u.launch.type : 0, .first_edge = (uint16_t)dag->edges_used};
-        named_by(batch, item, &named, words);
+        named_by(batch, item, &j, ancestors, &named, words);
         keep_edges(dag, node, &named, ancestors, &ancestors[i], words);
+        if (!node->type)
+            resolve(dag, i, key, &j, &ancestors[i], words);
         /* Edges are behind their node's count and type, so that no two shapes give the same sequence. */
         dag->key = mix(mix(dag->key, node->type), UINT64_C(1) << 32 | node->edge_count);
     }

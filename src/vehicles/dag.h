@@ -4,6 +4,8 @@
  *
  * D1  edges lead from a node to nodes with smaller numbers; none is implied by a path of others (transitive reduction).
  * D2  level of a node: 0 without edges, else one more than the highest of those it has edges to; a join adds none.
+ * D3  joins that cost more than they save are resolved: those that follow one follow what it stands for, and it has no
+ *     edges and none follow it (out_count 0). Nobody needs to make anything of it.
  */
 #ifndef ACS_DAG_H
 #define ACS_DAG_H
