@@ -45,14 +45,19 @@ const acs_sim *acs_sim_backend_machine(const acs_backend *backend);
 typedef void (*acs_sim_describe)(void *user, const acs_record *op, acs_sim_kernel *kernel);
 void acs_sim_backend_describe(acs_backend *backend, acs_sim_describe describe, void *user);
 
+typedef struct acs_sim_noted {
+    const acs_record **op;
+    uint32_t used, capacity;
+} acs_sim_noted;
+
 /* sim_faults.c: which calls fail. Draws numbers only for kinds that were asked for. */
 typedef struct acs_sim_faults {
     uint32_t per_mille;
     uint32_t kinds;                  /* bits */
     acs_random *random;
     uint64_t count[ACS_FAULT_KINDS];
-    const acs_record **bounced;      /* ops that bounced once and were not issued again yet */
-    uint32_t bounced_used, bounced_capacity;
+    acs_sim_noted bounced;           /* ops that bounced once and were not issued again yet */
+    acs_sim_noted doomed;            /* that are refused when they are launched alone: their bundle was refused for them */
 } acs_sim_faults;
 
 /* ACS_ERR_OPTION, naming what is no kind, through ACS_FAIL. */
@@ -62,5 +67,7 @@ void acs_sim_faults_fini(acs_sim_faults *faults);
 bool acs_sim_fault(acs_sim_faults *faults, acs_fault_kind kind);
 /* What becomes of an item whose status is ACS_OK: refused, bounced, or nothing. */
 void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item);
+/* Whether a bundle is refused because of an op in it; that op fails when it is launched alone. */
+bool acs_sim_fault_bundle(acs_sim_faults *faults, const acs_batch *batch);
 
 #endif

@@ -140,7 +140,7 @@ static const char *issue(acs_sim_state *s, acs_batch *batch)
         bundle->slot = (uint32_t)first->slot;
         bundle->first = first->value;
         bundle->ops = s->vehicles.dag.ops;
-        if (!acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
+        if (!acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
             by = acs_sim_vehicle_issue(s, batch, bundle, &wrong);
     }
     if (acs_log_enabled(ACS_LOG_DEBUG))

@@ -48,7 +48,8 @@ acs_status acs_sim_faults_init(acs_sim_faults *faults, const acs_options *option
 
 void acs_sim_faults_fini(acs_sim_faults *faults)
 {
-    free(faults->bounced);
+    free(faults->bounced.op);
+    free(faults->doomed.op);
 }
 
 bool acs_sim_fault(acs_sim_faults *faults, acs_fault_kind kind)
@@ -61,34 +62,41 @@ bool acs_sim_fault(acs_sim_faults *faults, acs_fault_kind kind)
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------- bounces */
+/* ---------------------------------------------------------------------------------------------------------- ops */
 
-/* Did the op bounce before? Then forget it: it will not bounce again. */
-static bool bounced_take(acs_sim_faults *faults, const acs_record *op)
+/* Was the op noted before? Then forget it: it happens once. */
+static bool noted_take(acs_sim_noted *noted, const acs_record *op)
 {
-    for (uint32_t i = 0; i < faults->bounced_used; i++) {
-        if (faults->bounced[i] == op) {
-            faults->bounced[i] = faults->bounced[--faults->bounced_used];
+    for (uint32_t i = 0; i < noted->used; i++) {
+        if (noted->op[i] == op) {
+            noted->op[i] = noted->op[--noted->used];
             return true;
         }
     }
     return false;
 }
 
-/* Room to remember one more; without it the op does not bounce, since nobody would know that it did. */
-static bool bounced_room(acs_sim_faults *faults)
+/* Room to note one more; without it nothing happens to the op, since nobody would know that it did. */
+static bool noted_room(acs_sim_noted *noted)
 {
-    uint32_t capacity = faults->bounced_capacity ? faults->bounced_capacity * 2 : 16;
+    uint32_t capacity = noted->capacity ? noted->capacity * 2 : 16;
     const acs_record **grown;
 
-    if (faults->bounced_used < faults->bounced_capacity)
+    if (noted->used < noted->capacity)
         return true;
-    grown = realloc(faults->bounced, capacity * sizeof *grown);
+    grown = realloc(noted->op, capacity * sizeof *grown);
     if (!grown)
         return false;
-    faults->bounced = grown;
-    faults->bounced_capacity = capacity;
+    noted->op = grown;
+    noted->capacity = capacity;
     return true;
+}
+
+static void refuse(acs_sim_faults *faults, acs_item *item)
+{
+    item->status = ACS_ERR_LAUNCH;
+    item->native = NATIVE_FIRST + (int)acs_random_below(faults->random, NATIVE_KINDS);
+    item->text = "injected";
 }
 
 /* An op bounces once at most, so that every program ends; a failure may follow a bounce. */
@@ -100,14 +108,27 @@ void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
 
     if (kind != ACS_KIND_KERNEL && !copies)
         return;
-    again = faults->bounced_used && bounced_take(faults, item->op);
-    if (acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
-        item->status = ACS_ERR_LAUNCH;
-        item->native = NATIVE_FIRST + (int)acs_random_below(faults->random, NATIVE_KINDS);
-        item->text = "injected";
-    } else if (!again && bounced_room(faults) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
-        faults->bounced[faults->bounced_used++] = item->op;
+    again = noted_take(&faults->bounced, item->op);
+    if (noted_take(&faults->doomed, item->op) || acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
+        refuse(faults, item);
+    } else if (!again && noted_room(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
+        faults->bounced.op[faults->bounced.used++] = item->op;
         item->status = ACS_NOT_READY;
         item->text = "injected";
     }
+}
+
+/* As on a GPU: what refuses a kernel refuses the graph that it is in. */
+bool acs_sim_fault_bundle(acs_sim_faults *faults, const acs_batch *batch)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
+        if (!op || !noted_room(&faults->doomed) || !acs_sim_fault(faults, ACS_FAULT_LAUNCH))
+            continue;
+        faults->doomed.op[faults->doomed.used++] = op;
+        any = true;
+    }
+    return any;
 }

@@ -210,6 +210,37 @@ static void refused_bundle_runs_nothing_and_its_marks_complete(void **state)
     }
 }
 
+/* A kernel that would be refused refuses its bundle, and is when it goes alone; the others are not. */
+static void bundle_is_refused_for_an_op_which_then_fails_alone(void **state)
+{
+    static made m;
+    acs_random random = {5};
+    fixture *f = open_sim(3, 40, "launch"); /* one op in 25 */
+    trace *t = calloc(1, sizeof *t);
+    acs_record *ops[OPS];
+    uint32_t failed = 0;
+
+    (void)state;
+    make(f, &random, t, 0, 0, &m);
+    for (uint32_t i = 0, n = 0; i < m.items; i++)
+        if (f->batch.items[i].op)
+            ops[n++] = f->batch.items[i].op;
+    submit(f, ACS_VEHICLE_LAYERS);
+    assert_int_equal(f->batch.items[0].status, ACS_NOT_READY);
+    uint64_t drawn = acs_sim_backend_faults(f->backend)[ACS_FAULT_LAUNCH];
+    for (uint32_t i = 0; i < OPS; i++) {
+        acs_item *item = fixture_add(f, 0, ops[i]);
+        fixture_submit(f);
+        failed += item->status == ACS_ERR_LAUNCH;
+    }
+    fixture_drain(f);
+    assert_true(drawn > 0);
+    assert_int_equal(failed, acs_sim_backend_faults(f->backend)[ACS_FAULT_LAUNCH]); /* each fault fails one op, once */
+    assert_int_equal(t->used, OPS - failed);
+    free(t);
+    fixture_close(f);
+}
+
 /* Kept graphs are thrown out, instantiations refused: what is issued still runs in order. */
 static void vehicles_that_fail_now_and_then_keep_the_order(void **state)
 {
@@ -360,6 +391,7 @@ int main(void)
         cmocka_unit_test(only_edges_order_the_ops_of_a_bundle),
         cmocka_unit_test(same_seed_replays_the_same_order_in_bundles),
         cmocka_unit_test(refused_bundle_runs_nothing_and_its_marks_complete),
+        cmocka_unit_test(bundle_is_refused_for_an_op_which_then_fails_alone),
         cmocka_unit_test(vehicles_that_fail_now_and_then_keep_the_order),
         cmocka_unit_test(lost_device_is_told_of_all_items),
         cmocka_unit_test(breaches_of_the_rules_of_bundles_are_found),
