@@ -7,6 +7,7 @@
  * out a kept graph that is busy is noticed here, and what it breaks is real.
  */
 #include "backend/sim_internal.h"
+#include "vehicles/choice.h"
 
 #include <stdlib.h>
 
@@ -245,7 +246,7 @@ static bool issue_layers(const trip *t)
     acs_kept_copy *copy;
     uint64_t key;
 
-    if (!acs_layout_choose(t->dag, &ACS_LAYOUT_COSTS, LAYER_NODES_MOST, &shape, &t->v->layout))
+    if (!acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
         return false;
     key = acs_layout_key(&shape);
     copy = take(t, key);
@@ -470,21 +471,33 @@ static bool issue_by(const trip *t, acs_vehicle vehicle)
     }
 }
 
-/* By seed any; by time what the model's costs say: a replay where there is one, or where one will pay. */
+/* Whether a replay is there, or would pay: `others_ns` is what the cheapest of the others takes. */
+static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_t others_ns)
+{
+    uint64_t ns = acs_choice_replay_ns(bundle, false);
+    uint32_t busy, copies = acs_kept_copies(t->v->kept, t->dag->key, &busy);
+
+    if (ns >= others_ns)
+        return false;
+    return copies > busy || (copies < COPIES_MOST &&
+                             t->sightings >= acs_choice_sightings(t->dag->nodes + 1, false, others_ns - ns));
+}
+
+/* By seed any; by time what costs least, where launches one by one are the core's to choose. */
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
-    const acs_sim_device_costs *c = &t->s->gpu.device;
-    uint64_t gpu = (uint64_t)t->dag->levels * c->device_launch + (uint64_t)t->dag->ops * c->front_end;
+    acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, t->s->kernel_ns};
+    uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle);
     acs_layout_template shape;
 
     if (t->s->by_seed)
         return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
-    if (t->sightings >= t->v->sightings_least && acs_kept_copies(t->v->kept, t->dag->key, NULL) < COPIES_MOST)
+    if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
+        layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
+    if (worth_replay(t, &bundle, layers < gpu ? layers : gpu))
         return ACS_VEHICLE_REPLAY;
-    if (!acs_layout_choose(t->dag, &ACS_LAYOUT_COSTS, LAYER_NODES_MOST, &shape, &t->v->layout))
-        return ACS_VEHICLE_GPU;
-    return acs_layout_cost(&shape, &ACS_LAYOUT_COSTS, t->dag->ops) < gpu ? ACS_VEHICLE_LAYERS : ACS_VEHICLE_GPU;
+    return layers < gpu ? ACS_VEHICLE_LAYERS : ACS_VEHICLE_GPU;
 }
 
 acs_vehicle acs_sim_vehicle_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle, const char **wrong)

@@ -1,5 +1,6 @@
 /*
- * Costs of the vehicles (choice.h). Called by backends when they issue a bundle. Keeps nothing; never looks at a clock.
+ * Costs of the vehicles (choice.h), as formulas over measured figures. Called by backends when they issue a bundle, on any
+ * thread. Keeps nothing; never looks at a clock.
  */
 #include "vehicles/choice.h"
 
