@@ -4,7 +4,6 @@
  */
 #include "bundle.h"
 
-#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ bool bundle_open(bundle_world *world)
     acs_backend_config config = {.options = &options, .slots = BUNDLE_SLOTS, .mark_capacity = BUNDLE_MARKS};
     memset(world, 0, sizeof *world);
     world->batch = &world->own_batch;
-    acs_log_set_level(ACS_LOG_INFO);
+    bundle_prepare();
     if (acs_options_init(&options, sizeof options) != ACS_OK ||
         acs_backend_cuda.open(&config, &world->backend) != ACS_OK ||
         acs_record_pool_create(BUNDLE_SLOTS * BUNDLE_RECORDS, &world->pool) != ACS_OK)
@@ -27,11 +26,11 @@ bool bundle_open(bundle_world *world)
         void *cells = NULL;
         size_t bytes = sizeof world->slot[s].model;
         if (acs_backend_cuda.memory_alloc(world->backend, ACS_MEMORY_DEVICE, bytes, &cells) != ACS_OK ||
-            cudaMemset(cells, 0, bytes) != cudaSuccess)
+            !bundle_zero(cells, bytes))
             return false;
         world->slot[s].cells = cells;
     }
-    return cudaDeviceSynchronize() == cudaSuccess;
+    return true;
 }
 
 void bundle_close(bundle_world *world)
@@ -52,7 +51,7 @@ uint32_t bundle_differences(bundle_world *world, int slot)
 {
     static uint32_t seen[BUNDLE_CELLS][BUNDLE_WORDS];
     uint32_t differences = 0;
-    if (cudaMemcpy(seen, world->slot[slot].cells, sizeof seen, cudaMemcpyDeviceToHost) != cudaSuccess)
+    if (!bundle_read(seen, world->slot[slot].cells, sizeof seen))
         return UINT32_MAX;
     for (int i = 0; i < BUNDLE_CELLS; i++)
         differences += memcmp(seen[i], world->slot[slot].model[i], sizeof seen[i]) != 0;

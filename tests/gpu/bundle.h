@@ -13,6 +13,7 @@ enum {
     BUNDLE_RECORDS = 4096,
     BUNDLE_SLOTS = 4,
     BUNDLE_MARKS = 64,
+    BUNDLE_SLOW = 1 << 30, /* in a salt of kernel 0: it takes 20 us */
     BUNDLE_SPIN = 4 /* number of the kernel that only takes time */
 };
 
@@ -26,14 +27,18 @@ typedef struct bundle_large {
     uint32_t words[48];
 } bundle_large;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-/* __global__ functions; number BUNDLE_SPIN spins so many ns. */
+/* What differs between a GPU (bundle_kernels.cu) and the double of the driver (tests/cuda/bundle_double.c). */
+/* Before the backend is opened. */
+void bundle_prepare(void);
+/* Nothing runs until it is let go again, where that can be had. */
+void bundle_hold(int hold);
+/* Whether that vehicle can be there at all. */
+int bundle_offers(acs_vehicle vehicle);
+/* __global__ functions, or what stands for them; number BUNDLE_SPIN spins so many ns. */
 const void *bundle_kernel(int number);
-#ifdef __cplusplus
-}
-#endif
+/* Device memory becomes 0; is copied to the host. False: an error. */
+int bundle_zero(void *at, size_t bytes);
+int bundle_read(void *to, const void *from, size_t bytes);
 
 static inline uint32_t bundle_mix(uint32_t old, uint32_t a, uint32_t b, uint32_t c, uint32_t salt)
 {
