@@ -99,17 +99,20 @@ uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
     return word > known ? word : known;
 }
 
-/* One thread polls a slot at a time, so that nothing known is lost between the two. */
+/* One thread polls a slot at a time. What the device published long ago is no news where marks have told more since. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
 {
     acs_cuda_vehicles *v = self->vehicles;
     if (!v)
         return completed;
-    if (completed > atomic_load_explicit(&v->known[slot], memory_order_relaxed)) /* relaxed: only compared */
-        atomic_store_explicit(&v->known[slot], completed, memory_order_release);
+    uint64_t known = atomic_load_explicit(&v->known[slot], memory_order_relaxed); /* written here only */
     uint64_t word = atomic_load_explicit(&v->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
+    if (word > known && word > completed)
+        completed = word;
+    if (completed > known)
+        atomic_store_explicit(&v->known[slot], completed, memory_order_release);
     acs_cuda_watch_look(self, slot, acs_cuda_completed(self, slot));
-    return word > completed ? word : completed;
+    return completed;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- bundle */

