@@ -124,8 +124,10 @@ bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_l
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
-/* The types of a bundle, in rising order so that the order of its ops makes no other template, and how many ops of each
- * its widest level has. False: too many. */
+/*
+ * The types of a bundle, in rising order so that the order of its ops makes no other template, and how many ops of each its
+ * widest level has. False: too many.
+ */
 static bool find_types(const acs_dag *dag, acs_layout_template *shape)
 {
     uint16_t in_level[ACS_BATCH_ITEMS][ACS_LAYOUT_TYPES];

@@ -45,6 +45,7 @@ static acs_sim_gpu small_gpu(void)
                          .peer_mbps = 2000, .memory_mbps = 4000,
                          .device = {.launch_latency = 1000, .kernel_fixed = 10, .stream_hop = 100, .event_hop = 200,
                                     .graph_hop = 50, .graph_start = 500, .front_end = 20, .front_end_edge = 5,
+                                    .node_off = 80,
                                     .device_launch = 3000, .host_visible = 1, .copy_latency = 70}};
 }
 
@@ -316,6 +317,56 @@ static void an_empty_graph_ends(void **state)
     finish(&m);
 }
 
+/*
+ * Three roots: the front end takes 80 for each that is off, so the third's turn is after both, and what follows an off one
+ * follows its turn.
+ */
+static void a_node_that_is_off_takes_the_front_end_only(void **state)
+{
+    (void)state;
+    machine m;
+    start(&m);
+    uint32_t s = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0), n[4];
+    acs_sim_kernel k = kernel(1, 1, 100);
+    for (int i = 0; i < 4; i++)
+        n[i] = acs_sim_graph_node(m.sim, g, &k, false, &m.seen[i]);
+    acs_sim_graph_edge(m.sim, g, n[0], n[3]);
+    acs_sim_graph_set(m.sim, g, n[0], NULL, NULL);
+    acs_sim_graph_set(m.sim, g, n[1], NULL, NULL);
+    assert_false(acs_sim_graph_busy(m.sim, g));
+    acs_sim_graph_launch(m.sim, 0, s, g);
+    assert_true(acs_sim_graph_busy(m.sim, g)); /* from the call on, not from its start */
+    acs_sim_advance(m.sim, 100000);
+    assert_false(acs_sim_graph_busy(m.sim, g));
+    assert_span(&m, 2, 1660, 1770);
+    assert_span(&m, 3, 1680, 1790);
+    assert_int_equal(acs_sim_count(m.sim, 0).kernels, 2);
+    finish(&m);
+}
+
+static void a_graph_can_be_set_and_made_anew(void **state)
+{
+    (void)state;
+    machine m;
+    start(&m);
+    uint32_t s = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0);
+    acs_sim_kernel k = kernel(1, 1, 100), longer = kernel(1, 1, 300);
+    uint32_t first = acs_sim_graph_node(m.sim, g, &k, false, NULL);
+    acs_sim_graph_edge(m.sim, g, first, acs_sim_graph_node(m.sim, g, &k, false, NULL));
+    acs_sim_graph_set(m.sim, g, first, &longer, &m.seen[0]);
+    acs_sim_graph_launch(m.sim, 0, s, g);
+    acs_sim_advance(m.sim, 10000);
+    assert_span(&m, 0, 1500, 1810);
+    assert_int_equal(acs_sim_stream_done(m.sim, s), 1810 + 50 + 110);
+    acs_sim_graph_clear(m.sim, g);
+    acs_sim_graph_node(m.sim, g, &k, false, &m.seen[1]);
+    acs_sim_graph_launch(m.sim, 10000, s, g);
+    acs_sim_advance(m.sim, 20000);
+    assert_span(&m, 1, 11500, 11610);
+    assert_int_equal(acs_sim_count(m.sim, 0).kernels, 3);
+    finish(&m);
+}
+
 static void a_device_launch_costs_its_hop(void **state)
 {
     (void)state;
@@ -432,6 +483,8 @@ int main(void)
         cmocka_unit_test(graphs_follow_their_edges),
         cmocka_unit_test(a_graph_never_overlaps_itself),
         cmocka_unit_test(an_empty_graph_ends),
+        cmocka_unit_test(a_node_that_is_off_takes_the_front_end_only),
+        cmocka_unit_test(a_graph_can_be_set_and_made_anew),
         cmocka_unit_test(a_device_launch_costs_its_hop),
         cmocka_unit_test(an_endless_kernel_keeps_its_stream),
         cmocka_unit_test(delays_take_their_stream),
