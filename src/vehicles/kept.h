@@ -48,7 +48,10 @@ uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy);
 void acs_kept_launched(acs_kept *kept, acs_kept_copy *copy, int slot, uint64_t value);
 /* A taken copy was not launched. */
 void acs_kept_release(acs_kept *kept, acs_kept_copy *copy);
-/* A slot has completed all up to `value`. */
+/*
+ * A slot has completed all up to `value`, as a mark tells. What is told of ops inside a bundle does not count: a graph may
+ * have more to do when its last op has ended.
+ */
 void acs_kept_completed(acs_kept *kept, int slot, uint64_t value);
 
 /*

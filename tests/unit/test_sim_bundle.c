@@ -352,6 +352,41 @@ static void breaches_of_the_rules_of_bundles_are_found(void **state)
 
 /* ------------------------------------------------------------------------------------------------------ kept graphs */
 
+/* Room for one graph only, and two shapes in turn: each is made anew, and runs as it should. */
+static void replay_works_where_each_graph_is_thrown_out_for_the_next(void **state)
+{
+    enum { ROUNDS = 6 };
+    static int position[ROUNDS * OPS];
+    static made m[ROUNDS];
+    uint32_t issued = 0;
+
+    (void)state;
+    for (int64_t seed = 0; seed < 20; seed++) {
+        fixture *f = fixture_make(ACS_BACKEND_SIM, 1);
+        trace *t = calloc(1, sizeof *t);
+        f->options.seed = seed;
+        f->options.graph_nodes = 80;
+        fixture_open(f);
+        for (int b = 0; b < ROUNDS; b++) {
+            acs_random random = {(uint64_t)(b % 2)};
+            uint32_t before = t->used;
+            make(f, &random, t, 0, b * OPS, &m[b]);
+            submit(f, ACS_VEHICLE_REPLAY);
+            fixture_drain(f);
+            assert_int_equal(t->used - before, f->batch.items[0].status == ACS_OK ? OPS : 0);
+            for (uint32_t i = before; i < t->used; i++)
+                position[t->number[i]] = (int)i;
+            if (t->used > before)
+                assert_ordered(&m[b], position);
+            assert_true(t->used > before || b < 2); /* some seeds keep a shape at its second sight only */
+        }
+        issued += t->used / OPS;
+        free(t);
+        fixture_close(f);
+    }
+    assert_true(issued > 20 * ROUNDS * 2 / 3);
+}
+
 /* By time: the second of three equal bundles makes a kept graph, the third is the first that one launch costs. */
 static void replay_costs_an_instantiation_once(void **state)
 {
@@ -395,6 +430,7 @@ int main(void)
         cmocka_unit_test(vehicles_that_fail_now_and_then_keep_the_order),
         cmocka_unit_test(lost_device_is_told_of_all_items),
         cmocka_unit_test(breaches_of_the_rules_of_bundles_are_found),
+        cmocka_unit_test(replay_works_where_each_graph_is_thrown_out_for_the_next),
         cmocka_unit_test(replay_costs_an_instantiation_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
