@@ -100,6 +100,8 @@ typedef struct acs_cuda_watch {
 /* What all vehicles of a device share; NULL in acs_cuda: it issues no bundles. */
 struct acs_cuda_vehicles {
     CUfunction head, join, publish;
+    uint64_t nodes_most; /* nodes of kept graphs; constant */
+    _Atomic uint32_t launch_turn, launch_ns; /* cuda_watch.c: batches of launches, and what a launch takes of this host */
     struct acs_cuda_word {
         _Atomic uint64_t value;
         uint64_t unused[7];

@@ -199,6 +199,11 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
 
 /* cuda_vehicle.c; init and fini in a scope */
 /* Offer bundles where that is possible; where it is not, say why at ACS_LOG=info and go on. */
+/* Around a batch of launches: true where it is to be timed. cuda_watch.c */
+bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns);
+void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns);
+/* What a launch takes of the host with all that belongs to it, as learnt; 0: not known. There are vehicles. */
+uint32_t acs_cuda_launch_ns(acs_cuda *self);
 void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_vehicles_fini(acs_cuda *self);
 /* The number of the launch's type, or 0: it cannot be in a bundle. Any thread; no CUDA call, no lock for one seen before. */

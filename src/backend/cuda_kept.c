@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-    COPIES_MOST = 4,   /* of one graph */
+    COPIES_MOST = 16,  /* of one graph, */
+    COPIES_SHARE = 8,  /* and together at most one of so many nodes */
     FAILURES_MOST = 16 /* then no bundle is taken any more */
 };
 
@@ -175,6 +176,13 @@ static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
     return NULL;
 }
 
+/* Whether another copy may be kept: one that runs cannot be launched beside itself. */
+static bool may_copy_locked(const acs_cuda_vehicles *v, const acs_cuda_wanted *want)
+{
+    uint32_t copies = acs_kept_copies(v->kept, want->key, NULL);
+    return copies == 0 || (copies < COPIES_MOST && (uint64_t)(copies + 1) * want->nodes * COPIES_SHARE <= v->nodes_most);
+}
+
 /* One that is there; `*more`: there could be another. */
 static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
 {
@@ -184,7 +192,7 @@ static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *mo
     if (v->failures < FAILURES_MOST && !is_bad_locked(v, want->key)) {
         progress_tell_locked(self);
         exec = take_locked(self, want, false);
-        *more = !exec && want->sightings != UINT32_MAX && acs_kept_copies(v->kept, want->key, NULL) < COPIES_MOST &&
+        *more = !exec && want->sightings != UINT32_MAX && may_copy_locked(v, want) &&
                 acs_kept_sight(v->kept, want->key) >= want->sightings;
         if (!exec && !*more)
             exec = take_locked(self, want, true);

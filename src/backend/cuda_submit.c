@@ -342,6 +342,8 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
+    uint64_t began_ns;
+    bool timed = acs_cuda_launches_begin(self, batch, &began_ns);
     CUresult entered = acs_cuda_scope_enter(self, &scope);
     if (entered != CUDA_SUCCESS)
         acs_cuda_lose(self, entered); /* our context cannot be made current: it is gone */
@@ -350,6 +352,8 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
     for (uint32_t i = 0; i < batch->items_used && !batch->bundle; i++)
         submit_item(self, batch, &batch->items[i]);
     acs_cuda_scope_leave(self, &scope);
+    if (timed)
+        acs_cuda_launches_end(self, batch, began_ns);
 }
 
 /* ----------------------------------------------------------------------------------------------------- completion */

@@ -39,9 +39,9 @@ static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_option
     v->publish = acs_cuda_device_kernel(self, "acs_device_publish");
     if (!v->head || !v->join || !v->publish || !words_init(self, v))
         return false;
-    uint64_t nodes = (uint64_t)options->graph_nodes;
-    nodes -= nodes / ACS_CUDA_CELLS_SHARE; /* kept by GPU-side issue */
-    return acs_kept_create(nodes, self->slots, &v->kept) == ACS_OK;
+    v->nodes_most = (uint64_t)options->graph_nodes;
+    v->nodes_most -= v->nodes_most / ACS_CUDA_CELLS_SHARE; /* kept by GPU-side issue */
+    return acs_kept_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
 }
 
 void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options)
@@ -181,7 +181,8 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
         return b->dag;
     acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
-    b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch)};
+    b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch),
+                                  acs_cuda_launch_ns(self)};
     if (!layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
     return b->dag;

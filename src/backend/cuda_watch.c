@@ -6,6 +6,8 @@
 #include "backend/cuda_graph.h"
 #include "vehicles/choice.h"
 
+enum { TIMED_LEAST = 4, TIMED_TURNS = 16 };
+
 static void note_type(acs_cuda_watch *w, uint32_t type)
 {
     uint32_t i = 0;
@@ -46,6 +48,30 @@ static void learn(acs_cuda *self, const acs_cuda_watch *w, uint64_t now_ns)
         uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
         atomic_store_explicit(&type->kernel_ns, acs_choice_learn(known, level), memory_order_relaxed);
     }
+}
+
+/* One batch of launches in so many is timed. Relaxed, all: an estimate. */
+bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
+{
+    acs_cuda_vehicles *v = self->vehicles;
+    if (!v || batch->bundle || batch->items_used < TIMED_LEAST)
+        return false;
+    if (atomic_fetch_add_explicit(&v->launch_turn, 1, memory_order_relaxed) % TIMED_TURNS != 0)
+        return false;
+    *began_ns = acs_clock_ns();
+    return true;
+}
+
+void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns)
+{
+    uint64_t each = (acs_clock_ns() - began_ns) / batch->items_used;
+    uint32_t known = atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
+    atomic_store_explicit(&self->vehicles->launch_ns, acs_choice_learn(known, each), memory_order_relaxed);
+}
+
+uint32_t acs_cuda_launch_ns(acs_cuda *self)
+{
+    return atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
 }
 
 void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch)

@@ -19,7 +19,7 @@ enum {
     BUNDLE_LEAST = 6,  /* fewer ops are launched one by one */
     PART_LEAST = 16,   /* connected ops that are a bundle of their own */
     HELD_STEPS = 32,   /* steps without a new op before what is held goes */
-    REFUSALS_MOST = 5
+    REFUSALS_MOST = 2
 };
 
 void acs_core_bundle_init(acs_core *core)

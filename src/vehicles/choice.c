@@ -6,6 +6,7 @@
 
 enum {
     LAUNCH_NS = 2600,        /* the host's call */
+    PLACE_NS = 900,          /* and the core's own work for each op that has a place of its own */
     HOP_NS = 1500,           /* from one kernel to the next, by stream or event */
     REPLAY_START_NS = 7000,  /* launch and head of a kept graph, before the first op */
     REPLAY_HOP_NS = 1000,
@@ -30,7 +31,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
 
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
 {
-    return greater((uint64_t)b->ops * LAUNCH_NS, b->levels * (b->kernel_ns + HOP_NS));
+    uint64_t launch = PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS);
+    return greater(b->ops * launch, b->levels * (b->kernel_ns + HOP_NS));
 }
 
 uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)

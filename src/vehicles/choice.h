@@ -13,6 +13,7 @@
 typedef struct acs_choice_bundle {
     uint32_t ops, levels, edges;
     uint64_t kernel_ns; /* of the longest of its types, as learnt; 0: not known */
+    uint64_t launch_ns; /* what a launch takes of the host here; 0: as on an H200's host */
 } acs_choice_bundle;
 
 /* One launch for each op: the host's calls, or, where kernels are long, the longest path of them. */
