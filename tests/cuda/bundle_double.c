@@ -55,6 +55,7 @@ void bundle_prepare(void)
         return;
     prepared = true;
     const char *seed = getenv("DOUBLE_SEED");
+    (void)atexit(twin_reset); /* its memory */
     twin_seed(seed ? strtoull(seed, NULL, 10) : 1);
 
     static const uint32_t plain[] = {8, 8, 8, 8, 4}, odd[] = {1, 8, sizeof(bundle_odd), 8, 8, 8},

@@ -114,11 +114,12 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
     static const acs_site site = {"op", __FILE__, __LINE__};
     bundle_slot *s = &world->slot[slot];
     acs_record **place = &world->records[slot][s->records++ % BUNDLE_RECORDS], *r = *place;
-    if (!r)
+    if (!r) {
         r = *place = acs_record_acquire(world->pool);
+        if (!r || acs_record_reserve(world->pool, r, 8, 512, 0) != ACS_OK)
+            abort();
+    }
     r->arg_count = r->arg_bytes_used = 0;
-    if (acs_record_reserve(world->pool, r, 8, 512, 0) != ACS_OK)
-        abort();
     r->site = &site;
     r->kind = ACS_KIND_KERNEL;
     r->u.launch.kernel = (acs_kernel){.kind = ACS_KERNEL_FUNCTION, .function = bundle_kernel(op->kernel)};
