@@ -6,7 +6,7 @@
 #include "backend/cuda_graph.h"
 #include "vehicles/choice.h"
 
-enum { TIMED_LEAST = 4, TIMED_TURNS = 16 };
+enum { TIMED_LEAST = 4, TIMED_TURNS = 16, LAUNCH_NS_MOST = 10000 /* beyond that it waited for the device */ };
 
 static void note_type(acs_cuda_watch *w, uint32_t type)
 {
@@ -65,8 +65,10 @@ bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *b
 void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns)
 {
     uint64_t each = (acs_clock_ns() - began_ns) / batch->items_used;
-    uint32_t known = atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
-    atomic_store_explicit(&self->vehicles->launch_ns, acs_choice_learn(known, each), memory_order_relaxed);
+    int64_t known = atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
+    int64_t now = each < LAUNCH_NS_MOST ? (int64_t)each : LAUNCH_NS_MOST;
+    known = known ? known + (now - known) / 8 : now;
+    atomic_store_explicit(&self->vehicles->launch_ns, (uint32_t)known, memory_order_relaxed);
 }
 
 uint32_t acs_cuda_launch_ns(acs_cuda *self)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, EAGER_US = 2000, CPU_MAX = 1024 };
+enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, EAGER_US = 2000, CPU_MAX = 1024, FEED_OPS = 64, FEED_STEPS = 8 };
 
 static _Thread_local bool tl_ours;
 
@@ -152,8 +152,19 @@ static bool issued_at_once(acs_context *context, acs_op op)
     return plain && acs_core_ends(&context->core) + 1 == op && caller_issues(context);
 }
 
+/*
+ * Without workers, but where kernels go in bundles, callers feed the GPU as they go: a step now and then costs them little,
+ * and what they queue starts before they wait. Host functions are left to waits: the caller may hold what they need.
+ */
+static bool feeds(const acs_context *context, acs_op op)
+{
+    return context->issuers == 0 && op % FEED_OPS == 0 && context->core.bundle_most > 0 && !context->virtual_count;
+}
+
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)
 {
+    for (int i = 0; feeds(context, op) && i < FEED_STEPS && caller_steps(context, ACS_MAY_ISSUE | ACS_MAY_INSERT); i++)
+        continue;
     if (!(kernel && issued_at_once(context, op)))
         wake_somebody(context);
 }

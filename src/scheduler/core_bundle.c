@@ -3,10 +3,10 @@
  * Called by core_submit.c under the core's lock; never calls a backend.
  *
  * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait for
- * gathered ones only. What edges connect is a *part*. Large parts are bundles of their own; smaller ones that run behind the
- * same slots share one. A bundle whose upstream ops are complete goes at once: the GPU may be idle. One that has to queue
- * is held until it is as large as it will get, or the GPU is about to run dry, or for a while nothing came: the GPU has
- * work, and small bundles cost it time. Few ops that nothing holds are launched one by one.
+ * gathered ones only. What edges connect is a *part*. Parts that run behind the same slots share a bundle; those that run
+ * behind nothing are spread over a few. A bundle whose upstream ops are complete goes at once: the GPU may be idle. One that
+ * has to queue is held until it is as large as it will get, or the GPU is about to run dry, or for a while nothing came: the
+ * GPU has work, and small bundles cost it time. Few ops that nothing holds are launched one by one.
  *
  * Bundles end at multiples of their largest size, counted from the op that found the runtime idle: a program that repeats
  * itself then gives the same bundles again.
@@ -17,9 +17,11 @@
 
 enum {
     BUNDLE_LEAST = 6,  /* fewer ops are launched one by one */
-    PART_LEAST = 16,   /* connected ops that are a bundle of their own */
+    SPREAD_OPS = 48,   /* ops of a bundle beside which there may be another: the GPU overlaps bundles of several slots */
+    SPREAD_MOST = 4,
+    GROUPS_MOST = 64,
     HELD_STEPS = 32,   /* steps without a new op before what is held goes */
-    REFUSALS_MOST = 2
+    REFUSALS_MOST = 1
 };
 
 void acs_core_bundle_init(acs_core *core)
@@ -148,23 +150,45 @@ static void sum_parts(acs_core *core)
     }
 }
 
-/* Small parts that run behind the same slots go together. */
+/* Parts that run behind the same slots go together; those that run behind nothing, into a few groups of the same size. */
+typedef struct grouping {
+    uint64_t behind[GROUPS_MOST];
+    uint16_t group[GROUPS_MOST]; /* the part that stands for it */
+    uint32_t count, spread, free; /* groups; those behind nothing that there may be, and are */
+} grouping;
+
+/* The group for a part: one of its kind, the smallest of them; the part itself where there may be one more. */
+static uint32_t group_for(const acs_gathering *g, grouping *all, uint32_t at)
+{
+    bool more = g->behind[at] == 0 && all->free < all->spread;
+    uint32_t best = GROUPS_MOST;
+    for (uint32_t k = 0; k < all->count; k++)
+        if (all->behind[k] == g->behind[at] &&
+            (best == GROUPS_MOST || g->ops_of[all->group[k]] < g->ops_of[all->group[best]]))
+            best = k;
+    if ((best != GROUPS_MOST && !more) || all->count == GROUPS_MOST)
+        return best == GROUPS_MOST ? at : all->group[best];
+    all->behind[all->count] = g->behind[at];
+    all->group[all->count++] = (uint16_t)at;
+    all->free += g->behind[at] == 0;
+    return at;
+}
+
 static void merge_parts(acs_gathering *g)
 {
-    uint16_t kinds[64];
-    uint32_t kind_count = 0;
+    grouping all = {.count = 0};
+    uint32_t ops = 0;
+    for (uint32_t at = 0; at < g->count; at++)
+        ops += g->part[at] == at && g->behind[at] == 0 ? g->ops_of[at] : 0;
+    all.spread = ops / SPREAD_OPS < SPREAD_MOST ? ops / SPREAD_OPS : SPREAD_MOST;
     for (uint32_t at = 0; at < g->count; at++) {
-        if (g->part[at] != at || g->ops_of[at] >= PART_LEAST)
+        if (g->part[at] != at)
             continue;
-        uint32_t k = 0;
-        while (k < kind_count && g->behind[kinds[k]] != g->behind[at])
-            k++;
-        if (k < kind_count) {
-            g->part[at] = kinds[k];
-            g->ops_of[kinds[k]] = (uint16_t)(g->ops_of[kinds[k]] + g->ops_of[at]);
-        } else if (kind_count < 64) {
-            kinds[kind_count++] = (uint16_t)at;
-        }
+        uint32_t group = group_for(g, &all, at);
+        if (group == at)
+            continue;
+        g->part[at] = (uint16_t)group;
+        g->ops_of[group] = (uint16_t)(g->ops_of[group] + g->ops_of[at]);
     }
 }
 

@@ -17,8 +17,8 @@ enum {
     GPU_START_NS = 15000,
     GPU_HOP_NS = 4200,
     GPU_OP_NS = 540,
-    BUILD_NS = 10000,        /* a node, with what other launches lose meanwhile */
-    BUILD_FIXED_NS = 5000,
+    BUILD_NS = 15000,        /* a node, with what other launches lose meanwhile */
+    BUILD_FIXED_NS = 10000,
     SIGHTINGS_LEAST = 3
 };
 

@@ -22,6 +22,13 @@ static acs_op push_type(rig *r, uint32_t type, acs_record *op)
 
 #define RIDE(r, ...) push_type((r), 1, RECORD((r), ACS_KIND_KERNEL, __VA_ARGS__))
 
+/* As a caller does beside a worker: nothing is issued. */
+static void fill_window(rig *r)
+{
+    while (acs_core_next(&r->core, ACS_MAY_INSERT, &r->action[0]))
+        continue;
+}
+
 static const acs_batch *batch_of(const rig *r)
 {
     return &r->action[0].batch;
@@ -226,20 +233,33 @@ static void what_runs_behind_nothing_goes_at_once(void **state)
     rig_close(r);
 }
 
-/* Chains of sixteen have a bundle and a slot each; shorter ones share. */
-static void long_parts_have_bundles_of_their_own(void **state)
+/* Eight chains of sixteen become two bundles of four chains, in a slot each; eight of four become one. */
+static void what_runs_behind_nothing_is_spread_over_a_few_bundles(void **state)
 {
     (void)state;
-    rig *r = rig_bundles(64);
+    rig *r = rig_make();
+    r->options.window = 256;
+    r->backend.base.bundle_most = 128;
+    rig_start(r);
     for (int level = 0; level < 16; level++)
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 8; i++)
             RIDE(r, ACS_INOUT(AT(i * 64), 64));
-    step(r);
-    assert_int_equal(batch_of(r)->items_used, 16);
+    fill_window(r);
+    assert_true(next(r, 0));
+    assert_int_equal(batch_of(r)->items_used, 64);
     int slot = batch_of(r)->items[0].slot;
-    step(r);
-    assert_int_equal(batch_of(r)->items_used, 16);
+    finish(r, 0);
+    assert_true(next(r, 0));
+    assert_int_equal(batch_of(r)->items_used, 64);
     assert_int_not_equal(batch_of(r)->items[0].slot, slot);
+    finish(r, 0);
+    run_to_end(r);
+    for (int i = 0; i < 32; i++)
+        RIDE(r, ACS_INOUT(AT(i % 8 * 64), 64));
+    fill_window(r);
+    assert_true(next(r, 0));
+    assert_int_equal(batch_of(r)->items_used, 32);
+    finish(r, 0);
     rig_close(r);
 }
 
@@ -423,7 +443,7 @@ int main(void)
         cmocka_unit_test(while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk),
         cmocka_unit_test(what_is_held_goes_after_a_while_in_which_nothing_came),
         cmocka_unit_test(what_runs_behind_nothing_goes_at_once),
-        cmocka_unit_test(long_parts_have_bundles_of_their_own),
+        cmocka_unit_test(what_runs_behind_nothing_is_spread_over_a_few_bundles),
         cmocka_unit_test(bundles_end_at_multiples_of_their_size),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),

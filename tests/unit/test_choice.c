@@ -46,8 +46,8 @@ static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
 {
     (void)state;
     uint32_t soon = acs_choice_sightings(128, false, 300000), late = acs_choice_sightings(128, false, 10000);
-    assert_int_equal(soon, 5);
-    assert_int_equal(late, 129);
+    assert_int_equal(soon, 7);
+    assert_int_equal(late, 193);
     assert_true(acs_choice_sightings(128, true, 10000) < late);
     assert_true(acs_choice_sightings(1, true, 1000000000) > 1); /* never at first sight */
     assert_int_equal(acs_choice_sightings(128, false, 0), UINT32_MAX);
