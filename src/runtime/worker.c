@@ -15,7 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAP_US = 20, CALLER_NAP_US = 1000, WORKER_STUCK_US = 200, EAGER_US = 2000, CPU_MAX = 1024, FEED_OPS = 64, FEED_STEPS = 8 };
+enum {
+    NAP_US = 20,
+    CALLER_NAP_US = 1000,
+    WORKER_STUCK_US = 200,
+    EAGER_US = 2000,
+    CPU_MAX = 1024,
+    FEED_OPS = 64, /* how often a caller feeds, */
+    FEED_STEPS = 8 /* and with how many steps at most */
+};
 
 static _Thread_local bool tl_ours;
 
