@@ -587,6 +587,7 @@ typedef struct acs_statistics {
     uint64_t launched_few;     /**< because there were too few at once */
     uint64_t launched_refused; /**< because the bundle that they were in was refused */
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
+    uint64_t copies_as_kernels; /**< of copies and fills: issued as kernels of the library's own, which bundles can hold */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -176,6 +176,11 @@ typedef struct acs_backend_ops {
      * when seen before. ACS_ERR_ARGUMENT or _UNSUPPORTED through ACS_FAIL, naming the value and the limit.
      */
     acs_status (*check)(acs_backend *backend, acs_record *op);
+    /*
+     * On the caller's thread, once a copy or fill is filled in: may turn it into a KERNEL op that does the same, as check()
+     * would leave it, so that it can be in a bundle. NULL: never. Not for ops that are captured.
+     */
+    void (*adapt)(acs_backend *backend, acs_record *op);
     /* Issue a batch in order; results in the items. An item that fails does not stop the others. */
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*

@@ -315,6 +315,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self, options);
+    acs_cuda_copies_init(self, options);
     acs_cuda_window_init(self, (uint64_t)options->graph_nodes / ACS_CUDA_CELLS_SHARE);
     return ACS_OK;
 }
@@ -335,6 +336,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
     acs_cuda_window_fini(self);
+    acs_cuda_copies_fini(self);
     acs_cuda_vehicles_fini(self);
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
@@ -484,6 +486,7 @@ const acs_backend_ops acs_backend_cuda = {
     .leave = cuda_leave,
     .thread_enter = cuda_thread_enter,
     .check = acs_cuda_check,
+    .adapt = acs_cuda_adapt,
     .submit = acs_cuda_submit,
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,

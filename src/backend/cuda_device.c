@@ -108,6 +108,6 @@ CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name)
     if (result == CUDA_SUCCESS)
         return function;
     (void)acs_cuda_note(self, result);
-    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: '%s' cannot be had: %s", name, acs_cuda_text((int)result));
+    acs_log(ACS_LOG_INFO, "cuda: '%s' of the device code cannot be had: %s", name, acs_cuda_text((int)result));
     return NULL;
 }

@@ -70,12 +70,13 @@
     X(cuMemHostAlloc, 2020, 12000)                                                                                     \
     X(cuMemFreeHost, 2000, 12000)
 /*
- * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, and there
- * are no bundles.
+ * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, copies are
+ * never part of bundles, or there are no bundles.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
     X(cuFuncLoad, 12040, 12040)                                                                                        \
+    X(cuPointerGetAttributes, 7000, 12000)                                                                             \
     X(cuLibraryLoadData, 12000, 12000)                                                                                 \
     X(cuLibraryUnload, 12000, 12000)                                                                                   \
     X(cuLibraryGetKernel, 12000, 12000)                                                                                \
@@ -114,6 +115,7 @@ typedef struct acs_cuda_limits {
 
 typedef struct acs_cuda_type acs_cuda_type;
 typedef struct acs_cuda_vehicles acs_cuda_vehicles;
+typedef struct acs_cuda_copies acs_cuda_copies;
 
 /* A kernel that was seen before. Immutable once it is in the table, but for the two opt-ins and the list of types. */
 typedef struct acs_cuda_kernel {
@@ -166,6 +168,7 @@ typedef struct acs_cuda {
 
     CUlibrary library;    /* our own device code; NULL: not to be had */
     acs_cuda_vehicles *vehicles; /* NULL: no bundles */
+    acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
     struct acs_cuda_window *window; /* GPU-side issue; NULL: not to be had */
 
     acs_lock lock; /* rank BACKEND; guards what follows, and insertion into `kernels` */
@@ -212,6 +215,12 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
 /* What poll learnt of a slot's marks; returns what is known in all. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
+
+/* cuda_copy.c; init and fini in a scope */
+/* Behind the vehicles' init. Without it copies stay copies, which is no error. */
+void acs_cuda_copies_init(acs_cuda *self, const acs_options *options);
+void acs_cuda_copies_fini(acs_cuda *self);
+void acs_cuda_adapt(acs_backend *backend, acs_record *op);
 
 /* cuda_window.c; in a scope */
 struct acs_dag;

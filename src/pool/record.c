@@ -203,6 +203,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
      */
     acs_record *record = (acs_record *)(void *)(pool->records + index * pool->stride);
     record->seq = 0;
+    record->asked = ACS_KIND_KERNEL;
     record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
     record->any = 0;
     record->device = 0;
@@ -310,7 +311,7 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
                         arg_bytes, segments);
     unsigned char *start = (unsigned char *)block;
     record->block = block;
-    record->block_class = class_used;
+    record->block_class = (uint16_t)class_used;
     if (segment_part)
         record->segments = (acs_segment *)(void *)(start + sizeof(struct block));
     if (arg_part)

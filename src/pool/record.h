@@ -51,7 +51,8 @@ typedef struct acs_record {
     acs_segment *segments;  /* inline_segments or in `block` */
     acs_arg_slot *args;
     void *block;            /* pooled block, or NULL */
-    uint32_t block_class;
+    uint16_t block_class;
+    uint8_t asked;          /* acs_op_kind: what the program called; a small copy may have become a kernel since */
     uint32_t index;         /* this record's place in its pool */
     uint32_t arg_count;
     uint32_t arg_bytes_used;

@@ -56,7 +56,7 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
         acs_context_wait_room(context, has_record, draft);
     }
-    draft->record->kind = (uint8_t)kind;
+    draft->record->kind = draft->record->asked = (uint8_t)kind;
     draft->record->site = draft->site;
     draft->record->any = 0;
     return draft->record;

@@ -28,6 +28,15 @@ static acs_uses uses_of(const acs_segment *segments, size_t count)
 
 /* ------------------------------------------------------------------------------------------------- copies and fills */
 
+/* A captured one becomes a node of its own kind. */
+static acs_op finish_copy(acs_draft *draft, acs_status status)
+{
+    acs_backend *backend = draft->context->backend;
+    if (status == ACS_OK && !draft->captured && backend->ops->adapt)
+        backend->ops->adapt(backend, draft->record);
+    return finish(draft, status);
+}
+
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
@@ -42,7 +51,7 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.src = src;
     draft.record->u.copy.bytes = bytes;
-    return finish(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+    return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
 }
 
 acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
@@ -59,7 +68,7 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.bytes = bytes;
     draft.record->u.copy.value = value;
-    return finish(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+    return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
 }
 
 /* ------------------------------------------------------------------------------------------- host functions and calls */

@@ -112,6 +112,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .launched_unfit = c->launched_unfit,
         .launched_few = c->launched_few,
         .launched_refused = c->launched_refused,
+        .copies_as_kernels = c->copies_as_kernels,
         .captured = acs_captures_count(context),
     };
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
@@ -154,10 +155,10 @@ static void report_vehicles(const acs_statistics *s)
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
             "), short graphs %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
-            "; %" PRIu64 " bundles, %" PRIu64 " refused\n",
+            "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills as kernels\n",
             by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
             by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
-            s->bundles_refused);
+            s->bundles_refused, s->copies_as_kernels);
 }
 
 void acs_stats_report(acs_context *context)

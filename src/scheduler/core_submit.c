@@ -231,8 +231,9 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
 
 static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
 {
-    core->counters.kinds[entry->kind]++;
-    if (entry->kind == ACS_KIND_KERNEL)
+    core->counters.kinds[entry->asked]++;
+    core->counters.copies_as_kernels += entry->asked != entry->kind;
+    if (entry->asked == ACS_KIND_KERNEL)
         acs_core_count_vehicle_locked(core, entry, vehicle);
     if (entry->slot >= 0)
         acs_slots_append(&core->slots, entry);

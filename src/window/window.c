@@ -493,6 +493,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     w->insertion++;
     acs_entry *entry = entry_take(w, op->seq, op);
     entry->kind = op->kind;
+    entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
     entry->immune = traits->immune;

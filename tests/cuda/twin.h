@@ -73,6 +73,16 @@ void twin_kernel_replace(CUkernel kernel, const twin_kernel_spec *spec);
 /* For a kernel's body: the grid of its launch. */
 void twin_grid(uint32_t grid[3]);
 
+/* What is said of a block that starts here, whatever it was made as. */
+typedef enum twin_trait {
+    TWIN_ORDINARY,
+    TWIN_MANAGED,
+    TWIN_MAPPED_ELSEWHERE, /* kernels know it by another address */
+    TWIN_OTHER_CONTEXT,    /* of the same device */
+    TWIN_OF_A_POOL         /* which belongs to no context */
+} twin_trait;
+void twin_block_is(const void *memory, twin_trait trait);
+
 /* ----------------------------------------------------------------------------------------------------------- failures */
 
 /* After `after` more calls of this function, `count` calls return `result`, and do nothing. "*": of any function. */

@@ -76,6 +76,38 @@ static void publish_body(void *const *args)
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+/* As far as the grid reaches, so that blocks that are missing show. */
+static size_t share(uint64_t bytes)
+{
+    uint64_t reach = (uint64_t)g_twin.running->grid[0] * ACS_DEVICE_COPY_BYTES;
+    return bytes < reach ? bytes : reach;
+}
+
+static void copy_body(void *const *args)
+{
+    memmove(*(void **)args[0], *(void *const *)args[1], share(*(const uint64_t *)args[2]));
+}
+
+static size_t copy_touches(void *const *args, twin_range *out, size_t capacity)
+{
+    uint64_t bytes = *(const uint64_t *)args[2];
+    for (size_t i = 0; i < 2 && i < capacity; i++)
+        out[i] = (twin_range){*(const uint64_t *)args[i], bytes};
+    return 2;
+}
+
+static void fill_body(void *const *args)
+{
+    memset(*(void **)args[0], (unsigned char)*(const uint64_t *)args[2], share(*(const uint64_t *)args[1]));
+}
+
+static size_t fill_touches(void *const *args, twin_range *out, size_t capacity)
+{
+    if (capacity)
+        out[0] = (twin_range){*(const uint64_t *)args[0], *(const uint64_t *)args[1]};
+    return capacity ? 1 : 0;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- library */
 
 TWIN_DEFINE(cuLibraryLoadData,
@@ -109,11 +141,15 @@ TWIN_DEFINE_END(cuLibraryUnload, (CUlibrary handle), (handle), library_forgive)
 
 TWIN_DEFINE(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary handle, const char *name), (kernel, handle, name))
 {
-    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4};
+    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4}, copy[] = {8, 8, 8};
     static const twin_kernel_spec known[] = {
         {.name = "acs_device_head", .body = head_body, .param_bytes = head, .param_count = 5},
         {.name = "acs_device_join", .body = join_body},
         {.name = "acs_device_publish", .body = publish_body, .param_bytes = publish, .param_count = 2},
+        {.name = "acs_device_copy", .body = copy_body, .touches = copy_touches, .param_bytes = copy, .param_count = 3,
+         .block_threads = ACS_DEVICE_COPY_THREADS},
+        {.name = "acs_device_fill", .body = fill_body, .touches = fill_touches, .param_bytes = copy, .param_count = 3,
+         .block_threads = ACS_DEVICE_COPY_THREADS},
     };
     twin_object *library = twin_find_locked(handle, TWIN_LIBRARY);
     for (size_t i = 0; library && i < sizeof known / sizeof known[0]; i++) {
@@ -121,7 +157,7 @@ TWIN_DEFINE(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary handle, const char
             continue;
         twin_kernel_object *made = twin_object_new_locked(TWIN_KERNEL, -1, sizeof *made);
         made->spec = known[i];
-        made->own = true;
+        made->own = !known[i].touches; /* those that touch the program's memory are kernels like the program's */
         *kernel = (CUkernel)made->base.handle;
         return CUDA_SUCCESS;
     }

@@ -52,7 +52,7 @@ typedef struct twin_nodes {
 typedef struct twin_kernel_object {
     twin_object base;
     twin_kernel_spec spec;
-    bool own; /* of the library's device code */
+    bool own; /* of the library's device code, and touches nothing of the program's */
     uintptr_t functions[TWIN_DEVICES]; /* 0: not made yet */
 } twin_kernel_object;
 
@@ -132,6 +132,7 @@ typedef struct twin_block {
     int device;    /* whose context was current */
     bool host;     /* pinned */
     bool forgiven; /* freeing it was made to fail */
+    twin_trait trait;
 } twin_block;
 
 struct twin_graph {
@@ -315,6 +316,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuMemsetD8Async, 3020)                                                                                           \
     X(cuLaunchHostFunc, 10000)                                                                                         \
     X(cuPointerGetAttribute, 4000)                                                                                     \
+    X(cuPointerGetAttributes, 7000)                                                                                    \
     X(cuStreamCreate, 2000)                                                                                            \
     X(cuStreamDestroy, 4000)                                                                                           \
     X(cuStreamSynchronize, 2000)                                                                                       \

@@ -105,7 +105,8 @@ static CUresult block_new(size_t bytes, bool host, void **memory)
     if (!taken)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *memory = taken;
-    g_twin.blocks[g_twin.block_count++] = (twin_block){(uint64_t)(uintptr_t)taken, bytes, device, host, false};
+    g_twin.blocks[g_twin.block_count++] =
+        (twin_block){(uint64_t)(uintptr_t)taken, bytes, device, host, false, TWIN_ORDINARY};
     return CUDA_SUCCESS;
 }
 
@@ -190,6 +191,64 @@ TWIN_DEFINE(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, C
         return CUDA_ERROR_INVALID_VALUE;
     CUmemorytype type = block->host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     memcpy(data, &type, sizeof type);
+    return CUDA_SUCCESS;
+}
+
+void twin_block_is(const void *memory, twin_trait trait)
+{
+    pthread_mutex_lock(&g_twin.lock);
+    twin_block *block = twin_block_find_locked((uint64_t)(uintptr_t)memory, 1);
+    if (block)
+        block->trait = trait;
+    pthread_mutex_unlock(&g_twin.lock);
+}
+
+/* One answer; of memory that CUDA does not know it is zero. False: the attribute is not known here. */
+static bool answer(const twin_block *b, CUpointer_attribute attribute, void *data)
+{
+    CUmemorytype type = !b ? 0 : b->host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    uintptr_t context = !b || b->trait == TWIN_OF_A_POOL  ? 0
+                        : b->trait == TWIN_OTHER_CONTEXT ? 1
+                                                         : g_twin.contexts[b->device]->handle;
+    CUdeviceptr start = b ? b->base : 0;
+    unsigned managed = b && b->trait == TWIN_MANAGED;
+    size_t bytes = b ? b->bytes : 0;
+    int device = b ? b->device : 0;
+    const struct {
+        CUpointer_attribute attribute;
+        const void *value;
+        size_t size;
+    } known[] = {{CU_POINTER_ATTRIBUTE_MEMORY_TYPE, &type, sizeof type},
+                 {CU_POINTER_ATTRIBUTE_CONTEXT, &context, sizeof context},
+                 {CU_POINTER_ATTRIBUTE_IS_MANAGED, &managed, sizeof managed},
+                 {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, &start, sizeof start},
+                 {CU_POINTER_ATTRIBUTE_RANGE_SIZE, &bytes, sizeof bytes},
+                 {CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &device, sizeof device}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].attribute == attribute) {
+            memcpy(data, known[i].value, known[i].size);
+            return true;
+        }
+    return false;
+}
+
+/* Unlike the call for one attribute, this one has no error for pageable memory. */
+TWIN_DEFINE(cuPointerGetAttributes,
+            (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr memory),
+            (count, attributes, data, memory))
+{
+    const twin_block *block = twin_block_find_locked(memory, 1);
+    if (twin_device_locked() < 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    for (unsigned i = 0; i < count; i++) {
+        if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
+            CUdeviceptr seen = !block ? 0 : block->trait == TWIN_MAPPED_ELSEWHERE ? memory + 4096 : memory;
+            memcpy(data[i], &seen, sizeof seen);
+        } else if (!answer(block, attributes[i], data[i])) {
+            twin_breach_locked("attribute %d is not known here", (int)attributes[i]);
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+    }
     return CUDA_SUCCESS;
 }
 

@@ -157,6 +157,7 @@ enum { RANDOM_FAULTS = 9 }; /* ACS_FAULT_KINDS */
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
+    uint64_t copies_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t lost;       /* programs that lost their device */

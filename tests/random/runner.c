@@ -493,6 +493,7 @@ static void add_statistics(run *r)
     r->totals->barriers += st.barriers;
     r->totals->bundles += st.bundles;
     r->totals->bundles_refused += st.bundles_refused;
+    r->totals->copies_as_kernels += st.copies_as_kernels;
     for (int i = 0; i < ACS_ISSUE_COUNT; i++)
         r->totals->issued_by[i] += st.issued_by[i];
     r->totals->many_slots += st.slots_used > 4;

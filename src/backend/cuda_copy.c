@@ -1,0 +1,136 @@
+/*
+ * Small copies and fills become kernels of the library's own, which may be in bundles; a copy would cut a bundle in two.
+ * Called through adapt() on the thread that made the call. A copy becomes a kernel only where the driver says that kernels
+ * reach all of both ends: one that runs out of its memory would cost the program its device, where a copy is refused with
+ * a clear error. What the driver says is never kept, since memory is freed and mapped anew. Nothing here fails: what does
+ * not fit stays the copy that it was.
+ */
+#include "backend/cuda_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_MOST = 64 * 1024, ARGS = 3 };
+
+/* Launches of each kernel as check() filled them in, but for grid and arguments. */
+struct acs_cuda_copies {
+    acs_record copy, fill;
+};
+
+/* ------------------------------------------------------------------------------------------------------------ opening */
+
+static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char *function)
+{
+    static const acs_site site = {"small copies", NULL, 0};
+    CUfunction kernel = acs_cuda_device_kernel(self, function);
+    if (!kernel)
+        return false;
+    op->kind = ACS_KIND_KERNEL;
+    op->site = &site;
+    op->args = op->inline_args;
+    op->arg_bytes = op->inline_bytes;
+    op->arg_count = ARGS;
+    for (uint32_t i = 0; i < ARGS; i++)
+        op->args[i] = (acs_arg_slot){.offset = i * 8, .size = 8};
+    op->u.launch.kernel = (acs_kernel){name, (const void *)kernel, NULL, ACS_KERNEL_CUFUNCTION, 0};
+    op->u.launch.grid = (acs_dim3){1, 1, 1};
+    op->u.launch.block = (acs_dim3){ACS_DEVICE_COPY_THREADS, 1, 1};
+    return acs_cuda_check(&self->base, op) == ACS_OK && op->u.launch.type != 0;
+}
+
+/* Where bundles are never formed a kernel is no better than a copy. */
+static bool wanted(const acs_cuda *self, const acs_options *options)
+{
+    return self->base.bundle_most && self->cu.cuPointerGetAttributes && options->issue != ACS_ISSUE_LAUNCH &&
+           !options->serial && !options->disable;
+}
+
+void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
+{
+    if (!wanted(self, options))
+        return;
+    const acs_error before = *acs_error_thread(); /* what goes wrong here is nobody's error */
+    acs_cuda_copies *copies = calloc(1, sizeof *copies);
+    if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy") &&
+        prepare(self, &copies->fill, "acs fill", "acs_device_fill")) {
+        self->copies = copies;
+        return;
+    }
+    free(copies);
+    *acs_error_thread() = before;
+    acs_log(ACS_LOG_INFO, "cuda: small copies and fills are not part of bundles: their kernels cannot be had");
+}
+
+void acs_cuda_copies_fini(acs_cuda *self)
+{
+    free(self->copies);
+    self->copies = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- adapting */
+
+/* Whether a kernel of ours reaches all these bytes, and they are of one allocation. Without an answer: no. */
+static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
+{
+    CUmemorytype type = 0; /* of pageable memory all answers are zero */
+    CUcontext context = NULL;
+    CUdeviceptr seen = 0, start = 0;
+    unsigned managed = 0;
+    size_t size = 0;
+    int device = -1;
+    CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_CONTEXT,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *answers[] = {&type, &context, &seen, &managed, &start, &size, &device};
+    /* An error that stays is found by whatever is issued next. */
+    if (self->cu.cuPointerGetAttributes(sizeof asked / sizeof asked[0], asked, answers, at) != CUDA_SUCCESS)
+        return false;
+    /* Memory of a pool has no context. */
+    bool near = type == CU_MEMORYTYPE_DEVICE && device == self->device && (!context || context == self->context);
+    return (near || type == CU_MEMORYTYPE_HOST) && !managed && seen == at && at >= start && bytes <= size &&
+           at - start <= size - bytes;
+}
+
+static bool overlap(uint64_t a, uint64_t b, uint64_t bytes)
+{
+    return (a < b ? b - a : a - b) < bytes;
+}
+
+/* From `pattern`; `values` are its arguments. */
+static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, uint64_t bytes, const uint64_t *values)
+{
+    /* Asked anew: a graph with such a kernel may have turned out not to work. */
+    uint32_t type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
+    if (!type)
+        return;
+    op->kind = ACS_KIND_KERNEL;
+    op->u.launch = pattern->u.launch;
+    op->u.launch.type = type;
+    op->u.launch.grid.x = (uint32_t)((bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES);
+    op->arg_count = ARGS;
+    op->arg_bytes_used = ARGS * 8;
+    memcpy(op->args, pattern->args, ARGS * sizeof *op->args);
+    memcpy(op->arg_bytes, values, ARGS * 8);
+}
+
+void acs_cuda_adapt(acs_backend *backend, acs_record *op)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    bool copy = op->kind == ACS_KIND_MEMCPY;
+    /* Read before the launch, which lies in the same place, is written. */
+    uint64_t bytes = op->u.copy.bytes, dst = (uint64_t)(uintptr_t)op->u.copy.dst;
+    uint64_t src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
+    unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
+    if (!self->copies || bytes == 0 || bytes > BYTES_MOST || (copy && overlap(dst, src, bytes)) || acs_cuda_fault(self))
+        return;
+    if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
+        return;
+    bool fits = reaches(self, dst, bytes) && (!copy || reaches(self, src, bytes));
+    acs_cuda_scope_leave(self, &scope);
+    if (fits && copy)
+        become(self, op, &self->copies->copy, bytes, (const uint64_t[]){dst, src, bytes});
+    else if (fits)
+        become(self, op, &self->copies->fill, bytes, (const uint64_t[]){dst, bytes, value});
+}
