@@ -9,6 +9,7 @@
 enum { SEGMENTS_GUESS = 32, DISABLED_LOOK = 16 };
 
 static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
+static const char g_no_room_any_more[] = "the FIFO is full, and nothing will leave it any more; see acs_context_error";
 
 /* ------------------------------------------------------------------------------------------------------------- drafts */
 
@@ -55,6 +56,11 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
         }
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
         acs_context_wait_room(context, has_record, draft);
+        if (ACS_UNLIKELY(!draft->record)) {
+            ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
+            (void)acs_draft_drop(draft);
+            return NULL;
+        }
     }
     draft->record->kind = draft->record->asked = (uint8_t)kind;
     draft->record->site = draft->site;
@@ -106,7 +112,7 @@ acs_op acs_draft_queue(acs_draft *draft)
         acs_context_wait_room(context, has_place, draft);
         op = draft->queued;
         if (ACS_UNLIKELY(!op)) {
-            ACS_FAIL(ACS_ERR_DEVICE, 0, "the FIFO is full, and nothing will leave it any more; see acs_context_error");
+            ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
             return acs_draft_drop(draft);
         }
     }

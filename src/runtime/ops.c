@@ -251,5 +251,7 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
     if (status == ACS_NOT_READY)
         status = backend->ops->stream_record(backend, stream, NULL);
     acs_op op = finish(&draft, status);
-    return op ? acs_wait(draft.context, op) : status;
+    if (op)
+        return acs_wait(draft.context, op);
+    return status != ACS_OK ? status : acs_error_thread()->status; /* the queue had no room for it */
 }

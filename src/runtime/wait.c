@@ -71,6 +71,8 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
         return status;
     }
     acs_op op = acs_draft_queue(&draft);
+    if (!op) /* as its number, 0 would be an op that ended long ago */
+        return acs_error_thread()->status;
     acs_context_wait(draft.context, ACS_WATCH_OP, op);
     return acs_failures_of(draft.context, op, NULL);
 }

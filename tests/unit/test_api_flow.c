@@ -4,6 +4,8 @@
  */
 #include "api_fixture.h"
 
+#include "runtime/context.h"
+
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -183,6 +185,47 @@ static void wait_for_an_op_that_was_never_queued_is_an_error(void **state)
     assert_int_equal(acs_wait(*state, op), ACS_OK);
 }
 
+static acs_status range_wait(acs_context *context)
+{
+    static int x;
+    return acs_wait_range(context, &x, sizeof x, ACS_READ);
+}
+
+static acs_status order_stream(acs_context *context)
+{
+    return acs_stream_after(context, NULL, ACS_USES_NONE);
+}
+
+static acs_status queue_one(acs_context *context)
+{
+    return ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, ACS_USES_NONE) ? ACS_OK : acs_last_error(NULL);
+}
+
+/* Only a defect of the library brings a simulation there: nobody steps, the FIFO is full, and waits give up. */
+static void calls_that_find_no_room_and_never_will_say_so(void **state)
+{
+    acs_status (*const calls[])(acs_context *) = {range_wait, order_stream, queue_one};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        acs_options options;
+        acs_context *context = NULL;
+        acs_options_init(&options, sizeof options);
+        options.backend = ACS_BACKEND_SIM;
+        options.fifo = 2;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        atomic_store_explicit(&context->stepping, 1, memory_order_relaxed); /* one thread */
+        context->virtual_stuck = true;
+        for (int op = 0; op < 2; op++)
+            assert_int_equal(queue_one(context), ACS_OK);
+        assert_int_equal(calls[i](context), ACS_ERR_DEVICE);
+        assert_error(ACS_ERR_DEVICE, "nothing will leave it any more");
+        atomic_store_explicit(&context->stepping, 0, memory_order_relaxed);
+        context->virtual_stuck = false;
+        assert_int_equal(acs_sync(context), ACS_ERR_DEVICE);
+        assert_int_equal(acs_close(context), ACS_ERR_DEVICE);
+    }
+}
+
 static void steps_do_all_the_work_where_there_are_no_workers(void **state)
 {
     int x = 0;
@@ -359,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(query_and_range_waits_do_not_wait_for_what_still_runs, setup_two_executors,
                                         close_quietly),
         SIM(wait_for_an_op_that_was_never_queued_is_an_error),
+        cmocka_unit_test(calls_that_find_no_room_and_never_will_say_so),
         INLINE(steps_do_all_the_work_where_there_are_no_workers),
         SIM(statistics_count_what_was_queued),
         HOST(statistics_count_what_was_queued),
