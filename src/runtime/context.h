@@ -64,6 +64,7 @@ struct acs_context {
     uint32_t thread_count;         /* written by acs_open, then only by the maker of the host thread */
     _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions */
     _Atomic(uint32_t) stop;
+    _Atomic uint32_t watchers; /* callers that look for completions in the workers' place: 0 or 1 */
     uint32_t issuers;              /* of the threads, those that issue ops; constant from before they start */
     acs_gate work;                 /* workers sleep here: something may be issued or polled for */
     acs_gate host_work;            /* the thread of host functions */

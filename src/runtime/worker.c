@@ -21,6 +21,7 @@ enum {
     WORKER_STUCK_US = 200,
     EAGER_US = 2000,
     CPU_MAX = 1024,
+    WATCHED_OPS = 16,
     FEED_OPS = 64, /* how often a caller feeds, */
     FEED_STEPS = 8 /* and with how many steps at most */
 };
@@ -125,8 +126,12 @@ static bool caller_steps(acs_context *context, uint32_t may)
         return false; /* as many callers step already as there are actions */
     bool stepped = step_with(context, action, may);
     action_give(context, action);
-    /* A worker may have gone to sleep because this thread held a slot, or the poll, of what it looked for. */
-    if (context->issuers)
+    /*
+     * A worker may have gone to sleep because this thread held a slot, or the poll, of what it looked for. Where it polls by
+     * itself it will look again, and need not be woken for what this thread looks for.
+     */
+    bool polled = context->backend->ops->notifies || acs_core_look(&context->core) == ACS_LOAD_BLOCKED;
+    if (context->issuers && polled)
         wake_somebody(context);
     return stepped;
 }
@@ -187,7 +192,44 @@ typedef struct waiting {
     void *argument;
     uint64_t ends_seen;
     uint64_t idle_since;
+    bool stepped; /* it did a worker's work */
+    bool watches; /* for completions, in the workers' place */
 } waiting;
+
+/* The caller leaves; what still runs is the workers' again. */
+static void watch_no_more(waiting *w)
+{
+    acs_context *context = w->context;
+    if (!w->watches)
+        return;
+    w->watches = false;
+    atomic_store_explicit(&context->watchers, 0, memory_order_relaxed); /* a hint */
+    if (acs_core_look(&context->core) != ACS_LOAD_NONE)
+        wake_somebody(context);
+}
+
+/* Little enough is out for it to be looked at: the core's lock is the workers' where there is much to do. */
+static bool few_out(const waiting *w)
+{
+    acs_core *core = &w->context->core;
+    return w->context->issuers > 0 && !w->context->backend->ops->notifies &&
+           acs_fifo_last(core->fifo) - acs_core_ends(core) <= WATCHED_OPS;
+}
+
+/* One caller at a time looks for completions in the workers' place, while nothing waits to be issued. */
+static bool watches_end(waiting *w)
+{
+    uint32_t none = 0;
+    if (!few_out(w) || acs_core_look(&w->context->core) != ACS_LOAD_RUNNING) {
+        watch_no_more(w);
+        return false;
+    }
+    /* Relaxed: a hint to workers; who polls is settled by the core. */
+    if (!w->watches)
+        w->watches = atomic_compare_exchange_strong_explicit(&w->context->watchers, &none, 1, memory_order_relaxed,
+                                                             memory_order_relaxed);
+    return w->watches;
+}
 
 static bool is_over(waiting *w)
 {
@@ -204,9 +246,14 @@ static bool seems_over(waiting *w)
     return is_over(w);
 }
 
-/* A worker that is awake issues: a second thread in one GPU's driver helped wide programs and cost narrow ones as much. */
-static bool steps_itself(const waiting *w, uint64_t now)
+/*
+ * A worker that is awake issues: a second thread in one GPU's driver helped wide programs and cost narrow ones as much. But
+ * where all is issued a caller looks for the end itself, and the worker leaves it alone: that is quicker than to be told.
+ */
+static bool steps_itself(waiting *w, uint64_t now)
 {
+    if (watches_end(w))
+        return true;
     return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);
 }
 
@@ -244,6 +291,7 @@ static void wait_for(waiting *w)
     while (!seems_over(w)) {
         uint64_t now = acs_clock_ns();
         bool stepped = steps_itself(w, now) ? acs_context_step(w->context) : fills_window(w);
+        w->stepped |= stepped;
         if (stepped) {
             w->idle_since = 0;
             w->ends_seen = UINT64_MAX;
@@ -256,10 +304,15 @@ static void wait_for(waiting *w)
         } else if (now - w->idle_since < spin_ns) {
             acs_pause_briefly();
         } else {
+            watch_no_more(w);
             caller_sleeps(w);
             w->ends_seen = UINT64_MAX;
         }
     }
+    watch_no_more(w);
+    /* What this thread looked for, others have to look for now. */
+    if (w->stepped && acs_core_look(&w->context->core) != ACS_LOAD_NONE)
+        wake_somebody(w->context);
 }
 
 void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op)
@@ -334,6 +387,13 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
     acs_gate_retract(gate);
 }
 
+/* A caller looks for the end of all that runs, and nothing is to be issued: there is nothing for a worker to do. */
+static bool is_watched(acs_context *context)
+{
+    /* Relaxed: a hint. The caller takes it back, and wakes a worker, before it does anything else. */
+    return atomic_load_explicit(&context->watchers, memory_order_relaxed) && !acs_fifo_ready(context->core.fifo);
+}
+
 static void *worker_main(void *argument)
 {
     thread_start start = *(thread_start *)argument;
@@ -344,6 +404,10 @@ static void *worker_main(void *argument)
     context->backend->ops->thread_enter(context->backend);
     uint64_t idle_since = 0;
     while (!stopping(context)) {
+        if (!start.host_functions && is_watched(context)) {
+            acs_pause_briefly();
+            continue;
+        }
         if (step_with(context, start.action, worker_may(context, start.host_functions))) {
             idle_since = 0;
             continue;
