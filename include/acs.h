@@ -4,8 +4,9 @@
  *
  * A program says for each op (kernel, copy, fill, host function, library call) which bytes it reads and writes: its
  * *footprint*. ACS takes ops in program order into a sliding *window*, finds the dependencies among them, and issues
- * them out of order to many streams. The window and its dependency check follow ACS (Automatic Concurrent Scheduling,
- * sections 3 and 4), corrected so that reads are compared with earlier writes too; stream choice follows HuntKTm.
+ * them out of order to many streams, kernels in bundles where that costs less (docs/vehicles.md). The window and its
+ * dependency check follow ACS (Automatic Concurrent Scheduling, sections 3 and 4), corrected so that reads are compared
+ * with earlier writes too; stream choice follows HuntKTm.
  *
  *     acs_dim3 grid = {n / 256, 1, 1}, block = {256, 1, 1};
  *     ACS_LAUNCH(saxpy, grid, block, 0, ACS_ARGS(n, a, x, y),
@@ -37,12 +38,12 @@
  * then end with ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun (the named one among them)
  * may still run and touch what they name, also after acs_close: leave that memory alone. Time counts while the op can
  * be running and none other ends that it may have had to wait for. Ops of one stream whose ends cannot be told apart
- * (16 at most) share it: n of them get n times the limit, and the text says so. So choose the limit by the longest op,
- * host functions and foreign work that acs_after_stream waits for included. It is looked for by waiting callers and by
- * the library's threads. A waiting caller does the library's work itself where no worker is awake, so a function or
- * copy that blocks it is named (ACS_LOG=error) and the waits of other threads end, but not its own: library calls and
- * copies of pageable memory on a GPU, host functions with ACS_WORKERS=0, kernels of the host backend with
- * ACS_DISABLE=1 (these are not even named).
+ * (16 at most; of a bundle of kernels all that are not known to have ended, up to 256) share it: n of them get n times
+ * the limit, and the text says so. So choose the limit by the longest op, host functions and foreign work that
+ * acs_after_stream waits for included. It is looked for by waiting callers and by the library's threads. A waiting
+ * caller does the library's work itself where no worker is awake, so a function or copy that blocks it is named
+ * (ACS_LOG=error) and the waits of other threads end, but not its own: library calls and copies of pageable memory on a
+ * GPU, host functions with ACS_WORKERS=0, kernels of the host backend with ACS_DISABLE=1 (these are not even named).
  */
 #ifndef ACS_H
 #define ACS_H
@@ -383,8 +384,11 @@ typedef struct acs_launch_params {
 /**
  * Queue a kernel. The macros ACS_LAUNCH and ACS_LAUNCH_ON are shorter and record file and line.
  *
- * Never allocates in the steady state and makes no CUDA call (a CUDA function's parameter sizes are asked once per
- * kernel). Waits only while the FIFO is full, and then steps the runtime itself.
+ * Never allocates in the steady state, and leaves CUDA to the library's threads, with these exceptions: what a CUDA
+ * function needs is asked once per kernel; on a GPU the first kernel into an idle runtime is issued by the call itself,
+ * about 3 us, since waking a thread takes longer (not with ACS_WATCHDOG_S); with ACS_WORKERS=0 and bundles (ACS_ISSUE)
+ * each 64th call issues what has been queued; with ACS_DISABLE=1, and inside a capture (acs_after_stream), each does all
+ * for its own op. Waits only while the FIFO is full, and then steps the runtime itself.
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_ARGUMENT (null kernel, a zero or too large grid, block or shared
@@ -404,7 +408,8 @@ typedef struct acs_op_params {
 
 /**
  * Copy bytes between any two places, device or host. An op like others: neither range may be touched by the program
- * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA.
+ * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU the call asks the driver
+ * about the memory of a copy or fill of at most 64 KiB, which may then go in a bundle, as a kernel.
  */
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params);
 /** Set every byte to `value`. */
@@ -478,7 +483,8 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
 acs_status acs_sync(acs_context *context);
 
 /**
- * Wait for one op.
+ * Wait for one op. A kernel that went in a bundle is known to have ended when those before it in the bundle have, too, at
+ * the latest with the whole bundle (docs/vehicles.md).
  * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for an op never queued.
  */
 acs_status acs_wait(acs_context *context, acs_op op);
@@ -572,20 +578,21 @@ typedef struct acs_statistics {
     uint64_t waits_implied;    /**< waits dropped because other order implies them */
     uint64_t waits_complete;   /**< waits dropped because the upstream op was known to be complete */
     uint64_t marks;            /**< events recorded */
-    uint64_t submissions;      /**< batches handed to the backend */
+    uint64_t submissions;      /**< batches handed to the backend, bundles among them */
     uint64_t caller_waits;     /**< times that a caller found the FIFO full */
     uint64_t barriers;         /**< ops ordered behind everything because the index could not grow */
     uint64_t window_high;      /**< most ops in the window at once */
     uint64_t running_high;     /**< most ops issued and not retired at once */
     uint64_t levels;           /**< length of the longest chain of dependent ops (critical path) */
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */
-    /** Kernels issued, by what ACS_ISSUE names; at ACS_ISSUE_AUTO: 0. ACS_ISSUE_LAUNCH counts the four reasons below. */
+    /** Kernels issued, by what ACS_ISSUE names; at ACS_ISSUE_AUTO: 0. Of ACS_ISSUE_LAUNCH three fields below say why. */
     uint64_t issued_by[ACS_ISSUE_COUNT];
     uint64_t bundles;          /**< submissions of several kernels as one unit, by another way than launches */
-    uint64_t bundles_refused;  /**< of those that were formed, not issued as a unit: not seen often enough, no way fits */
+    /** Bundles that were formed but not issued as a unit: launches are cheaper, not seen often enough, no way fits. */
+    uint64_t bundles_refused;
     uint64_t launched_unfit;   /**< kernels launched because they cannot go in another way (ACS_ISSUE=launch: all) */
-    uint64_t launched_few;     /**< because there were too few at once */
-    uint64_t launched_refused; /**< because the bundle that they were in was refused */
+    uint64_t launched_few;     /**< because there were too few at once, or a bundle was refused just before */
+    uint64_t launched_refused; /**< because the bundle at whose head they were was refused */
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
     uint64_t copies_as_kernels; /**< of copies and fills: issued as kernels of the library's own, which bundles can hold */
 } acs_statistics;
