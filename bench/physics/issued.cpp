@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "../harness/spread.h"
 #include "fuse.h"
 
 bool stay_on_cpu(int cpu)
@@ -135,7 +136,8 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
     if (adjust)
         adjust(o);
     if (setup.cpu >= 0 && !o.cpus[0])
-        snprintf(o.cpus, sizeof o.cpus, "%d-%ld", setup.cpu + 1, sysconf(_SC_NPROCESSORS_ONLN) - 1);
+        snprintf(o.cpus, sizeof o.cpus, "%s",
+                 bench::spread_list(setup.cpu, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))).c_str());
     require_acs(acs_open(&o, &context), "acs_open");
     return std::make_unique<acs_driver>(setup, context);
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runners.h"
+#include "spread.h"
 
 namespace bench {
 
@@ -51,7 +52,7 @@ public:
         o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
         how.set(o);
         if (m.first_cpu >= 0 && o.cpus[0] == 0)
-            snprintf(o.cpus, sizeof o.cpus, "%d-%d", m.first_cpu + 1, cpu_count() - 1);
+            snprintf(o.cpus, sizeof o.cpus, "%s", spread_list(m.first_cpu, cpu_count()).c_str());
         require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
                 last_error("acs_malloc").c_str());

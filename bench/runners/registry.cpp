@@ -2,6 +2,7 @@
  * Owns the list of runners. Called by the benchmark programs; runs nothing itself.
  */
 #include "runners.h"
+#include "spread.h"
 
 #include <algorithm>
 
@@ -23,7 +24,7 @@ void pin_thread(const machine &m, int index)
     if (m.first_cpu < 0)
         return;
     CPU_ZERO(&set);
-    CPU_SET(m.first_cpu + index, &set);
+    CPU_SET(spread_cpu(m.first_cpu, cpu_count(), index), &set);
     require(pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0, "cannot pin a thread to its CPU");
 }
 

@@ -7,7 +7,11 @@
 
 #include <stdlib.h>
 
-enum { TYPES_OF_A_KERNEL = 16 }; /* beyond that a look through the kernel's list would take too long */
+enum {
+    TYPES_OF_A_KERNEL = 16, /* beyond that a look through the kernel's list would take too long */
+    LONG_NS = 100000,       /* kernels that take longer are launched alone, */
+    LONG_TURNS = 64         /* but for one in so many */
+};
 
 /*
  * A  a type is filled in, then published in its kernel's list and in the table, release -> whoever finds it, or was given
@@ -86,6 +90,14 @@ static bool full(const acs_cuda *self, const acs_cuda_kernel *kernel)
     return all || (first && first->index + 1 == TYPES_OF_A_KERNEL);
 }
 
+/* It would hold up what shares a bundle with it, and its launch costs nothing beside it. Now and then it rides again. */
+static bool takes_long(acs_cuda_type *type)
+{
+    /* Relaxed, both: an estimate, and a count that may miss a turn. */
+    return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > LONG_NS) &&
+           atomic_fetch_add_explicit(&type->long_turn, 1, memory_order_relaxed) % LONG_TURNS != 0;
+}
+
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
     if (!self->vehicles || !suits(kernel, op))
@@ -94,7 +106,8 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
     if (ACS_UNLIKELY(!type && !full(self, kernel)))
         type = add(self, kernel, op);
     /* Relaxed: a bundle that comes all the same is refused. */
-    return type && !atomic_load_explicit(&type->refused, memory_order_relaxed) ? type->number : 0;
+    bool rides = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
+    return rides && !takes_long(type) ? type->number : 0;
 }
 
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)

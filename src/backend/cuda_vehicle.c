@@ -181,7 +181,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
         return b->dag;
     acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
-    b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch),
+    b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch), b->batch->beside,
                                   acs_cuda_launch_ns(self)};
     if (!layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;

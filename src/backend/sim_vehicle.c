@@ -487,7 +487,7 @@ static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
-    acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, t->s->kernel_ns, 0};
+    acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, t->s->kernel_ns, t->batch->beside, 0};
     uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle);
     acs_layout_template shape;
 

@@ -276,12 +276,21 @@ static void list_edges(const acs_gathering *g, const selection *s, acs_batch *ba
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
+static uint8_t busy_beside(const acs_core *core, int slot)
+{
+    uint8_t busy = 0;
+    for (uint32_t s = 0; s < core->slots.used; s++)
+        busy += (int)s != slot && core->slots.slot[s].outstanding > 0;
+    return busy;
+}
+
 /* The bundle has its slot: its ops belong to the action, and ready ones are ready no more. */
 static void take(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
     batch->bundle = true;
     batch->vehicle = (uint8_t)core->vehicle;
+    batch->beside = busy_beside(core, batch->items[0].slot);
     for (uint32_t i = 0; i < s->count; i++)
         acs_window_entry(&core->window, s->entries[i])->batch = action->batch_id;
     acs_window_unready(&core->window, action->batch_id);

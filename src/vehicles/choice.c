@@ -19,7 +19,10 @@ enum {
     GPU_OP_NS = 540,
     BUILD_NS = 15000,        /* a node, with what other launches lose meanwhile */
     BUILD_FIXED_NS = 10000,
-    SIGHTINGS_LEAST = 3
+    SIGHTINGS_LEAST = 3,
+    SUBMIT_NS = 7000,        /* of the host, for a bundle */
+    SUBMIT_OP_NS = 300,
+    OVERLAP_MOST = 3
 };
 
 const acs_layout_costs acs_choice_layers = {2000, 330, 90};
@@ -35,22 +38,35 @@ uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
     return greater(b->ops * launch, b->levels * (b->kernel_ns + HOP_NS));
 }
 
+/* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
+static uint64_t idle(const acs_choice_bundle *b, uint64_t ns)
+{
+    return ns / (1 + (b->beside < OVERLAP_MOST ? b->beside : OVERLAP_MOST));
+}
+
+static uint64_t submitted(const acs_choice_bundle *b, uint64_t ns)
+{
+    return greater(ns, SUBMIT_NS + (uint64_t)b->ops * SUBMIT_OP_NS);
+}
+
 uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
 {
     uint32_t more_edges = b->edges > b->ops ? b->edges - b->ops : 0;
     uint64_t front = (uint64_t)b->ops * (fixed ? FIXED_OP_NS : REPLAY_OP_NS) + (uint64_t)more_edges * EDGE_NS;
-    return REPLAY_START_NS + greater(front, b->levels * (b->kernel_ns + REPLAY_HOP_NS));
+    uint64_t path = b->levels * (b->kernel_ns + REPLAY_HOP_NS);
+    return submitted(b, idle(b, REPLAY_START_NS) + greater(front, idle(b, path)));
 }
 
 uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
 {
-    return LAYERS_START_NS + acs_layout_cost(shape, &acs_choice_layers, b->ops) + levels * b->kernel_ns;
+    uint64_t front = acs_layout_cost(shape, &acs_choice_layers, b->ops);
+    return submitted(b, front + idle(b, LAYERS_START_NS + levels * b->kernel_ns));
 }
 
 uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
 {
-    return GPU_START_NS + greater((uint64_t)b->ops * GPU_OP_NS + b->levels * (uint64_t)GPU_HOP_NS,
-                                  b->levels * (b->kernel_ns + GPU_HOP_NS));
+    uint64_t path = GPU_START_NS + b->levels * (b->kernel_ns + GPU_HOP_NS);
+    return submitted(b, (uint64_t)b->ops * GPU_OP_NS + idle(b, path));
 }
 
 uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)

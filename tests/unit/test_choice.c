@@ -42,6 +42,17 @@ static void long_kernels_side_by_side_are_not(void **state)
     assert_true(acs_choice_layers_ns(&wide, &g_wide, 8) < acs_choice_launch_ns(&wide));
 }
 
+static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
+{
+    (void)state;
+    const acs_choice_bundle alone = {.ops = 12, .levels = 6, .edges = 14};
+    acs_choice_bundle beside = alone;
+    beside.beside = 8;
+    assert_true(acs_choice_gpu_ns(&alone) > acs_choice_launch_ns(&alone));
+    assert_true(acs_choice_gpu_ns(&beside) < acs_choice_launch_ns(&beside));
+    assert_true(acs_choice_gpu_ns(&beside) > 7000); /* the host still has to submit it */
+}
+
 static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
 {
     (void)state;
@@ -70,6 +81,7 @@ int main(void)
         cmocka_unit_test(many_short_kernels_cost_least_in_their_own_graph_and_most_by_launches),
         cmocka_unit_test(a_chain_of_long_kernels_is_launched),
         cmocka_unit_test(long_kernels_side_by_side_are_not),
+        cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
     };
