@@ -131,7 +131,11 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
     for (int k = 0; k < 3; k++)
         from[k] = op->from[k] < 0 ? NULL : s->cells + (size_t)op->from[k] * BUNDLE_WORDS;
     args_write(r, op, s->cells + (size_t)op->to * BUNDLE_WORDS, from);
-    if (acs_backend_cuda.check(world->backend, r) != ACS_OK) {
+    acs_status status = acs_backend_cuda.check(world->backend, r);
+    /* A kernel that seems to take long, as one does where a CPU runs it, may ride now and then only: this is such a time. */
+    for (int i = 0; status == ACS_OK && !r->u.launch.type && i < 64; i++)
+        status = acs_backend_cuda.check(world->backend, r);
+    if (status != ACS_OK) {
         fprintf(stderr, "check: %s\n", acs_error_thread()->text);
         abort();
     }
