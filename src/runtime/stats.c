@@ -154,7 +154,7 @@ static void report_vehicles(const acs_statistics *s)
     const uint64_t *by = s->issued_by;
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
-            "), short graphs %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
+            "), graphs set by the host %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
             "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills as kernels\n",
             by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
             by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,

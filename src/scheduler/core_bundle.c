@@ -20,6 +20,7 @@ enum {
     SPREAD_OPS = 48,   /* ops of a bundle beside which there may be another: the GPU overlaps bundles of several slots */
     SPREAD_MOST = 4,
     GROUPS_MOST = 64,
+    WATCHED_MOST = 16, /* ops of a bundle where a watchdog looks */
     HELD_STEPS = 32,   /* steps without a new op before what is held goes */
     REFUSALS_MOST = 1
 };
@@ -30,6 +31,8 @@ void acs_core_bundle_init(acs_core *core)
     uint32_t most = (uint32_t)options->window / 2;
     core->vehicle = (acs_vehicle)options->issue;
     core->bundle_most = core->backend->bundle_most < most ? core->backend->bundle_most : most;
+    if (options->watchdog_s && core->bundle_most > WATCHED_MOST)
+        core->bundle_most = WATCHED_MOST; /* ops in front of one mark share the watchdog's limit */
     if (core->in_order || core->vehicle == ACS_VEHICLE_LAUNCH)
         core->bundle_most = 0;
     uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? BUNDLE_LEAST : 1;
