@@ -38,11 +38,12 @@
  * then end with ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun (the named one among them)
  * may still run and touch what they name, also after acs_close: leave that memory alone. Time counts while the op can
  * be running and none other ends that it may have had to wait for. Ops of one stream whose ends cannot be told apart
- * (16 at most: bundles of kernels are no larger while a watchdog looks) share it: n of them get n times the limit, and the text says so. So choose the limit by the longest op, host functions and foreign work that
- * acs_after_stream waits for included. It is looked for by waiting callers and by the library's threads. A waiting
- * caller does the library's work itself where no worker is awake, so a function or copy that blocks it is named
- * (ACS_LOG=error) and the waits of other threads end, but not its own: library calls and copies of pageable memory on a
- * GPU, host functions with ACS_WORKERS=0, kernels of the host backend with ACS_DISABLE=1 (these are not even named).
+ * (16 at most: bundles of kernels are no larger while a watchdog looks) share it: n of them get n times the limit, and
+ * the text says so. So choose the limit by the longest op, host functions and foreign work that acs_after_stream waits
+ * for included. It is looked for by waiting callers and by the library's threads. A waiting caller does the library's
+ * work itself where no worker is awake, so a function or copy that blocks it is named (ACS_LOG=error) and the waits of
+ * other threads end, but not its own: library calls and copies of pageable memory on a GPU, host functions with
+ * ACS_WORKERS=0, kernels of the host backend with ACS_DISABLE=1 (these are not even named).
  */
 #ifndef ACS_H
 #define ACS_H
