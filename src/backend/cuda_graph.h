@@ -92,6 +92,7 @@ typedef struct acs_cuda_exec {
 typedef struct acs_cuda_watch {
     _Atomic bool on; /* guarded by the vehicles' lock where it is changed, as all that follows */
     uint64_t after, value;
+    uint64_t looked_ns;  /* when the slot was looked at last */
     uint64_t began_ns;   /* 0: not yet */
     uint32_t levels;
     uint64_t without_ns; /* what it would take if kernels took no time */

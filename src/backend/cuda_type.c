@@ -10,7 +10,8 @@
 enum {
     TYPES_OF_A_KERNEL = 16, /* beyond that a look through the kernel's list would take too long */
     LONG_NS = 100000,       /* kernels that take longer are launched alone, */
-    LONG_TURNS = 64         /* but for one in so many */
+    LONG_TURNS = 1024,      /* but for the first of so many launches: */
+    LONG_RIDES = 64         /* so many in a row, for bundles of them to be seen again */
 };
 
 /*
@@ -95,7 +96,7 @@ static bool takes_long(acs_cuda_type *type)
 {
     /* Relaxed, both: an estimate, and a count that may miss a turn. */
     return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > LONG_NS) &&
-           atomic_fetch_add_explicit(&type->long_turn, 1, memory_order_relaxed) % LONG_TURNS != 0;
+           atomic_fetch_add_explicit(&type->long_turn, 1, memory_order_relaxed) % LONG_TURNS >= LONG_RIDES;
 }
 
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)

@@ -1,12 +1,17 @@
 /*
  * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before it
- * was seen complete until it was, and shared out among its levels. Called by cuda_vehicle.c at issue and at polls. It costs
- * a poll one load where nothing is watched.
+ * was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that was, it
+ * does not count. Called by cuda_vehicle.c at issue and at polls. It costs a poll one load where nothing is watched.
  */
 #include "backend/cuda_graph.h"
 #include "vehicles/choice.h"
 
-enum { TIMED_LEAST = 4, TIMED_TURNS = 16, LAUNCH_NS_MOST = 10000 /* beyond that it waited for the device */ };
+enum {
+    TIMED_LEAST = 4,
+    TIMED_TURNS = 16,
+    LAUNCH_NS_MOST = 10000, /* beyond that it waited for the device */
+    FRESH_NS = 20000        /* between two looks, for what the second one sees to be new */
+};
 
 static void note_type(acs_cuda_watch *w, uint32_t type)
 {
@@ -28,7 +33,8 @@ void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value
     acs_lock_acquire(&v->lock);
     w->after = batch->items[0].value - 1;
     w->value = value;
-    w->began_ns = acs_cuda_completed(self, slot) >= w->after ? acs_clock_ns() : 0;
+    w->looked_ns = acs_clock_ns();
+    w->began_ns = acs_cuda_completed(self, slot) >= w->after ? w->looked_ns : 0;
     w->levels = levels ? levels : 1;
     w->without_ns = without_ns;
     w->type_count = 0;
@@ -87,6 +93,12 @@ void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch)
     }
 }
 
+/* Whether what is seen now happened just now: the look before was not long ago. */
+static bool is_fresh(const acs_cuda_watch *w, uint64_t now_ns)
+{
+    return now_ns - w->looked_ns <= FRESH_NS;
+}
+
 void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed)
 {
     acs_cuda_watch *w = &self->vehicles->watches[slot];
@@ -94,13 +106,15 @@ void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed)
         return;
     acs_lock_acquire(&self->vehicles->lock);
     uint64_t now_ns = acs_clock_ns();
-    if (w->began_ns && completed >= w->value) {
+    bool fresh = is_fresh(w, now_ns), over = completed >= w->value;
+    w->looked_ns = now_ns;
+    if (over && w->began_ns && fresh)
         learn(self, w, now_ns);
-        atomic_store_explicit(&w->on, false, memory_order_relaxed);
-    } else if (completed >= w->value) {
-        atomic_store_explicit(&w->on, false, memory_order_relaxed); /* both ends were seen at once: nothing is known */
-    } else if (!w->began_ns && completed >= w->after) {
+    else if (!over && !w->began_ns && completed >= w->after && fresh)
         w->began_ns = now_ns;
-    }
+    else if (!over && !w->began_ns && completed >= w->after)
+        over = true; /* when it began is not known */
+    if (over)
+        atomic_store_explicit(&w->on, false, memory_order_relaxed);
     acs_lock_release(&self->vehicles->lock);
 }

@@ -210,8 +210,22 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
  * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
  * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
  */
+/* What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays one. */
+static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    uint64_t mask = entry->need_mask;
+    if (!mask || (mask & (mask - 1)))
+        return false;
+    uint32_t s = (uint32_t)__builtin_ctzll(mask);
+    const acs_slot *slot = &slots->slot[s];
+    return !slot_free(slot, batch_id) && acs_entry_needs(slots->window, entry)[s].value == slot->issued &&
+           !reached(slot, slot->issued);
+}
+
 static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
+    if (stays_behind(slots, entry, batch_id))
+        return -1;
     int best = choose_behind(slots, entry, batch_id);
     if (best >= 0)
         return best;

@@ -22,7 +22,9 @@ enum {
     SIGHTINGS_LEAST = 3,
     SUBMIT_NS = 7000,        /* of the host, for a bundle */
     SUBMIT_OP_NS = 300,
-    OVERLAP_MOST = 3
+    OVERLAP_MOST = 3,
+    LEARN_FIRST_NS = 2000,
+    LEARN_STEP_NS = 500
 };
 
 const acs_layout_costs acs_choice_layers = {2000, 330, 90};
@@ -78,11 +80,13 @@ uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)
     return times < SIGHTINGS_LEAST ? SIGHTINGS_LEAST : (uint32_t)times;
 }
 
-/* Whoever looks sees the end late, never early, so less is believed at once and more little by little. */
+/*
+ * Much can make a kernel seem longer than it is, nothing shorter: a graph that is uploaded, another program on the GPU, a
+ * thread that looks late. So less is believed at once, and more little by little, from little on.
+ */
 uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns)
 {
-    uint32_t now = level_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)level_ns;
-    if (known_ns == 0 || now < known_ns)
-        return now ? now : 1;
-    return known_ns + (now - known_ns) / 8;
+    uint64_t most = known_ns ? known_ns + known_ns / 4 + LEARN_STEP_NS : LEARN_FIRST_NS;
+    uint64_t now = level_ns < most ? level_ns : most;
+    return now == 0 ? 1 : now > UINT32_MAX ? UINT32_MAX : (uint32_t)now;
 }

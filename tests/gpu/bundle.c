@@ -133,7 +133,7 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
     args_write(r, op, s->cells + (size_t)op->to * BUNDLE_WORDS, from);
     acs_status status = acs_backend_cuda.check(world->backend, r);
     /* A kernel that seems to take long, as one does where a CPU runs it, may ride now and then only: this is such a time. */
-    for (int i = 0; status == ACS_OK && !r->u.launch.type && i < 64; i++)
+    for (int i = 0; status == ACS_OK && !r->u.launch.type && i < 1024; i++)
         status = acs_backend_cuda.check(world->backend, r);
     if (status != ACS_OK) {
         fprintf(stderr, "check: %s\n", acs_error_thread()->text);
