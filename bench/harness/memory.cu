@@ -166,7 +166,8 @@ void memory::copy(void *to, const void *from, size_t bytes)
         return;
     }
 #endif
-    memcpy(to, from, bytes);
+    if (bytes > 0) /* memcpy takes no null pointer, not even for nothing */
+        memcpy(to, from, bytes);
 }
 
 void memory::upload(void *to, const void *from, size_t bytes)
