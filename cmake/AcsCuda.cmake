@@ -1,5 +1,6 @@
 # ACS_HAVE_CUDA: the CUDA backend is built. It is plain C against the static runtime, so it needs the toolkit's headers
-# and libraries but not nvcc. ACS_HAVE_NVCC: samples, benchmarks and tests that contain kernels are built too.
+# and libraries but not nvcc. ACS_HAVE_NVCC: samples, benchmarks and tests that contain kernels are built by nvcc, and are
+# for the GPU; elsewhere those that can are compiled as C++, for the CPU.
 set(ACS_HAVE_CUDA OFF)
 set(ACS_HAVE_NVCC OFF)
 
@@ -18,7 +19,7 @@ elseif(acs_cuda_wanted STREQUAL "on")
     message(FATAL_ERROR "ACS_CUDA is on, but the CUDA toolkit found lacks libcudart_static.a")
 endif()
 
-if(ACS_HAVE_CUDA AND (ACS_TESTS OR ACS_SAMPLES OR ACS_BENCH))
+if(ACS_HAVE_CUDA AND ACS_KERNELS AND (ACS_TESTS OR ACS_SAMPLES OR ACS_BENCH))
     # nvcc need not be on the PATH where the toolkit was found.
     if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
         set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
