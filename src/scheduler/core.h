@@ -134,6 +134,7 @@ typedef struct acs_overdue {
 /* What could be issued when it was last looked at, and what is to become of it. Private to core_bundle.c. */
 typedef struct acs_gathering {
     uint64_t seen;     /* how far the core was then */
+    uint32_t rest;     /* decisions for which nothing is gathered */
     bool complete;     /* all ops up to the end of a bundle are in the window */
     uint32_t count, ops, edge_count;
     uint32_t due_count, due_next;

@@ -21,6 +21,7 @@ enum {
     SPREAD_MOST = 4,
     GROUPS_MOST = 64,
     WATCHED_MOST = 16, /* ops of a bundle where a watchdog looks */
+    RESTED_EDGES = 512, /* so many edges looked at in vain put the next look off by a step */
     HELD_STEPS = 32,   /* steps without a new op before what is held goes */
     REFUSALS_MOST = 1
 };
@@ -353,12 +354,23 @@ static bool more_comes(const acs_core *core, bool inserted)
            core->bundled_out >= core->bundle_most / 2;
 }
 
+/* After a look that took long and led to nothing the next is put off for as long, while the GPU has work. */
+static bool is_resting(acs_core *core)
+{
+    acs_gathering *g = &core->gathering;
+    bool rests = g->rest > 0 && core->running > 0;
+    g->rest -= rests;
+    return rests;
+}
+
 bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted)
 {
     const acs_window *w = &core->window;
     const acs_gathering *g = &core->gathering;
     if (form_next(core, action))
         return true;
+    if (is_resting(core))
+        return false;
     if (g->due_next < g->due_count || !w->ready.head || !rides(&w->entries[w->ready.head]) || more_comes(core, inserted) ||
         !is_news(core, inserted))
         return false; /* what cannot ride and came first goes first: much may wait for it */
@@ -366,6 +378,7 @@ bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool insert
     sum_parts(core);
     merge_parts(&core->gathering);
     decide_groups(core);
+    core->gathering.rest = core->gathering.due_count ? 0 : (g->count + g->edge_count) / RESTED_EDGES;
     return form_next(core, action);
 }
 
