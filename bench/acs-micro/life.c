@@ -70,6 +70,8 @@ static const acs_backend_ops g_null_ops = {.name = "null", .submit = null_submit
 
 /* --------------------------------------------------------------------------------------------------------- programs */
 
+enum { SEGMENTS_MOST = 33 };
+
 static acs_segment block(acs_access access, uint64_t number)
 {
     return acs_make_segment(ACS_EXTENT_BYTES, access, UINT64_C(0x100000000) + number * BYTES, BYTES, 1, 0);
@@ -101,6 +103,16 @@ static uint32_t random_pairs(uint64_t op, acs_segment *s)
     return 3;
 }
 
+/* Every block of the row before. */
+static uint32_t all_to_all(uint64_t op, acs_segment *s)
+{
+    uint64_t row = op / 32 % 2;
+    for (uint64_t i = 0; i < 32; i++)
+        s[i] = block(ACS_READ, (1 - row) * 32 + i);
+    s[32] = block(ACS_WRITE, row * 32 + op % 32);
+    return 33;
+}
+
 static uint32_t independent(uint64_t op, acs_segment *s)
 {
     s[0] = block(ACS_WRITE, op % 1024);
@@ -111,7 +123,7 @@ static const struct program {
     const char *name;
     uint32_t (*make)(uint64_t op, acs_segment *segments);
 } g_programs[] = {{"16 chains", chains}, {"stencil 32 wide", stencil}, {"random of 64", random_pairs},
-                  {"independent", independent}};
+                  {"all to all, 32 wide", all_to_all}, {"independent", independent}};
 
 /* ------------------------------------------------------------------------------------------------------------- life */
 
@@ -169,7 +181,7 @@ static bool life_open(life *l, const struct program *program, int way)
 static bool queue_op(life *l)
 {
     static const acs_site site = {"nothing", __FILE__, __LINE__};
-    acs_segment segments[ACS_INLINE_SEGMENTS];
+    acs_segment segments[SEGMENTS_MOST];
     acs_record *record = acs_record_acquire(l->records);
     if (!record)
         return false;
