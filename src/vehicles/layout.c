@@ -11,6 +11,7 @@
 
 enum {
     LEAST_LEVELS = 4,
+    LEVELS_STEP = 4,
     LEAST_CELLS = 2,
     NARROWINGS = 4 /* widths tried: as wide as the widest level of a type, half, ... */
 };
@@ -161,6 +162,13 @@ static uint16_t size_for(uint32_t least, uint32_t needed)
     return (uint16_t)(size < least ? least : size);
 }
 
+/* An empty level costs as much as a full one: powers of two up to eight, then multiples of four. */
+static uint16_t levels_for(uint32_t needed)
+{
+    return needed <= 2 * LEVELS_STEP ? size_for(LEAST_LEVELS, needed)
+                                     : (uint16_t)((needed + LEVELS_STEP - 1) / LEVELS_STEP * LEVELS_STEP);
+}
+
 /* The template that is `narrowed` times half as wide as the widest, as deep as the bundle then is. */
 static bool narrow(const acs_dag *dag, const acs_layout_template *widest, uint32_t narrowed, acs_layout_template *shape,
                    acs_layout *layout)
@@ -171,7 +179,7 @@ static bool narrow(const acs_dag *dag, const acs_layout_template *widest, uint32
         shape->cells[t] = size_for(LEAST_CELLS, acs_round_up_pow2(widest->cells[t]) >> narrowed);
     if (!acs_layout_make(dag, shape, layout))
         return false;
-    shape->levels = size_for(LEAST_LEVELS, layout->levels);
+    shape->levels = levels_for(layout->levels);
     return true;
 }
 

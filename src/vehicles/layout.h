@@ -50,8 +50,9 @@ uint64_t acs_layout_cost(const acs_layout_template *shape, const acs_layout_cost
 /* False: it does not fit, for want of levels or of a type; then the layout is worth nothing. */
 bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_layout *layout);
 /*
- * The cheapest template for a bundle among few sizes (powers of two), so that bundles which resemble each other share one,
- * with at most `nodes` cells in all; and the layout. False: the bundle has too many types, or is too deep or too large.
+ * The cheapest template for a bundle among few sizes, so that bundles which resemble each other share one: cells in powers
+ * of two, levels in multiples of four above eight, with at most `nodes` cells in all; and the layout. False: the bundle has
+ * too many types, or is too deep or too large.
  */
 bool acs_layout_choose(const acs_dag *dag, const acs_layout_costs *costs, uint32_t nodes, acs_layout_template *shape,
                        acs_layout *layout);
