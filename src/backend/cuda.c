@@ -329,12 +329,20 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
         acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
 }
 
+/* The last ops have ended; graphs that they were in may have empty layers to run, and releases their own end. */
+static void wait_for_tails(acs_cuda *self)
+{
+    for (uint32_t i = 0; self->vehicles && i < self->slots; i++)
+        close_note(self, "stream", self->cu.cuStreamSynchronize(self->streams[i]));
+}
+
 /* Places of library calls first: their destroy functions may still use the device. */
 static void close_inside(acs_cuda *self)
 {
     acs_call_slots_destroy(self->base.calls, &self->base);
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
+    wait_for_tails(self);
     acs_cuda_window_fini(self);
     acs_cuda_copies_fini(self);
     acs_cuda_vehicles_fini(self);

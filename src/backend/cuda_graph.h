@@ -109,7 +109,8 @@ struct acs_cuda_vehicles {
         uint64_t unused[7];
     } *words; /* per slot, mapped: what the device published */
     acs_cuda_watch *watches; /* per slot */
-    _Atomic uint64_t *known; /* per slot: what poll learnt of marks */
+    _Atomic uint64_t *known; /* per slot: what poll learnt of marks and words */
+    _Atomic uint64_t *marked; /* the same, of marks alone */
     _Atomic(acs_cuda_type *) types[ACS_CUDA_TYPES];
     uint32_t types_used; /* guarded by acs_cuda.lock */
 
@@ -184,5 +185,7 @@ void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed);
 /* cuda_vehicle.c */
 /* All up to this value of the slot have completed, as far as is known without asking the driver. */
 uint64_t acs_cuda_completed(const acs_cuda *self, int slot);
+/* All graphs whose last op has at most this value are over, with all that they have behind their last op. */
+uint64_t acs_cuda_ended(const acs_cuda *self, int slot);
 
 #endif

@@ -17,7 +17,7 @@ enum {
 static void progress_tell_locked(acs_cuda *self)
 {
     for (uint32_t slot = 0; slot < self->slots; slot++)
-        acs_kept_completed(self->vehicles->kept, (int)slot, acs_cuda_completed(self, (int)slot));
+        acs_kept_completed(self->vehicles->kept, (int)slot, acs_cuda_ended(self, (int)slot));
 }
 
 static bool is_bad_locked(const acs_cuda_vehicles *v, uint64_t key)

@@ -28,8 +28,9 @@ static bool words_init(acs_cuda *self, acs_cuda_vehicles *v)
     memset(words, 0, bytes);
     v->words = words;
     v->known = calloc(self->slots, sizeof *v->known);
+    v->marked = calloc(self->slots, sizeof *v->marked);
     v->watches = calloc(self->slots, sizeof *v->watches);
-    return v->known && v->watches;
+    return v->known && v->marked && v->watches;
 }
 
 static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_options *options)
@@ -84,6 +85,7 @@ void acs_cuda_vehicles_fini(acs_cuda *self)
     acs_cuda_types_fini(self);
     acs_lock_fini(&v->lock);
     free(v->known);
+    free(v->marked);
     free(v->watches);
     free(v);
     self->vehicles = NULL;
@@ -99,12 +101,25 @@ uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
     return word > known ? word : known;
 }
 
+/*
+ * A graph may publish its last value before it is over: layers that it does not need come behind. What has a greater value
+ * in the slot begins only then.
+ */
+uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
+{
+    uint64_t word = atomic_load_explicit(&self->vehicles->words[slot].value, memory_order_acquire);
+    uint64_t marked = atomic_load_explicit(&self->vehicles->marked[slot], memory_order_acquire);
+    return word > marked ? word - 1 : marked;
+}
+
 /* One thread polls a slot at a time. What the device published long ago is no news where marks have told more since. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
 {
     acs_cuda_vehicles *v = self->vehicles;
     if (!v)
         return completed;
+    if (completed > atomic_load_explicit(&v->marked[slot], memory_order_relaxed)) /* written here only, as `known` */
+        atomic_store_explicit(&v->marked[slot], completed, memory_order_release);
     uint64_t known = atomic_load_explicit(&v->known[slot], memory_order_relaxed); /* written here only */
     uint64_t word = atomic_load_explicit(&v->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
     if (word > known && word > completed)

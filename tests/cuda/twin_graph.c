@@ -87,6 +87,7 @@ static twin_op *nodes_copy(const twin_op *from)
         op->waits = NULL;
         op->wait_count = 0;
         op->launched = NULL;
+        op->run = NULL;
         *end = op;
         end = &op->next;
     }

@@ -95,6 +95,7 @@ typedef struct twin_op {
     bool updatable, off;     /* the device may change it; it is switched off */
     uint32_t grid[3];
     struct twin_op *launched; /* of a graph's launch: what its nodes were then */
+    struct twin_run_state *run; /* and how far they are, once it has begun; private to twin_queue.c */
 } twin_op;
 
 struct twin_stream {

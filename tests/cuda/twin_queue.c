@@ -12,8 +12,24 @@
 
 enum { LATE_MOST = 3 /* looks in a row that may hide a completion */ };
 
+/* A graph's nodes while it runs; handles rise in the order in which nodes were added, and edges lead back. */
+typedef struct twin_run_state {
+    const twin_op **nodes, **live; /* as they were launched; as the device has them now */
+    uint32_t *pending, *ready, *followers, *first, count, ready_count;
+} twin_run_state;
+
+static void run_free(twin_run_state *run)
+{
+    if (!run)
+        return;
+    free(run->nodes);
+    free(run->pending);
+    free(run);
+}
+
 void twin_op_free(twin_op *op)
 {
+    run_free(op->run);
     twin_nodes_free(op->launched);
     free(op->waits);
     free(op->args);
@@ -58,8 +74,6 @@ bool twin_idle_locked(const twin_stream *stream)
 
 /* ------------------------------------------------------------------------------------------------------------- running */
 
-static void run_nodes(const twin_op *launch);
-
 /* Events and waits are done by being passed. */
 static void perform(const twin_op *op)
 {
@@ -87,20 +101,10 @@ static void perform(const twin_op *op)
     case OP_HOST:
         op->host(op->argument);
         break;
-    case OP_GRAPH:
-        run_nodes(op);
-        op->exec->in_flight--;
-        break;
     default:
         break;
     }
 }
-
-/* A graph's nodes while it runs; handles rise in the order in which nodes were added, and edges lead back. */
-typedef struct twin_run_state {
-    const twin_op **nodes, **live; /* as they were launched; as the device has them now */
-    uint32_t *pending, *ready, *followers, *first, count;
-} twin_run_state;
 
 static uint32_t index_of(const twin_run_state *run, uintptr_t handle)
 {
@@ -141,31 +145,38 @@ static void run_prepare(twin_run_state *run, const twin_op *launch)
             uint32_t of = index_of(run, run->nodes[i]->behind.list[e]);
             run->followers[run->first[of] + run->pending[of]++] = i;
         }
-    for (i = 0; i < run->count; i++)
+    for (i = 0; i < run->count; i++) {
         run->pending[i] = (uint32_t)run->nodes[i]->behind.count;
+        if (run->pending[i] == 0)
+            run->ready[run->ready_count++] = i;
+    }
 }
 
-/* In any order that the edges allow: each time one of those that may run, by the seed. */
-static void run_nodes(const twin_op *launch)
+/*
+ * In any order that the edges allow: each time one of those that may run, by the seed. Behind a node of the library's own
+ * the graph may pause, since the host may be told then how far it is. True: it is over.
+ */
+static bool run_nodes(twin_op *launch)
 {
-    twin_run_state run = {0};
-    uint32_t ready = 0;
-    run_prepare(&run, launch);
-    for (uint32_t i = 0; i < run.count; i++)
-        if (run.pending[i] == 0)
-            run.ready[ready++] = i;
-    while (ready && g_twin.lost == CUDA_SUCCESS) {
-        uint32_t at = (uint32_t)twin_random_locked(ready), picked = run.ready[at];
-        const twin_op *node = run.nodes[picked]->updatable ? run.live[picked] : run.nodes[picked];
-        run.ready[at] = run.ready[--ready];
+    twin_run_state *run = launch->run;
+    bool pauses = false;
+    if (!run) {
+        run = launch->run = twin_memory(sizeof *run);
+        run_prepare(run, launch);
+    }
+    while (run->ready_count && g_twin.lost == CUDA_SUCCESS && !pauses) {
+        uint32_t at = (uint32_t)twin_random_locked(run->ready_count), picked = run->ready[at];
+        const twin_op *node = run->nodes[picked]->updatable ? run->live[picked] : run->nodes[picked];
+        run->ready[at] = run->ready[--run->ready_count];
         if (!node->off)
             perform(node);
-        for (uint32_t f = run.first[picked]; f < run.first[picked + 1]; f++)
-            if (--run.pending[run.followers[f]] == 0)
-                run.ready[ready++] = run.followers[f];
+        for (uint32_t f = run->first[picked]; f < run->first[picked + 1]; f++)
+            if (--run->pending[run->followers[f]] == 0)
+                run->ready[run->ready_count++] = run->followers[f];
+        pauses = node->kind == OP_LAUNCH && node->kernel->own && node->args && twin_random_locked(2);
     }
-    free(run.nodes);
-    free(run.pending);
+    launch->exec->in_flight -= !run->ready_count;
+    return !run->ready_count;
 }
 
 static bool may_run(const twin_stream *stream)
@@ -189,6 +200,8 @@ static void keep_implied(twin_stream *stream, const twin_op *op)
 static void run_head(twin_stream *stream)
 {
     twin_op *op = stream->head;
+    if (op->kind == OP_GRAPH && !run_nodes(op))
+        return; /* the rest another time */
     perform(op);
     if (g_twin.lost != CUDA_SUCCESS)
         return; /* nobody can say whether it ran */

@@ -246,6 +246,29 @@ static void every_bundle_evicts_where_room_is_small(void)
     CHECK(unsetenv("ACS_GRAPH_NODES") == 0 && bundle_open(&g_world));
 }
 
+/*
+ * Layers deeper than the bundle tell of its last op while empty levels are still to come. Room for one graph at a time: each
+ * bundle would throw out that of the one before, which has to be over first.
+ */
+static void graph_stays_until_its_empty_levels_are_over(void)
+{
+    shape shapes[2] = {{.ops = 192, .width = 8, .kernels = 1}, {.ops = 192, .width = 16, .kernels = 1}};
+    acs_status status;
+    uint32_t taken = 0;
+    bundle_close(&g_world);
+    CHECK(setenv("ACS_GRAPH_NODES", "400", 1) == 0 && bundle_open(&g_world));
+    for (uint32_t i = 0; i < 60; i++) {
+        shapes[i % 2].salt = i;
+        taken += issue(&shapes[i % 2], (int)(i % 3), ACS_VEHICLE_LAYERS, &status) == ACS_VEHICLE_LAYERS;
+        bundle_wait(&g_world, (int)(i % 3));
+    }
+    CHECK(taken >= 10);
+    for (int slot = 0; slot < 3; slot++)
+        CHECK(bundle_differences(&g_world, slot) == 0);
+    bundle_close(&g_world);
+    CHECK(unsetenv("ACS_GRAPH_NODES") == 0 && bundle_open(&g_world));
+}
+
 /* The first cells of the ring, one for each op of the latest bundle, that are not what they must be by now. */
 static uint32_t wrong_so_far(uint32_t ops)
 {
@@ -298,6 +321,7 @@ static const struct {
     TEST(auto_takes_what_recurs),
     TEST(progress_inside_a_bundle_is_told_and_true),
     TEST(every_bundle_evicts_where_room_is_small),
+    TEST(graph_stays_until_its_empty_levels_are_over),
 };
 
 int main(int argc, char **argv)
