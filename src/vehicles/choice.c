@@ -86,7 +86,7 @@ uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)
  */
 uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns)
 {
-    uint64_t most = known_ns ? known_ns + known_ns / 4 + LEARN_STEP_NS : LEARN_FIRST_NS;
+    uint64_t most = known_ns ? (uint64_t)known_ns + known_ns / 4 + LEARN_STEP_NS : LEARN_FIRST_NS;
     uint64_t now = level_ns < most ? level_ns : most;
     return now == 0 ? 1 : now > UINT32_MAX ? UINT32_MAX : (uint32_t)now;
 }
