@@ -10,7 +10,7 @@
 #ifndef ACS_DAG_H
 #define ACS_DAG_H
 
-#include "backend/backend.h"
+#include "pool/batch.h"
 
 enum { ACS_DAG_EDGES = ACS_BATCH_EDGES };
 
