@@ -82,6 +82,19 @@ static void pass_on(acs_context *context, const acs_action *action)
 
 /* ------------------------------------------------------------------------------------------------------------- steps */
 
+/*
+ * A caller that looks for completions in the workers' place may find something to issue, as what was queued since it looked.
+ * A library call holds it up for as long as it likes: the workers are on their own until it looks again.
+ */
+static void watch_drop(acs_context *context, const acs_action *action)
+{
+    bool looks = action->type == ACS_ACTION_SUBMIT && (action->batch.items_used == 0 || !action->batch.items[0].op);
+    if (looks || tl_ours || !atomic_load_explicit(&context->watchers, memory_order_relaxed)) /* relaxed, both: a hint */
+        return;
+    atomic_store_explicit(&context->watchers, 0, memory_order_relaxed);
+    wake_somebody(context);
+}
+
 /* False: nothing changed, so the thread may rest; a poll that found nothing is no progress. */
 static bool step_with(acs_context *context, acs_action *action, uint32_t may)
 {
@@ -90,6 +103,7 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     pass_on(context, action);
     if (!found || action->type == ACS_ACTION_NONE)
         return found;
+    watch_drop(context, action);
     bool inside = acs_inside();
     acs_inside_set(true);
     acs_core_perform(core, action);
@@ -224,8 +238,8 @@ static bool watches_end(waiting *w)
         watch_no_more(w);
         return false;
     }
-    /* Relaxed: a hint to workers; who polls is settled by the core. */
-    if (!w->watches)
+    /* Relaxed: a hint to workers; who polls is settled by the core. Another caller may have dropped it. */
+    if (!w->watches || !atomic_load_explicit(&w->context->watchers, memory_order_relaxed))
         w->watches = atomic_compare_exchange_strong_explicit(&w->context->watchers, &none, 1, memory_order_relaxed,
                                                              memory_order_relaxed);
     return w->watches;
