@@ -208,8 +208,14 @@ static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *mo
 acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
 {
     bool more = false;
+    acs_cuda_wanted kept = *want;
     acs_cuda_exec *exec = find(self, want, &more);
-    return more ? build_and_add(self, want) : exec;
+    if (more)
+        exec = build_and_add(self, want);
+    if (exec || !more || acs_cuda_fault(self))
+        return exec;
+    kept.sightings = UINT32_MAX; /* there can be no other: one that runs may be launched behind itself */
+    return find(self, &kept, &more);
 }
 
 /* ------------------------------------------------------------------------------------------------------- launching */
