@@ -13,8 +13,9 @@ namespace bench {
 static const size_t PLANNED_OPS = 20000;
 /* Runs by which the variants of a runner are compared. */
 static const int TRIALS = 2;
-/* Runs of each runner that come before the timed ones, all in all: some learn as they go. */
+/* Runs of each runner between those and the timed ones, as some learn as they go: so many, or as many as this time holds. */
 static const int WARM_RUNS = 24;
+static const double WARM_US = 100000;
 
 spread spread_of(const std::vector<sample> &samples, double sample::*field)
 {
@@ -125,7 +126,8 @@ private:
             outcomes_[k].left_out.clear();
             prepare(k);
         }
-        for (int n = 0; n < WARM_RUNS && runs(k) && run(k, s); n++)
+        const auto begin = std::chrono::steady_clock::now();
+        for (int n = 0; n < WARM_RUNS && us_since(begin) < WARM_US && runs(k) && run(k, s); n++)
             continue;
     }
 
