@@ -590,7 +590,8 @@ typedef struct acs_statistics {
     uint64_t bundles;          /**< submissions of several kernels as one unit, by another way than launches */
     /** Bundles that were formed but not issued as a unit: launches are cheaper, not seen often enough, no way fits. */
     uint64_t bundles_refused;
-    uint64_t launched_unfit;   /**< kernels launched because they cannot go in another way (ACS_ISSUE=launch: all) */
+    uint64_t launched_unfit;   /**< kernels launched because they cannot go in another way, or are known to take long
+                                    (ACS_ISSUE=launch: all) */
     uint64_t launched_few;     /**< because there were too few at once, or a bundle was refused just before */
     uint64_t launched_refused; /**< because the bundle at whose head they were was refused */
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */

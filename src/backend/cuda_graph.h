@@ -175,8 +175,8 @@ acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, ui
 /* A bundle of `levels` was issued that ends at `value`; without kernels it would take `without_ns`. May take its time. */
 void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value, uint32_t levels, uint64_t without_ns);
 /*
- * Its kernels are launched because they seem to take long. Nothing more is learnt of them that way, so each time a little
- * less is believed, until they ride once more.
+ * Its kernels are launched because they seem to take long. Nothing more is learnt of them that way, so a little less is
+ * believed for each of its ops, until they ride once more.
  */
 void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch);
 /* The slot has completed all up to here, as of now. */

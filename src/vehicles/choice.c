@@ -20,7 +20,7 @@ enum {
     BUILD_NS = 15000,        /* a node, with what other launches lose meanwhile */
     BUILD_FIXED_NS = 10000,
     SIGHTINGS_LEAST = 3,
-    SUBMIT_NS = 7000,        /* of the host, for a bundle */
+    SUBMIT_NS = 7000,        /* of the host, for a bundle; an estimate, as the next two */
     SUBMIT_OP_NS = 300,
     OVERLAP_MOST = 3,
     LEARN_FIRST_NS = 2000,

@@ -1,6 +1,7 @@
 /*
- * Which vehicle a bundle should take, by what each would cost: a small model of a GPU whose figures were measured on an
- * H200, and of how long kernels take, which is learnt. Pure arithmetic; called by backends.
+ * Which vehicle a bundle should take, by what each would cost: a small model of a GPU, and of how long kernels take, which
+ * is learnt. Its figures were measured on an H200, but for what a bundle takes of the host and how far bundles overlap:
+ * these are estimates. Pure arithmetic; called by backends.
  *
  * Costs are of the GPU or of the host, whichever is busy for longer, in nanoseconds per bundle: good enough to rank.
  */
