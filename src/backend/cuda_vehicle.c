@@ -1,7 +1,7 @@
 /*
- * How the CUDA backend issues a bundle: by a kept graph of its very shape, or by one of layers. Owns the index of kept
- * graphs, and what is known of each slot's progress; called by submit and poll. It decides which graphs are worth building,
- * and hands a bundle back where none fits; the GPU is never waited for.
+ * How the CUDA backend issues a bundle: by a kept graph of its very shape, by one of layers, or by the GPU itself. Owns what
+ * the vehicles share, and what is known of each slot's progress; called by submit and poll. It decides how often a graph has
+ * to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never waited for.
  */
 #include "backend/cuda_graph.h"
 #include "vehicles/choice.h"
@@ -312,7 +312,7 @@ static acs_status by_gpu(acs_cuda *self, bundle *b)
     return acs_cuda_window_issue(self, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
 }
 
-/* What ACS_ISSUE asks for, or nothing. Short graphs: the host sets what differs. */
+/* What ACS_ISSUE asks for, or nothing. In a graph that it calls `graph` the host sets what differs. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
     switch (b->batch->vehicle) {

@@ -136,7 +136,7 @@ typedef struct acs_gathering {
     uint64_t seen;     /* how far the core was then */
     uint32_t rest;     /* decisions for which nothing is gathered */
     bool complete;     /* all ops up to the end of a bundle are in the window */
-    uint32_t count, ops, edge_count;
+    uint32_t count, edge_count;
     uint32_t due_count, due_next;
     uint32_t entries[ACS_BATCH_ITEMS]; /* ops and joins, in an order in which they may be issued */
     uint32_t generations[ACS_BATCH_ITEMS];
@@ -183,7 +183,7 @@ typedef struct acs_core {
     acs_op anchor;           /* the op that found the window empty last */
     bool holding;            /* ready ops that can ride wait for more of them, and nothing else is ready */
     uint32_t held;           /* decisions in a row for which nothing came in */
-    uint32_t refusals, refused_turns; /* bundles refused in a row; gatherings to be launched one by one because of them */
+    uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
     acs_gathering gathering;
     uint32_t since_poll;     /* submissions since the last poll */
     uint32_t running;        /* ops issued that have not ended */

@@ -22,8 +22,7 @@ enum {
     GROUPS_MOST = 64,
     WATCHED_MOST = 16, /* ops of a bundle where a watchdog looks */
     RESTED_EDGES = 512, /* so many edges looked at in vain put the next look off by a step */
-    HELD_STEPS = 32,   /* steps without a new op before what is held goes */
-    REFUSALS_MOST = 1
+    HELD_STEPS = 32    /* steps without a new op before what is held goes */
 };
 
 void acs_core_bundle_init(acs_core *core)
@@ -69,7 +68,6 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
     g->part[at] = (uint16_t)at;
     for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
         g->part[part_of(g, g->edges[e].from)] = (uint16_t)at;
-    g->ops += entry->kind != ACS_KIND_JOIN;
 }
 
 /* An edge from what was gathered: `down` has one less to wait for. A join follows here; ops in their turn. */
@@ -122,7 +120,7 @@ static void gather_all(acs_core *core)
     acs_gathering *g = &core->gathering;
     uint64_t stamp = ++core->batch_ids;
     acs_op end = 0;
-    g->count = g->ops = g->edge_count = 0;
+    g->count = g->edge_count = 0;
     g->complete = false;
     for (uint32_t i = w->order_head; i && g->count < ACS_BATCH_ITEMS - 1; i = w->entries[i].order_next) {
         acs_entry *entry = &w->entries[i];
@@ -217,8 +215,8 @@ static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 static void decide_groups(acs_core *core)
 {
     acs_gathering *g = &core->gathering;
-    bool refused = core->refused_turns > 0;
-    core->refused_turns -= refused;
+    bool refused = core->refusals > 0;
+    core->refusals = 0;
     g->due_count = g->due_next = 0;
     for (uint32_t at = 0; at < g->count; at++) {
         uint32_t group = part_of(g, at);
@@ -396,8 +394,7 @@ void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
     bool refused = action->batch.items[0].status == ACS_NOT_READY;
     core->counters.bundles += !refused;
     core->counters.bundles_refused += refused;
-    core->refusals = !refused ? 0 : core->refusals < REFUSALS_MOST ? core->refusals + 1 : REFUSALS_MOST;
-    core->refused_turns = core->vehicle == ACS_VEHICLE_AUTO ? (1u << core->refusals) - 1 : 0;
+    core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;
 }
 
 void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)

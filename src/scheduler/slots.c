@@ -336,18 +336,17 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
 }
 
 /* The newest op of the chosen slot gets a mark before it is hidden, if somebody else still has to wait for it. */
-static bool plan_displacement(const acs_slots *slots, const acs_entry *entry, placement *plan)
+static void plan_displacement(const acs_slots *slots, const acs_entry *entry, placement *plan)
 {
     const acs_slot *slot = &slots->slot[plan->slot];
     const acs_entry *newest = slot_newest(slots, slot);
     if (!newest || slot->marked == slot->issued || reached(slot, slot->issued))
-        return true;
+        return;
     const acs_need *need = &acs_entry_needs(slots->window, entry)[plan->slot];
     bool behind = (entry->need_mask >> plan->slot & 1) && need->value == slot->issued;
     uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
     uint32_t claims = newest->claims - (behind && (entry->claim_mask >> plan->slot & 1) ? 1 : 0);
     plan->displaces = newest->refs > 0 || others > 0 || claims > 0;
-    return !plan->displaces || acs_mark_room(slots, slot);
 }
 
 static bool batch_has_room(const acs_batch *batch, uint32_t waits)
@@ -439,9 +438,8 @@ static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_
         return false;
     if (foreign)
         return true;
-    const acs_slot *slot = &slots->slot[plan->slot];
-    return plan_displacement(slots, entry, plan) &&
-           slot->mark_count + plan->displaces + bundle <= slots->mark_capacity;
+    plan_displacement(slots, entry, plan);
+    return slots->slot[plan->slot].mark_count + plan->displaces + bundle <= slots->mark_capacity;
 }
 
 static acs_item *add_item(acs_batch *batch, acs_record *op)

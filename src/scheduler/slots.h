@@ -70,7 +70,7 @@ void acs_slots_fini(acs_slots *slots);
 bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry);
 /*
  * Place a bundle of gathered ops and joins in one slot (backend.h): the first, an op, waits for what any of them needs, and
- * a mark follows the last. The caller adds the edges. False, as above; but the first op then needs what all of them need.
+ * a mark follows the last. The caller adds the edges. False, as above.
  */
 bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                             uint32_t count);

@@ -22,6 +22,13 @@ static acs_op push_type(rig *r, uint32_t type, acs_record *op)
 
 #define RIDE(r, ...) push_type((r), 1, RECORD((r), ACS_KIND_KERNEL, __VA_ARGS__))
 
+/* So many ops that have nothing to do with each other. */
+static void ride_apart(rig *r, int count)
+{
+    for (int i = 0; i < count; i++)
+        RIDE(r, ACS_OUT(AT(i * 64), 8));
+}
+
 /* As a caller does beside a worker: nothing is issued. */
 static void fill_window(rig *r)
 {
@@ -62,8 +69,7 @@ static void few_ops_are_launched_one_by_one(void **state)
 {
     (void)state;
     rig *r = rig_bundles(32);
-    for (int i = 0; i < 5; i++)
-        RIDE(r, ACS_OUT(AT(i * 64), 8));
+    ride_apart(r, 5);
     assert_true(next(r, 0));
     assert_false(batch_of(r)->bundle);
     assert_int_equal(batch_of(r)->items_used, 5);
@@ -184,8 +190,7 @@ static void while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk(void
 {
     (void)state;
     rig *r = rig_bundles(32);
-    for (int i = 0; i < 20; i++)
-        RIDE(r, ACS_OUT(AT(i * 64), 8));
+    ride_apart(r, 20);
     step(r);
     assert_int_equal(r->backend.bundles, 1);
     for (int i = 0; i < 8; i++)
@@ -205,8 +210,7 @@ static void what_is_held_goes_after_a_while_in_which_nothing_came(void **state)
 {
     (void)state;
     rig *r = rig_bundles(32);
-    for (int i = 0; i < 20; i++)
-        RIDE(r, ACS_OUT(AT(i * 64), 8));
+    ride_apart(r, 20);
     step(r);
     RIDE(r, ACS_IN(AT(0), 8));
     step(r);
@@ -223,8 +227,7 @@ static void what_runs_behind_nothing_goes_at_once(void **state)
 {
     (void)state;
     rig *r = rig_bundles(32);
-    for (int i = 0; i < 20; i++)
-        RIDE(r, ACS_OUT(AT(i * 64), 8));
+    ride_apart(r, 20);
     step(r);
     RIDE(r, ACS_OUT(AT(5000), 8));
     step(r);
@@ -284,8 +287,7 @@ static void what_cannot_ride_is_not_held(void **state)
 {
     (void)state;
     rig *r = rig_bundles(32);
-    for (int i = 0; i < 20; i++)
-        RIDE(r, ACS_OUT(AT(i * 64), 8));
+    ride_apart(r, 20);
     step(r);
     RIDE(r, ACS_IN(AT(0), 8));
     push(r, RECORD(r, ACS_KIND_MEMSET, ACS_OUT(AT(6000), 64)));
