@@ -138,12 +138,25 @@ static void add_edges(const trip *t, uint32_t graph, uint32_t node, const acs_da
         acs_sim_graph_edge(t->s->machine, graph, t->dag->edges[of->first_edge + e] + 1u, node);
 }
 
-/* A head, and behind it the nodes of the bundle: item i is node i + 1. */
-static void build_whole(const trip *t, uint32_t graph, bool device_launched)
+/* The kernel that sets the others, or launches them; no time passes for it where a seed decides. */
+static acs_sim_kernel head_for(const trip *t, acs_sim_node_kind kind)
 {
-    acs_sim_graph_node(t->s->machine, graph, &small, false, NULL);
+    const acs_sim_device_costs *c = &t->s->gpu.device;
+    acs_sim_kernel head = small;
+
+    if (!t->s->by_seed)
+        head.cta_ns = kind == ACS_SIM_NODE_RELEASED ? c->release_head : c->set_head;
+    return head;
+}
+
+/* A head, and behind it the nodes of the bundle: item i is node i + 1. */
+static void build_whole(const trip *t, uint32_t graph, acs_sim_node_kind kind)
+{
+    const acs_sim_kernel head = head_for(t, kind);
+
+    acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
     for (uint32_t i = 0; i < t->dag->nodes; i++) {
-        acs_sim_graph_node(t->s->machine, graph, &small, device_launched, NULL);
+        acs_sim_graph_node(t->s->machine, graph, &small, kind, NULL);
         add_edges(t, graph, i + 1, &t->dag->node[i]);
     }
 }
@@ -171,7 +184,7 @@ static void launch_headed(const trip *t, uint32_t graph)
 {
     const acs_sim_host_costs *c = &t->s->gpu.host;
 
-    t->s->now += c->graph_launch + (uint64_t)c->device_set_node * t->dag->ops;
+    t->s->now += c->headed_launch + (uint64_t)c->device_set_node * t->dag->ops;
     acs_sim_graph_launch(t->s->machine, t->s->now, t->s->slot[t->slot].stream, graph);
 }
 
@@ -188,7 +201,7 @@ static bool issue_replay(const trip *t)
         copy = instantiate(t, t->dag->key, t->dag->nodes + 1);
         if (!copy)
             return false;
-        build_whole(t, graph_of(copy->object), false);
+        build_whole(t, graph_of(copy->object), ACS_SIM_NODE_SET);
     }
     set_whole(t, graph_of(copy->object));
     launch_headed(t, graph_of(copy->object));
@@ -206,13 +219,14 @@ static uint32_t layer_node(const acs_layout_template *shape, uint32_t level, uin
 /* A head, then levels: cells, and behind them a barrier. */
 static void build_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
 {
+    const acs_sim_kernel head = head_for(t, ACS_SIM_NODE_SET);
     uint32_t cells = acs_layout_cells(shape), before = 0;
 
-    acs_sim_graph_node(t->s->machine, graph, &small, false, NULL);
+    acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
     for (uint32_t level = 0; level < shape->levels; level++) {
         uint32_t barrier = layer_node(shape, level, cells);
         for (uint32_t cell = 0; cell <= cells; cell++)
-            acs_sim_graph_node(t->s->machine, graph, &small, false, NULL);
+            acs_sim_graph_node(t->s->machine, graph, &small, cell < cells ? ACS_SIM_NODE_SET : ACS_SIM_NODE_FIXED, NULL);
         for (uint32_t node = barrier - cells; node < barrier; node++) {
             acs_sim_graph_edge(t->s->machine, graph, before, node);
             acs_sim_graph_edge(t->s->machine, graph, node, barrier);
@@ -290,7 +304,7 @@ static bool issue_gpu(const trip *t)
     if (graph == ACS_SIM_NONE)
         return false;
     acs_sim_graph_clear(t->s->machine, graph);
-    build_whole(t, graph, true);
+    build_whole(t, graph, ACS_SIM_NODE_RELEASED);
     set_whole(t, graph);
     launch_headed(t, graph);
     return true;
@@ -349,7 +363,7 @@ static acs_kept_copy *short_graph(const trip *t, const piece *of)
         return copy;
     copy = instantiate(t, of->key, of->ops);
     for (uint32_t n = 0; copy && n < of->ops; n++) {
-        acs_sim_graph_node(t->s->machine, graph_of(copy->object), &small, false, NULL);
+        acs_sim_graph_node(t->s->machine, graph_of(copy->object), &small, ACS_SIM_NODE_FIXED, NULL);
         if (n)
             acs_sim_graph_edge(t->s->machine, graph_of(copy->object), n - 1, n);
     }

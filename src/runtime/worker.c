@@ -234,7 +234,11 @@ static bool few_out(const waiting *w)
 static bool watches_end(waiting *w)
 {
     uint32_t none = 0;
-    if (!few_out(w) || acs_core_look(&w->context->core) != ACS_LOAD_RUNNING) {
+    acs_core_load load = ACS_LOAD_BLOCKED;
+    bool few = few_out(w);
+    if (few && !acs_core_look_try(&w->context->core, &load))
+        return false; /* somebody is at work: to wait for the lock could mean to sleep */
+    if (load != ACS_LOAD_RUNNING) {
         watch_no_more(w);
         return false;
     }
@@ -250,14 +254,16 @@ static bool is_over(waiting *w)
     return w->try ? w->try(w->context, w->argument) : acs_core_true(&w->context->core, &w->watch);
 }
 
-/* The same, but looks only if an op has ended since the last look: workers need the core's lock more. */
+/* The same, but looks only if an op has ended since the last look, and nobody is at work: workers need the lock more. */
 static bool seems_over(waiting *w)
 {
     uint64_t ends = acs_core_ends(&w->context->core);
-    if (!w->try && ends == w->ends_seen)
-        return false;
-    w->ends_seen = ends;
-    return is_over(w);
+    bool over = false;
+    if (w->try)
+        return is_over(w);
+    if (ends != w->ends_seen && acs_core_true_try(&w->context->core, &w->watch, &over))
+        w->ends_seen = ends;
+    return over;
 }
 
 /*

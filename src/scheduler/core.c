@@ -312,6 +312,15 @@ bool acs_core_true(acs_core *core, const acs_watch *watch)
     return is_true;
 }
 
+bool acs_core_true_try(acs_core *core, const acs_watch *watch, bool *is_true)
+{
+    if (!acs_lock_try(&core->lock))
+        return false;
+    *is_true = true_locked(core, watch);
+    acs_lock_release(&core->lock);
+    return true;
+}
+
 void acs_core_watch(acs_core *core, acs_watch *watch)
 {
     acs_lock_acquire(&core->lock);
@@ -337,13 +346,28 @@ uint64_t acs_core_ends(acs_core *core)
     return atomic_load_explicit(&core->ends, memory_order_relaxed); /* a hint: the lock is taken to be sure */
 }
 
+static acs_core_load look_locked(const acs_core *core)
+{
+    uint32_t live = core->window.live + core->window.live_reserved;
+    bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
+    return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
+}
+
 acs_core_load acs_core_look(acs_core *core)
 {
     acs_lock_acquire(&core->lock);
-    uint32_t live = core->window.live + core->window.live_reserved;
-    bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
+    acs_core_load load = look_locked(core);
     acs_lock_release(&core->lock);
-    return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
+    return load;
+}
+
+bool acs_core_look_try(acs_core *core, acs_core_load *load)
+{
+    if (!acs_lock_try(&core->lock))
+        return false;
+    *load = look_locked(core);
+    acs_lock_release(&core->lock);
+    return true;
 }
 
 void acs_core_clear(acs_core *core)

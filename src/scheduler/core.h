@@ -214,6 +214,8 @@ void acs_core_done(acs_core *core, acs_action *action);
 
 /* Whether what a caller waits for has come true; ACS_WATCH_ROOM never does by itself. Takes the lock. */
 bool acs_core_true(acs_core *core, const acs_watch *watch);
+/* The same for threads that spin: false, and nothing is known, while another thread is at work in the core. */
+bool acs_core_true_try(acs_core *core, const acs_watch *watch, bool *is_true);
 void acs_core_watch(acs_core *core, acs_watch *watch);
 void acs_core_unwatch(acs_core *core, acs_watch *watch);
 /* How many ops have ended, about. Without the lock. */
@@ -225,6 +227,8 @@ typedef enum acs_core_load {
     ACS_LOAD_BLOCKED  /* the next completion may let others go */
 } acs_core_load;
 acs_core_load acs_core_look(acs_core *core);
+/* The same for threads that spin, as above. */
+bool acs_core_look_try(acs_core *core, acs_core_load *load);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);
 

@@ -16,13 +16,14 @@ uint32_t acs_sim_graph(acs_sim *sim, uint32_t device)
     return sim->graphs++;
 }
 
-uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, bool device_launched, void *user)
+uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, acs_sim_node_kind kind,
+                            void *user)
 {
     sim_graph *g = &sim->graph[graph];
 
     if (!acs_sim_grow(sim, (void **)&g->node, g->nodes, &g->node_capacity, sizeof *g->node))
         return ACS_SIM_NONE;
-    g->node[g->nodes] = (sim_node){.kernel = acs_sim_fitted(sim, kernel), .device_launched = device_launched,
+    g->node[g->nodes] = (sim_node){.kernel = acs_sim_fitted(sim, kernel), .kind = kind,
                                       .first_edge = ACS_SIM_NONE, .user = user};
     return g->nodes++;
 }
@@ -73,7 +74,7 @@ static uint64_t hop(const acs_sim *sim, const sim_node *node)
 {
     const acs_sim_device_costs *c = &sim->gpu.device;
 
-    if (node->device_launched)
+    if (node->kind == ACS_SIM_NODE_RELEASED)
         return c->device_launch;
     return node->upstream ? c->graph_hop : 0;
 }
@@ -101,11 +102,18 @@ bool acs_sim_graph_start(acs_sim *sim, uint32_t graph, uint32_t stream, uint32_t
     return true;
 }
 
+static uint64_t front_end(const acs_sim_device_costs *c, const sim_node *node)
+{
+    const uint32_t of_kind[] = {c->front_end, c->front_end_set, c->front_end_released};
+    uint32_t further = node->upstream > 1 ? node->upstream - 1 : 0;
+
+    return of_kind[node->kind] + (uint64_t)further * c->front_end_edge;
+}
+
 void acs_sim_node_ready(acs_sim *sim, uint32_t graph, uint32_t node)
 {
     sim_graph *g = &sim->graph[graph];
     const acs_sim_device_costs *c = &sim->gpu.device;
-    uint32_t further = g->node[node].upstream > 1 ? g->node[node].upstream - 1 : 0;
     uint32_t index;
 
     if (g->node[node].off) {
@@ -118,7 +126,7 @@ void acs_sim_node_ready(acs_sim *sim, uint32_t graph, uint32_t node)
     sim->run[index] = (sim_run){.kind = ITEM_KERNEL, .device = g->device, .stream = ACS_SIM_NONE, .graph = graph,
                                 .node = node, .kernel = g->node[node].kernel, .user = g->node[node].user,
                                 .unplaced = g->node[node].kernel.ctas};
-    acs_sim_front_end(sim, index, c->front_end + (uint64_t)further * c->front_end_edge);
+    acs_sim_front_end(sim, index, front_end(c, &g->node[node]));
 }
 
 void acs_sim_graph_ended(acs_sim *sim, uint32_t graph)

@@ -123,7 +123,7 @@ typedef struct sim_device {
 
 typedef struct sim_node {
     acs_sim_kernel kernel;
-    bool device_launched;
+    acs_sim_node_kind kind;
     bool off;
     uint32_t upstream;        /* how many */
     uint32_t waiting;         /* of them, in this launch, not done */

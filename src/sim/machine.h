@@ -40,8 +40,11 @@ typedef struct acs_sim_device_costs {
     uint32_t graph_start;     /* a graph's launch at the head of its stream to the start of its first node */
     uint32_t front_end;       /* the front end's time for a kernel */
     uint32_t front_end_edge;  /* and for each dependency beyond the first of a graph's node */
+    uint32_t front_end_set;   /* as front_end, for a node whose parameters the device sets; the setting included */
+    uint32_t front_end_released; /* for a kernel that a finished one launches, with the kernel that releases others */
     uint32_t node_off;        /* and for a graph's node that is switched off */
     uint32_t device_launch;   /* a kernel's launch of a graph to that graph's first node */
+    uint32_t set_head, release_head; /* the kernel at the head of a graph that sets nodes; that launches the first ones */
     uint32_t host_visible;    /* complete to when the host can see it */
     uint32_t copy_latency;
 } acs_sim_device_costs;
@@ -54,6 +57,7 @@ typedef struct acs_sim_host_costs {
     uint32_t graph_launch;    /* an executable graph: this, */
     uint32_t graph_launch_root;   /* for each root of it */
     uint32_t graph_launch_node;   /* and for each node */
+    uint32_t headed_launch;   /* one whose parameters the device sets, with all that a backend does for it */
     uint32_t graph_add_node, graph_instantiate_node, graph_update_node, graph_set_node, graph_destroy_node;
     uint32_t device_set_node; /* of a kept graph whose parameters the device sets: the host's share of a node */
     uint32_t thread_slowdown; /* per mille more for launches, for each further thread that launches at the same time */
@@ -122,11 +126,17 @@ void acs_sim_wait(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event);
 
 /*
  * Graphs of kernels: made once, launched often; one launch of a graph at a time runs, the next waits in its stream for
- * it. Nodes are numbered in the order of adding; edges go from lower to higher numbers. A node added with
- * `device_launched` costs the device's launch of a graph instead of an edge's hop: GPU-side issue.
+ * it. Nodes are numbered in the order of adding; edges go from lower to higher numbers.
  */
+typedef enum acs_sim_node_kind {
+    ACS_SIM_NODE_FIXED,   /* parameters as the host gave them */
+    ACS_SIM_NODE_SET,     /* set by a kernel of the same graph */
+    ACS_SIM_NODE_RELEASED /* GPU-side issue: launched by the device, which takes longer than an edge's hop */
+} acs_sim_node_kind;
+
+
 uint32_t acs_sim_graph(acs_sim *sim, uint32_t device);
-uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, bool device_launched,
+uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, acs_sim_node_kind kind,
                             void *user);
 void acs_sim_graph_edge(acs_sim *sim, uint32_t graph, uint32_t from, uint32_t to);
 void acs_sim_graph_launch(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t graph);

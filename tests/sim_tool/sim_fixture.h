@@ -31,7 +31,7 @@ inline acs_sim_gpu round_gpu()
     g.device.event_hop = 1200;
     g.device.graph_hop = 300;
     g.device.graph_start = 700;
-    g.device.front_end = 100;
+    g.device.front_end = g.device.front_end_set = g.device.front_end_released = 100;
     g.device.front_end_edge = 50;
     g.device.device_launch = 5000;
     g.device.host_visible = 3000;

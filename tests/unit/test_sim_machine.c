@@ -272,7 +272,7 @@ static void graphs_follow_their_edges(void **state)
     uint32_t s = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0), n[4];
     acs_sim_kernel k = kernel(1, 1, 100);
     for (int i = 0; i < 4; i++)
-        n[i] = acs_sim_graph_node(m.sim, g, &k, false, &m.seen[i]);
+        n[i] = acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, &m.seen[i]);
     acs_sim_graph_edge(m.sim, g, n[0], n[1]);
     acs_sim_graph_edge(m.sim, g, n[0], n[2]);
     acs_sim_graph_edge(m.sim, g, n[1], n[3]);
@@ -296,7 +296,7 @@ static void a_graph_never_overlaps_itself(void **state)
     start(&m);
     uint32_t a = acs_sim_stream(m.sim, 0), b = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0);
     acs_sim_kernel k = kernel(1, 1, 100);
-    acs_sim_graph_node(m.sim, g, &k, false, NULL);
+    acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, NULL);
     acs_sim_graph_launch(m.sim, 0, a, g);
     acs_sim_graph_launch(m.sim, 0, b, g);
     acs_sim_advance(m.sim, 100000);
@@ -329,7 +329,7 @@ static void a_node_that_is_off_takes_the_front_end_only(void **state)
     uint32_t s = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0), n[4];
     acs_sim_kernel k = kernel(1, 1, 100);
     for (int i = 0; i < 4; i++)
-        n[i] = acs_sim_graph_node(m.sim, g, &k, false, &m.seen[i]);
+        n[i] = acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, &m.seen[i]);
     acs_sim_graph_edge(m.sim, g, n[0], n[3]);
     acs_sim_graph_set(m.sim, g, n[0], NULL, NULL);
     acs_sim_graph_set(m.sim, g, n[1], NULL, NULL);
@@ -351,15 +351,15 @@ static void a_graph_can_be_set_and_made_anew(void **state)
     start(&m);
     uint32_t s = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0);
     acs_sim_kernel k = kernel(1, 1, 100), longer = kernel(1, 1, 300);
-    uint32_t first = acs_sim_graph_node(m.sim, g, &k, false, NULL);
-    acs_sim_graph_edge(m.sim, g, first, acs_sim_graph_node(m.sim, g, &k, false, NULL));
+    uint32_t first = acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, NULL);
+    acs_sim_graph_edge(m.sim, g, first, acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, NULL));
     acs_sim_graph_set(m.sim, g, first, &longer, &m.seen[0]);
     acs_sim_graph_launch(m.sim, 0, s, g);
     acs_sim_advance(m.sim, 10000);
     assert_span(&m, 0, 1500, 1810);
     assert_int_equal(acs_sim_stream_done(m.sim, s), 1810 + 50 + 110);
     acs_sim_graph_clear(m.sim, g);
-    acs_sim_graph_node(m.sim, g, &k, false, &m.seen[1]);
+    acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, &m.seen[1]);
     acs_sim_graph_launch(m.sim, 10000, s, g);
     acs_sim_advance(m.sim, 20000);
     assert_span(&m, 1, 11500, 11610);
@@ -374,8 +374,8 @@ static void a_device_launch_costs_its_hop(void **state)
     start(&m);
     uint32_t a = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0);
     acs_sim_kernel k = kernel(1, 1, 100);
-    uint32_t first = acs_sim_graph_node(m.sim, g, &k, false, &m.seen[0]);
-    uint32_t second = acs_sim_graph_node(m.sim, g, &k, true, &m.seen[1]);
+    uint32_t first = acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, &m.seen[0]);
+    uint32_t second = acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_RELEASED, &m.seen[1]);
     acs_sim_graph_edge(m.sim, g, first, second);
     acs_sim_graph_launch(m.sim, 0, a, g);
     acs_sim_advance(m.sim, 100000);

@@ -150,7 +150,7 @@ private:
         while (levels < used_.size())
             levels *= 2;
         const acs_sim_kernel head = one_block(uint64_t(SET_NS) * b.nodes);
-        uint32_t barrier = acs_sim_graph_node(run_.machine, b.graph, &head, false, nullptr);
+        uint32_t barrier = acs_sim_graph_node(run_.machine, b.graph, &head, ACS_SIM_NODE_FIXED, nullptr);
         b.roots = 1;
         for (uint32_t level = 0; level < levels; level++) {
             std::vector<uint32_t> nodes;
@@ -160,7 +160,7 @@ private:
                     acs_sim_graph_edge(run_.machine, b.graph, barrier, nodes.back());
                 }
             const acs_sim_kernel join = one_block(UNUSED_NS * (LEVEL_WIDTH - nodes.size()));
-            const uint32_t next = acs_sim_graph_node(run_.machine, b.graph, &join, false, nullptr);
+            const uint32_t next = acs_sim_graph_node(run_.machine, b.graph, &join, ACS_SIM_NODE_FIXED, nullptr);
             for (uint32_t n : nodes)
                 acs_sim_graph_edge(run_.machine, b.graph, n, next);
             if (nodes.empty())
@@ -173,7 +173,7 @@ private:
     void make_device(batch &b)
     {
         const acs_sim_kernel head = one_block(uint64_t(SET_NS) * b.nodes), nothing = one_block(0);
-        const uint32_t first = acs_sim_graph_node(run_.machine, b.graph, &head, false, nullptr);
+        const uint32_t first = acs_sim_graph_node(run_.machine, b.graph, &head, ACS_SIM_NODE_FIXED, nullptr);
         const uint32_t many = static_cast<uint32_t>(std::count_if(open_.begin(), open_.end(), [this](uint32_t k) {
             const auto &up = run_.prog.dag.up[k];
             return std::none_of(up.begin(), up.end(), [this](uint32_t u) { return inner(u); });
@@ -185,10 +185,10 @@ private:
             const bool root = std::none_of(up.begin(), up.end(), [this](uint32_t u) { return inner(u); });
             uint32_t edges = 0;
             if (root && many > MOST_DEVICE_LAUNCHES && launched++ % MOST_DEVICE_LAUNCHES == 0) {
-                launcher = acs_sim_graph_node(run_.machine, b.graph, &nothing, true, nullptr);
+                launcher = acs_sim_graph_node(run_.machine, b.graph, &nothing, ACS_SIM_NODE_RELEASED, nullptr);
                 acs_sim_graph_edge(run_.machine, b.graph, first, launcher);
             }
-            node_[k] = run_.node(b.graph, k, true);
+            node_[k] = run_.node(b.graph, k, ACS_SIM_NODE_RELEASED);
             add_inner_edges(b, k, &edges);
             if (edges == 0)
                 acs_sim_graph_edge(run_.machine, b.graph, launcher, node_[k]);

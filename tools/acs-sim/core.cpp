@@ -28,10 +28,15 @@ bool model_number(const acs_sim_gpu &gpu, uint32_t *number)
 /* What went by launches and as bundles, where anything did. */
 std::string issued(const acs_statistics &s)
 {
+    static const char *const names[] = {"", "launch", "graph", "replay", "layers", "gpu"};
+
     if (!s.bundles && !s.bundles_refused)
         return "";
-    return ", " + std::to_string(s.bundles) + " bundles (" + std::to_string(s.bundles_refused) + " refused), " +
-           std::to_string(s.issued_by[ACS_ISSUE_LAUNCH]) + " launched";
+    std::string text = ", " + std::to_string(s.bundles) + " bundles (" + std::to_string(s.bundles_refused) +
+                       " refused), ops";
+    for (int issue = ACS_ISSUE_LAUNCH; issue <= ACS_ISSUE_GPU; issue++)
+        text += std::string(" ") + names[issue] + " " + std::to_string(s.issued_by[issue]);
+    return text;
 }
 
 template <int ISSUE>
@@ -50,6 +55,7 @@ result play_core(const acs_sim_gpu &gpu, const program &p)
         const task &t = p.tasks[k];
         core_task c = {};
         c.kernel = t.kind == COPY ? copy_kernel(gpu, t) : t.kernel;
+        c.type = t.type;
         c.wait = t.kind == WAIT;
         c.up = p.dag.up[k].data();
         c.up_count = static_cast<uint32_t>(p.dag.up[k].size());

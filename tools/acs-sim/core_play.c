@@ -65,6 +65,7 @@ static bool launch(acs_context *context, play *all, uint32_t k)
     acs_launch_params p = {.size = sizeof p, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}};
     uint32_t segments = 0;
 
+    p.block.x += t->type; /* another type of kernel; what it needs is told by describe() */
     for (uint32_t u = 0; u < t->up_count; u++)
         if (!all->tasks[t->up[u]].wait)
             all->segments[segments++] = cell(t->up[u], ACS_READ);

@@ -13,6 +13,7 @@
 
 typedef struct core_task {
     acs_sim_kernel kernel;
+    uint32_t type;
     bool wait; /* nothing to run: the program waits here for its upstream tasks */
     const uint32_t *up;
     uint32_t up_count;

@@ -58,7 +58,7 @@ private:
         for (size_t k = first; k < shape_.stretch_end[stretch]; k++) {
             const bench::graph_node &n = shape_.nodes[k];
             const uint32_t node = n.op == bench::NODE_JOIN
-                                      ? acs_sim_graph_node(run_.machine, graph, &join, false, nullptr)
+                                      ? acs_sim_graph_node(run_.machine, graph, &join, ACS_SIM_NODE_FIXED, nullptr)
                                       : run_.node(graph, n.op);
             if (n.op != bench::NODE_JOIN)
                 last_tasks_.push_back(n.op);

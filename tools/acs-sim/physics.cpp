@@ -18,6 +18,7 @@ program make_physics(const program_request &q, const std::string &name)
     for (const physics_op &kept : taken.ops) {
         bench::op o = {};
         o.kind = kept.copy ? bench::OP_COPY : bench::OP_KERNEL;
+        o.kernel = kept.kernel;
         o.grid = kept.grid;
         o.block = kept.block;
         o.from = kept.from;

@@ -27,7 +27,7 @@ public:
         inline_->launch(o);
         if (!on)
             return;
-        physics_op kept = {!o.kernel, o.grid, o.block, o.source, o.target, o.bytes, {}};
+        physics_op kept = {!o.kernel, o.kernel, o.grid, o.block, o.source, o.target, o.bytes, {}};
         if (o.kernel)
             kept.segments.assign(o.segment, o.segment + o.segments);
         else

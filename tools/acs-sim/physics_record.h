@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "acs.h"
+#include "acs_dual.hpp"
 
 namespace design {
 
 struct physics_op {
     bool copy; /* of counts, to the host */
+    const acs_dual_kernel *kernel;
     uint32_t grid, block;
     const void *from;
     void *to;

@@ -5,6 +5,7 @@
 #include "program.h"
 
 #include <algorithm>
+#include <map>
 
 namespace design {
 
@@ -103,6 +104,12 @@ std::vector<bench::op> planned_ops(const program &p)
     return ops;
 }
 
+/* Numbers for kernels, in the order of first sight; copies are one more. */
+static uint32_t type_of(std::map<std::pair<const void *, uint32_t>, uint32_t> &types, const bench::op &o)
+{
+    return types.emplace(std::make_pair(o.kernel, o.kernel ? o.block : 0), types.size()).first->second;
+}
+
 static task copy_task(acs_sim_copy_kind direction, uint64_t bytes)
 {
     task t = {};
@@ -134,6 +141,7 @@ program from_trace(const bench::trace &t, block_time time, acs_sim_copy_kind cop
 {
     const bench::dag found = bench::find_dag(t);
     std::vector<uint32_t> place(t.ops.size());
+    std::map<std::pair<const void *, uint32_t>, uint32_t> types;
     size_t next_wait = 0;
     program p;
 
@@ -145,6 +153,7 @@ program from_trace(const bench::trace &t, block_time time, acs_sim_copy_kind cop
             add_wait(p, place[waits[next_wait].copy]);
         place[k] = static_cast<uint32_t>(p.tasks.size());
         p.tasks.push_back(task_of(t.ops[k], time, copies));
+        p.tasks.back().type = type_of(types, t.ops[k]);
         p.dag.up.push_back(up);
         if (t.ops[k].kind == bench::OP_READ)
             add_wait(p, place[k]);

@@ -29,6 +29,7 @@ struct task {
     uint64_t bytes;
     uint32_t device;
     uint32_t segments; /* that a dependency check compares */
+    uint32_t type;     /* of its kernel, from 0: tasks of one type differ in grid and arguments only */
 };
 
 struct program {

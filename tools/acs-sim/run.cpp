@@ -147,13 +147,13 @@ void run::issue(uint64_t now, uint32_t k, uint32_t stream)
         acs_sim_copy(machine, now, stream, t.direction, t.peer, t.bytes, user(k));
 }
 
-uint32_t run::node(uint32_t graph, uint32_t k, bool device_launched)
+uint32_t run::node(uint32_t graph, uint32_t k, acs_sim_node_kind kind)
 {
     const task &t = prog.tasks[k];
     if (t.kind == KERNEL)
-        return acs_sim_graph_node(machine, graph, &t.kernel, device_launched, user(k));
+        return acs_sim_graph_node(machine, graph, &t.kernel, kind, user(k));
     const acs_sim_kernel copy = copy_kernel(gpu, t);
-    return acs_sim_graph_node(machine, graph, &copy, device_launched, user(k));
+    return acs_sim_graph_node(machine, graph, &copy, kind, user(k));
 }
 
 void run::issue_graph1(uint64_t now, uint32_t k, uint32_t stream)

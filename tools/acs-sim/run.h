@@ -94,7 +94,7 @@ public:
     /** Launches a graph of this task alone. */
     void issue_graph1(uint64_t now, uint32_t k, uint32_t stream);
     /** A node for task k, copies as a kernel of one block. */
-    uint32_t node(uint32_t graph, uint32_t k, bool device_launched = false);
+    uint32_t node(uint32_t graph, uint32_t k, acs_sim_node_kind kind = ACS_SIM_NODE_FIXED);
     void *user(uint32_t k) { return &moments_[k]; }
 
     bool seen(uint32_t k) const { return moments_[k].seen; }

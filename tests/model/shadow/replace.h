@@ -44,6 +44,7 @@
         model_mutex(&model_site_, kind, &(lock)->mutex);                                                               \
     })
 #define acs_lock_acquire(lock) MODEL_MUTEX_(lock, MODEL_LOCK)
+#define acs_lock_try(lock) (acs_lock_acquire(lock), true) /* who fails spins and tries again: nothing that need be played */
 #define acs_lock_release(lock) MODEL_MUTEX_(lock, MODEL_UNLOCK)
 #define acs_cond_wait(condition, lock)                                                                                 \
     __extension__({                                                                                                    \
