@@ -497,21 +497,35 @@ static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_
                              t->sightings >= acs_choice_sightings(t->dag->nodes + 1, false, others_ns - ns));
 }
 
-/* By seed any; by time what costs least, where launches one by one are the core's to choose. */
+/* Whether a graph of layers is there, or was wanted so often that it would pay. */
+static bool worth_layers(const trip *t, const acs_layout_template *shape, uint64_t ns, uint64_t others_ns)
+{
+    uint64_t key = acs_layout_key(shape);
+    uint32_t nodes = 1 + shape->levels * (acs_layout_cells(shape) + 1);
+    uint32_t busy, copies = acs_kept_copies(t->v->kept, key, &busy);
+    uint32_t seen = acs_kept_sight(t->v->kept, key);
+
+    return copies > busy || (copies < COPIES_MOST && seen >= acs_choice_sightings(nodes, false, others_ns - ns));
+}
+
+/* By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches. */
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
     acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, t->s->kernel_ns, t->batch->beside, 0};
-    uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle);
+    uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle), launch = acs_choice_launch_ns(&bundle), least;
     acs_layout_template shape;
 
     if (t->s->by_seed)
         return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
     if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
         layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
-    if (worth_replay(t, &bundle, layers < gpu ? layers : gpu))
+    least = gpu < launch ? gpu : launch;
+    if (worth_replay(t, &bundle, layers < least ? layers : least))
         return ACS_VEHICLE_REPLAY;
-    return layers < gpu ? ACS_VEHICLE_LAYERS : ACS_VEHICLE_GPU;
+    if (layers < least && worth_layers(t, &shape, layers, least))
+        return ACS_VEHICLE_LAYERS;
+    return gpu < launch ? ACS_VEHICLE_GPU : ACS_VEHICLE_AUTO;
 }
 
 acs_vehicle acs_sim_vehicle_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle, const char **wrong)
