@@ -513,6 +513,19 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
 /** Do one piece of the runtime's work on this thread, if there is any. ACS_NOT_READY: there was none. */
 acs_status acs_step(acs_context *context);
 
+/* ------------------------------------------------------------------------------------------------------------ hints */
+
+/**
+ * Say that a repeat begins with the next op: an iteration of a solver, a step of a simulation, one inference. A hint, for
+ * speed alone: bundles of ops then end at such calls where they can, so that equal repeats give equal bundles, whose graphs
+ * are kept (docs/vehicles.md). Repeats are found without it; it helps most where kernels of one type are repeated in groups
+ * that do not fit. Calls that are not followed by equal ops do no harm. Neither waits nor queues anything; of several calls
+ * before an op one counts. From several threads: the next op of any of them is meant. Without effect on captured ops.
+ * @param context  NULL: the default context.
+ * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here.
+ */
+acs_status acs_mark_repeat(acs_context *context);
+
 /**
  * Order ops launched from now on that touch `uses` behind the work already in a foreign stream.
  *

@@ -53,6 +53,7 @@ typedef struct acs_record {
     void *block;            /* pooled block, or NULL */
     uint16_t block_class;
     uint8_t asked;          /* acs_op_kind: what the program called; a small copy may have become a kernel since */
+    uint8_t marked;         /* acs_mark_repeat: a repeat begins with it */
     uint32_t index;         /* this record's place in its pool */
     uint32_t arg_count;
     uint32_t arg_bytes_used;

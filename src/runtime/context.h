@@ -51,6 +51,7 @@ struct acs_context {
     acs_failures *failures;
     acs_pairs *pairs;
     _Atomic(uint32_t) faulted;  /* the device is lost */
+    _Atomic(uint32_t) marks;    /* nonzero: a repeat begins with the next op that is queued */
     _Atomic(uint32_t) sections; /* threads whose ops are captured: beside what every launch reads anyway */
     uint64_t opened_ns;
 

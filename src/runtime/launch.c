@@ -96,12 +96,20 @@ static void issue_now(acs_context *context, acs_op op)
         continue;
 }
 
+/* A hint, and of any thread: no order with what else the threads do. */
+static bool take_mark(acs_context *context)
+{
+    return ACS_UNLIKELY(atomic_load_explicit(&context->marks, memory_order_relaxed)) &&
+           atomic_exchange_explicit(&context->marks, 0, memory_order_relaxed);
+}
+
 acs_op acs_draft_queue(acs_draft *draft)
 {
     acs_context *context = draft->context;
     if (ACS_UNLIKELY(draft->captured))
         return acs_capture_add(draft);
     bool kernel = draft->record->kind == ACS_KIND_KERNEL;
+    draft->record->marked = take_mark(context);
     acs_op op = acs_fifo_push(context->core.fifo, draft->record);
     if (ACS_UNLIKELY(!op)) {
         if (draft->no_wait) {
@@ -341,4 +349,15 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     if (ACS_UNLIKELY(fill_launch(&draft, p) != ACS_OK))
         return acs_draft_drop(&draft);
     return acs_draft_queue(&draft);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- hints */
+
+acs_status acs_mark_repeat(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    atomic_store_explicit(&context->marks, 1, memory_order_relaxed);
+    return ACS_OK;
 }

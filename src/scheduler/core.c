@@ -125,7 +125,7 @@ static bool insert(acs_core *core, uint32_t may)
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
     uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
-    bool is_short = core->bundle_most ? waiting < core->bundle_most
+    bool is_short = core->bundle_most ? waiting <= core->bundle_most /* one more tells where a bundle ends */
                                       : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
         acs_core_insert_locked(core, only ? INSERT_BESIDE : INSERT_MOST);

@@ -19,6 +19,7 @@
 #include "backend/backend.h"
 #include "base/lock.h"
 #include "pool/record.h"
+#include "scheduler/cuts.h"
 #include "scheduler/slots.h"
 #include "scheduler/trace.h"
 #include "window/fifo.h"
@@ -180,7 +181,8 @@ typedef struct acs_core {
     uint32_t bundle_least;
     uint32_t bundled_out;    /* ops of bundles that have not ended */
     uint64_t bookings;       /* actions whose results were booked */
-    acs_op anchor;           /* the op that found the window empty last */
+    acs_cuts cuts;           /* where they end */
+    acs_op cut;              /* the latest op before which one ends */
     bool holding;            /* ready ops that can ride wait for more of them, and nothing else is ready */
     uint32_t held;           /* decisions in a row for which nothing came in */
     uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */

@@ -8,8 +8,7 @@
  * has to queue is held until it is as large as it will get, or the GPU is about to run dry, or for a while nothing came: the
  * GPU has work, and small bundles cost it time. Few ops that nothing holds are launched one by one.
  *
- * Bundles end at multiples of their largest size, counted from the op that found the runtime idle: a program that repeats
- * itself then gives the same bundles again.
+ * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again (cuts.h).
  */
 #include "scheduler/core.h"
 
@@ -35,6 +34,8 @@ void acs_core_bundle_init(acs_core *core)
         core->bundle_most = WATCHED_MOST; /* ops in front of one mark share the watchdog's limit */
     if (core->in_order || core->vehicle == ACS_VEHICLE_LAUNCH)
         core->bundle_most = 0;
+    if (core->bundle_most)
+        acs_cuts_init(&core->cuts, core->bundle_most);
     uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? BUNDLE_LEAST : 1;
     core->bundle_least = least < core->bundle_most ? least : core->bundle_most;
 }
@@ -113,27 +114,39 @@ static bool can_follow(const acs_entry *entry, uint64_t stamp)
     return (entry->state == ACS_ENTRY_READY || follows) && rides(entry);
 }
 
-/* Up to the next multiple of the largest bundle, from the first op that was not issued. */
+/* Whether ops are on their way that will be in the window at once. */
+static bool ops_come(const acs_core *core)
+{
+    return core->stalled || acs_fifo_ready(core->fifo);
+}
+
+/*
+ * From the first op that was not issued up to the next cut. Where that is not known yet, up to where it seems to be, or, if
+ * nothing more comes, up to the newest op.
+ */
 static void gather_all(acs_core *core)
 {
     acs_window *w = &core->window;
     acs_gathering *g = &core->gathering;
     uint64_t stamp = ++core->batch_ids;
-    acs_op end = 0;
+    acs_op first = 0, likely = ops_come(core) ? acs_cuts_likely(&core->cuts) : 0;
     g->count = g->edge_count = 0;
     g->complete = false;
     for (uint32_t i = w->order_head; i && g->count < ACS_BATCH_ITEMS - 1; i = w->entries[i].order_next) {
         acs_entry *entry = &w->entries[i];
+        if (first && (entry->cut || entry->seq == likely || entry->seq >= first + core->bundle_most)) {
+            g->complete = entry->seq != likely;
+            return;
+        }
         if (entry->state > ACS_ENTRY_READY)
             continue;
-        if (!end)
-            end = core->anchor + ((entry->seq - core->anchor) / core->bundle_most + 1) * core->bundle_most;
-        if (entry->seq >= end)
-            break;
+        first = first ? first : entry->seq;
         if (can_follow(entry, stamp))
             gather_with_joins(core, entry, stamp);
     }
-    g->complete = end && core->taken + 1 >= end;
+    /* All that came was looked at: is the next to come another bundle's? */
+    bool cut = core->stalled ? core->stalled->seq == core->cut : !ops_come(core) && acs_cuts_full(&core->cuts);
+    g->complete = first && cut;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- group */
@@ -336,7 +349,7 @@ static bool form_next(acs_core *core, acs_action *action)
 static bool is_news(acs_core *core, bool inserted)
 {
     acs_gathering *g = &core->gathering;
-    bool more = inserted || core->stalled || acs_fifo_ready(core->fifo);
+    bool more = inserted || ops_come(core);
     core->held = more ? 0 : core->held + 1;
     uint64_t now = core->window.counters.inserted + core->counters.retired + core->bookings + 1;
     bool news = now != g->seen || core->held == HELD_STEPS;
@@ -348,7 +361,7 @@ static bool is_news(acs_core *core, bool inserted)
 static bool more_comes(const acs_core *core, bool inserted)
 {
     uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
-    return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting < core->bundle_most &&
+    return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting <= core->bundle_most &&
            core->bundled_out >= core->bundle_most / 2;
 }
 

@@ -39,6 +39,24 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
     return traits;
 }
 
+static void set_cut(acs_core *core, acs_op op, bool cut)
+{
+    acs_entry *entry = acs_window_find(&core->window, op);
+    if (entry)
+        entry->cut = cut;
+}
+
+/* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
+static void look_for_cut(acs_core *core, const acs_record *op)
+{
+    uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->u.launch.type : 0);
+    acs_op cut = core->bundle_most ? acs_cuts_add(&core->cuts, op->seq, type, op->marked) : 0;
+    if (!cut)
+        return;
+    core->cut = cut;
+    set_cut(core, cut, true);
+}
+
 void acs_core_insert_locked(acs_core *core, uint32_t most)
 {
     for (uint32_t i = 0; i < most; i++) {
@@ -46,6 +64,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         if (!op)
             break;
         core->popped += !core->stalled;
+        if (!core->stalled)
+            look_for_cut(core, op);
         core->stalled = NULL;
         if (!acs_window_has_room(&core->window, op, false)) {
             core->stalled = op;
@@ -53,9 +73,10 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         }
         acs_entry_traits traits = traits_of(core, op);
         core->taken = op->seq;
-        if (core->window.live == 0)
-            core->anchor = op->seq;
+        if (core->window.live == 0 && core->bundle_most)
+            acs_cuts_restart(&core->cuts);
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
+        entry->cut = op->seq == core->cut;
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
     }
     acs_core_collect_locked(core);

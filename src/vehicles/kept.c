@@ -246,6 +246,18 @@ bool acs_kept_has_room(const acs_kept *kept, uint64_t nodes)
     return nodes <= kept->budget - kept->nodes;
 }
 
+/* A key without copies has to earn the next anew: else more shapes than there is room for would be built in turn. */
+static void *throw_out(acs_kept *kept, copy *c)
+{
+    uint64_t key = c->of->key;
+    void *object = forget(kept, c);
+    seen *place = place_of(kept, key);
+
+    if (place->key == key && !find(kept, key))
+        place->count = 0;
+    return object;
+}
+
 /*
  * From the copy that has not been used for longest, which the list's head leads back to. Where even all free copies would
  * not do, none is thrown out.
@@ -263,7 +275,7 @@ void *acs_kept_evict(acs_kept *kept, uint64_t nodes)
             victim = victim ? victim : c;
         }
         if (room >= nodes)
-            return forget(kept, victim);
+            return throw_out(kept, victim);
         if (c == kept->by_use)
             return NULL;
     }

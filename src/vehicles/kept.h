@@ -31,7 +31,7 @@ void acs_kept_destroy(acs_kept *kept);
 
 /*
  * The key came again: how often that makes, this time included. Counts of keys that have not come for long, while many
- * others did, begin at 1 again.
+ * others did, begin at 1 again, and so do those of keys whose last copy was evicted.
  */
 uint32_t acs_kept_sight(acs_kept *kept, uint64_t key);
 

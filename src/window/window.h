@@ -84,6 +84,7 @@ typedef struct acs_entry {
     uint8_t reported;      /* its end was reported by the core */
     uint8_t alone;         /* to be launched by itself, though it could be in a bundle */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
+    uint8_t cut;           /* bundles end before it */
     uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
     uint8_t asked;         /* acs_op_kind: what the program called; `kind` but for copies that became kernels */
     uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */

@@ -337,7 +337,11 @@ static void do_step(run *r, step *s)
     case STEP_CLEAR: do_clear(r, s); break;
     case STEP_REFUSED: do_refused(r, s); break;
     case STEP_NOTHING: return;
-    default: acs_step(r->context); break;
+    default:
+        if ((s - r->p->steps) % 2 && acs_mark_repeat(r->context) != ACS_OK) /* changes nothing but where bundles end */
+            run_fail(r, s, "a mark was refused");
+        acs_step(r->context);
+        break;
     }
     bool queued = s->kind <= STEP_CALLBACK && !(s->kind == STEP_ALLOC && r->p->direct_init) &&
                   !(s->kind == STEP_CALLBACK && !s->target->op); /* which was refused, and judged, itself */

@@ -266,8 +266,8 @@ static void what_runs_behind_nothing_is_spread_over_a_few_bundles(void **state)
     rig_close(r);
 }
 
-/* From the first op into an idle runtime on: 32 ops, then 32, wherever the steps fell between. */
-static void bundles_end_at_multiples_of_their_size(void **state)
+/* Of one type, from the first op into an idle runtime on: 32 ops, then 32, wherever the steps fell between. */
+static void bundles_of_one_type_end_at_multiples_of_their_size(void **state)
 {
     (void)state;
     rig *r = rig_bundles(32);
@@ -279,6 +279,23 @@ static void bundles_end_at_multiples_of_their_size(void **state)
     step(r);
     assert_int_equal(r->backend.submitted_count, 32);
     assert_int_equal(r->backend.bundles, 2);
+    rig_close(r);
+}
+
+/* Half the window is under way, the other half waits behind it: that it is all of a bundle tells the op that has no room. */
+static void the_op_without_room_tells_where_a_bundle_ends(void **state)
+{
+    (void)state;
+    rig *r = rig_bundles(32);
+    for (int i = 0; i < 70; i++)
+        RIDE(r, ACS_INOUT(AT(i % 4 * 64), 64));
+    fill_window(r);
+    for (int k = 0; k < 2; k++) {
+        assert_true(next(r, 0));
+        assert_int_equal(batch_of(r)->items_used, 32);
+        assert_true(batch_of(r)->bundle);
+        finish(r, 0);
+    }
     rig_close(r);
 }
 
@@ -446,7 +463,8 @@ int main(void)
         cmocka_unit_test(what_is_held_goes_after_a_while_in_which_nothing_came),
         cmocka_unit_test(what_runs_behind_nothing_goes_at_once),
         cmocka_unit_test(what_runs_behind_nothing_is_spread_over_a_few_bundles),
-        cmocka_unit_test(bundles_end_at_multiples_of_their_size),
+        cmocka_unit_test(bundles_of_one_type_end_at_multiples_of_their_size),
+        cmocka_unit_test(the_op_without_room_tells_where_a_bundle_ends),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),
         cmocka_unit_test(after_refusals_fewer_bundles_are_tried_until_one_is_taken),

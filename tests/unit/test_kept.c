@@ -257,6 +257,25 @@ static void graph_beyond_the_budget_throws_nothing_out(void **state)
     assert_int_equal(acs_kept_count(f->kept), 1);
 }
 
+/* What was built has been paid with the sightings before: to be built again it has to come as often again. */
+static void sightings_begin_again_when_the_last_copy_is_evicted(void **state)
+{
+    fixture *f = *state;
+    int object[2];
+
+    for (uint32_t i = 1; i <= 5; i++)
+        assert_int_equal(acs_kept_sight(f->kept, 1), i);
+    acs_kept_release(f->kept, acs_kept_add(f->kept, 1, BUDGET / 2, &object[0]));
+    acs_kept_release(f->kept, acs_kept_add(f->kept, 1, BUDGET / 2, &object[1]));
+    assert_non_null(acs_kept_evict(f->kept, BUDGET / 2));
+    assert_int_equal(acs_kept_sight(f->kept, 1), 6);
+    assert_non_null(acs_kept_evict(f->kept, BUDGET));
+    assert_int_equal(acs_kept_sight(f->kept, 1), 1);
+    acs_kept_sight(f->kept, 1);
+    (void)acs_kept_drop(f->kept, acs_kept_add(f->kept, 1, 1, &object[0]));
+    assert_int_equal(acs_kept_sight(f->kept, 1), 3); /* it was not for want of room */
+}
+
 static void sightings_are_counted_and_age(void **state)
 {
     fixture *f = *state;
@@ -306,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(random_steps_are_as_the_model_says, setup, teardown),
         cmocka_unit_test_setup_teardown(busy_copy_is_neither_given_out_nor_evicted, setup, teardown),
         cmocka_unit_test_setup_teardown(graph_beyond_the_budget_throws_nothing_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(sightings_begin_again_when_the_last_copy_is_evicted, setup, teardown),
         cmocka_unit_test_setup_teardown(sightings_are_counted_and_age, setup, teardown),
         cmocka_unit_test_setup_teardown(count_of_a_key_among_few_ages_too, setup, teardown),
         cmocka_unit_test_setup_teardown(drain_gives_every_object_once, setup, teardown),

@@ -358,6 +358,7 @@ static void replay_works_where_each_graph_is_thrown_out_for_the_next(void **stat
     enum { ROUNDS = 6 };
     static int position[ROUNDS * OPS];
     static made m[ROUNDS];
+    bool ran[ROUNDS];
     uint32_t issued = 0;
 
     (void)state;
@@ -378,7 +379,8 @@ static void replay_works_where_each_graph_is_thrown_out_for_the_next(void **stat
                 position[t->number[i]] = (int)i;
             if (t->used > before)
                 assert_ordered(&m[b], position);
-            assert_true(t->used > before || b < 2); /* some seeds keep a shape at its second sight only */
+            ran[b] = t->used > before;
+            assert_true(ran[b] || b < 2 || ran[b - 2]); /* some seeds keep a shape at its second sight only */
         }
         issued += t->used / OPS;
         free(t);
