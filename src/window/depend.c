@@ -4,19 +4,15 @@
  *
  * A region remembers its newest writer and the readers since. A covering write empties the regions that it covers: who
  * touches them later also touches the covering one. Many readers become a join, an entry that stands for all of them, and
- * so do many writers of parts that a whole is read from: n readers and m writers then need n + m edges, not n * m.
+ * so do many writers of parts that a whole is read from, and many writers that one op after the other is behind: n readers
+ * and m writers then need n + m edges, not n * m.
  */
 #include "window/window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDLE_LINKS_KEPT = 32, COVER_WRITERS = 8, POISONED_REGIONS_MAX = 1 << 16 };
-
-static bool reads(uint8_t access)
-{
-    return (access & ACS_READ) != 0;
-}
+enum { IDLE_LINKS_KEPT = 32, COVER_WRITERS = 8, SHARED_LEAST = 8 };
 
 static bool writes(uint8_t access)
 {
@@ -67,6 +63,38 @@ static void region_refresh(acs_window *w, acs_region *region)
     region->epoch = w->epoch;
 }
 
+/* -------------------------------------------------------------------------------------------------------- shared sets */
+
+/* Whether these live entries, in this order, are what is left of the set. */
+static bool is_shared(const acs_window *w, const acs_shared *shared, const acs_ref *refs, uint32_t count)
+{
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < shared->count; i++) {
+        const acs_ref *ref = &shared->refs[i];
+        if (!acs_ref_live(w, *ref))
+            continue;
+        if (same == count || refs[same].entry != ref->entry || refs[same].generation != ref->generation)
+            return false;
+        same++;
+    }
+    return same == count;
+}
+
+/* The set was met: no join stands for it yet. */
+static void share(acs_window *w, acs_shared *shared, const acs_ref *refs, uint32_t count)
+{
+    ref_drop(w, &shared->join);
+    shared->count = count;
+    memcpy(shared->refs, refs, count * sizeof *refs);
+}
+
+/* The set's join. A failure in it need not concern whom the failed op does not: NULL then, or if there is none. */
+static acs_entry *shared_join(acs_window *w, const acs_shared *shared)
+{
+    acs_entry *join = ref_entry(w, shared->join);
+    return join && !join->cause ? join : NULL;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- readers */
 
 /* Drop dead readers, and older ones that the newest of their slot stands for. Returns how many are left. */
@@ -90,15 +118,27 @@ static uint32_t readers_compact(acs_window *w, acs_ref *readers, uint32_t count)
     return kept;
 }
 
-/* All readers are live here: readers_compact has just dropped the others. */
-static acs_entry *readers_join(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
+/* A join of live entries. */
+static acs_entry *join_of(acs_window *w, const acs_ref *refs, uint32_t count, acs_op seq)
 {
     acs_entry *join = acs_window_new_join(w, seq);
-    for (uint32_t i = 0; i < count; i++) {
-        acs_window_link(w, &w->entries[readers[i].entry], join);
-        ref_drop(w, &readers[i]);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        acs_window_link(w, &w->entries[refs[i].entry], join);
     acs_window_close_join(w, join);
+    return join;
+}
+
+/* All readers are live here: readers_compact has just dropped the others. Who reads one region often reads others, too. */
+static acs_entry *readers_join(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
+{
+    acs_entry *join = is_shared(w, &w->readers, readers, count) ? shared_join(w, &w->readers) : NULL;
+    if (!join) {
+        join = join_of(w, readers, count, seq);
+        share(w, &w->readers, readers, count);
+        w->readers.join = ref_make(w, join);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        ref_drop(w, &readers[i]);
     return join;
 }
 
@@ -123,6 +163,14 @@ static void readers_add(acs_window *w, acs_ref *readers, uint32_t *count, uint32
 }
 
 /* ---------------------------------------------------------------------------------------------------------- collect */
+
+/* The regions of the op that is being inserted: those that it only reads, and those that it writes. */
+typedef struct op_regions {
+    acs_region **reads, **writes;
+    uint32_t read_count, write_count;
+    uint8_t all; /* access to all memory */
+    bool linked; /* one of them has neighbours */
+} op_regions;
 
 /* Levels are for statistics: what the longest chain was. They order nothing. */
 static void raise_level(acs_entry *entry, uint32_t upstream)
@@ -173,6 +221,17 @@ static void collect_region(acs_window *w, acs_entry *entry, acs_region *region, 
         depend_on(w, writer, entry);
 }
 
+/*
+ * Whether there are so many edges beside what acs_window_has_room promised this op: one from each entry, and those of its
+ * readers' joins. It did not count those of joins of writers.
+ */
+static bool join_fits(const acs_window *w, const acs_entry *entry, uint32_t edges)
+{
+    uint64_t promised = w->live + w->live_joins + w->live_reserved +
+                        (uint64_t)ACS_JOIN_EDGES * (entry->op->segment_count + 1);
+    return w->edges_used + (uint64_t)edges + promised <= w->edge_count;
+}
+
 /* `after` is a stamp: writers up to it stand behind the region's join already. */
 static uint32_t count_part_writers(acs_window *w, const acs_region *region, uint64_t after)
 {
@@ -207,11 +266,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     uint32_t newer = count_part_writers(w, region, after);
     if (!cover && newer <= COVER_WRITERS)
         return false;
-    /* What acs_window_has_room promised this op: an edge from each entry, and the edges of its readers' joins. */
-    uint64_t promised = w->live + w->live_joins + w->live_reserved +
-                        (uint64_t)ACS_JOIN_EDGES * (entry->op->segment_count + 1);
-    bool fits = w->edges_used + 2 * (uint64_t)newer + 1 + promised <= w->edge_count;
-    if (newer > COVER_WRITERS && fits) {
+    if (newer > COVER_WRITERS && join_fits(w, entry, 2 * newer + 1)) {
         acs_entry *join = acs_window_new_join(w, entry->seq);
         if (cover)
             acs_window_link(w, cover, join);
@@ -228,6 +283,63 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     if (cover)
         acs_window_link(w, cover, entry);
     link_part_writers(w, region, entry, after);
+    return true;
+}
+
+/* The live writers of what an op only reads, in regions without neighbours. False: too many to be looked at together. */
+static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *found, acs_ref *writers, uint32_t *count)
+{
+    *count = 0;
+    for (uint32_t i = 0; i < found->read_count; i++) {
+        acs_region *region = found->reads[i];
+        region_refresh(w, region);
+        raise_level(entry, region->level_write);
+        if (!acs_ref_live(w, region->writer))
+            continue;
+        if (*count == ACS_SHARED_MOST)
+            return false;
+        writers[(*count)++] = region->writer;
+    }
+    return true;
+}
+
+/*
+ * Many writers. Ops that follow each other are often behind the same ones (a layer, a reduction): the second that is makes a
+ * join of them, which is all that later ones need. The writers are as if linked then.
+ */
+static void depend_on_many(acs_window *w, acs_entry *entry, const acs_ref *writers, uint32_t count)
+{
+    acs_entry *join = NULL;
+    if (!is_shared(w, &w->writers, writers, count)) {
+        share(w, &w->writers, writers, count);
+    } else if (!(join = shared_join(w, &w->writers)) && join_fits(w, entry, count + 1)) {
+        join = join_of(w, writers, count, entry->seq);
+        ref_drop(w, &w->writers.join);
+        w->writers.join = ref_make(w, join);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        acs_entry *writer = &w->entries[writers[i].entry];
+        if (join)
+            writer->stamp = entry->own_stamp;
+        else
+            depend_on(w, writer, entry);
+    }
+    if (join)
+        acs_window_link(w, join, entry);
+}
+
+/* Reads of many regions. False: they are to be collected one by one. */
+static bool collect_many(acs_window *w, acs_entry *entry, const op_regions *found)
+{
+    acs_ref writers[ACS_SHARED_MOST];
+    uint32_t count;
+    if (found->read_count < SHARED_LEAST || found->linked || w->poisoned ||
+        !list_writers(w, entry, found, writers, &count))
+        return false;
+    if (count >= SHARED_LEAST)
+        depend_on_many(w, entry, writers, count);
+    for (uint32_t i = 0; i < count && count < SHARED_LEAST; i++)
+        depend_on(w, &w->entries[writers[i].entry], entry);
     return true;
 }
 
@@ -335,13 +447,6 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
 
 /* ------------------------------------------------------------------------------------------------------------ insert */
 
-/* The regions of the op that is being inserted: those that it only reads, and those that it writes. */
-typedef struct op_regions {
-    acs_region **reads, **writes;
-    uint32_t read_count, write_count;
-    uint8_t all; /* access to all memory */
-} op_regions;
-
 /* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. Never empty. */
 static bool scratch_fit(acs_window *w, uint32_t count)
 {
@@ -435,6 +540,7 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
         if (ACS_UNLIKELY(w->pinned))
             region->pins++;
     }
+    found->linked = links != 0;
     if (links && !w->pinned)
         pin(w, found);
 }
@@ -445,7 +551,8 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
  */
 static void insert_regions(acs_window *w, acs_entry *entry, const op_regions *found)
 {
-    for (uint32_t i = 0; i < found->read_count; i++) {
+    bool collected = collect_many(w, entry, found);
+    for (uint32_t i = 0; i < found->read_count && !collected; i++) {
         acs_region *region = found->reads[i];
         if (ACS_LIKELY(region->link_count == 0 && w->poisoned == 0))
             collect_read(w, entry, region);
@@ -480,95 +587,4 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
     if (all && !entry->observer)
         register_all(w, entry, all);
     unpin(w, &found);
-}
-
-/* ------------------------------------------------------------------------------------------------------------ poison */
-
-/* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
-static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
-{
-    w->poisoned += !region->poison_read && !region->poison_write;
-    if (reads(access) && !region->poison_read)
-        region->poison_read = cause;
-    if (writes(access) && !region->poison_write)
-        region->poison_write = cause;
-}
-
-/* Met by every later op with a footprint, through collect_common. */
-static void poison_all(acs_window *w, uint8_t access, acs_op cause)
-{
-    if (reads(access) && !w->poison_all_read)
-        w->poison_all_read = cause;
-    if (writes(access) && !w->poison_all_write)
-        w->poison_all_write = cause;
-}
-
-/* Met only by ops that touch all memory, which look at no regions. */
-static void poison_any(acs_window *w, uint8_t access, acs_op cause)
-{
-    if (reads(access) && !w->poison_any_read)
-        w->poison_any_read = cause;
-    if (writes(access) && !w->poison_any_write)
-        w->poison_any_write = cause;
-}
-
-/*
- * Where no region can be had, or very many are poisoned, all memory is: more ops are skipped than need be, and none
- * works on bytes that were never written.
- */
-void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
-{
-    if (op->any) {
-        poison_all(w, ACS_UPDATE, cause);
-        poison_any(w, ACS_UPDATE, cause);
-    }
-    for (uint32_t i = 0; i < op->segment_count; i++) {
-        const acs_segment *segment = &op->segments[i];
-        acs_shape shape;
-        bool all = segment->extent == ACS_EXTENT_ALL;
-        if (!all && acs_shape_of(segment, &shape) != ACS_OK)
-            continue;
-        poison_any(w, segment->access, cause);
-        acs_region *region = all || w->poisoned >= POISONED_REGIONS_MAX ? NULL : acs_regions_get(w->regions, &shape);
-        if (region)
-            poison_region(w, region, segment->access, cause);
-        else
-            poison_all(w, segment->access, cause);
-    }
-}
-
-static void forget_region(void *user, acs_region *region)
-{
-    (void)user;
-    region->poison_read = region->poison_write = 0;
-}
-
-void acs_window_clear_poison(acs_window *w)
-{
-    if (w->poisoned)
-        acs_regions_each(w->regions, forget_region, NULL);
-    w->poisoned = 0;
-    w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
-}
-
-/* Memory given out again at this address must not inherit the failures of the block before it. */
-typedef struct forgetting {
-    acs_window *window;
-    acs_shape block;
-} forgetting;
-
-static void forget_inside(void *user, acs_region *region)
-{
-    const forgetting *f = user;
-    if ((!region->poison_read && !region->poison_write) || !acs_shape_covers(&f->block, &region->shape))
-        return;
-    forget_region(NULL, region);
-    f->window->poisoned--;
-}
-
-void acs_window_forget_block(acs_window *w, uint64_t base, uint64_t bytes)
-{
-    forgetting f = {w, {.base = base, .row_bytes = bytes, .rows = 1}};
-    if (w->poisoned)
-        acs_regions_each(w->regions, forget_inside, &f);
 }

@@ -118,6 +118,17 @@ enum {
     ACS_JOIN_EDGES = 8 /* edges that one segment may take beyond one from each entry: those of a join of its readers */
 };
 
+/*
+ * The set of entries that a join was, or may be, made of last. Where the same set is met again, in other regions or by the
+ * next op, one join stands for it: n ops behind the same m are n + m edges.
+ */
+enum { ACS_SHARED_MOST = 64 };
+typedef struct acs_shared {
+    acs_ref join;          /* dead: none was made yet */
+    uint32_t count;
+    acs_ref refs[ACS_SHARED_MOST];
+} acs_shared;
+
 typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;
 } acs_window_counters;
@@ -166,6 +177,8 @@ typedef struct acs_window {
     acs_ref all_writer;
     uint32_t all_reader_count;
     acs_ref all_readers[ACS_ALL_READERS];
+    acs_shared writers;    /* that an op with many reads was behind, */
+    acs_shared readers;    /* and of a region with many */
     uint32_t level_all;    /* level of the newest writer of all memory */
     acs_op poison_all_read, poison_all_write; /* a failed op touched everything, or was forgotten */
     acs_op poison_any_read, poison_any_write; /* a failed op touched something */

@@ -323,6 +323,68 @@ static void insert_of_whole_readers_then_part_writers_makes_linear_edges(void **
 
 /* ------------------------------------------------------------------------------------------------------- all memory */
 
+/* One block after the other, `count` from the `first` on, as an op reads or writes them. */
+static uint32_t blocks(acs_segment *segments, acs_access access, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        segments[i] = acs_make_segment(ACS_EXTENT_BYTES, access, AT(64 * (first + i)), 64, 1, 0);
+    return count;
+}
+
+static acs_op reader_of(scene *s, uint32_t first, uint32_t count, uint32_t writes)
+{
+    acs_segment segments[40];
+    uint32_t all = blocks(segments, ACS_READ, first, count);
+    all += blocks(segments + all, ACS_WRITE, writes, 1);
+    return scene_insert(s, ACS_KIND_KERNEL, (acs_entry_traits){0}, segments, all);
+}
+
+/* Layers of 32 in which each op reads all of the layer before: 32 x 32 edges, and as many between readers, but for joins. */
+static void insert_of_layers_that_read_all_of_the_one_before_makes_linear_edges(void **state)
+{
+    (void)state;
+    scene *s = scene_open(256, false);
+    for (uint32_t i = 0; i < 6 * 32; i++)
+        (void)reader_of(s, i / 32 % 2 ? 0 : 32, 32, i % 64);
+
+    assert_true(s->w.counters.edges <= 5 * 32 * 6);
+    for (acs_op op = 33; op <= 64; op++)
+        assert_int_equal(scene_state(s, op), ACS_ENTRY_PENDING);
+    for (acs_op op = 1; op <= 32; op++)
+        scene_issue(s, op, (int)(op % 4));
+    for (acs_op op = 33; op <= 64; op++) {
+        assert_int_equal(scene_state(s, op), ACS_ENTRY_READY);
+        assert_int_equal(scene_entry(s, op)->need_mask, 0xf);
+    }
+    assert_int_equal(scene_state(s, 65), ACS_ENTRY_PENDING);
+    scene_close(s);
+}
+
+/* The join of many writers has heard of a failure whose memory was given out again: who is behind the others runs. */
+static void insert_behind_what_is_left_of_a_failed_set_is_not_skipped(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (uint32_t i = 0; i < 12; i++)
+        (void)reader_of(s, 100, 0, i);
+    for (uint32_t i = 0; i < 3; i++)
+        (void)reader_of(s, 0, 12, 50 + i);
+    scene_fail(s, 12);
+    acs_window_forget_block(&s->w, AT(0), 64 * 60);
+    assert_int_equal(s->w.poisoned, 0);
+
+    acs_op others = reader_of(s, 0, 11, 53);
+
+    assert_int_equal(scene_state(s, others), ACS_ENTRY_PENDING);
+    assert_int_equal(scene_entry(s, others)->cause, 0);
+    for (acs_op op = 1; op <= 11; op++)
+        scene_issue(s, op, 0);
+    assert_int_equal(scene_state(s, others), ACS_ENTRY_READY);
+    for (acs_op op = 13; op <= 15; op++)
+        assert_int_not_equal(scene_state(s, op), ACS_ENTRY_READY); /* skipped, when what they are behind is over */
+    scene_close(s);
+}
+
 static void insert_reading_all_memory_waits_for_writers_alone(void **state)
 {
     (void)state;
@@ -469,6 +531,8 @@ int main(void)
         cmocka_unit_test(insert_of_a_second_join_over_part_writers_waits_for_the_first),
         cmocka_unit_test(insert_of_part_writers_then_whole_readers_makes_linear_edges),
         cmocka_unit_test(insert_of_whole_readers_then_part_writers_makes_linear_edges),
+        cmocka_unit_test(insert_of_layers_that_read_all_of_the_one_before_makes_linear_edges),
+        cmocka_unit_test(insert_behind_what_is_left_of_a_failed_set_is_not_skipped),
         cmocka_unit_test(insert_reading_all_memory_waits_for_writers_alone),
         cmocka_unit_test(insert_behind_a_reader_of_all_memory_waits_only_to_write),
         cmocka_unit_test(insert_of_an_op_that_may_touch_anything_orders_all_that_touch),

@@ -28,6 +28,8 @@ typedef struct model {
     acs_op issued[SCENE_SLOTS][SCENE_OPS]; /* by slot and value */
     uint32_t segments_max;
     bool parts;         /* writes of single bytes and reads of wholes: many joins */
+    bool crowds;        /* op after op reads the same many blocks: joins of writers, and of readers, that are shared */
+    uint32_t crowd;     /* which: bits */
 } model;
 
 enum { MODEL_BASE = 0x4000, MODEL_BYTES = 64, MODEL_SEGMENTS = 30 };
@@ -86,11 +88,27 @@ static acs_segment model_segment(model *m)
     return acs_make_segment(ACS_EXTENT_BYTES, access, MODEL_BASE + base, bytes, 1, 0);
 }
 
+/* Reads of the blocks of 4 bytes that ops read at present, at times but one, and a write or two; now and then of others. */
+static uint32_t model_crowd(model *m, acs_segment *segments)
+{
+    uint32_t count = 0, but = below(m, 60);
+    if (m->crowd == 0 || below(m, 40) == 0)
+        m->crowd = 1 + below(m, 0xffff);
+    for (uint32_t block = 0; block < 16; block++)
+        if (m->crowd >> block & 1 && block != but)
+            segments[count++] = ACS_IN(MODEL_BASE + 4 * block, 4);
+    for (uint32_t i = below(m, 3); i > 0; i--)
+        segments[count++] = below(m, 3) ? ACS_OUT(MODEL_BASE + 4 * below(m, 16), 4)
+                                        : ACS_INOUT(MODEL_BASE + 4 * below(m, 16), 4);
+    return count;
+}
+
 static void model_insert(model *m)
 {
     scene *s = m->s;
     acs_segment segments[MODEL_SEGMENTS];
-    uint32_t count = below(m, m->segments_max + 1);
+    bool crowd = m->crowds && below(m, 50);
+    uint32_t count = crowd ? model_crowd(m, segments) : below(m, m->segments_max + 1);
     acs_entry_traits traits = {.reserved = below(m, 20) == 0, .held = below(m, 30) == 0, .on_host = below(m, 8) == 0};
     uint8_t kind = traits.on_host ? ACS_KIND_HOST : ACS_KIND_KERNEL;
     if (!traits.held && below(m, 15) == 0) {
@@ -99,7 +117,7 @@ static void model_insert(model *m)
     }
     if (s->last + 2 >= SCENE_OPS)
         return;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && !crowd; i++)
         segments[i] = model_segment(m);
     acs_record *op = scene_record(s, kind, segments, count);
     op->any = below(m, 100) == 0;
@@ -301,6 +319,7 @@ static void limit_edges(acs_window *w, uint32_t edges)
 
 typedef struct model_run {
     uint32_t limit, failures, segments, edges;
+    bool crowds;
 } model_run;
 
 static void run_model(uint64_t seed, model_run run)
@@ -311,6 +330,7 @@ static void run_model(uint64_t seed, model_run run)
     m->random.state = seed;
     m->first_live = 1;
     m->parts = seed / 6 % 2;
+    m->crowds = run.crowds;
     m->segments_max = run.segments;
     if (run.edges)
         limit_edges(&m->s->w, run.edges);
@@ -353,12 +373,23 @@ static void random_steps_with_few_edges_never_take_more_than_there_are(void **st
     }
 }
 
+/* Blocks that nobody else overlaps, so that it is the same set of ops that many are behind. */
+static void random_steps_of_crowds_are_ordered_through_shared_joins(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {16, 64, 200};
+    for (uint64_t seed = 301; seed <= 336; seed++)
+        run_model(seed, (model_run){.limit = limits[seed % 3], .segments = 5, .crowds = true,
+                                    .failures = seed % 4 ? 0 : 30, .edges = seed % 5 ? 0 : 700});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_steps_make_ops_ready_exactly_when_their_conflicts_allow),
         cmocka_unit_test(random_steps_with_failures_skip_exactly_what_conflicts_with_failed_ops),
         cmocka_unit_test(random_steps_with_few_edges_never_take_more_than_there_are),
+        cmocka_unit_test(random_steps_of_crowds_are_ordered_through_shared_joins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,97 @@
+/*
+ * What failed and skipped ops leave behind: the regions that they touched are poisoned until acs_clear, so that ops which
+ * come later and touch them are skipped too. Ops that were in the window by then hear of it through their edges. Called when
+ * an op ends (window.c), when failures are forgotten, and when memory is given out again.
+ */
+#include "window/window.h"
+
+enum { POISONED_REGIONS_MAX = 1 << 16 };
+
+/* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
+static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
+{
+    w->poisoned += !region->poison_read && !region->poison_write;
+    if ((access & ACS_READ) && !region->poison_read)
+        region->poison_read = cause;
+    if ((access & ACS_WRITE) && !region->poison_write)
+        region->poison_write = cause;
+}
+
+/* Met by every later op with a footprint, through collect_common. */
+static void poison_all(acs_window *w, uint8_t access, acs_op cause)
+{
+    if ((access & ACS_READ) && !w->poison_all_read)
+        w->poison_all_read = cause;
+    if ((access & ACS_WRITE) && !w->poison_all_write)
+        w->poison_all_write = cause;
+}
+
+/* Met only by ops that touch all memory, which look at no regions. */
+static void poison_any(acs_window *w, uint8_t access, acs_op cause)
+{
+    if ((access & ACS_READ) && !w->poison_any_read)
+        w->poison_any_read = cause;
+    if ((access & ACS_WRITE) && !w->poison_any_write)
+        w->poison_any_write = cause;
+}
+
+/*
+ * Where no region can be had, or very many are poisoned, all memory is: more ops are skipped than need be, and none
+ * works on bytes that were never written.
+ */
+void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
+{
+    if (op->any) {
+        poison_all(w, ACS_UPDATE, cause);
+        poison_any(w, ACS_UPDATE, cause);
+    }
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        const acs_segment *segment = &op->segments[i];
+        acs_shape shape;
+        bool all = segment->extent == ACS_EXTENT_ALL;
+        if (!all && acs_shape_of(segment, &shape) != ACS_OK)
+            continue;
+        poison_any(w, segment->access, cause);
+        acs_region *region = all || w->poisoned >= POISONED_REGIONS_MAX ? NULL : acs_regions_get(w->regions, &shape);
+        if (region)
+            poison_region(w, region, segment->access, cause);
+        else
+            poison_all(w, segment->access, cause);
+    }
+}
+
+static void forget_region(void *user, acs_region *region)
+{
+    (void)user;
+    region->poison_read = region->poison_write = 0;
+}
+
+void acs_window_clear_poison(acs_window *w)
+{
+    if (w->poisoned)
+        acs_regions_each(w->regions, forget_region, NULL);
+    w->poisoned = 0;
+    w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
+}
+
+/* Memory given out again at this address must not inherit the failures of the block before it. */
+typedef struct forgetting {
+    acs_window *window;
+    acs_shape block;
+} forgetting;
+
+static void forget_inside(void *user, acs_region *region)
+{
+    const forgetting *f = user;
+    if ((!region->poison_read && !region->poison_write) || !acs_shape_covers(&f->block, &region->shape))
+        return;
+    forget_region(NULL, region);
+    f->window->poisoned--;
+}
+
+void acs_window_forget_block(acs_window *w, uint64_t base, uint64_t bytes)
+{
+    forgetting f = {w, {.base = base, .row_bytes = bytes, .rows = 1}};
+    if (w->poisoned)
+        acs_regions_each(w->regions, forget_inside, &f);
+}
