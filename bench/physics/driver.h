@@ -36,6 +36,7 @@ struct driver_setup {
     int cpu;      /* the main thread's; threads of the library follow; -1: not pinned */
     bool emulate; /* graphs run on the CPU, one node at a time, in the last order that their edges allow */
     const char *forget; /* emulated graphs have no edges to this kernel; NULL: all edges */
+    const char *timeline; /* file for a profile of runner acs; NULL: none */
 };
 
 struct variant {

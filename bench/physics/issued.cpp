@@ -9,6 +9,7 @@
 
 #include "driver.h"
 #include "../harness/spread.h"
+#include "../harness/timeline.h"
 #include "fuse.h"
 
 bool stay_on_cpu(int cpu)
@@ -23,6 +24,8 @@ bool stay_on_cpu(int cpu)
 }
 
 namespace {
+
+enum { TIMELINE_OPS = 1 << 19 };
 
 /* The sample's issue loop with a runner; several threads where the runner asks for them, each with scenes of its own. */
 class issued_driver : public driver {
@@ -95,25 +98,95 @@ private:
     std::vector<std::unique_ptr<issue>> parts_;
 };
 
+/* Tells a profile which ops the program waits for. It launches all ops of the context, so it can count them. */
+class profiled_runner : public runner {
+public:
+    profiled_runner(std::unique_ptr<runner> inner, bench_timeline *timeline, size_t scenes)
+        : inner_(std::move(inner)), timeline_(timeline), copies_(scenes)
+    {
+    }
+    bool footprints() const override { return inner_->footprints(); }
+    int threads(int scenes) const override { return inner_->threads(scenes); }
+
+    void launch(const op &o) override
+    {
+        inner_->launch(o);
+        newest_++;
+        if (!o.kernel)
+            copies_[static_cast<size_t>(o.scene)].op[o.copy] = newest_;
+    }
+
+    void wait_copy(int scene, int copy) override
+    {
+        bench_timeline_wait_begins(timeline_, copies_[static_cast<size_t>(scene)].op[copy]);
+        inner_->wait_copy(scene, copy);
+        bench_timeline_wait_ends(timeline_);
+    }
+
+    void finish() override
+    {
+        bench_timeline_wait_begins(timeline_, newest_);
+        inner_->finish();
+        bench_timeline_wait_ends(timeline_);
+    }
+
+private:
+    struct pair {
+        acs_op op[2] = {0, 0};
+    };
+    std::unique_ptr<runner> inner_;
+    bench_timeline *const timeline_;
+    std::vector<pair> copies_;
+    acs_op newest_ = 0;
+};
+
+std::unique_ptr<runner> acs_runner_for(const driver_setup &setup, acs_context *context, bench_timeline *timeline)
+{
+    std::unique_ptr<runner> r = make_acs_runner(context, static_cast<int>(setup.sim.scenes.size()));
+    return timeline ? std::make_unique<profiled_runner>(std::move(r), timeline, setup.sim.scenes.size()) : std::move(r);
+}
+
 /* A context of its own for each ACS mode. The arenas are another context's, as far as this one knows foreign memory. */
 class acs_driver : public driver {
 public:
-    acs_driver(const driver_setup &setup, acs_context *context)
-        : context_(context),
-          issued_(setup, make_acs_runner(context, static_cast<int>(setup.sim.scenes.size())), false)
+    acs_driver(const driver_setup &setup, acs_context *context, bench_timeline *timeline)
+        : context_(context), timeline_(timeline), file_(setup.timeline),
+          issued_(setup, acs_runner_for(setup, context, timeline), false)
     {
     }
-    ~acs_driver() override { require_acs(acs_close(context_), "acs_close"); }
+    ~acs_driver() override
+    {
+        require_acs(acs_close(context_), "acs_close");
+        if (timeline_)
+            write_timeline();
+        bench_timeline_close(timeline_);
+    }
     acs_driver(const acs_driver &) = delete;
     acs_driver &operator=(const acs_driver &) = delete;
 
-    void begin() override { issued_.begin(); }
+    void begin() override
+    {
+        issued_.begin();
+        if (timeline_)
+            bench_timeline_restart(timeline_);
+    }
     void step() override { issued_.step(); }
     void finish() override { issued_.finish(); }
     driver_counts counts() const override { return issued_.counts(); }
 
 private:
+    void write_timeline() const
+    {
+        FILE *f = fopen(file_, "w");
+        bench_timeline_report(timeline_, stdout);
+        const bool written = f && bench_timeline_write(timeline_, f);
+        if ((f && fclose(f)) || !written)
+            fprintf(stderr, "physics-bench: cannot write the timeline to %s\n", file_);
+    }
+
     acs_context *const context_;
+    bench_timeline *const timeline_;
+    const char *const file_;
     issued_driver issued_;
 };
 
@@ -139,5 +212,6 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
         snprintf(o.cpus, sizeof o.cpus, "%s",
                  bench::spread_list(setup.cpu, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))).c_str());
     require_acs(acs_open(&o, &context), "acs_open");
-    return std::make_unique<acs_driver>(setup, context);
+    const bool profiled = setup.timeline && !adjust;
+    return std::make_unique<acs_driver>(setup, context, profiled ? bench_timeline_open(context, TIMELINE_OPS) : nullptr);
 }

@@ -130,7 +130,7 @@ bench_table measure(const bench_settings &s, int worlds)
         t.rows.back().v = v;
         t.rows.back().left_out = v->needs_gpu && !sim.gpu && !s.emulate;
     }
-    const driver_setup setup = {sim, s.issue_order, s.cpu, s.emulate, s.forget};
+    const driver_setup setup = {sim, s.issue_order, s.cpu, s.emulate, s.forget, s.timeline};
     const scene_states want = reference_run(setup, s.steps, t.bound);
     t.passed = !t.bound.differs;
     run_all(s, setup, want, t);

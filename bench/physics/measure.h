@@ -17,6 +17,7 @@ struct bench_settings {
     bool check = false, emulate = false;
     const char *forget = nullptr;
     const char *json = nullptr;
+    const char *timeline = nullptr;
 };
 
 /** What came out for one way to run. Times in microseconds, one for each timed step. */

@@ -16,6 +16,8 @@
 #include "pool/batch.h"
 #include "pool/nodes.h"
 
+#include <stdatomic.h>
+
 typedef struct acs_backend acs_backend; /* each backend's own struct begins with one */
 typedef struct acs_call_slots acs_call_slots;
 
@@ -111,11 +113,13 @@ typedef struct acs_backend_ops {
     const acs_capture_ops *capture; /* NULL: streams are not captured here */
 } acs_backend_ops;
 
+/* Backends that count nodes_built do so from any thread. */
 struct acs_backend {
     const acs_backend_ops *ops;
     acs_call_slots *calls; /* made by open, destroyed by close */
     uint32_t bundle_most;  /* most ops of a bundle; 0: takes none */
     uint32_t parallel;     /* most ops that it runs at once; 0: many, or not known */
+    _Atomic(uint64_t) nodes_built; /* of kept graphs, ever; a counter */
 };
 
 extern const acs_backend_ops acs_backend_host;

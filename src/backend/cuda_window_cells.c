@@ -170,8 +170,10 @@ static acs_window_cell *cell_create(acs_cuda *self, acs_window_type *type, CUstr
     window->cells++;
     type->cells++;
     CUresult result = cell_build(self, type, cell, stream);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        atomic_fetch_add_explicit(&self->base.nodes_built, type->type ? 2 : 1, memory_order_relaxed); /* a counter */
         return cell;
+    }
     if (!acs_cuda_note(self, result) && result != CUDA_ERROR_OUT_OF_MEMORY) {
         type->refused = true;
         acs_log(ACS_LOG_INFO, "cuda: a kernel cannot be launched by the GPU itself and goes in other ways: %s",

@@ -114,6 +114,7 @@ static acs_kept_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
     copy = acs_kept_add(t->v->kept, key, nodes, object_of(graph));
     if (!copy)
         graph_give(t->s, graph);
+    atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
     t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
     return copy;
 }

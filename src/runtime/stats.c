@@ -114,6 +114,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .launched_refused = c->launched_refused,
         .copies_as_kernels = c->copies_as_kernels,
         .captured = acs_captures_count(context),
+        .nodes_built = atomic_load_explicit(&context->backend->nodes_built, memory_order_relaxed), /* a counter */
     };
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
@@ -155,10 +156,11 @@ static void report_vehicles(const acs_statistics *s)
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
             "), graphs set by the host %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
-            "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills as kernels\n",
+            "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills as kernels; %" PRIu64
+            " nodes of graphs built\n",
             by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
             by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
-            s->bundles_refused, s->copies_as_kernels);
+            s->bundles_refused, s->copies_as_kernels, s->nodes_built);
 }
 
 void acs_stats_report(acs_context *context)
@@ -175,8 +177,8 @@ void acs_stats_report(acs_context *context)
             s.retired, s.kernels, s.copies, s.fills, s.host_functions, s.calls, s.failed, s.skipped);
     fprintf(stderr,
             "acs: stats: width possible %.1f (longest chain %" PRIu64 "), ops under way at most %" PRIu64
-            ", on average %.2f\n",
-            possible, s.levels, s.running_high, achieved);
+            ", on average %.2f of all the time since open; %" PRIu64 " slots\n",
+            possible, s.levels, s.running_high, achieved, s.slots_used);
     fprintf(stderr,
             "acs: stats: %" PRIu64 " edges, %" PRIu64 " joins; waits: %" PRIu64 " by slot order, %" PRIu64 " sent, %" PRIu64
             " implied, %" PRIu64 " complete; %" PRIu64 " marks, %" PRIu64 " submissions, %" PRIu64 " full FIFO\n",
