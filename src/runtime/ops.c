@@ -226,7 +226,10 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
         return acs_draft_drop(&draft);
     draft.captured = false;
     draft.record->u.stream.event = event;
-    return acs_draft_queue(&draft);
+    op = acs_draft_queue(&draft);
+    if (!op && event)
+        backend->ops->event_release(backend, event);
+    return op;
 }
 
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
