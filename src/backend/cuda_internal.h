@@ -94,7 +94,7 @@
 
 enum {
     ACS_CUDA_ARGS_MOST = 4096, /* arguments of one kernel */
-    ACS_CUDA_CELLS_SHARE = 8   /* one of so many nodes of kept graphs may be a cell's, for GPU-side issue */
+    ACS_CUDA_CELLS_SHARE = 4   /* one of so many nodes of kept graphs may be a cell's, for GPU-side issue */
 };
 
 typedef struct acs_cuda_driver {

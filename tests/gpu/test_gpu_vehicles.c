@@ -232,7 +232,7 @@ static void every_bundle_evicts_where_room_is_small(void)
     acs_status status;
     uint32_t taken = 0;
     bundle_close(&g_world);
-    CHECK(setenv("ACS_GRAPH_NODES", "200", 1) == 0 && bundle_open(&g_world));
+    CHECK(setenv("ACS_GRAPH_NODES", "235", 1) == 0 && bundle_open(&g_world));
     for (uint32_t i = 0; i < 60; i++) {
         shapes[i % 2].salt = i;
         taken += issue(&shapes[i % 2], 0, ACS_VEHICLE_REPLAY, &status) == ACS_VEHICLE_REPLAY;
@@ -256,7 +256,7 @@ static void graph_stays_until_its_empty_levels_are_over(void)
     acs_status status;
     uint32_t taken = 0;
     bundle_close(&g_world);
-    CHECK(setenv("ACS_GRAPH_NODES", "400", 1) == 0 && bundle_open(&g_world));
+    CHECK(setenv("ACS_GRAPH_NODES", "467", 1) == 0 && bundle_open(&g_world));
     for (uint32_t i = 0; i < 60; i++) {
         shapes[i % 2].salt = i;
         taken += issue(&shapes[i % 2], (int)(i % 3), ACS_VEHICLE_LAYERS, &status) == ACS_VEHICLE_LAYERS;

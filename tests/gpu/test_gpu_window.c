@@ -189,7 +189,7 @@ static void cells_are_bounded_and_change_their_type(void)
 {
     bench_device device;
     bundle *b = bundle_create();
-    device_open(&device, 8 * 2 * 32); /* 32 cells */
+    device_open(&device, ACS_CUDA_CELLS_SHARE * 2 * 32); /* 32 cells */
     bundle_clear(b);
     make_chains(b, 40, 4, 1);
     bundle_finish(&device, b, 0, 1, 0);
@@ -213,7 +213,7 @@ static void cells_of_the_same_slot_are_replaced(void)
 {
     bench_device device;
     bundle *b = bundle_create();
-    device_open(&device, 8 * 2 * 64);
+    device_open(&device, ACS_CUDA_CELLS_SHARE * 2 * 64);
     for (int round = 0; round < 6; round++) {
         bundle_clear(b);
         for (int i = 0; i < 60; i++)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    ACS_WINDOW_CELLS = 1024,          /* places that are cells; each slot has room for joins behind them */
+    ACS_WINDOW_CELLS = 2048,          /* places that are cells; each slot has room for joins behind them */
     ACS_WINDOW_RING = 16,             /* bundles of a slot whose tables are in use */
     ACS_WINDOW_TABLE_BYTES = 1 << 16, /* one table; a bundle with larger arguments is refused */
     ACS_WINDOW_THREADS = 64,          /* of a block of the head, one for each entry */
