@@ -521,8 +521,8 @@ acs_status acs_step(acs_context *context);
  * are kept (docs/vehicles.md). Repeats are found without it; it helps most where kernels of one type are repeated in groups
  * that do not fit. Calls that are not followed by equal ops do no harm. Neither waits nor queues anything; of several calls
  * before an op one counts. From several threads: the next op of any of them is meant. Without effect on captured ops.
- * @param context  NULL: the default context.
- * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here.
+ * @param context  NULL: the default context, opened if need be.
+ * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here; as acs_open where the default one cannot be opened.
  */
 acs_status acs_mark_repeat(acs_context *context);
 

@@ -82,7 +82,9 @@ static void on_event(void *user, const acs_trace_event *event)
     case ACS_TRACE_INSERT:
         *op = (op_times){.inserted = now(t), .site = event->op->site, .slot = -1, .bundle = NOT_IN_A_BUNDLE};
         break;
-    case ACS_TRACE_ISSUE: /* again, where a bundle was refused */
+    case ACS_TRACE_ISSUE:
+        if (op->bundle != NOT_IN_A_BUNDLE) /* it was refused */
+            t->bundles[op->bundle].ops--;
         op->bundle = NOT_IN_A_BUNDLE;
         note_issue(t, op, event);
         break;
@@ -268,7 +270,7 @@ static void report_overlap(const bench_timeline *t, FILE *to)
 
 void bench_timeline_report(const bench_timeline *t, FILE *to)
 {
-    size_t count = op_count(t), bundled = 0;
+    size_t count = op_count(t), bundled = 0, bundles = 0;
     uint64_t last = 0;
     sample s = {calloc(count + t->bundle_count + t->wait_count + 1, sizeof *s.ns), 0};
     if (!s.ns)
@@ -277,8 +279,10 @@ void bench_timeline_report(const bench_timeline *t, FILE *to)
         bundled += t->ops[i].bundle != NOT_IN_A_BUNDLE;
         last = t->ops[i].ended > last ? t->ops[i].ended : last;
     }
+    for (size_t b = 0; b < t->bundle_count; b++)
+        bundles += t->bundles[b].ops > 0;
     fprintf(to, "timeline      %zu ops in %.1f us, %zu of them in %zu bundles\n", count, (double)last / 1000, bundled,
-            t->bundle_count);
+            bundles);
     fprintf(to, "  %-52s %8s  %9s  %9s  %9s  %11s\n", "us", "number", "median", "p90", "most", "sum");
     report_ops(t, to, &s);
     report_bundles(t, to, &s);

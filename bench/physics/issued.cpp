@@ -3,6 +3,7 @@
  * phases. Called by the measurement. On the CPU a stream is the calling thread, and streams are threads.
  */
 #include <cstdio>
+#include <cstdlib>
 #include <sched.h>
 #include <thread>
 #include <unistd.h>
@@ -212,6 +213,13 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
         snprintf(o.cpus, sizeof o.cpus, "%s",
                  bench::spread_list(setup.cpu, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))).c_str());
     require_acs(acs_open(&o, &context), "acs_open");
-    const bool profiled = setup.timeline && !adjust;
-    return std::make_unique<acs_driver>(setup, context, profiled ? bench_timeline_open(context, TIMELINE_OPS) : nullptr);
+    bench_timeline *timeline = nullptr;
+    if (setup.timeline && !adjust) {
+        timeline = bench_timeline_open(context, TIMELINE_OPS);
+        if (!timeline) {
+            fprintf(stderr, "physics-bench: no memory for a timeline\n");
+            exit(1);
+        }
+    }
+    return std::make_unique<acs_driver>(setup, context, timeline);
 }

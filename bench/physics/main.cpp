@@ -148,13 +148,18 @@ static bench_settings parse(int argc, char **argv)
     return s;
 }
 
-/* Before anything is measured for it. */
-static bool can_write(const char *name)
+/* Before anything is measured for it: a runner that it is of, and a file. */
+static bool can_profile(const bench_settings &s)
 {
-    FILE *f = fopen(name, "w");
-    if (!f)
-        fprintf(stderr, "physics-bench: %s: %s\n", name, strerror(errno));
-    return f && fclose(f) == 0;
+    for (const variant *v : s.variants)
+        if (strcmp(v->name, "acs") == 0) {
+            FILE *f = fopen(s.timeline, "w");
+            if (!f)
+                fprintf(stderr, "physics-bench: %s: %s\n", s.timeline, strerror(errno));
+            return f && fclose(f) == 0;
+        }
+    fprintf(stderr, "physics-bench: --timeline needs runner acs\n");
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -163,7 +168,7 @@ int main(int argc, char **argv)
     std::vector<bench_table> tables;
     bool passed = true;
 
-    if (s.timeline && !can_write(s.timeline))
+    if (s.timeline && !can_profile(s))
         return 1;
     for (const int worlds : s.worlds) {
         tables.push_back(measure(s, worlds));

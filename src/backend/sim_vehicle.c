@@ -112,9 +112,10 @@ static acs_kept_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
     if (graph == ACS_SIM_NONE)
         return NULL;
     copy = acs_kept_add(t->v->kept, key, nodes, object_of(graph));
-    if (!copy)
+    if (copy)
+        atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
+    else
         graph_give(t->s, graph);
-    atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
     t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
     return copy;
 }

@@ -113,6 +113,8 @@ acs_op acs_draft_queue(acs_draft *draft)
     acs_op op = acs_fifo_push(context->core.fifo, draft->record);
     if (ACS_UNLIKELY(!op)) {
         if (draft->no_wait) {
+            if (draft->record->marked)
+                atomic_store_explicit(&context->marks, 1, memory_order_relaxed); /* for the next try */
             ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
             return acs_draft_drop(draft);
         }

@@ -34,6 +34,8 @@ void acs_core_bundle_init(acs_core *core)
         core->bundle_most = WATCHED_MOST; /* ops in front of one mark share the watchdog's limit */
     if (core->in_order || core->vehicle == ACS_VEHICLE_LAUNCH)
         core->bundle_most = 0;
+    if (core->bundle_most > ACS_CUTS_MOST)
+        core->bundle_most = ACS_CUTS_MOST;
     if (core->bundle_most)
         acs_cuts_init(&core->cuts, core->bundle_most);
     uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? BUNDLE_LEAST : 1;
@@ -114,15 +116,15 @@ static bool can_follow(const acs_entry *entry, uint64_t stamp)
     return (entry->state == ACS_ENTRY_READY || follows) && rides(entry);
 }
 
-/* Whether ops are on their way that will be in the window at once. */
+/* Whether ops are on their way into the window, if only it had room. */
 static bool ops_come(const acs_core *core)
 {
     return core->stalled || acs_fifo_ready(core->fifo);
 }
 
 /*
- * From the first op that was not issued up to the next cut. Where that is not known yet, up to where it seems to be, or, if
- * nothing more comes, up to the newest op.
+ * From the first op that was not issued up to the next cut, but of pieces of which some op can go. Where the next cut is not
+ * known yet, up to where it seems to be, or, if nothing more comes, up to the newest op.
  */
 static void gather_all(acs_core *core)
 {
@@ -136,7 +138,9 @@ static void gather_all(acs_core *core)
         acs_entry *entry = &w->entries[i];
         if (first && (entry->cut || entry->seq == likely || entry->seq >= first + core->bundle_most)) {
             g->complete = entry->seq != likely;
-            return;
+            if (g->count)
+                return;
+            first = 0; /* nothing up to here can go: what comes behind need not wait for that */
         }
         if (entry->state > ACS_ENTRY_READY)
             continue;

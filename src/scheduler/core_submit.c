@@ -39,13 +39,6 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
     return traits;
 }
 
-static void set_cut(acs_core *core, acs_op op, bool cut)
-{
-    acs_entry *entry = acs_window_find(&core->window, op);
-    if (entry)
-        entry->cut = cut;
-}
-
 /* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
 static void look_for_cut(acs_core *core, const acs_record *op)
 {
@@ -54,7 +47,9 @@ static void look_for_cut(acs_core *core, const acs_record *op)
     if (!cut)
         return;
     core->cut = cut;
-    set_cut(core, cut, true);
+    acs_entry *entry = cut <= core->taken ? acs_window_find(&core->window, cut) : NULL; /* else it will be told then */
+    if (entry)
+        entry->cut = true;
 }
 
 void acs_core_insert_locked(acs_core *core, uint32_t most)

@@ -26,6 +26,8 @@ typedef struct acs_cuts {
     uint64_t recent;      /* and of the last 32; those before are shifted out */
     acs_op start;         /* the first op of the piece at hand; 0: none came yet */
     acs_op newest;
+    acs_op best;          /* of those that came, the one before which it would end, and its rank; 0: too few came */
+    uint32_t best_rank;
     uint32_t rank[ACS_CUTS_MOST + 1]; /* by op modulo the size; of the piece at hand */
 } acs_cuts;
 
@@ -39,7 +41,10 @@ acs_op acs_cuts_add(acs_cuts *cuts, acs_op op, uint64_t type, bool marked);
 /* A piece begins with the newest op, whatever came before: the runtime was idle. */
 void acs_cuts_restart(acs_cuts *cuts);
 /* The op before which the piece at hand ends if the best of those that came is the best of all; 0: too few came. */
-acs_op acs_cuts_likely(const acs_cuts *cuts);
+static inline acs_op acs_cuts_likely(const acs_cuts *cuts)
+{
+    return cuts->best;
+}
 /* Whether all ops that the piece can have came. */
 bool acs_cuts_full(const acs_cuts *cuts);
 

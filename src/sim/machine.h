@@ -134,7 +134,6 @@ typedef enum acs_sim_node_kind {
     ACS_SIM_NODE_RELEASED /* GPU-side issue: launched by the device, which takes longer than an edge's hop */
 } acs_sim_node_kind;
 
-
 uint32_t acs_sim_graph(acs_sim *sim, uint32_t device);
 uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *kernel, acs_sim_node_kind kind,
                             void *user);

@@ -65,13 +65,16 @@ static void region_refresh(acs_window *w, acs_region *region)
 
 /* -------------------------------------------------------------------------------------------------------- shared sets */
 
-/* Whether these live entries, in this order, are what is left of the set. */
+/*
+ * Whether these live entries, in this order, are what is left of the set: who has ended is waited for by nobody. In a
+ * capture an entry that is gone has not ended, and its node would be waited for.
+ */
 static bool is_shared(const acs_window *w, const acs_shared *shared, const acs_ref *refs, uint32_t count)
 {
     uint32_t same = 0;
     for (uint32_t i = 0; i < shared->count; i++) {
         const acs_ref *ref = &shared->refs[i];
-        if (!acs_ref_live(w, *ref))
+        if (!acs_ref_live(w, *ref) && !w->linked)
             continue;
         if (same == count || refs[same].entry != ref->entry || refs[same].generation != ref->generation)
             return false;
@@ -286,7 +289,10 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     return true;
 }
 
-/* The live writers of what an op only reads, in regions without neighbours. False: too many to be looked at together. */
+/*
+ * The live writers of what an op only reads, in regions without neighbours; one that wrote several regions in a row once.
+ * False: too many to be looked at together.
+ */
 static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *found, acs_ref *writers, uint32_t *count)
 {
     *count = 0;
@@ -294,7 +300,8 @@ static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *foun
         acs_region *region = found->reads[i];
         region_refresh(w, region);
         raise_level(entry, region->level_write);
-        if (!acs_ref_live(w, region->writer))
+        const acs_ref *last = *count ? &writers[*count - 1] : NULL;
+        if (!acs_ref_live(w, region->writer) || (last && last->entry == region->writer.entry))
             continue;
         if (*count == ACS_SHARED_MOST)
             return false;

@@ -299,6 +299,28 @@ static void the_op_without_room_tells_where_a_bundle_ends(void **state)
     rig_close(r);
 }
 
+/* Nothing completes: what is behind a host function stays, and what comes after that is not held for it, marked or not. */
+static void what_is_blocked_holds_nothing_that_comes_behind_it(void **state)
+{
+    (void)state;
+    for (int marked = 0; marked < 2; marked++) {
+        static body host;
+        rig *r = rig_bundles(32);
+        for (int i = 0; i < 20; i++)
+            RIDE(r, ACS_INOUT(AT(0), 64));
+        push_host(r, ACS_IN(AT(0), 64), &host);
+        for (int i = 0; i < 20; i++) {
+            acs_record *op = RECORD(r, ACS_KIND_KERNEL, ACS_INOUT(AT(4096 + 64 * i), 64));
+            op->marked = marked && i == 0;
+            push_type(r, 1, op);
+        }
+        for (int i = 0; i < 100; i++)
+            step(r);
+        assert_int_equal(r->backend.submitted_count, 40);
+        rig_close(r);
+    }
+}
+
 /* A copy is nobody's to hold. */
 static void what_cannot_ride_is_not_held(void **state)
 {
@@ -465,6 +487,7 @@ int main(void)
         cmocka_unit_test(what_runs_behind_nothing_is_spread_over_a_few_bundles),
         cmocka_unit_test(bundles_of_one_type_end_at_multiples_of_their_size),
         cmocka_unit_test(the_op_without_room_tells_where_a_bundle_ends),
+        cmocka_unit_test(what_is_blocked_holds_nothing_that_comes_behind_it),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),
         cmocka_unit_test(after_refusals_fewer_bundles_are_tried_until_one_is_taken),

@@ -384,6 +384,28 @@ static void op_of_too_many_segments_is_behind_everything(void **state)
     acs_capture_order_destroy(order);
 }
 
+/* Ops that left the window have not ended: who is behind the rest of a set is not behind them. */
+static void join_of_many_is_not_used_when_one_of_them_has_left(void **state)
+{
+    (void)state;
+    acs_capture_order *order = order_new(2048, false);
+    taken reader = {.count = 10};
+    for (uint32_t i = 0; i < 10; i++)
+        TAKE(order, PRECISE, ACS_OUT(at(64 * i), 64));
+    for (uint32_t i = 0; i < 10; i++)
+        reader.segments[i] = ACS_IN(at(64 * i), 64);
+    for (int k = 0; k < 3; k++)
+        take(order, &reader, PRECISE);
+    TAKE(order, PRECISE, ACS_OUT(at(0), 64));
+    for (uint32_t i = 0; i < 200; i++) /* until the window is swept */
+        TAKE(order, PRECISE, ACS_INOUT(at(65536), 64));
+    reader.count = 9;
+    for (uint32_t i = 1; i < 10; i++)
+        reader.segments[i - 1] = ACS_IN(at(64 * i), 64);
+    take(order, &reader, PRECISE);
+    acs_capture_order_destroy(order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +418,7 @@ int main(void)
         cmocka_unit_test(in_order_every_op_is_behind_the_one_before),
         cmocka_unit_test(ops_that_touch_nothing_are_behind_nothing_and_do_not_fill_the_window),
         cmocka_unit_test(op_of_too_many_segments_is_behind_everything),
+        cmocka_unit_test(join_of_many_is_not_used_when_one_of_them_has_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,7 +321,7 @@ static void insert_of_whole_readers_then_part_writers_makes_linear_edges(void **
     scene_close(s);
 }
 
-/* ------------------------------------------------------------------------------------------------------- all memory */
+/* -------------------------------------------------------------------------------------------- many readers and writers */
 
 /* One block after the other, `count` from the `first` on, as an op reads or writes them. */
 static uint32_t blocks(acs_segment *segments, acs_access access, uint32_t first, uint32_t count)
@@ -360,6 +360,20 @@ static void insert_of_layers_that_read_all_of_the_one_before_makes_linear_edges(
     scene_close(s);
 }
 
+/* Ten regions, but one op that wrote them: nothing is gained by a join. */
+static void insert_behind_one_writer_of_many_regions_makes_no_join(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    acs_segment segments[10];
+    (void)scene_insert(s, ACS_KIND_KERNEL, (acs_entry_traits){0}, segments, blocks(segments, ACS_WRITE, 0, 10));
+    for (uint32_t i = 0; i < 4; i++)
+        (void)reader_of(s, 0, 10, 50 + i);
+    assert_int_equal(s->w.counters.joins, 0);
+    assert_int_equal(edges(s), 4);
+    scene_close(s);
+}
+
 /* The join of many writers has heard of a failure whose memory was given out again: who is behind the others runs. */
 static void insert_behind_what_is_left_of_a_failed_set_is_not_skipped(void **state)
 {
@@ -384,6 +398,8 @@ static void insert_behind_what_is_left_of_a_failed_set_is_not_skipped(void **sta
         assert_int_not_equal(scene_state(s, op), ACS_ENTRY_READY); /* skipped, when what they are behind is over */
     scene_close(s);
 }
+
+/* ------------------------------------------------------------------------------------------------------- all memory */
 
 static void insert_reading_all_memory_waits_for_writers_alone(void **state)
 {
@@ -532,6 +548,7 @@ int main(void)
         cmocka_unit_test(insert_of_part_writers_then_whole_readers_makes_linear_edges),
         cmocka_unit_test(insert_of_whole_readers_then_part_writers_makes_linear_edges),
         cmocka_unit_test(insert_of_layers_that_read_all_of_the_one_before_makes_linear_edges),
+        cmocka_unit_test(insert_behind_one_writer_of_many_regions_makes_no_join),
         cmocka_unit_test(insert_behind_what_is_left_of_a_failed_set_is_not_skipped),
         cmocka_unit_test(insert_reading_all_memory_waits_for_writers_alone),
         cmocka_unit_test(insert_behind_a_reader_of_all_memory_waits_only_to_write),

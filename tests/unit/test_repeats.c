@@ -18,7 +18,7 @@ enum { OPS = 60000, CELLS = 48 };
 typedef struct program {
     uint32_t period, types; /* op i is like op i - period; as many types of kernels */
     bool marks;             /* each repeat is announced */
-    int issue, nodes;       /* ACS_ISSUE, ACS_GRAPH_NODES; 0: as it is */
+    int issue, nodes, window; /* ACS_ISSUE, ACS_GRAPH_NODES, ACS_WINDOW; 0: as it is */
 } program;
 
 static char g_cells[CELLS][64];
@@ -57,6 +57,7 @@ static uint32_t replayed(const program *p, uint64_t *refused)
     options.sim_order = ACS_SIM_ORDER_TIME;
     options.issue = p->issue;
     options.graph_nodes = p->nodes ? p->nodes : options.graph_nodes;
+    options.window = p->window ? p->window : options.window;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (uint32_t i = 0; i < OPS; i++)
         assert_true(launch(context, p, i));
@@ -76,6 +77,15 @@ static void repeats_that_fit_no_bundle_are_replayed(void **state)
         const program p = {.period = periods[i], .types = 5, .issue = ACS_ISSUE_REPLAY};
         assert_in_range(replayed(&p, &refused), 97, 100);
     }
+}
+
+/* A bundle is at most 256 ops, however large the window: a longer step is a few of them, each time the same. */
+static void marked_steps_longer_than_any_bundle_are_replayed(void **state)
+{
+    (void)state;
+    const program p = {.period = 700, .types = 1, .marks = true, .issue = ACS_ISSUE_REPLAY, .window = 4096};
+    uint64_t refused;
+    assert_in_range(replayed(&p, &refused), 97, 100);
 }
 
 static void they_are_where_the_runtime_chooses(void **state)
@@ -129,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(repeats_that_fit_no_bundle_are_replayed),
+        cmocka_unit_test(marked_steps_longer_than_any_bundle_are_replayed),
         cmocka_unit_test(they_are_where_the_runtime_chooses),
         cmocka_unit_test(marks_help_where_all_kernels_are_of_one_type),
         cmocka_unit_test(marks_anywhere_do_no_harm),
