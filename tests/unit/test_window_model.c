@@ -24,7 +24,8 @@ typedef struct model {
     acs_random random;
     model_op ops[SCENE_OPS];
     acs_op first_live;  /* all before it were collected */
-    touched failed;     /* by ops that failed or were skipped, since the last clear */
+    touched failed;     /* by ops that failed or were skipped, since the last clear, in blocks not given out anew */
+    bool forgets;       /* memory is given out anew now and then; no op touches all memory, or parts of a block */
     acs_op issued[SCENE_SLOTS][SCENE_OPS]; /* by slot and value */
     uint32_t segments_max;
     bool parts;         /* writes of single bytes and reads of wholes: many joins */
@@ -107,7 +108,7 @@ static void model_insert(model *m)
 {
     scene *s = m->s;
     acs_segment segments[MODEL_SEGMENTS];
-    bool crowd = m->crowds && below(m, 50);
+    bool crowd = m->crowds && (m->forgets || below(m, 50));
     uint32_t count = crowd ? model_crowd(m, segments) : below(m, m->segments_max + 1);
     acs_entry_traits traits = {.reserved = below(m, 20) == 0, .held = below(m, 30) == 0, .on_host = below(m, 8) == 0};
     uint8_t kind = traits.on_host ? ACS_KIND_HOST : ACS_KIND_KERNEL;
@@ -120,7 +121,7 @@ static void model_insert(model *m)
     for (uint32_t i = 0; i < count && !crowd; i++)
         segments[i] = model_segment(m);
     acs_record *op = scene_record(s, kind, segments, count);
-    op->any = below(m, 100) == 0;
+    op->any = !m->forgets && below(m, 100) == 0;
     if (!acs_window_has_room(&s->w, op, traits.reserved)) {
         free(op);
         s->records[s->last--] = NULL;
@@ -195,11 +196,27 @@ static void model_issue(model *m, acs_op op, int slot)
     scene_issue(s, op, slot);
 }
 
+/* Memory that no op touches any more is given out anew: failures of before mean nothing there. */
+static void model_forget(model *m)
+{
+    uint32_t first = below(m, 16), count = 1 + below(m, 16 - first);
+    uint64_t bytes = (count == 16 ? 0 : 1ull << 4 * count) - 1;
+    bytes <<= 4 * first;
+    for (acs_op op = m->first_live; op <= m->s->last; op++)
+        if (m->s->status[op] == SCENE_RUNNING && ((m->ops[op].what.read | m->ops[op].what.written) & bytes))
+            return;
+    acs_window_forget_block(&m->s->w, MODEL_BASE + 4 * first, 4 * count);
+    m->failed.read &= ~bytes;
+    m->failed.written &= ~bytes;
+}
+
 static void model_act(model *m, uint32_t failures)
 {
     scene *s = m->s;
     uint32_t dice = below(m, 100);
     acs_entry *e;
+    if (m->forgets && below(m, 4) == 0)
+        model_forget(m);
     if (dice < 45) {
         model_insert(m);
     } else if (dice < 70 && (e = random_live(m, ACS_ENTRY_READY))) {
@@ -319,7 +336,7 @@ static void limit_edges(acs_window *w, uint32_t edges)
 
 typedef struct model_run {
     uint32_t limit, failures, segments, edges;
-    bool crowds;
+    bool crowds, forgets;
 } model_run;
 
 static void run_model(uint64_t seed, model_run run)
@@ -331,6 +348,7 @@ static void run_model(uint64_t seed, model_run run)
     m->first_live = 1;
     m->parts = seed / 6 % 2;
     m->crowds = run.crowds;
+    m->forgets = run.forgets;
     m->segments_max = run.segments;
     if (run.edges)
         limit_edges(&m->s->w, run.edges);
@@ -373,6 +391,15 @@ static void random_steps_with_few_edges_never_take_more_than_there_are(void **st
     }
 }
 
+static void random_steps_with_memory_given_out_anew_skip_what_meets_later_failures(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {5, 16, 64, 200};
+    for (uint64_t seed = 401; seed <= 440; seed++)
+        run_model(seed, (model_run){.limit = limits[seed % 4], .segments = 5, .failures = 40, .crowds = true,
+                                    .forgets = true});
+}
+
 /* Blocks that nobody else overlaps, so that it is the same set of ops that many are behind. */
 static void random_steps_of_crowds_are_ordered_through_shared_joins(void **state)
 {
@@ -390,6 +417,7 @@ int main(void)
         cmocka_unit_test(random_steps_with_failures_skip_exactly_what_conflicts_with_failed_ops),
         cmocka_unit_test(random_steps_with_few_edges_never_take_more_than_there_are),
         cmocka_unit_test(random_steps_of_crowds_are_ordered_through_shared_joins),
+        cmocka_unit_test(random_steps_with_memory_given_out_anew_skip_what_meets_later_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
