@@ -510,16 +510,28 @@ static bool worth_layers(const trip *t, const acs_layout_template *shape, uint64
     return copies > busy || (copies < COPIES_MOST && seen >= acs_choice_sightings(nodes, false, others_ns - ns));
 }
 
+static uint64_t longest_ns(const trip *t)
+{
+    uint64_t longest = 0, ns;
+
+    for (uint32_t i = 0; i < t->batch->items_used; i++) {
+        ns = t->batch->items[i].op ? acs_sim_kernel_ns(t->s, t->batch->items[i].op) : 0;
+        longest = ns > longest ? ns : longest;
+    }
+    return longest;
+}
+
 /* By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches. */
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
-    acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, t->s->kernel_ns, t->batch->beside, 0};
+    acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, 0, t->batch->beside, 0};
     uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle), launch = acs_choice_launch_ns(&bundle), least;
     acs_layout_template shape;
 
     if (t->s->by_seed)
         return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
+    bundle.kernel_ns = longest_ns(t);
     if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
         layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
     least = gpu < launch ? gpu : launch;

@@ -295,12 +295,15 @@ static void list_edges(const acs_gathering *g, const selection *s, acs_batch *ba
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
-static uint8_t busy_beside(const acs_core *core, int slot)
+/* As many bundles like this one as other slots have ops under way, and at most one for each of these slots. */
+static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
 {
-    uint8_t busy = 0;
-    for (uint32_t s = 0; s < core->slots.used; s++)
+    uint32_t busy = 0, under_way = 0;
+    for (uint32_t s = 0; s < core->slots.used; s++) {
         busy += (int)s != slot && core->slots.slot[s].outstanding > 0;
-    return busy;
+        under_way += (int)s != slot ? core->slots.slot[s].outstanding : 0;
+    }
+    return (uint8_t)(under_way / ops < busy ? under_way / ops : busy);
 }
 
 /* The bundle has its slot: its ops belong to the action, and ready ones are ready no more. */
@@ -309,7 +312,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     acs_batch *batch = &action->batch;
     batch->bundle = true;
     batch->vehicle = (uint8_t)core->vehicle;
-    batch->beside = busy_beside(core, batch->items[0].slot);
+    batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
     for (uint32_t i = 0; i < s->count; i++)
         acs_window_entry(&core->window, s->entries[i])->batch = action->batch_id;
     acs_window_unready(&core->window, action->batch_id);

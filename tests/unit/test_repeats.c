@@ -93,7 +93,7 @@ static void they_are_where_the_runtime_chooses(void **state)
     (void)state;
     const program p = {.period = 150, .types = 12, .issue = ACS_ISSUE_AUTO};
     uint64_t refused;
-    assert_in_range(replayed(&p, &refused), 75, 100);
+    assert_in_range(replayed(&p, &refused), 50, 100); /* in the end all; a graph is built when it would have paid */
 }
 
 /* Nothing tells one op of a type from the next: the program says where its repeats begin. Too many shapes to keep all. */
