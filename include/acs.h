@@ -513,19 +513,6 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
 /** Do one piece of the runtime's work on this thread, if there is any. ACS_NOT_READY: there was none. */
 acs_status acs_step(acs_context *context);
 
-/* ------------------------------------------------------------------------------------------------------------ hints */
-
-/**
- * Say that a repeat begins with the next op: an iteration of a solver, a step of a simulation, one inference. A hint, for
- * speed alone: bundles of ops then end at such calls where they can, so that equal repeats give equal bundles, whose graphs
- * are kept (docs/vehicles.md). Repeats are found without it; it helps most where kernels of one type are repeated in groups
- * that do not fit. Calls that are not followed by equal ops do no harm. Neither waits nor queues anything; of several calls
- * before an op one counts. From several threads: the next op of any of them is meant. Without effect on captured ops.
- * @param context  NULL: the default context, opened if need be.
- * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here; as acs_open where the default one cannot be opened.
- */
-acs_status acs_mark_repeat(acs_context *context);
-
 /**
  * Order ops launched from now on that touch `uses` behind the work already in a foreign stream.
  *
@@ -553,6 +540,20 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
  * ACS_ERR_STATE after it. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
+
+/* ------------------------------------------------------------------------------------------------------------ hints */
+
+/**
+ * Say that a repeat begins with the next op: an iteration of a solver, a step of a simulation, one inference. A hint, for
+ * speed alone: bundles of ops then end at such calls where they can, so that equal repeats give equal bundles, whose graphs
+ * are kept (docs/vehicles.md). Repeats are found without it; it helps most where kernels of one type are repeated in groups
+ * that do not fit. Where no equal ops follow, bundles end there for nothing, and that is all. Neither waits nor queues
+ * anything; of several calls before an op one counts. From several threads: the next op of any of them is meant. Without
+ * effect on captured ops.
+ * @param context  NULL: the default context, opened if need be.
+ * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here; as acs_open where the default one cannot be opened.
+ */
+acs_status acs_mark_repeat(acs_context *context);
 
 /* --------------------------------------------------------------------------------------------- errors of a context */
 
