@@ -343,9 +343,11 @@ static bool collect_many(acs_window *w, acs_entry *entry, const op_regions *foun
     if (found->read_count < SHARED_LEAST || found->linked || w->poisoned ||
         !list_writers(w, entry, found, writers, &count))
         return false;
-    if (count >= SHARED_LEAST)
+    if (count >= SHARED_LEAST) {
         depend_on_many(w, entry, writers, count);
-    for (uint32_t i = 0; i < count && count < SHARED_LEAST; i++)
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++)
         depend_on(w, &w->entries[writers[i].entry], entry);
     return true;
 }

@@ -225,14 +225,21 @@ static void auto_takes_what_recurs(void)
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
+/* Begin anew with ACS_GRAPH_NODES as given; NULL: as it is by default. */
+static void world_of_nodes(const char *nodes)
+{
+    bundle_close(&g_world);
+    CHECK((nodes ? setenv("ACS_GRAPH_NODES", nodes, 1) : unsetenv("ACS_GRAPH_NODES")) == 0);
+    CHECK(bundle_open(&g_world));
+}
+
 /* Room for one graph at a time: each bundle throws out that of the one before, as soon as that has ended. */
 static void every_bundle_evicts_where_room_is_small(void)
 {
     shape shapes[2] = {{.ops = 150, .width = 15, .kernels = 2, .seed = 1}, {.ops = 140, .kernels = 3, .seed = 2}};
     acs_status status;
     uint32_t taken = 0;
-    bundle_close(&g_world);
-    CHECK(setenv("ACS_GRAPH_NODES", "235", 1) == 0 && bundle_open(&g_world));
+    world_of_nodes("235");
     for (uint32_t i = 0; i < 60; i++) {
         shapes[i % 2].salt = i;
         taken += issue(&shapes[i % 2], 0, ACS_VEHICLE_REPLAY, &status) == ACS_VEHICLE_REPLAY;
@@ -242,8 +249,7 @@ static void every_bundle_evicts_where_room_is_small(void)
     bundle_wait(&g_world, 0);
     CHECK(taken >= 20);
     CHECK(bundle_differences(&g_world, 0) == 0);
-    bundle_close(&g_world);
-    CHECK(unsetenv("ACS_GRAPH_NODES") == 0 && bundle_open(&g_world));
+    world_of_nodes(NULL);
 }
 
 /*
@@ -255,8 +261,7 @@ static void graph_stays_until_its_empty_levels_are_over(void)
     shape shapes[2] = {{.ops = 192, .width = 8, .kernels = 1}, {.ops = 192, .width = 16, .kernels = 1}};
     acs_status status;
     uint32_t taken = 0;
-    bundle_close(&g_world);
-    CHECK(setenv("ACS_GRAPH_NODES", "467", 1) == 0 && bundle_open(&g_world));
+    world_of_nodes("467");
     for (uint32_t i = 0; i < 60; i++) {
         shapes[i % 2].salt = i;
         taken += issue(&shapes[i % 2], (int)(i % 3), ACS_VEHICLE_LAYERS, &status) == ACS_VEHICLE_LAYERS;
@@ -265,8 +270,7 @@ static void graph_stays_until_its_empty_levels_are_over(void)
     CHECK(taken >= 10);
     for (int slot = 0; slot < 3; slot++)
         CHECK(bundle_differences(&g_world, slot) == 0);
-    bundle_close(&g_world);
-    CHECK(unsetenv("ACS_GRAPH_NODES") == 0 && bundle_open(&g_world));
+    world_of_nodes(NULL);
 }
 
 /* The first cells of the ring, one for each op of the latest bundle, that are not what they must be by now. */
