@@ -29,7 +29,7 @@ typedef struct null_backend {
 /* What a backend must read of an op at least. */
 static uint64_t arguments_of(const acs_record *op)
 {
-    uint64_t sum = op->u.launch.grid.x;
+    uint64_t sum = op->grid.x;
     for (uint32_t i = 0; i < op->arg_count; i++)
         sum += op->arg_bytes[op->args[i].offset];
     return sum;
@@ -196,7 +196,7 @@ static bool queue_op(life *l)
     record->arg_count = 4;
     record->arg_bytes_used = 32;
     memset(&record->u.launch, 0, sizeof record->u.launch);
-    record->u.launch.type = 1;
+    record->type = 1;
     if (!acs_fifo_push(l->core.fifo, record)) {
         acs_record_release(l->records, record);
         return false;

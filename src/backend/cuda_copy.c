@@ -33,9 +33,9 @@ static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char
     for (uint32_t i = 0; i < ARGS; i++)
         op->args[i] = (acs_arg_slot){.offset = i * 8, .size = 8};
     op->u.launch.kernel = (acs_kernel){name, (const void *)kernel, NULL, ACS_KERNEL_CUFUNCTION, 0};
-    op->u.launch.grid = (acs_dim3){1, 1, 1};
+    op->grid = (acs_dim3){1, 1, 1};
     op->u.launch.block = (acs_dim3){ACS_DEVICE_COPY_THREADS, 1, 1};
-    return acs_cuda_check(&self->base, op) == ACS_OK && op->u.launch.type != 0;
+    return acs_cuda_check(&self->base, op) == ACS_OK && op->type != 0;
 }
 
 /* Where bundles are never formed a kernel is no better than a copy. */
@@ -106,12 +106,13 @@ static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, ui
         return;
     op->kind = ACS_KIND_KERNEL;
     op->u.launch = pattern->u.launch;
-    op->u.launch.type = type;
-    op->u.launch.grid.x = (uint32_t)((bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES);
+    op->type = type;
+    op->grid = (acs_dim3){(uint32_t)((bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES), 1, 1};
     op->arg_count = ARGS;
     op->arg_bytes_used = ARGS * 8;
     memcpy(op->args, pattern->args, ARGS * sizeof *op->args);
     memcpy(op->arg_bytes, values, ARGS * 8);
+    op->content = acs_cuda_args_hash(op);
 }
 
 void acs_cuda_adapt(acs_backend *backend, acs_record *op)

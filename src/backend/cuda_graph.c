@@ -287,50 +287,15 @@ static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, 
     return set;
 }
 
-/* Most arguments are pointers and numbers: for those there is no call. */
-static inline bool arg_update(unsigned char *to, const unsigned char *value, uint32_t bytes)
-{
-    if (bytes == 8 || bytes == 4) {
-        uint64_t old = 0, now = 0;
-        memcpy(&old, to, bytes == 8 ? 8 : 4);
-        memcpy(&now, value, bytes == 8 ? 8 : 4);
-        memcpy(to, &now, bytes == 8 ? 8 : 4);
-        return old != now;
-    }
-    if (memcmp(to, value, bytes) == 0)
-        return false;
-    memcpy(to, value, bytes);
-    return true;
-}
-
-/* Copies the arguments that differ into `to`; returns from where to where it has changed, in bytes. */
-static void args_update(const acs_cuda_type *type, const acs_record *record, unsigned char *to, uint32_t *from,
-                        uint32_t *end)
-{
-    const acs_cuda_kernel *kernel = type->kernel;
-    *from = type->arg_bytes;
-    *end = 0;
-    for (uint32_t i = 0; i < kernel->param_count; i++) {
-        const unsigned char *value = record->arg_bytes + record->args[i].offset;
-        uint32_t offset = kernel->param_offset[i], bytes = kernel->param_bytes[i];
-        if (!arg_update(to + offset, value, bytes))
-            continue;
-        if (offset < *from)
-            *from = offset;
-        if (offset + bytes > *end)
-            *end = offset + bytes;
-    }
-}
-
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
 {
     acs_device_set *held = held_of(exec, op);
     unsigned char *args = (unsigned char *)(held + 1);
-    acs_dim3 grid = record->u.launch.grid;
+    acs_dim3 grid = record->grid;
     uint16_t what = 0;
     uint32_t from, end;
     exec->turn[op] = exec->now;
-    args_update(exec->types[op], record, args, &from, &end);
+    acs_cuda_args_update(exec->types[op], record, args, &from, &end);
     if (!(held->what & ACS_DEVICE_SET_ON))
         what = ACS_DEVICE_SET_ENABLED | ACS_DEVICE_SET_ON;
     if (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z)

@@ -34,6 +34,7 @@ struct acs_cuda_type {
     acs_dim3 block;
     uint32_t shared_bytes;
     uint32_t arg_bytes; /* of all parameters as they lie behind each other */
+    bool packed;        /* in a record they lie so, too */
     _Atomic bool refused; /* a graph with it could not be built */
     _Atomic uint32_t long_turn; /* launches since it is known to take long */
     _Atomic uint32_t kernel_ns; /* how long it takes, about: vehicles/choice.h; 0: not known */
@@ -103,6 +104,7 @@ typedef struct acs_cuda_watch {
 struct acs_cuda_vehicles {
     CUfunction head, join, publish;
     uint64_t nodes_most; /* nodes of kept graphs; constant */
+    _Atomic uint32_t layers_losses; /* bundles since layers were the best for one */
     _Atomic uint32_t launch_turn, launch_ns; /* cuda_watch.c: batches of launches, and what a launch takes of this host */
     struct acs_cuda_word {
         _Atomic uint64_t value;
@@ -125,6 +127,15 @@ struct acs_cuda_vehicles {
     uint32_t failures;
     acs_cuda_exec *dead;  /* could not be launched once; earlier launches may be under way, so they stay until close */
 };
+
+/* cuda_args.c; no CUDA call */
+/* Of the op's grid and arguments. */
+uint64_t acs_cuda_args_hash(const acs_record *op);
+/* Whether the op's arguments lie as the kernel's parameters do. Their sizes match. */
+bool acs_cuda_args_packed(const acs_cuda_kernel *kernel, const acs_record *op);
+/* Bring what a node holds up to date; what has changed is [*from, *end), which is empty if nothing has. */
+void acs_cuda_args_update(const acs_cuda_type *type, const acs_record *op, unsigned char *held, uint32_t *from,
+                          uint32_t *end);
 
 /* cuda_graph.c: in a scope, no lock held */
 /* NULL: not to be had; *result says why. To be launched in the slot first: it is uploaded in that order. */

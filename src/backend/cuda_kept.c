@@ -95,7 +95,7 @@ static size_t shape_write(const acs_batch *batch, uint32_t *words)
     for (uint32_t i = 0; i < batch->items_used; i++) {
         const acs_item *item = &batch->items[i];
         if (words)
-            words[used] = (item->op ? item->op->u.launch.type : 0) << 16 | item->edge_count;
+            words[used] = (item->op ? item->op->type : 0) << 16 | item->edge_count;
         used++;
         for (uint32_t e = 0; e < item->edge_count; e++, used++)
             if (words)
@@ -110,7 +110,7 @@ static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
     const uint32_t *word = exec->shape, *end = word + exec->shape_words;
     for (uint32_t i = 0; i < batch->items_used; i++) {
         const acs_item *item = &batch->items[i];
-        uint32_t type = item->op ? item->op->u.launch.type : 0;
+        uint32_t type = item->op ? item->op->type : 0;
         if ((size_t)(end - word) <= item->edge_count || *word++ != (type << 16 | item->edge_count))
             return false;
         for (uint32_t e = 0; e < item->edge_count; e++)

@@ -4,7 +4,7 @@
  * CUDA call; the first sight asks the driver, with the thread's capture mode relaxed, so that a capture of the
  * program's own lives on. It never launches anything.
  */
-#include "backend/cuda_internal.h"
+#include "backend/cuda_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -361,7 +361,7 @@ static acs_status check_shared(acs_cuda *self, const acs_record *op, acs_cuda_ke
 /* Above 8 blocks a cluster is not portable: the kernel is opted in, and the launch fails where the device cannot. */
 static acs_status check_cluster(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
-    acs_dim3 c = op->u.launch.attributes.cluster, grid = op->u.launch.grid;
+    acs_dim3 c = op->u.launch.attributes.cluster, grid = op->grid;
     if (ACS_LIKELY(c.x == 0 && c.y == 0 && c.z == 0))
         return ACS_OK;
     uint64_t blocks = (uint64_t)c.x * c.y * c.z;
@@ -401,7 +401,7 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
 {
     acs_cuda *self = (acs_cuda *)backend;
     ACS_TRY(check_kind(op));
-    ACS_TRY(check_extent(op, "grid", op->u.launch.grid, self->limits.grid));
+    ACS_TRY(check_extent(op, "grid", op->grid, self->limits.grid));
     ACS_TRY(check_extent(op, "block", op->u.launch.block, self->limits.block));
     if (op->u.launch.attributes.cooperative && !self->limits.cooperative)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no cooperative launch", name_of(op));
@@ -414,6 +414,7 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     ACS_TRY(check_shared(self, op, kernel));
     ACS_TRY(check_cluster(self, op, kernel));
     op->u.launch.resolved = kernel;
-    op->u.launch.type = acs_cuda_type_number(self, kernel, op);
+    op->type = acs_cuda_type_number(self, kernel, op);
+    op->content = op->type ? acs_cuda_args_hash(op) : 0;
     return ACS_OK;
 }

@@ -99,9 +99,9 @@ static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream strea
     for (uint32_t i = 0; i < op->arg_count; i++)
         args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
     CUlaunchConfig config = {
-        .gridDimX = op->u.launch.grid.x,
-        .gridDimY = op->u.launch.grid.y,
-        .gridDimZ = op->u.launch.grid.z,
+        .gridDimX = op->grid.x,
+        .gridDimY = op->grid.y,
+        .gridDimZ = op->grid.z,
         .blockDimX = op->u.launch.block.x,
         .blockDimY = op->u.launch.block.y,
         .blockDimZ = op->u.launch.block.z,
@@ -394,15 +394,18 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
     acs_cuda_scope scope;
     int fault = acs_cuda_fault(self);
     if (!fault) {
-        CUresult result = acs_cuda_scope_enter(self, &scope);
-        if (result == CUDA_SUCCESS) {
-            uint64_t marked = 0;
+        uint64_t marked = 0;
+        CUresult result = CUDA_SUCCESS;
+        count = acs_cuda_window_marks(self, slot, marks, count);
+        if (count)
+            result = acs_cuda_scope_enter(self, &scope);
+        if (count && result == CUDA_SUCCESS) {
             result = poll_marks(self, marks, count, &marked);
             acs_cuda_scope_leave(self, &scope);
-            marked = acs_cuda_progress(self, slot, marked);
-            if (marked)
-                *completed = marked;
         }
+        marked = acs_cuda_progress(self, slot, marked);
+        if (marked)
+            *completed = marked;
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
             return ACS_OK;
         acs_cuda_lose(self, result); /* completion can no longer be learnt, whatever the error */

@@ -63,6 +63,7 @@ static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const 
     type->block = op->u.launch.block;
     type->shared_bytes = (uint32_t)op->u.launch.shared_bytes;
     type->arg_bytes = arg_bytes(kernel);
+    type->packed = acs_cuda_args_packed(kernel, op);
     type->next = first;
     if (type->arg_bytes > ACS_CUDA_ARG_BYTES) /* remembered all the same, so that no launch comes here again */
         atomic_store_explicit(&type->refused, true, memory_order_relaxed);

@@ -14,7 +14,10 @@ enum {
     LAYERS_USES = 16,       /* bundles that resemble each other and go into the size chosen for the first */
     LAYERS_NODES = 1024,    /* of one graph of layers */
     FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments, where ACS_ISSUE asks for replays */
-    ASKED_SIGHTINGS = 2     /* of what ACS_ISSUE asks for: nothing else will do */
+    ASKED_SIGHTINGS = 2,    /* of what ACS_ISSUE asks for: nothing else will do */
+    LAYERS_LOSSES = 64,     /* bundles in a row for which layers are no good; then only */
+    LAYERS_LOOKS = 16,      /* one of so many is looked at */
+    FETCH_AHEAD = 8         /* items */
 };
 
 /* ------------------------------------------------------------------------------------------------------------ opening */
@@ -183,11 +186,22 @@ static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
     for (uint32_t i = 0; i < batch->items_used; i++) {
         if (!batch->items[i].op)
             continue;
-        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->u.launch.type);
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
         uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
         longest = ns > longest ? ns : longest;
     }
     return longest;
+}
+
+/* To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then. */
+static bool looks_for_layers(acs_cuda *self, const bundle *b)
+{
+    /* Relaxed: an estimate. */
+    uint32_t losses = atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed);
+    if (b->batch->vehicle != ACS_VEHICLE_AUTO)
+        return b->batch->vehicle == ACS_VEHICLE_LAYERS;
+    atomic_store_explicit(&self->vehicles->layers_losses, losses + 1, memory_order_relaxed);
+    return losses < LAYERS_LOSSES || losses % LAYERS_LOOKS == 0;
 }
 
 static const acs_dag *dag_of(acs_cuda *self, bundle *b)
@@ -198,7 +212,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
     b->dag_made = true;
     b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch), b->batch->beside,
                                   acs_cuda_launch_ns(self)};
-    if (!layers_find(self, b->dag, &b->shape, b->layout))
+    if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
     return b->dag;
 }
@@ -234,44 +248,39 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 32;
 }
 
-static uint64_t shape_key(const acs_batch *batch, uint32_t *ops)
+/* What the vehicles will read of an op that another CPU has written, and its head, which is read here. */
+static void fetch(const acs_batch *batch, uint32_t item)
 {
-    uint64_t key = batch->items_used;
-    *ops = 0;
+    const acs_record *op = item < batch->items_used ? batch->items[item].op : NULL;
+    if (op)
+        __builtin_prefetch(op);
+}
+
+static void fetch_rest(const acs_record *op)
+{
+    __builtin_prefetch(&op->grid);
+    __builtin_prefetch(op->arg_bytes);
+    __builtin_prefetch(op->arg_bytes + ACS_CACHE_LINE);
+}
+
+static void look_at(bundle *b)
+{
+    const acs_batch *batch = b->batch;
+    uint64_t key = batch->items_used, content = 0;
     for (uint32_t i = 0; i < batch->items_used; i++) {
         const acs_item *item = &batch->items[i];
-        *ops += item->op != NULL;
-        key = mix(key, (uint64_t)(item->op ? item->op->u.launch.type : 0) << 16 | item->edge_count);
+        fetch(batch, i + FETCH_AHEAD);
+        key = mix(key, (uint64_t)(item->op ? item->op->type : 0) << 16 | item->edge_count);
         for (uint32_t e = 0; e < item->edge_count; e++)
             key = mix(key, batch->edges[item->first_edge + e]);
-    }
-    return key;
-}
-
-static uint64_t args_key(uint64_t key, const acs_record *op)
-{
-    for (uint32_t a = 0; a < op->arg_count; a++) {
-        const unsigned char *bytes = op->arg_bytes + op->args[a].offset;
-        for (uint32_t at = 0; at < op->args[a].size; at += 8) {
-            uint64_t word = 0;
-            uint32_t left = op->args[a].size - at;
-            memcpy(&word, bytes + at, left >= 8 ? 8 : left);
-            key = mix(key, word);
-        }
-    }
-    return key;
-}
-
-static uint64_t content_key(const acs_batch *batch, uint64_t key)
-{
-    for (uint32_t i = 0; i < batch->items_used; i++) {
-        const acs_record *op = batch->items[i].op;
-        if (!op)
+        if (!item->op)
             continue;
-        acs_dim3 grid = op->u.launch.grid;
-        key = args_key(mix(key, grid.x ^ (uint64_t)grid.y << 24 ^ (uint64_t)grid.z << 44), op);
+        fetch_rest(item->op);
+        content = mix(content, item->op->content);
+        b->ops++;
     }
-    return key;
+    b->key = key;
+    b->content = mix(key, content);
 }
 
 static uint32_t replay_nodes(const bundle *b)
@@ -371,6 +380,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     uint64_t launch = acs_choice_launch_ns(&b->cost), gpu = acs_choice_gpu_ns(&b->cost);
     uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
+    if (layers == best)
+        atomic_store_explicit(&self->vehicles->layers_losses, 0, memory_order_relaxed); /* an estimate */
     uint32_t nodes = replay_nodes(b);
     status = by_replay(self, b, sightings(nodes, true, best, acs_choice_replay_ns(&b->cost, true)),
                        sightings(nodes, false, best, acs_choice_replay_ns(&b->cost, false)));
@@ -405,8 +416,7 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
         return ACS_NOT_READY;
     bool any = batch->vehicle == ACS_VEHICLE_AUTO;
     b.by = (acs_vehicle)batch->vehicle;
-    b.key = shape_key(batch, &b.ops);
-    b.content = any || b.by == ACS_VEHICLE_REPLAY ? content_key(batch, b.key) : 0;
+    look_at(&b);
     acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
     if (acs_cuda_fault(self))
         return ACS_ERR_DEVICE;

@@ -40,7 +40,7 @@ void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value
     w->type_count = 0;
     for (uint32_t i = 0; i < batch->items_used; i++)
         if (batch->items[i].op)
-            note_type(w, batch->items[i].op->u.launch.type);
+            note_type(w, batch->items[i].op->type);
     atomic_store_explicit(&w->on, true, memory_order_relaxed);
     acs_lock_release(&v->lock);
 }
@@ -87,7 +87,7 @@ void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch)
     for (uint32_t i = 0; i < batch->items_used; i++) {
         if (!batch->items[i].op)
             continue;
-        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->u.launch.type);
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
         uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
         atomic_store_explicit(&type->kernel_ns, known - known / 256, memory_order_relaxed);
     }

@@ -34,21 +34,15 @@ static uint16_t put_followers(filling *fill, const acs_window_lane *lane, int sl
     return (uint16_t)first;
 }
 
-/* Bring the cell's arguments up to date; [*from, *to) is what changed, widened to words. */
-static void compare_args(const acs_record *op, const acs_cuda_type *type, acs_window_cell *cell, uint32_t *from,
-                         uint32_t *to)
+/* Of a cell of which nobody knows what it holds, all. */
+static void update_args(const acs_record *op, const acs_cuda_type *type, acs_window_cell *cell, uint32_t *from, uint32_t *to)
 {
-    *from = type->arg_bytes;
-    *to = 0;
-    for (uint32_t i = 0; i < type->kernel->param_count; i++) {
-        const unsigned char *arg = op->arg_bytes + op->args[i].offset;
-        uint32_t at = type->kernel->param_offset[i], bytes = op->args[i].size;
-        if (cell->known && memcmp(cell->args + at, arg, bytes) == 0)
-            continue;
-        memcpy(cell->args + at, arg, bytes);
-        *from = at < *from ? at & ~7u : *from;
-        *to = at + bytes > *to ? at + bytes : *to;
+    acs_cuda_args_update(type, op, cell->args, from, to);
+    if (!cell->known) {
+        *from = 0;
+        *to = type->arg_bytes;
     }
+    *from &= ~7u;
     *to = (*to + 7) & ~7u;
     *to = *to < type->arg_bytes ? *to : type->arg_bytes;
 }
@@ -57,14 +51,14 @@ static void compare_args(const acs_record *op, const acs_cuda_type *type, acs_wi
 static void put_node(filling *fill, acs_window_entry *entry, const acs_record *op, const acs_cuda_type *type,
                      acs_window_cell *cell)
 {
-    const acs_dim3 grid = op->u.launch.grid;
+    const acs_dim3 grid = op->grid;
     const uint32_t wanted[3] = {grid.x, grid.y, grid.z};
     uint32_t from, to;
     if (!cell->known || memcmp(cell->grid, wanted, sizeof wanted) != 0) {
         memcpy(cell->grid, wanted, sizeof wanted);
         memcpy(entry->grid, wanted, sizeof wanted);
     }
-    compare_args(op, type, cell, &from, &to);
+    update_args(op, type, cell, &from, &to);
     /* Until the bundle is launched nobody knows what the node holds. */
     cell->known = false;
     entry->node = cell->node;
@@ -113,6 +107,7 @@ static bool fill_table(const acs_batch *batch, int slot, acs_window_lane *lane, 
                                  .roots = wires->head.out_count,
                                  .followers_at = followers_at,
                                  .first_value = batch->items[0].value};
+    lane->end = batch->items[0].value + position - 1;
     return !fill.full;
 }
 
@@ -222,6 +217,9 @@ static void settle(acs_cuda *self, acs_window_lane *lane, int slot, bool launche
     for (uint32_t i = 0; launched && i < lane->wires.nodes; i++)
         if (lane->cell[i])
             lane->cell[i]->known = true;
+    if (launched) /* relaxed: a poll that misses it asks the driver */
+        atomic_store_explicit(&self->window->news[slot].ends[lane->turn % ACS_WINDOW_RING], lane->end,
+                              memory_order_relaxed);
     lane->turn += launched;
     acs_lock_acquire(&self->window->lock);
     lane->latest = event;
@@ -305,6 +303,24 @@ bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag
     return made && result == CUDA_SUCCESS;
 }
 
+uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count)
+{
+    uint64_t first = UINT64_MAX;
+    uint32_t possible = 0;
+    if (!self->window)
+        return count;
+    acs_window_news *news = &self->window->news[slot];
+    uint64_t word = atomic_load_explicit(&self->vehicles->words[slot].value, memory_order_relaxed); /* a hint, all of it */
+    for (uint32_t i = 0; i < ACS_WINDOW_RING; i++) {
+        uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
+        first = end > word && end < first ? end : first;
+    }
+    while (possible < count && marks[possible].value < first)
+        possible++;
+    bool ask = atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % ACS_WINDOW_LOOKS == 0;
+    return ask ? count : possible;
+}
+
 const char *acs_cuda_window_refusal(const acs_cuda *self)
 {
     acs_cuda_window *window = self->window;
@@ -327,9 +343,11 @@ void acs_cuda_window_init(acs_cuda *self, uint64_t nodes)
         return;
     window->lanes = calloc(self->slots, sizeof(*window->lanes));
     /* A place's number is 16 bits. */
-    if (!window->lanes || ACS_WINDOW_CELLS + (size_t)self->slots * ACS_WIRES_ITEMS > UINT16_MAX ||
+    window->news = calloc(self->slots, sizeof(*window->news));
+    if (!window->lanes || !window->news || ACS_WINDOW_CELLS + (size_t)self->slots * ACS_WIRES_ITEMS > UINT16_MAX ||
         acs_lock_init(&window->lock, ACS_RANK_BACKEND) != 0) {
         free(window->lanes);
+        free(window->news);
         free(window);
         return;
     }
@@ -356,6 +374,7 @@ void acs_cuda_window_fini(acs_cuda *self)
     if (window->places)
         (void)acs_cuda_note(self, self->cu.cuMemFree(window->places));
     free(window->lanes);
+    free(window->news);
     acs_lock_fini(&window->lock);
     free(window);
     self->window = NULL;

@@ -8,6 +8,9 @@
  *     it are on the device; they are taken from it only when another slot needs some and none is free.
  * C3  a type whose kernel the device cannot launch is remembered as such (`refused`).
  *
+ * C4  the device tells of a bundle's end by the slot's word: until the word is there no mark behind the bundle is
+ *     complete, and the driver is asked only now and then, for errors.
+ *
  * Locks: acs_cuda_window.lock (rank BACKEND) guards the start, types and cells. The rest of a slot's
  * state belongs to whoever submits to it.
  */
@@ -21,6 +24,7 @@
 enum {
     ACS_WINDOW_GROW = 4,  /* new cells for one bundle where the core leaves the vehicle open: each takes 50 us */
     ACS_WINDOW_EVICT = 4, /* cells of growth that one costs for which another has to go */
+    ACS_WINDOW_LOOKS = 32, /* one of so many polls asks the driver in any case */
     ACS_WINDOW_FAN = 0    /* the type of a fan: there is no such type of kernels */
 };
 
@@ -52,6 +56,7 @@ typedef struct acs_window_lane {
     CUgraphExec head;
     CUevent done[ACS_WINDOW_RING];   /* behind the bundle whose table this is */
     uint32_t turn;                   /* bundles launched */
+    uint64_t end;                    /* value of the last op of the bundle at hand */
     CUevent made;                    /* behind the making of cells for a bundle that was refused after all */
     /* Written by the slot's submitter, under the lock. */
     CUevent latest;                  /* behind all that concerns the slot's cells; NULL: there was nothing */
@@ -61,6 +66,12 @@ typedef struct acs_window_lane {
     const acs_window_type *type[ACS_WIRES_NODES];
 } acs_window_lane;
 
+/* One slot's: what its word will come to. Written by the slot's submitter, read by who polls it. */
+typedef struct acs_window_news {
+    _Atomic uint64_t ends[ACS_WINDOW_RING]; /* last values of bundles, by turn */
+    _Atomic uint32_t looks;                 /* polls that did not ask the driver */
+} acs_window_news;
+
 typedef enum acs_window_state { ACS_WINDOW_UNTRIED, ACS_WINDOW_ON, ACS_WINDOW_OFF } acs_window_state;
 
 typedef struct acs_cuda_window {
@@ -69,6 +80,7 @@ typedef struct acs_cuda_window {
     CUdeviceptr places, slots;
     uint64_t *refusal;        /* pinned: why the device could not launch something; 0: it could */
     acs_window_lane **lanes;  /* by slot; NULL until its first bundle */
+    acs_window_news *news;    /* by slot */
 
     acs_lock lock;
     acs_window_state state;

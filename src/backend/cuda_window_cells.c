@@ -55,7 +55,7 @@ static void type_destroy(acs_window_type *type)
 static acs_window_type *type_of(acs_cuda *self, const acs_record *op)
 {
     acs_cuda_window *window = self->window;
-    uint32_t number = op ? op->u.launch.type : ACS_WINDOW_FAN;
+    uint32_t number = op ? op->type : ACS_WINDOW_FAN;
     if ((!window->types || 2 * window->types_used > window->types_mask) && !types_grow(window))
         return NULL;
     acs_window_type **cell = type_cell(window->types, window->types_mask, number);

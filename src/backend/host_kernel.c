@@ -46,7 +46,7 @@ void acs_host_scratch_fini(acs_host_scratch *scratch)
  */
 static void run_kernel(const acs_record *op, acs_host_scratch *scratch)
 {
-    acs_grid grid = {op->u.launch.grid, op->u.launch.block, op->u.launch.shared_bytes, NULL};
+    acs_grid grid = {op->grid, op->u.launch.block, op->u.launch.shared_bytes, NULL};
 
     if (grid.shared_bytes) {
         grid.shared = scratch->shared;
@@ -145,7 +145,7 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
     name = kernel_name(op);
     block = op->u.launch.block;
     ACS_TRY(check_body(op));
-    ACS_TRY(check_dims(name, "grid", op->u.launch.grid, grid_max));
+    ACS_TRY(check_dims(name, "grid", op->grid, grid_max));
     ACS_TRY(check_dims(name, "block", block, block_max));
     if (block.x * block.y * block.z > BLOCK_THREADS_MAX) /* at most 2^26 */
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': block has %" PRIu32 " threads; at most %d are possible",
@@ -156,7 +156,7 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
     if (op->arg_count > ACS_ARG_BYTES_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': %" PRIu32 " arguments; at most %d are possible", name,
                         op->arg_count, ACS_ARG_BYTES_MAX);
-    return check_cluster(name, op->u.launch.attributes.cluster, op->u.launch.grid);
+    return check_cluster(name, op->u.launch.attributes.cluster, op->grid);
 }
 
 /* -------------------------------------------------------------------------------------- the rest of the ops table */

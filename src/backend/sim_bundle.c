@@ -62,7 +62,7 @@ acs_status acs_sim_check(acs_backend *backend, acs_record *op)
     acs_lock_release(&s->lock);
     /* Some kernels cannot ride, so that programs have both. */
     if (!s->by_seed || acs_hash64(type + s->salt) % REFUSED_ONE_IN)
-        op->u.launch.type = type;
+        op->type = type;
     return ACS_OK;
 }
 
@@ -100,7 +100,7 @@ static const char *bundle_check(const acs_sim_state *s, const acs_batch *batch)
         const acs_item *item = &batch->items[i];
         if (!acs_sim_item_exists(s, batch, item))
             return "a slot or mark that does not exist";
-        if (item->op && (item->op->kind != ACS_KIND_KERNEL || !item->op->u.launch.type))
+        if (item->op && (item->op->kind != ACS_KIND_KERNEL || !item->op->type))
             return "an op in a bundle that cannot ride in one";
         if (item->slot != (item->op ? first->slot : -1) || (item->op && item->value != value++))
             return "an op in a bundle that has another slot, or no consecutive value";

@@ -119,7 +119,7 @@ static uint64_t drawn_ns(acs_sim_state *s, uint32_t slot)
 
 static acs_sim_kernel kernel_of(const acs_sim_state *s, const acs_record *op, uint64_t ns)
 {
-    const acs_dim3 *g = &op->u.launch.grid, *b = &op->u.launch.block;
+    const acs_dim3 *g = &op->grid, *b = &op->u.launch.block;
     uint64_t ctas = (uint64_t)g->x * g->y * g->z;
     acs_sim_kernel kernel = {.ctas = ctas > UINT32_MAX ? UINT32_MAX : (uint32_t)ctas, .threads = b->x * b->y * b->z,
                              .shared_bytes = (uint32_t)op->u.launch.shared_bytes, .cta_ns = ns};

@@ -51,6 +51,8 @@ uint32_t acs_random_below(acs_random *random, uint32_t n);
 
 /* Monotonic clock, nanoseconds. */
 uint64_t acs_clock_ns(void);
+/* Between two tries of a thread that wants a lock: a fraction of a microsecond. */
+void acs_pause(void);
 /* Between two looks of a spinning thread: about a microsecond, in which the CPU's twin, and other threads, may run. */
 void acs_pause_briefly(void);
 

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { PAUSES = 32 };
+enum { PAUSES = 32, PAUSES_LOCK = 8 };
 
 uint64_t acs_clock_ns(void)
 {
@@ -16,12 +16,22 @@ uint64_t acs_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void acs_pause_briefly(void)
+static void pauses(int count)
 {
-    for (int i = 0; i < PAUSES; i++) {
+    for (int i = 0; i < count; i++) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
     }
+}
+
+void acs_pause(void)
+{
+    pauses(PAUSES_LOCK);
+}
+
+void acs_pause_briefly(void)
+{
+    pauses(PAUSES);
     sched_yield();
 }

@@ -56,7 +56,7 @@ enum {
 /*
  * A batch of ops, or a *bundle*: ops that go to one slot as one unit, for a vehicle cheaper than one launch for each.
  *
- * In a bundle all items are kernels whose u.launch.type is not 0, or joins (op NULL: stands for the items that it has edges
+ * In a bundle all items are kernels whose type is not 0, or joins (op NULL: stands for the items that it has edges
  * to), in an order in which every item comes behind those that it has edges to. Ops have the bundle's slot and consecutive
  * values; a join has slot -1. Only item 0 (an op) has marks and waits: for all. Only the last op has mark_after, and has it
  * always. Nothing but the edges orders the ops: a path of edges leads from one to the other where they must not overlap. An

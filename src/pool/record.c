@@ -20,7 +20,8 @@ enum {
     BLOCK_BYTES_MIN = 512,
     BLOCK_CLASSES = 13, /* 512 B ... 2 MiB */
     BLOCK_EXACT = BLOCK_CLASSES,
-    PART_ALIGN = 16
+    PART_ALIGN = 16,
+    FETCHED_BYTES = offsetof(acs_record, inline_bytes) + 2 * ACS_CACHE_LINE /* more arguments than that are rare */
 };
 
 /* Treiber's stack. `top` holds a tag in its upper half, counted up by each change against ABA; below it, index + 1. */
@@ -196,7 +197,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     if (ACS_UNLIKELY(!stack_pop_hint(&pool->free, pool->record_links, &index, &next)))
         return NULL;
     if (next)
-        fetch_for_write(pool->records + (next - 1) * pool->stride, pool->stride);
+        fetch_for_write(pool->records + (next - 1) * pool->stride, FETCHED_BYTES);
 
     /*
      * Only what must hold for any kind is set: site, union and rows are the producer's to write, and not cleared first.
@@ -207,6 +208,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
     record->any = 0;
     record->marked = 0;
+    record->type = 0;
     record->device = 0;
     record->segment_count = 0;
     record->arg_count = 0;
@@ -338,10 +340,37 @@ void acs_record_release(acs_record_pool *pool, acs_record *record)
     stack_push(&pool->free, pool->record_links, record->index);
 }
 
+static void release_blocks(acs_record_pool *pool, acs_record_chain *chain)
+{
+    if (chain->blocks_first)
+        stack_push_chain(&pool->classes[chain->blocks_class], pool->block_links, chain->blocks_first - 1,
+                         chain->blocks_last - 1);
+    chain->blocks_first = chain->blocks_last = 0;
+}
+
+/* Most ops of a program are of a few sizes: blocks of another class than the chain's are the exception. */
+static void gather_block(acs_record_pool *pool, acs_record_chain *chain, const acs_record *record)
+{
+    const struct block *block = record->block;
+    if (record->block_class == BLOCK_EXACT) {
+        release_block(pool, record);
+        return;
+    }
+    if (chain->blocks_class != record->block_class)
+        release_blocks(pool, chain);
+    chain->blocks_class = record->block_class;
+    /* relaxed: as in acs_record_gather */
+    atomic_store_explicit(&pool->block_links[block->number], chain->blocks_first, memory_order_relaxed);
+    chain->blocks_first = block->number + 1;
+    if (!chain->blocks_last)
+        chain->blocks_last = block->number + 1;
+}
+
 void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_record *record)
 {
     uint32_t index = record->index;
-    release_block(pool, record);
+    if (record->block)
+        gather_block(pool, chain, record);
     /* relaxed: nobody else looks before the chain is pushed, C */
     atomic_store_explicit(&pool->record_links[index], chain->first, memory_order_relaxed);
     chain->first = index + 1;
@@ -351,10 +380,11 @@ void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_recor
 
 void acs_record_release_all(acs_record_pool *pool, acs_record_chain *chain)
 {
+    release_blocks(pool, chain);
     if (!chain->first)
         return;
     stack_push_chain(&pool->free, pool->record_links, chain->first - 1, chain->last - 1);
-    *chain = (acs_record_chain){0, 0};
+    *chain = (acs_record_chain){0};
 }
 
 uint64_t acs_record_pool_bytes(const acs_record_pool *pool)

@@ -27,18 +27,20 @@ typedef enum acs_op_kind {
 
 /* One row of the argument table. Bound to a device when the op is issued; at present the identity. */
 typedef struct acs_arg_slot {
-    uint32_t offset;     /* into record->arg_bytes */
-    uint32_t size;
-    uint32_t type;       /* acs_arg_type */
-    uint32_t allocation; /* index in the allocation table; 0: none known */
-    int64_t delta;       /* added to a pointer when bound; 0 */
+    uint16_t offset; /* into record->arg_bytes */
+    uint16_t size;
+    uint32_t type : 2;        /* acs_arg_type */
+    uint32_t allocation : 30; /* index in the allocation table; 0: none known */
+    int64_t delta;            /* added to a pointer when bound; 0 */
 } acs_arg_slot;
+_Static_assert(ACS_ARG_BYTES_MAX <= UINT16_MAX, "a row has 16 bits for where an argument lies");
 
-enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 96, ACS_INLINE_SEGMENTS = 6 };
+enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 256, ACS_INLINE_SEGMENTS = 6 };
 
 /*
- * The first cache lines are what the window reads of an op, which another CPU has just written: head, segments, and what the
- * backend's check() found out about a kernel.
+ * By cache line, since another CPU has just written them and each costs who reads it 0.1 us: of an op that goes in a bundle
+ * the head and the segments are read when it enters the window, the head, the grid and the argument bytes when it is issued,
+ * and the head again when it retires.
  */
 typedef struct acs_record {
     /* written by the producer */
@@ -46,27 +48,30 @@ typedef struct acs_record {
     const acs_site *site;   /* never NULL */
     uint8_t kind;           /* acs_op_kind */
     uint8_t any;            /* may touch anything */
-    uint16_t device;        /* 0 */
-    uint32_t segment_count;
-    acs_segment *segments;  /* inline_segments or in `block` */
-    acs_arg_slot *args;
-    void *block;            /* pooled block, or NULL */
-    uint16_t block_class;
     uint8_t asked;          /* acs_op_kind: what the program called; a small copy may have become a kernel since */
     uint8_t marked;         /* acs_mark_repeat: a repeat begins with it */
+    uint32_t type;          /* of a kernel, set by the backend's check(): number of (kernel, block, shared memory) for
+                               vehicles; 0: plain launches only */
+    uint32_t segment_count;
     uint32_t index;         /* this record's place in its pool */
+    acs_segment *segments;  /* inline_segments or in `block` */
+    unsigned char *arg_bytes; /* 16-byte aligned; for kinds HOST and CALL the copied closure */
+    void *block;            /* pooled block, or NULL */
+    uint64_t content;       /* of a kernel with a type, set by check(): hash of its grid and its arguments */
+    acs_segment inline_segments[ACS_INLINE_SEGMENTS];
+    acs_dim3 grid;          /* of a kernel */
+    uint16_t device;        /* 0 */
+    uint16_t block_class;
+    acs_arg_slot *args;     /* inline_args or in `block` */
     uint32_t arg_count;
     uint32_t arg_bytes_used;
-    acs_segment inline_segments[ACS_INLINE_SEGMENTS];
-    unsigned char *arg_bytes; /* 16-byte aligned; for kinds HOST and CALL the copied closure */
     union {
         struct {
             acs_kernel kernel;
-            acs_dim3 grid, block;
+            acs_dim3 block;
             uint64_t shared_bytes;
             acs_attributes attributes;
             void *resolved; /* the backend's own, set by its check() */
-            uint32_t type;  /* the same: number of (kernel, block, shared memory) for vehicles; 0: plain launches only */
         } launch;
         struct {
             void *dst;
@@ -100,8 +105,9 @@ typedef struct acs_record {
         } stream;
     } u;
     acs_arg_slot inline_args[ACS_INLINE_ARGS];
-    _Alignas(16) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
+    _Alignas(ACS_CACHE_LINE) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
+_Static_assert(offsetof(acs_record, inline_segments) == ACS_CACHE_LINE, "the head is one cache line");
 
 typedef struct acs_record_pool acs_record_pool;
 
@@ -123,7 +129,9 @@ void acs_record_release(acs_record_pool *pool, acs_record *record);
  * for many is what makes retirement and calls cheap beside each other. All zero: an empty chain.
  */
 typedef struct acs_record_chain {
-    uint32_t first, last; /* indices + 1; 0: none */
+    uint32_t first, last;                /* indices + 1; 0: none */
+    uint32_t blocks_first, blocks_last;  /* numbers + 1, of blocks */
+    uint32_t blocks_class;               /* of one class */
 } acs_record_chain;
 void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_record *record);
 void acs_record_release_all(acs_record_pool *pool, acs_record_chain *chain);

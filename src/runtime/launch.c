@@ -252,9 +252,11 @@ static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
     unsigned char *to = record->arg_bytes;
     uint32_t offset = 0;
     for (const acs_arg *arg = args->list, *end = args->count ? arg + args->count : arg; arg < end; arg++, row++) {
-        uint32_t size = arg->size, align = arg_alignment(size);
-        offset = (offset + align - 1) & ~(align - 1);
-        *row = (acs_arg_slot){.offset = offset, .size = size, .type = arg->type};
+        uint32_t size = arg->size, align = arg_alignment(size), gap = -offset & (align - 1);
+        if (ACS_UNLIKELY(gap)) /* equal arguments are equal bytes, which are compared and hashed as a whole */
+            memset(to + offset, 0, gap);
+        offset += gap;
+        *row = (acs_arg_slot){.offset = (uint16_t)offset, .size = (uint16_t)size, .type = arg->type & 3u};
         if (ACS_LIKELY(size == 8))
             memcpy(to + offset, arg->value, 8);
         else if (size == 4)
@@ -315,12 +317,12 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     record->u.launch.kernel = *p->kernel;
     if (!record->u.launch.kernel.name)
         record->u.launch.kernel.name = draft->site->name;
-    record->u.launch.grid = p->grid;
+    record->grid = p->grid;
     record->u.launch.block = p->block;
     record->u.launch.shared_bytes = p->shared_bytes;
     record->u.launch.attributes = p->attributes;
     record->u.launch.resolved = NULL;
-    record->u.launch.type = 0;
+    record->type = 0;
     if (ACS_UNLIKELY(p->attributes.programmatic))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",

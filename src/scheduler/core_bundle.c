@@ -44,7 +44,7 @@ void acs_core_bundle_init(acs_core *core)
 
 static bool rides(const acs_entry *entry)
 {
-    return entry->kind == ACS_KIND_KERNEL && entry->op->u.launch.type != 0 && !entry->bounced;
+    return entry->kind == ACS_KIND_KERNEL && entry->op->type != 0 && !entry->bounced;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ gather */
@@ -423,7 +423,7 @@ void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_v
     c->vehicles[vehicle]++;
     if (vehicle != ACS_VEHICLE_LAUNCH)
         return;
-    if (core->bundle_most == 0 || entry->op->u.launch.type == 0)
+    if (core->bundle_most == 0 || entry->op->type == 0)
         c->launched_unfit++;
     else if (entry->bounced)
         c->launched_refused++;

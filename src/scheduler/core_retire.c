@@ -84,7 +84,7 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 
 static void collect_ended(acs_core *core)
 {
-    acs_record_chain chain = {0, 0};
+    acs_record_chain chain = {0};
     acs_entry *entry;
     while ((entry = acs_window_pop_ended(&core->window))) {
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);

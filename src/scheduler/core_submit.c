@@ -42,7 +42,7 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
 /* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
 static void look_for_cut(acs_core *core, const acs_record *op)
 {
-    uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->u.launch.type : 0);
+    uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->type : 0);
     acs_op cut = core->bundle_most ? acs_cuts_add(&core->cuts, op->seq, type, op->marked) : 0;
     if (!cut)
         return;

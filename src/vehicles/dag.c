@@ -162,7 +162,7 @@ void acs_dag_make(const acs_batch *batch, acs_dag *dag)
         const acs_item *item = &batch->items[i];
         acs_dag_node *node = &dag->node[i];
         uint64_t key = dag->key;
-        *node = (acs_dag_node){.type = item->op ? item->op->u.launch.type : 0, .first_edge = (uint16_t)dag->edges_used};
+        *node = (acs_dag_node){.type = item->op ? item->op->type : 0, .first_edge = (uint16_t)dag->edges_used};
         named_by(batch, item, &j, ancestors, &named, words);
         keep_edges(dag, node, &named, ancestors, &ancestors[i], words);
         if (!node->type)

@@ -81,7 +81,7 @@ acs_record *kernel_new(uint32_t kind, const void *function)
 {
     acs_record *op = record_new(ACS_KIND_KERNEL);
     op->u.launch.kernel = (acs_kernel){"kernel", function, NULL, kind, 0};
-    op->u.launch.grid = op->u.launch.block = (acs_dim3){1, 1, 1};
+    op->grid = op->u.launch.block = (acs_dim3){1, 1, 1};
     op->arg_count = 2;
     op->args[0] = (acs_arg_slot){.offset = 0, .size = 8};
     op->args[1] = (acs_arg_slot){.offset = 8, .size = 4};

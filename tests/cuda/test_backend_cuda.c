@@ -127,16 +127,16 @@ static void check_against_limits_names_value_and_limit(void **state)
 {
     (void)state;
     acs_record *op = kernel_new(ACS_KERNEL_CUFUNCTION, twin_function(g_kernel, 0));
-    op->u.launch.grid.y = 70000;
+    op->grid.y = 70000;
     assert_error(g_backend->ops->check(g_backend, op), ACS_ERR_ARGUMENT, "grid.y is 70000; it must be 1 to 65535");
-    op->u.launch.grid.y = 1;
+    op->grid.y = 1;
     op->u.launch.block.x = 600;
     assert_error(g_backend->ops->check(g_backend, op), ACS_ERR_ARGUMENT, "600 threads; this kernel");
     op->u.launch.block.x = 1;
     op->u.launch.shared_bytes = 232448;
     assert_error(g_backend->ops->check(g_backend, op), ACS_ERR_ARGUMENT, "232448 bytes of dynamic and 1024 of static");
     op->u.launch.shared_bytes = 0;
-    op->u.launch.grid = (acs_dim3){4, 1, 1};
+    op->grid = (acs_dim3){4, 1, 1};
     op->u.launch.attributes.cluster = (acs_dim3){3, 1, 1};
     assert_error(g_backend->ops->check(g_backend, op), ACS_ERR_ARGUMENT, "does not divide");
 }

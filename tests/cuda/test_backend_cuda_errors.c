@@ -82,7 +82,7 @@ static bool check_kernels(acs_record **ops)
     ops[0] = add_new(ACS_KERNEL_FUNCTION, g_s.device, 1);
     ops[0]->u.launch.shared_bytes = 100000;
     ops[1] = add_new(ACS_KERNEL_HANDLE, g_s.device, 3);
-    ops[1]->u.launch.grid.x = 16;
+    ops[1]->grid.x = 16;
     ops[1]->u.launch.attributes.cluster = (acs_dim3){16, 1, 1};
     ops[1]->u.launch.attributes.priority = -100;
     ops[2] = add_new(ACS_KERNEL_CUFUNCTION, g_s.device, 5);
@@ -90,7 +90,7 @@ static bool check_kernels(acs_record **ops)
     for (int i = 0; i < 3; i++)
         if (!accept(g_s.backend->ops->check(g_s.backend, ops[i])))
             return false;
-    g_s.untyped = !ops[0]->u.launch.type;
+    g_s.untyped = !ops[0]->type;
     return true;
 }
 
@@ -200,8 +200,8 @@ static bool use_bundle(acs_vehicle vehicle)
         item->value = ++g_s.value;
         if (i > 0)
             item_edge(item, 0);
-        g_batch.bundle = g_batch.bundle && op->u.launch.type;
-        g_s.untyped = g_s.untyped || !op->u.launch.type;
+        g_batch.bundle = g_batch.bundle && op->type;
+        g_s.untyped = g_s.untyped || !op->type;
     }
     item_mark_after(&g_batch.items[1], 60);
     g_batch.items[1].after.value = g_s.value;

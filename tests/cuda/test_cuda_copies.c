@@ -77,7 +77,7 @@ static void assert_copy_stays(void *dst, const void *src, size_t bytes)
 static void assert_becomes(const acs_record *op)
 {
     assert_int_equal(op->kind, ACS_KIND_KERNEL);
-    assert_int_not_equal(op->u.launch.type, 0);
+    assert_int_not_equal(op->type, 0);
     assert_non_null(op->u.launch.resolved);
 }
 

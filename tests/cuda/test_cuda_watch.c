@@ -40,7 +40,7 @@ static int setup(void **state)
     g_batch.bundle = true;
     g_batch.items_used = OPS;
     for (uint32_t i = 0; i < OPS; i++) {
-        g_records[i].u.launch.type = TYPE;
+        g_records[i].type = TYPE;
         g_batch.items[i].op = &g_records[i];
         g_batch.items[i].value = 1 + i;
     }

@@ -30,15 +30,15 @@ static void make_op(acs_record *op, uint32_t i, uint32_t types, uint32_t bundle)
     assert_true(number < DOUBLE_OPS);
     memset(op, 0, sizeof *op);
     memset(to, 0, sizeof *to);
-    op->u.launch.type = 1 + acs_random_below(random, types);
-    to->grid = op->u.launch.grid = (acs_dim3){1 + acs_random_below(random, 2), 1 + i % 2, 1};
+    op->type = 1 + acs_random_below(random, types);
+    to->grid = op->grid = (acs_dim3){1 + acs_random_below(random, 2), 1 + i % 2, 1};
     to->bundle = bundle;
     memcpy(to->args, &number, sizeof number);
     for (uint32_t k = 1; k < DOUBLE_ARGS / 8; k++)
         to->args[8 * k] = (unsigned char)(acs_random_below(random, 10) == 0);
     op->args = op->inline_args;
     op->arg_bytes = op->inline_bytes;
-    op->arg_count = double_params(op->u.launch.type);
+    op->arg_count = double_params(op->type);
     for (uint32_t k = 0; k < op->arg_count; k++)
         op->args[k] = (acs_arg_slot){.offset = 8 * k, .size = 8};
     memcpy(op->arg_bytes, to->args, 8 * (size_t)op->arg_count);
@@ -171,7 +171,7 @@ static void types_that_are_not_known_are_refused(void **state)
     (void)state;
     double_open(1, 4096);
     make_bundle(3, 1, 0, 0, ACS_VEHICLE_GPU);
-    g_dag.node[0].type = g_records[0].u.launch.type = DOUBLE_TYPES + 1;
+    g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
     assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
     double_close();
 }

@@ -123,7 +123,7 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
     r->site = &site;
     r->kind = ACS_KIND_KERNEL;
     r->u.launch.kernel = (acs_kernel){.kind = ACS_KERNEL_FUNCTION, .function = bundle_kernel(op->kernel)};
-    r->u.launch.grid = op->grid;
+    r->grid = op->grid;
     r->u.launch.block = (acs_dim3){op->kernel == 1 ? 64 : 32, 1, 1};
     r->u.launch.shared_bytes = op->kernel == 3 ? 128 : 0;
     r->u.launch.attributes = (acs_attributes){.priority = 0};
@@ -133,7 +133,7 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
     args_write(r, op, s->cells + (size_t)op->to * BUNDLE_WORDS, from);
     acs_status status = acs_backend_cuda.check(world->backend, r);
     /* A kernel that seems to take long, as one does where a CPU runs it, may ride now and then only: this is such a time. */
-    for (int i = 0; status == ACS_OK && !r->u.launch.type && i < 1024; i++)
+    for (int i = 0; status == ACS_OK && !r->type && i < 1024; i++)
         status = acs_backend_cuda.check(world->backend, r);
     if (status != ACS_OK) {
         fprintf(stderr, "check: %s\n", acs_error_thread()->text);

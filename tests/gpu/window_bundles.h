@@ -126,7 +126,7 @@ static inline void launch_begin(acs_record *op, const void *function, uint32_t g
     op->arg_bytes = op->inline_bytes;
     op->u.launch.kernel.kind = ACS_KERNEL_FUNCTION;
     op->u.launch.kernel.function = function;
-    op->u.launch.grid = (acs_dim3){grid, 1, 1};
+    op->grid = (acs_dim3){grid, 1, 1};
     op->u.launch.block = (acs_dim3){block, 1, 1};
 }
 
@@ -147,7 +147,7 @@ static inline void bundle_finish(bench_device *device, bundle *b, int slot, uint
         put_arg(item->op, &b->up_count[i], sizeof b->up_count[i]);
         put_arg(item->op, &ns, sizeof ns);
         CHECK_STATUS(acs_cuda_check(device->backend, item->op), ACS_OK);
-        CHECK(item->op->u.launch.type != 0);
+        CHECK(item->op->type != 0);
     }
     acs_dag_make(&b->batch, &b->dag);
 }

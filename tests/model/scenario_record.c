@@ -90,7 +90,7 @@ static void take_2_give_1(void)
 /* Both go back in one chain. */
 static void take_2_give_all(void)
 {
-    acs_record_chain chain = {0, 0};
+    acs_record_chain chain = {0};
     acs_record *taken[2] = {take(1), take(1)};
     for (int i = 0; i < 2; i++) {
         if (!taken[i])

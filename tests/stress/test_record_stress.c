@@ -92,7 +92,7 @@ static void *work(void *argument)
         w->empty += got < want;
         if (acs_random_below(&random, 16) == 0)
             sched_yield(); /* let the others meet a stack that looks as before */
-        acs_record_chain chain = {0, 0};
+        acs_record_chain chain = {0};
         for (uint32_t i = 0; i < got; i++) {
             w->torn += !intact(held[i], stamp + i);
             give_back(shared, held[i], round % 2 ? &chain : NULL);

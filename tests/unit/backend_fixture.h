@@ -105,7 +105,7 @@ static inline acs_record *fixture_kernel(fixture *f, acs_host_body body, void *p
     acs_record *op = fixture_record(f, ACS_KIND_KERNEL);
 
     op->u.launch.kernel = (acs_kernel)ACS_KERNEL_HOST_INIT("test kernel", body);
-    op->u.launch.grid = op->u.launch.block = (acs_dim3){1, 1, 1};
+    op->grid = op->u.launch.block = (acs_dim3){1, 1, 1};
     memcpy(op->arg_bytes, &pointer, sizeof pointer);
     memcpy(op->arg_bytes + 8, &number, sizeof number);
     op->args[0] = (acs_arg_slot){0, sizeof pointer, ACS_ARG_POINTER, 0, 0};

@@ -79,7 +79,7 @@ static inline void fake_bundle(fake *f, acs_batch *batch)
         f->breaches += item->mark_count + item->wait_count > 0;
         f->breaches += item->op ? item->slot != batch->items[0].slot || item->value != ++value : item->slot != -1;
         f->breaches += !item->op && !item->edge_count;
-        f->breaches += item->op && (item->op->kind != ACS_KIND_KERNEL || !item->op->u.launch.type);
+        f->breaches += item->op && (item->op->kind != ACS_KIND_KERNEL || !item->op->type);
         f->breaches += last->mark_after && item->op;
         last = item->op ? item : last;
     }

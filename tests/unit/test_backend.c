@@ -51,7 +51,7 @@ static void check_of_a_bad_launch_names_value_and_limit(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         acs_record *op = fixture_kernel(f, rows[i].body ? do_nothing : NULL, NULL, 0);
         op->u.launch.kernel.function = rows[i].function ? rows : NULL;
-        op->u.launch.grid = rows[i].grid;
+        op->grid = rows[i].grid;
         op->u.launch.block = rows[i].block;
         op->u.launch.shared_bytes = rows[i].shared_bytes;
         op->u.launch.attributes.cluster = rows[i].cluster;
@@ -68,7 +68,7 @@ static void check_of_a_launch_at_the_limits_accepts_it(void **state)
     acs_record *op = fixture_kernel(f, do_nothing, NULL, 0);
 
     (void)state;
-    op->u.launch.grid = (acs_dim3){0x7fffffff - 15, 65535, 65535};
+    op->grid = (acs_dim3){0x7fffffff - 15, 65535, 65535};
     op->u.launch.block = (acs_dim3){16, 1, 64};
     op->u.launch.shared_bytes = 227 * 1024;
     op->u.launch.attributes.cluster = (acs_dim3){16, 1, 1};

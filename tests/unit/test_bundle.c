@@ -16,7 +16,7 @@ static rig *rig_bundles(uint32_t most)
 
 static acs_op push_type(rig *r, uint32_t type, acs_record *op)
 {
-    op->u.launch.type = type;
+    op->type = type;
     return push(r, op);
 }
 

@@ -42,7 +42,7 @@ static acs_item *add(fixture *f, uint32_t type)
     acs_item *item = &f->batch.items[f->batch.items_used];
 
     memset(item, 0, sizeof *item);
-    f->ops[f->batch.items_used].u.launch.type = type;
+    f->ops[f->batch.items_used].type = type;
     item->op = type ? &f->ops[f->batch.items_used] : NULL;
     item->first_edge = (uint16_t)f->batch.edges_used;
     f->batch.items_used++;
@@ -161,7 +161,7 @@ static void judge_levels(const fixture *f)
     for (uint32_t i = 0; i < f->dag.nodes; i++) {
         levels[i] = judged_level(f, levels, i);
         assert_int_equal(f->dag.node[i].level, levels[i]);
-        assert_int_equal(f->dag.node[i].type, f->batch.items[i].op ? f->ops[i].u.launch.type : 0);
+        assert_int_equal(f->dag.node[i].type, f->batch.items[i].op ? f->ops[i].type : 0);
         if (!f->batch.items[i].op)
             continue;
         ops++;
@@ -271,7 +271,7 @@ static void key_tells_types_and_edges_apart(void **state)
         if (seed % 2)
             add(f, 1 + seed % 3);
         else
-            f->ops[0].u.launch.type += 7;
+            f->ops[0].type += 7;
         make_and_judge(f);
         assert_true(f->dag.key != f->other.key);
         follow(f, 0); /* an edge more to the last item, where nothing implied it */

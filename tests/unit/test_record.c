@@ -73,7 +73,7 @@ static void a_chain_gives_all_back_with_their_blocks(void **state)
     uint64_t bytes = 0;
 
     for (int round = 0; round < 3; round++) {
-        acs_record_chain chain = {0, 0};
+        acs_record_chain chain = {0};
         acs_record *records[RECORDS];
         acs_record_release_all(*state, &chain); /* of nothing */
         for (int i = 0; i < RECORDS; i++) {

@@ -33,7 +33,7 @@ static acs_record *riding(fixture *f, acs_host_body body, void *pointer, int num
         acs_record *op = fixture_kernel(f, body, pointer, number);
         op->u.launch.block.x = x;
         assert_int_equal(f->backend->ops->check(f->backend, op), ACS_OK);
-        if (op->u.launch.type)
+        if (op->type)
             return op;
         f->records_used--;
     }
@@ -318,7 +318,7 @@ static void edge_forwards(fixture *f)
 
 static void op_without_type(fixture *f)
 {
-    f->batch.items[1].op->u.launch.type = 0;
+    f->batch.items[1].op->type = 0;
 }
 
 static void another_slot(fixture *f)

@@ -38,7 +38,7 @@ static int teardown(void **state)
 static void start(fixture *f)
 {
     f->batch.items_used = f->batch.edges_used = 0;
-    f->op.u.launch.type = 1;
+    f->op.type = 1;
 }
 
 static uint32_t add(fixture *f, bool op)

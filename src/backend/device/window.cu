@@ -96,7 +96,7 @@ static __device__ void set_slot(acs_window_slot *slot, const acs_window_table *t
         slot->done[i] = 0;
     if (threadIdx.x == 0) {
         slot->first_value = header->first_value;
-        slot->ops = header->ops;
+        slot->ops = slot->left = header->ops;
         slot->used = header->roots;
         slot->published = 0;
         slot->publishing = 0;
@@ -161,6 +161,18 @@ static __device__ void publish(acs_window_slot *slot, uint32_t lane)
         __threadfence();
         atomicExch(&slot->publishing, 0);
     }
+}
+
+/* All ops are complete, and the host is told at once: it need not ask the driver until then. By one lane, last of all. */
+static __device__ void publish_all(acs_window_slot *slot)
+{
+    while (atomicExch(&slot->publishing, 1)) /* nobody may write an older value behind this one */
+        ;
+    __threadfence_system();
+    slot->published = slot->ops;
+    *reinterpret_cast<volatile uint64_t *>(slot->word) = slot->first_value + slot->ops - 1;
+    __threadfence();
+    atomicExch(&slot->publishing, 0);
 }
 
 /* One warp, the op's end. */
@@ -260,8 +272,15 @@ extern "C" __global__ void acs_window_release(acs_window_slot *slots, acs_window
     }
     if (position == ACS_WINDOW_NO_POSITION)
         return;
-    if (r.lane == 0)
+    uint32_t left = 0;
+    if (r.lane == 0) {
         atomicOr(&r.slot->done[position / 32], 1u << (position % 32));
-    if (position % ACS_WINDOW_STEP == ACS_WINDOW_STEP - 1)
+        fence();
+        left = atomicSub(&r.slot->left, 1) - 1;
+        if (left == 0)
+            publish_all(r.slot);
+    }
+    left = __shfl_sync(~0u, left, 0);
+    if (left && position % ACS_WINDOW_STEP == ACS_WINDOW_STEP - 1)
         publish(r.slot, r.lane);
 }

@@ -76,6 +76,7 @@ typedef struct acs_window_slot {
     uint32_t arrived; /* blocks of the head that are done */
     uint32_t used;    /* as acs_window_place's, of the head */
     uint32_t ops;
+    uint32_t left;    /* ops that are not complete */
     uint32_t publishing, published;
     uint32_t done[ACS_WIRES_ITEMS / 32]; /* bit p: the op at position p is complete */
     uint32_t out[ACS_WIRES_OUT];
