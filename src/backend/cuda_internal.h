@@ -170,6 +170,8 @@ typedef struct acs_cuda {
     acs_cuda_vehicles *vehicles; /* NULL: no bundles */
     acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
     struct acs_cuda_window *window; /* GPU-side issue; NULL: not to be had */
+    void *ranges;  /* NVTX's domain; NULL: no tool takes ranges */
+    bool profiled; /* a profiler is attached */
 
     acs_lock lock; /* rank BACKEND; guards what follows, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
@@ -244,6 +246,25 @@ bool acs_cuda_device_init(acs_cuda *self);
 void acs_cuda_device_fini(acs_cuda *self);
 /* A kernel of ours by name; NULL after a log line. */
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
+
+/* cuda_profiler.c */
+/* Look for a profiler, when the device is opened. */
+void acs_cuda_profiler_init(acs_cuda *self);
+void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_vehicle vehicle);
+void acs_cuda_range_pop(const acs_cuda *self);
+
+/* Around the launch of a bundle, on one thread: a range that says what is in it, where a tool takes ranges. */
+static inline void acs_cuda_range_begin(const acs_cuda *self, const acs_batch *batch, acs_vehicle vehicle)
+{
+    if (ACS_UNLIKELY(self->ranges))
+        acs_cuda_range_push(self, batch, vehicle);
+}
+
+static inline void acs_cuda_range_end(const acs_cuda *self)
+{
+    if (ACS_UNLIKELY(self->ranges))
+        acs_cuda_range_pop(self);
+}
 
 /* cuda_submit.c */
 /* Send a kernel that was checked to a stream. */

@@ -232,6 +232,7 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     if (!exec)
         return ACS_NOT_READY;
     CUresult result = CUDA_SUCCESS;
+    acs_cuda_range_begin(self, b->batch, ACS_VEHICLE_LAYERS);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
         if (dag->node[i].type)
@@ -239,7 +240,9 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     for (uint32_t level = step - 1; level < layout->levels && level + 1 < b->shape.levels; level += step)
         if (layout->prefix[level])
             exec->publish[level / step] = b->value - b->ops + layout->prefix[level];
-    return acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
+    acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
+    acs_cuda_range_end(self);
+    return status;
 }
 
 static uint64_t mix(uint64_t key, uint64_t value)
@@ -298,13 +301,16 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     CUresult result = CUDA_SUCCESS;
     if (!exec)
         return ACS_NOT_READY;
+    acs_cuda_range_begin(self, b->batch, b->batch->vehicle == ACS_VEHICLE_GRAPH ? ACS_VEHICLE_GRAPH : ACS_VEHICLE_REPLAY);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
         if (b->batch->items[i].op)
             result = acs_cuda_exec_set(self, exec, op++, b->batch->items[i].op);
     for (uint32_t ops = ACS_CUDA_PUBLISH_OPS, p = 0; ops < b->ops; ops += ACS_CUDA_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
-    return acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
+    acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
+    acs_cuda_range_end(self);
+    return status;
 }
 
 /* What recurs with all its arguments has fixed nodes, which run faster; what recurs in shape has nodes that are set. */
@@ -377,7 +383,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     (void)dag_of(self, b);
-    uint64_t launch = acs_choice_launch_ns(&b->cost), gpu = acs_choice_gpu_ns(&b->cost);
+    uint64_t launch = acs_choice_launch_ns(&b->cost);
+    uint64_t gpu = self->profiled ? UINT64_MAX : acs_choice_gpu_ns(&b->cost); /* it would see none of the kernels */
     uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
     if (layers == best)

@@ -282,6 +282,14 @@ static bool window_usable(acs_cuda *self)
 
 /* ---------------------------------------------------------------------------------------------------------- issue */
 
+static CUresult lane_launch(acs_cuda *self, const acs_window_lane *lane, const acs_batch *batch, int slot)
+{
+    acs_cuda_range_begin(self, batch, ACS_VEHICLE_GPU);
+    CUresult result = self->cu.cuGraphLaunch(lane->head, self->streams[slot]);
+    acs_cuda_range_end(self);
+    return result;
+}
+
 bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag)
 {
     const int slot = batch->items[0].slot;
@@ -296,7 +304,7 @@ bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag
         return false;
     unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_WINDOW_RING) * ACS_WINDOW_TABLE_BYTES;
     bool made = acs_window_cells_take(self, batch, slot, lane) && fill_table(batch, slot, lane, table);
-    CUresult result = made ? self->cu.cuGraphLaunch(lane->head, self->streams[slot]) : CUDA_SUCCESS;
+    CUresult result = made ? lane_launch(self, lane, batch, slot) : CUDA_SUCCESS;
     settle(self, lane, slot, made && result == CUDA_SUCCESS);
     if (result != CUDA_SUCCESS)
         (void)acs_cuda_note(self, result);
