@@ -120,6 +120,16 @@ static const acs_entry *slot_newest(const acs_slots *slots, const acs_slot *slot
     return acs_ref_live(slots->window, slot->newest) ? &slots->window->entries[slot->newest.entry] : NULL;
 }
 
+/* The newest op that stays in the slot: values behind it may be those of ops that came back, and of none. */
+static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
+{
+    const acs_slot *slot = &slots->slot[s];
+    const acs_entry *newest = slot_newest(slots, slot);
+    if (newest && newest->slot == (int)s)
+        return newest;
+    return slot->tail ? &slots->window->entries[slot->tail] : NULL;
+}
+
 /* HuntKTm's first rule: behind an upstream op that is last in its slot, the one with the fewest waiting successors. */
 static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
@@ -129,11 +139,11 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
         int s = __builtin_ctzll(mask);
         const acs_slot *slot = &slots->slot[s];
-        const acs_entry *newest = slot_newest(slots, slot);
-        if (!newest || needs[s].value != slot->issued || reached(slot, slot->issued) || !slot_free(slot, batch_id))
+        const acs_entry *last = slot_last(slots, (uint32_t)s);
+        if (!last || needs[s].value != last->value || reached(slot, last->value) || !slot_free(slot, batch_id))
             continue;
-        if (newest->waiters < fewest) {
-            fewest = newest->waiters;
+        if (last->waiters < fewest) {
+            fewest = last->waiters;
             best = s;
         }
     }
@@ -205,11 +215,6 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
     return best;
 }
 
-/*
- * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
- * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
- * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
- */
 /* What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays one. */
 static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
@@ -218,10 +223,16 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
         return false;
     uint32_t s = (uint32_t)__builtin_ctzll(mask);
     const acs_slot *slot = &slots->slot[s];
-    return !slot_free(slot, batch_id) && acs_entry_needs(slots->window, entry)[s].value == slot->issued &&
-           !reached(slot, slot->issued);
+    const acs_entry *last = slot_last(slots, s);
+    return !slot_free(slot, batch_id) && last && acs_entry_needs(slots->window, entry)[s].value == last->value &&
+           !reached(slot, last->value);
 }
 
+/*
+ * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
+ * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
+ * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
+ */
 static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
     if (stays_behind(slots, entry, batch_id))

@@ -375,6 +375,23 @@ static void a_refused_bundle_is_launched_op_by_op(void **state)
     rig_close(r);
 }
 
+/* The values of a refused bundle are nobody's: what was before it is still last in its slot. */
+static void a_chain_stays_in_its_slot_behind_a_refused_bundle(void **state)
+{
+    (void)state;
+    rig *r = rig_bundles(8);
+    r->backend.refusals = 5;
+    for (int i = 0; i < 60; i++)
+        RIDE(r, ACS_INOUT(AT(0), 64));
+    for (int i = 0; i < 60; i++)
+        step(r);
+    assert_int_equal(r->backend.refused, 5);
+    assert_true(r->core.slots.counters.same_slot > 0);
+    assert_int_equal(r->core.slots.counters.waits_sent, 0);
+    run_to_end(r);
+    rig_close(r);
+}
+
 static void after_refusals_fewer_bundles_are_tried_until_one_is_taken(void **state)
 {
     (void)state;
@@ -509,6 +526,7 @@ int main(void)
         cmocka_unit_test(what_is_blocked_holds_nothing_that_comes_behind_it),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),
+        cmocka_unit_test(a_chain_stays_in_its_slot_behind_a_refused_bundle),
         cmocka_unit_test(after_refusals_fewer_bundles_are_tried_until_one_is_taken),
         cmocka_unit_test(an_op_that_fails_outside_skips_what_waits_for_it_and_bundles_go_on),
         cmocka_unit_test(a_lost_device_ends_the_ops_of_a_bundle),
