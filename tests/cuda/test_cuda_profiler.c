@@ -157,8 +157,8 @@ static void ranges_name_what_the_gpu_launches(void **state)
     batch.vehicle = ACS_VEHICLE_GPU;
     for (uint32_t i = 0; i < 3; i++) {
         acs_record *op = batch.items[batch.items_used++].op = &records[i];
-        op->u.launch.type = 1;
-        op->u.launch.grid = g_double.op[i].grid = (acs_dim3){1, 1, 1};
+        op->type = 1;
+        op->grid = g_double.op[i].grid = (acs_dim3){1, 1, 1};
         op->u.launch.kernel.name = i ? "joint" : "motor";
         op->args = op->inline_args;
         op->arg_bytes = op->inline_bytes;
