@@ -35,7 +35,10 @@ static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char
     op->u.launch.kernel = (acs_kernel){name, (const void *)kernel, NULL, ACS_KERNEL_CUFUNCTION, 0};
     op->grid = (acs_dim3){1, 1, 1};
     op->u.launch.block = (acs_dim3){ACS_DEVICE_COPY_THREADS, 1, 1};
-    return acs_cuda_check(&self->base, op) == ACS_OK && op->type != 0;
+    if (acs_cuda_check(&self->base, op) != ACS_OK || op->type == 0)
+        return false;
+    acs_cuda_type_find(self, op->type)->brief = true; /* nobody else has seen the type yet */
+    return true;
 }
 
 /* Where bundles are never formed a kernel is no better than a copy. */

@@ -35,6 +35,7 @@ struct acs_cuda_type {
     uint32_t shared_bytes;
     uint32_t arg_bytes; /* of all parameters as they lie behind each other */
     bool packed;        /* in a record they lie so, too */
+    bool brief;         /* our own small copies: what a bundle of them takes is never theirs */
     _Atomic bool refused; /* a graph with it could not be built */
     _Atomic uint32_t long_turn; /* launches since it is known to take long */
     _Atomic uint32_t kernel_ns; /* how long it takes, about: vehicles/choice.h; 0: not known */

@@ -13,9 +13,15 @@ enum {
     FRESH_NS = 20000        /* between two looks, for what the second one sees to be new */
 };
 
-static void note_type(acs_cuda_watch *w, uint32_t type)
+/*
+ * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up, would make
+ * them seem long, and a long copy stays a copy and cuts bundles. They also leave their place to a kernel.
+ */
+static void note_type(acs_cuda *self, acs_cuda_watch *w, uint32_t type)
 {
     uint32_t i = 0;
+    if (acs_cuda_type_find(self, type)->brief)
+        return;
     while (i < w->type_count && w->types[i] != type)
         i++;
     if (i == w->type_count && i < sizeof w->types / sizeof w->types[0])
@@ -40,7 +46,7 @@ void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value
     w->type_count = 0;
     for (uint32_t i = 0; i < batch->items_used; i++)
         if (batch->items[i].op)
-            note_type(w, batch->items[i].op->type);
+            note_type(self, w, batch->items[i].op->type);
     atomic_store_explicit(&w->on, true, memory_order_relaxed);
     acs_lock_release(&v->lock);
 }

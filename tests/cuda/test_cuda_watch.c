@@ -131,6 +131,20 @@ static void doubt_takes_a_little_off_each_time(void **state)
     assert_in_range(known(), 900000, 999999);
 }
 
+/* Their bundle took long, they did not. */
+static void of_small_copies_nothing_is_learnt(void **state)
+{
+    (void)state;
+    g_type->brief = true;
+    for (int i = 0; i < 100; i++) {
+        acs_cuda_watch_begin(g_device, &g_batch, OPS, 1, 0);
+        watch()->began_ns = 1;
+        acs_cuda_watch_look(g_device, 0, OPS);
+        assert_false(atomic_load(&watch()->on));
+    }
+    assert_int_equal(known(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +152,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(end_that_is_seen_late_is_not_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(beginning_that_is_seen_late_is_not_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(one_very_long_time_makes_no_long_kernel, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_small_copies_nothing_is_learnt, setup, teardown),
         cmocka_unit_test_setup_teardown(doubt_takes_a_little_off_each_time, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
