@@ -67,7 +67,7 @@ static bool advance(acs_context *context, acs_virtual_worker *worker)
     acs_core *core = &context->core;
     if (worker->stage == 0) {
         if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
-            return worker->action->watched;
+            return worker->action->news.watched;
         worker->stage = worker->action->type != ACS_ACTION_NONE; /* none: ops were inserted, and that is all */
     } else if (worker->stage == 1) {
         acs_inside_set(true);

@@ -69,14 +69,14 @@ static bool has_host_thread(acs_context *context)
  * What a step found out that other threads wait for. Only whom it is for is woken: a worker that woke itself for a host
  * function that it may not run would not sleep as long as the one before it runs.
  */
-static void pass_on(acs_context *context, const acs_action *action)
+static void pass_on(acs_context *context, const acs_core_news *news)
 {
     acs_gate *issuers = context->issuers ? &context->work : &context->ends;
-    if (action->watched)
+    if (news->watched)
         acs_gate_open(&context->ends);
-    if (action->host_left)
+    if (news->host_left)
         acs_gate_open(has_host_thread(context) ? &context->host_work : issuers);
-    if (action->issue_left)
+    if (news->issue_left)
         acs_gate_open(issuers);
 }
 
@@ -100,7 +100,7 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
 {
     acs_core *core = &context->core;
     bool found = acs_core_next(core, may, action);
-    pass_on(context, action);
+    pass_on(context, &action->news);
     if (!found || action->type == ACS_ACTION_NONE)
         return found;
     watch_drop(context, action);
@@ -109,7 +109,7 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     acs_core_perform(core, action);
     acs_inside_set(inside);
     acs_core_done(core, action);
-    pass_on(context, action);
+    pass_on(context, &action->news);
     return action->progress;
 }
 
@@ -162,7 +162,7 @@ static bool caller_issues(acs_context *context)
     if (!action)
         return false;
     (void)step_with(context, action, ACS_MAY_ISSUE | ACS_MAY_INSERT);
-    bool issued = action->type == ACS_ACTION_SUBMIT && action->batch.items_used > 0 && !action->issue_left;
+    bool issued = action->type == ACS_ACTION_SUBMIT && action->batch.items_used > 0 && !action->news.issue_left;
     action_give(context, action);
     return issued && !acs_fifo_ready(context->core.fifo);
 }
@@ -277,10 +277,15 @@ static bool steps_itself(waiting *w, uint64_t now)
     return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);
 }
 
-/* Beside a worker that issues, the caller only finds dependencies. */
+/* Beside a worker that issues, the caller only finds dependencies, and leaves the core to it where it is at work. */
 static bool fills_window(const waiting *w)
 {
-    return acs_fifo_ready(w->context->core.fifo) && caller_steps(w->context, ACS_MAY_INSERT);
+    acs_core_news news;
+    bool inserted;
+    if (!acs_fifo_ready(w->context->core.fifo) || !acs_core_insert_try(&w->context->core, &news, &inserted))
+        return false;
+    pass_on(w->context, &news);
+    return inserted;
 }
 
 static void caller_sleeps(waiting *w)

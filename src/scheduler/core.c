@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INSERT_MOST = 64, INSERT_BESIDE = 4, SUBMISSIONS_PER_POLL = 8 };
+enum { INSERT_MOST = 64, INSERT_BESIDE = 16, SUBMISSIONS_PER_POLL = 8 };
 
 uint32_t acs_core_slots(const acs_options *options)
 {
@@ -176,17 +176,18 @@ static bool true_locked(acs_core *core, const acs_watch *watch)
 }
 
 /* What the calling thread should tell others when it has left the lock. */
-static void note_news(acs_core *core, acs_action *action, uint32_t may)
+static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_t may)
 {
-    action->watched = false;
+    acs_core_news news = {.watched = false};
     for (acs_watch *watch = core->watches; watch; watch = watch->next) {
         bool came_true = !watch->told && true_locked(core, watch);
         watch->told |= came_true;
-        action->watched |= came_true;
+        news.watched |= came_true;
     }
-    action->host_left = core->host_queue.head && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
+    news.host_left = core->host_queue.head && (type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
     bool ready = core->window.ready.head && !core->holding;
-    action->issue_left = ready && (action->type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
+    news.issue_left = ready && (type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
+    return news;
 }
 
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
@@ -196,9 +197,19 @@ bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
     bool found = decide(core, may, action);
     if (action->type != ACS_ACTION_NONE)
         acs_core_enlist_locked(core, action);
-    note_news(core, action, may);
+    action->news = look_for_news(core, action->type, may);
     acs_lock_release(&core->lock);
     return found;
+}
+
+bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted)
+{
+    if (!acs_lock_try(&core->lock))
+        return false;
+    *inserted = insert(core, ACS_MAY_INSERT);
+    *news = look_for_news(core, ACS_ACTION_NONE, ACS_MAY_INSERT);
+    acs_lock_release(&core->lock);
+    return true;
 }
 
 /* --------------------------------------------------------------------------------------------------------- perform */
@@ -284,7 +295,7 @@ void acs_core_done(acs_core *core, acs_action *action)
     acs_lock_acquire(&core->lock);
     if (!acs_core_delist_locked(core, action)) {
         action->progress = true; /* the thread may look for other work */
-        note_news(core, action, 0);
+        action->news = look_for_news(core, action->type, 0);
         acs_lock_release(&core->lock);
         return;
     }
@@ -298,7 +309,7 @@ void acs_core_done(acs_core *core, acs_action *action)
     acs_core_collect_locked(core);
     action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 ||
                        core->counters.retired != action->retired_before;
-    note_news(core, action, 0);
+    action->news = look_for_news(core, action->type, 0);
     acs_lock_release(&core->lock);
 }
 

@@ -42,6 +42,12 @@ typedef struct acs_poll {
     uint64_t completed; /* result */
 } acs_poll;
 
+/* What others should be told once the core's lock is free. */
+typedef struct acs_core_news {
+    bool watched;               /* a watch came true */
+    bool host_left, issue_left; /* another thread could run a host function, or issue, now */
+} acs_core_news;
+
 typedef struct acs_action {
     acs_action_type type;
     struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
@@ -49,8 +55,7 @@ typedef struct acs_action {
     uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
-    bool watched;                      /* set by acs_core_next (found or not) and acs_core_done: a watch came true */
-    bool host_left, issue_left;        /* the same: another thread could run a host function, or issue, now */
+    acs_core_news news;                /* set by acs_core_next (found or not) and acs_core_done */
     uint64_t batch_id;
     acs_batch batch;
     uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
@@ -213,6 +218,8 @@ void acs_core_fini(acs_core *core);
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action);
 void acs_core_perform(acs_core *core, acs_action *action);
 void acs_core_done(acs_core *core, acs_action *action);
+/* Fill the window and do nothing else, without an action. False: another thread has the core, which was left alone. */
+bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 
 /* Whether what a caller waits for has come true; ACS_WATCH_ROOM never does by itself. Takes the lock. */
 bool acs_core_true(acs_core *core, const acs_watch *watch);

@@ -97,7 +97,7 @@ model_mutant(left_over_wakes_oneself worker_host runtime/worker
     "acs_gate_open(issuers);")
 
 model_mutant(watch_not_told worker_wait scheduler/core
-    "        action->watched |= came_true;\n"
+    "        news.watched |= came_true;\n"
     "")
 
 model_mutant(watch_told_each_time callers scheduler/core

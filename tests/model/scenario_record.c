@@ -6,7 +6,7 @@
 
 #include "pool/record.h"
 
-enum { LARGE_1 = 200, LARGE_2 = 900, RECORDS_MOST = 4 }; /* argument bytes that take blocks of two classes */
+enum { LARGE_1 = 400, LARGE_2 = 900, RECORDS_MOST = 4 }; /* argument bytes that take blocks of two classes */
 
 static acs_record_pool *g_pool;
 static uint32_t g_records;
