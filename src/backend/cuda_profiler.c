@@ -1,10 +1,12 @@
 /*
- * Profilers: whether one is attached, and ranges of NVTX that tell it what is in a bundle. Found out when a device is
- * opened; called by the vehicles around each launch of a graph. It costs a branch where no tool takes ranges; it never
- * changes what is issued, and fails nothing: without NVTX's headers, a part of the toolkit, there are no ranges.
+ * Profilers: whether one is attached, and ranges of NVTX that tell it what is in a bundle. Found out when a device
+ * is opened; called by the vehicles around each launch of a graph. It costs a branch where no tool takes ranges,
+ * and fails nothing: without NVTX's headers, a part of the toolkit, there are no ranges. What a profiler changes of
+ * the choice of vehicles is cuda_vehicle.c's to decide.
  *
- * A tool sees a graph as one item unless it is asked for nodes, and nothing at all of what the GPU launches by itself.
- * Ranges lie around the host's launch, on the thread that makes it, so that tools can find the launch's work on the GPU.
+ * A tool sees a graph as one item unless it is asked for nodes, and nothing at all of what the GPU launches by
+ * itself. Ranges lie around the host's launch, on the thread that makes it, so that tools can find the launch's
+ * work on the GPU.
  */
 #include "backend/cuda_internal.h"
 
@@ -22,13 +24,13 @@
 #endif
 #endif
 
-/* ------------------------------------------------------------------------------------------------------------ tools */
+/* ------------------------------------------------------------------------------------------------------- tools */
 
 #ifdef ACS_HAVE_NVTX
 static pthread_once_t g_domain_once = PTHREAD_ONCE_INIT;
 static nvtxDomainHandle_t g_domain; /* the process has one; tools that show domains would show each */
 
-/* NVTX's first call: here it looks for a tool. Once, also since its own guard is none that a thread sanitizer knows. */
+/* NVTX's first call, which looks for a tool. Once: NVTX's own guard is none that a thread sanitizer knows. */
 static void make_domain(void)
 {
     g_domain = nvtxDomainCreateA("ACS");
@@ -46,7 +48,7 @@ static void *domain(void)
 #endif
 }
 
-/* The driver loads what this names into each process that uses CUDA; so Nsight Systems comes in, and others like it. */
+/* The driver loads what this names into each process that uses CUDA: so profilers come in that take no ranges. */
 static bool driver_is_injected(void)
 {
     const char *tool = acs_environment("CUDA_INJECTION64_PATH");
@@ -58,12 +60,13 @@ void acs_cuda_profiler_init(acs_cuda *self)
     self->ranges = domain();
     self->profiled = self->ranges || driver_is_injected();
     if (self->profiled)
-        acs_log(ACS_LOG_INFO, "cuda: a profiler is attached: ACS_ISSUE=auto does without kernels that the GPU launches by "
-                              "itself, which it could not see; bundles are %s",
+        acs_log(ACS_LOG_INFO,
+                "cuda: a profiler is attached: ACS_ISSUE=auto does without kernels that the GPU launches by "
+                "itself, which it could not see; bundles are %s",
                 self->ranges ? "ranges of NVTX" : "no ranges: it takes none");
 }
 
-/* ----------------------------------------------------------------------------------------------------------- messages */
+/* ---------------------------------------------------------------------------------------------------- messages */
 
 enum {
     MESSAGE_BYTES = 512,

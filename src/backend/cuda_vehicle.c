@@ -301,7 +301,8 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     CUresult result = CUDA_SUCCESS;
     if (!exec)
         return ACS_NOT_READY;
-    acs_cuda_range_begin(self, b->batch, b->batch->vehicle == ACS_VEHICLE_GRAPH ? ACS_VEHICLE_GRAPH : ACS_VEHICLE_REPLAY);
+    bool by_host = b->batch->vehicle == ACS_VEHICLE_GRAPH;
+    acs_cuda_range_begin(self, b->batch, by_host ? ACS_VEHICLE_GRAPH : ACS_VEHICLE_REPLAY);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
         if (b->batch->items[i].op)
@@ -384,7 +385,7 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
         return status;
     (void)dag_of(self, b);
     uint64_t launch = acs_choice_launch_ns(&b->cost);
-    uint64_t gpu = self->profiled ? UINT64_MAX : acs_choice_gpu_ns(&b->cost); /* it would see none of the kernels */
+    uint64_t gpu = self->profiled ? UINT64_MAX : acs_choice_gpu_ns(&b->cost); /* its kernels would not be seen */
     uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
     if (layers == best)

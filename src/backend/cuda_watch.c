@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up, would make
- * them seem long, and a long copy stays a copy and cuts bundles. They also leave their place to a kernel.
+ * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up,
+ * would make them seem long, and a long copy stays a copy and cuts bundles. They also leave their place to a kernel.
  */
 static void note_type(acs_cuda *self, acs_cuda_watch *w, uint32_t type)
 {

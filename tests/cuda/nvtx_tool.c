@@ -26,8 +26,8 @@ static nvtxDomainHandle_t NVTX_API domain_create(const char *name)
 
 static int NVTX_API range_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *range)
 {
-    if ((void *)domain != &g_seen || range->version != NVTX_VERSION || range->size != NVTX_EVENT_ATTRIB_STRUCT_SIZE ||
-        range->messageType != NVTX_MESSAGE_TYPE_ASCII)
+    if ((void *)domain != &g_seen || range->version != NVTX_VERSION ||
+        range->size != NVTX_EVENT_ATTRIB_STRUCT_SIZE || range->messageType != NVTX_MESSAGE_TYPE_ASCII)
         return NVTX_NO_PUSH_POP_TRACKING; /* is not counted */
     (void)snprintf(g_seen.last, sizeof g_seen.last, "%s", range->message.ascii);
     return g_seen.pushed++ - g_seen.popped;

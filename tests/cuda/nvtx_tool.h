@@ -1,6 +1,6 @@
 /*
- * A tool that takes NVTX ranges, as a profiler does: a shared library that NVTX loads where NVTX_INJECTION64_PATH names it.
- * It keeps what the domain's ranges say; a test asks for that by dlsym. One thread.
+ * A tool that takes NVTX ranges, as a profiler does: a shared library that NVTX loads where NVTX_INJECTION64_PATH
+ * names it. It keeps what the domain's ranges say; a test asks for that by dlsym. One thread.
  */
 #ifndef NVTX_TOOL_H
 #define NVTX_TOOL_H

@@ -1,6 +1,7 @@
 /*
- * What a profiler is told of bundles: over the twin each vehicle's ranges name the kernels with their counts, and with a
- * profiler `auto` leaves GPU-side issue out. With an argument, the path of nvtx_tool, that is attached; without, nothing is.
+ * What a profiler is told of bundles: over the twin each vehicle's ranges name the kernels with their counts, and
+ * with a profiler `auto` leaves GPU-side issue out. With an argument, the path of nvtx_tool, that is attached;
+ * without, nothing is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,7 +125,8 @@ static bool auto_tries_the_gpu(void)
         acs_status status;
         bundle_begin(&g_world, ACS_VEHICLE_AUTO);
         for (uint32_t i = 0; i < 200; i++) {
-            const bundle_op op = {.kernel = (int)(i % 4), .salt = i, .grid = {1, 1, 1}, .from = {-1, -1, -1}, .to = (int)i};
+            const bundle_op op = {
+                .kernel = (int)i % 4, .salt = i, .grid = {1, 1, 1}, .from = {-1, -1, -1}, .to = (int)i};
             (void)bundle_add(&g_world, 0, bundle_record(&g_world, 0, &op), NULL, 0);
         }
         (void)bundle_submit(&g_world, 0, &status);

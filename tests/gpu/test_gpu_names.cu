@@ -1,9 +1,9 @@
 /*
- * What profilers see: with every way to issue but one, each kernel of the program's has a record of its own with its own
- * name in CUPTI, which Nsight Systems and PyTorch's profiler read. Where nodes of layers are switched off there may be more
- * records than kernels. Of kernels that the GPU launches by itself there need be none: the ranges of NVTX, which this
- * program takes as a profiler would, name those, and `auto` does without them. CUPTI is looked for at run time; skipped
- * where there is none.
+ * What profilers see: with every way to issue but one, each kernel of the program's has a record of its own with
+ * its own name in CUPTI, which Nsight Systems and PyTorch's profiler read. Where nodes of layers are switched off
+ * there may be more records than kernels. Of kernels that the GPU launches by itself there need be none: the
+ * ranges of NVTX, which this program takes as a profiler would, name those, and `auto` does without them. CUPTI is
+ * looked for at run time; skipped where there is none.
  */
 #include "check.h"
 
@@ -38,7 +38,7 @@ __global__ void seen_beta(int *cell, const int *other)
     *cell += *other;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- CUPTI */
+/* ------------------------------------------------------------------------------------------------------- CUPTI */
 
 struct profiler {
     decltype(&cuptiActivityEnable) enable;
@@ -91,7 +91,7 @@ static bool profiler_start()
            g_profiler.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- ranges */
+/* ------------------------------------------------------------------------------------------------------ ranges */
 
 /* Kernels that the ranges of one vehicle named; any thread. */
 static std::atomic<const char *> g_vehicle;
@@ -131,7 +131,7 @@ static int NVTX_API push_range(nvtxDomainHandle_t domain, const nvtxEventAttribu
 
 static int NVTX_API attach(NvtxGetExportTableFunc_t tables)
 {
-    const NvtxExportTableCallbacks *callbacks = static_cast<const NvtxExportTableCallbacks *>(tables(NVTX_ETID_CALLBACKS));
+    const auto *callbacks = static_cast<const NvtxExportTableCallbacks *>(tables(NVTX_ETID_CALLBACKS));
     NvtxFunctionTable table = nullptr;
     unsigned size = 0;
     if (!callbacks || !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) ||
@@ -143,7 +143,7 @@ static int NVTX_API attach(NvtxGetExportTableFunc_t tables)
 }
 #endif
 
-/* -------------------------------------------------------------------------------------------------------------- tests */
+/* ------------------------------------------------------------------------------------------------------- tests */
 
 /* CELLS chains of both kernels, the same again and again. */
 static acs_statistics run_by(int issue)
@@ -183,8 +183,8 @@ static acs_statistics look_at(int issue, const char *name)
     g_vehicle = name;
     const acs_statistics stats = run_by(issue);
     CHECK(g_profiler.flush(1) == CUPTI_SUCCESS);
-    printf("  %-8s %3llu of %d kernels by it; records: %d of seen_alpha, %d of seen_beta; in %d ranges: %d and %d\n", name,
-           static_cast<unsigned long long>(stats.issued_by[issue]), 2 * ALL, g_alpha, g_beta, g_ranges.load(),
+    printf("  %-8s %3d of %d kernels by it; records: %d of seen_alpha, %d of seen_beta; %d ranges name %d and %d\n",
+           name, static_cast<int>(stats.issued_by[issue]), 2 * ALL, g_alpha, g_beta, g_ranges.load(),
            g_named_alpha.load(), g_named_beta.load());
     return stats;
 }
@@ -203,7 +203,9 @@ static void kernels_are_seen_by_their_names_with_every_vehicle_of_the_host()
         int issue;
         const char *name;
         bool exact;
-    } ways[] = {{ACS_ISSUE_LAUNCH, "launch", true}, {ACS_ISSUE_GRAPH, "graph", true}, {ACS_ISSUE_REPLAY, "replay", true},
+    } ways[] = {{ACS_ISSUE_LAUNCH, "launch", true},
+                {ACS_ISSUE_GRAPH, "graph", true},
+                {ACS_ISSUE_REPLAY, "replay", true},
                 {ACS_ISSUE_LAYERS, "layers", false}};
     for (const auto &way : ways) {
         const acs_statistics stats = look_at(way.issue, way.name);
