@@ -59,18 +59,6 @@ static void update_run(const unsigned char *now, unsigned char *held, uint32_t b
     memcpy(held + first, now + first, *end - first);
 }
 
-/* Parameters are set as a whole: nothing says that a part of one may be. */
-static void widen(const acs_cuda_kernel *kernel, uint32_t *from, uint32_t *end)
-{
-    uint32_t first = kernel->param_count - 1, last = 0;
-    while (first > 0 && kernel->param_offset[first] > *from)
-        first--;
-    while (last + 1 < kernel->param_count && kernel->param_offset[last + 1] < *end)
-        last++;
-    *from = kernel->param_offset[first];
-    *end = kernel->param_offset[last] + kernel->param_bytes[last];
-}
-
 void acs_cuda_args_update(const acs_cuda_type *type, const acs_record *op, unsigned char *held, uint32_t *from,
                           uint32_t *end)
 {
@@ -78,8 +66,6 @@ void acs_cuda_args_update(const acs_cuda_type *type, const acs_record *op, unsig
     *end = 0;
     if (type->packed && type->arg_bytes) {
         update_run(op->arg_bytes, held, type->arg_bytes, from, end);
-        if (*from < *end)
-            widen(type->kernel, from, end);
         return;
     }
     for (uint32_t i = 0; i < type->kernel->param_count; i++) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES) /* one more than there are: tables hold an even number */, OWN_THREADS = 32 };
+enum { STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES) /* one more than there are: tables hold an even number */, OWN_THREADS = 32, FETCH_AHEAD = 4 };
 
 /* ---------------------------------------------------------------------------------------------------------- memory */
 
@@ -287,6 +287,19 @@ static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, 
     return set;
 }
 
+/* A program has more kept graphs than fit into a cache, and what the GPU has read of a table must be fetched anew. */
+static void fetch_held(acs_cuda_exec *exec, uint32_t op)
+{
+    if (op >= exec->ops)
+        return;
+    const acs_device_table *table = table_of(exec, exec->next);
+    const unsigned char *set = (const unsigned char *)(table + 1) + exec->values * sizeof(uint64_t);
+    __builtin_prefetch(held_of(exec, op), 1);
+    __builtin_prefetch((unsigned char *)held_of(exec, op) + ACS_CACHE_LINE, 1);
+    if (!exec->fixed)
+        __builtin_prefetch(set + (size_t)(table->sets + FETCH_AHEAD) * exec->stride, 1);
+}
+
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
 {
     acs_device_set *held = held_of(exec, op);
@@ -294,6 +307,7 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     acs_dim3 grid = record->grid;
     uint16_t what = 0;
     uint32_t from, end;
+    fetch_held(exec, op + FETCH_AHEAD);
     exec->turn[op] = exec->now;
     acs_cuda_args_update(exec->types[op], record, args, &from, &end);
     if (!(held->what & ACS_DEVICE_SET_ON))

@@ -191,11 +191,13 @@ static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *mo
     acs_cuda_exec *exec = NULL;
     acs_lock_acquire(&v->lock);
     if (v->failures < FAILURES_MOST && !is_bad_locked(v, want->key)) {
-        progress_tell_locked(self);
-        exec = take_locked(self, want, false);
+        bool kept = acs_kept_copies(v->kept, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
+        if (kept)
+            progress_tell_locked(self);
+        exec = kept ? take_locked(self, want, false) : NULL;
         *more = !exec && want->sightings != UINT32_MAX && may_copy_locked(v, want) &&
                 acs_kept_sight(v->kept, want->key) >= want->sightings;
-        if (!exec && !*more)
+        if (kept && !exec && !*more)
             exec = take_locked(self, want, true);
     }
     if (exec && want->batch && !same_shape(exec, want->batch)) {

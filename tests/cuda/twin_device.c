@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------ kernels */
 
-/* An argument is copied to its parameter where a change covers it; a change that ends inside one is not known here. */
+/* A change covers parts of parameters, or several, as the runtime says: bytes of the buffer. */
 static void args_change(twin_op *op, const acs_device_set *set)
 {
     const twin_kernel_spec *spec = &op->kernel->spec;
@@ -20,10 +20,8 @@ static void args_change(twin_op *op, const acs_device_set *set)
         uint32_t param_end = offset + spec->param_bytes[i];
         if (param_end <= set->first || offset >= end)
             continue;
-        if (offset < set->first || param_end > end)
-            twin_breach_locked("bytes %u to %u of the parameters of '%s' are a part of one", set->first, end, spec->name);
-        else
-            memcpy(op->args[i], value + (offset - set->first), spec->param_bytes[i]);
+        uint32_t from = offset > set->first ? offset : set->first, to = param_end < end ? param_end : end;
+        memcpy((unsigned char *)op->args[i] + (from - offset), value + (from - set->first), to - from);
     }
 }
 
