@@ -67,7 +67,7 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
     entry->batch_count = at;
     entry->alone = false;
     g->entries[at] = acs_entry_index(&core->window, entry);
-    g->generations[at] = entry->generation;
+    g->generations[at] = acs_entry_hold(&core->window, entry)->generation;
     g->part[at] = (uint16_t)at;
     for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
         g->part[part_of(g, g->edges[e].from)] = (uint16_t)at;
@@ -276,8 +276,8 @@ static bool select_group(acs_core *core, uint32_t group, selection *s)
         if (!used[at])
             continue;
         const acs_entry *entry = &core->window.entries[g->entries[at]];
-        bool as_was = entry->generation == g->generations[at] && entry->state <= ACS_ENTRY_READY &&
-                      entry->state >= ACS_ENTRY_PENDING && !entry->cause;
+        bool as_was = core->window.holds[g->entries[at]].generation == g->generations[at] &&
+                      entry->state <= ACS_ENTRY_READY && entry->state >= ACS_ENTRY_PENDING && !entry->cause;
         if (!as_was)
             return false;
         s->place[at] = (uint16_t)s->count;

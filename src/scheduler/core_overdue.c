@@ -133,7 +133,7 @@ static bool is_chained(acs_core *core, const acs_entry *entry, const acs_entry *
         int s = __builtin_ctzll(mask);
         if (in_slot && s == blamed->slot && needs[s].value >= blamed->value)
             return true;
-        if (w->entries[needs[s].entry].generation == needs[s].generation && waits[needs[s].entry])
+        if (w->holds[needs[s].entry].generation == needs[s].generation && waits[needs[s].entry])
             return true;
     }
     return false;

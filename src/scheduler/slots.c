@@ -270,8 +270,9 @@ typedef struct placement {
 static const acs_entry *need_holder(const acs_slots *slots, const acs_need *need, uint32_t slot)
 {
     const acs_entry *holder = &slots->window->entries[need->entry];
-    bool same = holder->generation == need->generation && holder->slot == (int)slot && holder->value == need->value;
-    return same ? holder : NULL;
+    if (slots->window->holds[need->entry].generation != need->generation)
+        return NULL;
+    return holder->slot == (int)slot && holder->value == need->value ? holder : NULL;
 }
 
 /* Needs by time of issue, newest first: what the newest is behind may imply the older ones. */
@@ -357,7 +358,7 @@ static void plan_displacement(const acs_slots *slots, const acs_entry *entry, pl
     bool behind = (entry->need_mask >> plan->slot & 1) && need->value == slot->issued;
     uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
     uint32_t claims = newest->claims - (behind && (entry->claim_mask >> plan->slot & 1) ? 1 : 0);
-    plan->displaces = newest->refs > 0 || others > 0 || claims > 0;
+    plan->displaces = acs_entry_hold(slots->window, newest)->refs > 0 || others > 0 || claims > 0;
 }
 
 static bool batch_has_room(const acs_batch *batch, uint32_t waits)
@@ -399,7 +400,7 @@ static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, acs_item 
     entry->slot = (int16_t)s;
     entry->value = ++slot->issued;
     entry->issue_stamp = ++slots->issue_stamp;
-    slot->newest = (acs_ref){acs_entry_index(slots->window, entry), entry->generation};
+    slot->newest = (acs_ref){entry->index, acs_entry_hold(slots->window, entry)->generation};
     slot->clock[s] = entry->value;
     memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->used * sizeof(uint64_t));
     item->slot = (int16_t)s;

@@ -181,8 +181,9 @@ static void linked(void *user, acs_entry *up, acs_entry *down)
         uint32_t index = acs_entry_index(&o->window, down);
         knowledge *join = &o->entries[index];
         to = &join->ends;
-        if (join->generation != down->generation) {
-            join->generation = down->generation;
+        uint32_t generation = acs_entry_hold(&o->window, down)->generation;
+        if (join->generation != generation) {
+            join->generation = generation;
             join->uses = 0;
             join->followed = false;
             to->count = 0;
@@ -199,7 +200,7 @@ static void linked(void *user, acs_entry *up, acs_entry *down)
 static void leave(acs_capture_order *o, acs_entry *entry)
 {
     if (entry->kind == ACS_KIND_JOIN) {
-        entry->generation++;
+        acs_entry_hold(&o->window, entry)->generation++;
         o->window.live_joins--;
         acs_window_free(&o->window, entry);
         return;
@@ -220,7 +221,7 @@ static bool may_leave(const acs_capture_order *o, const acs_entry *entry, uint64
         return true;
     if (entry->own_stamp < all_writer)
         return true;
-    return entry->refs == 0 && (join || o->entries[acs_entry_index(&o->window, entry)].followed);
+    return o->window.holds[entry->index].refs == 0 && (join || o->entries[acs_entry_index(&o->window, entry)].followed);
 }
 
 static void sweep(acs_capture_order *o)
@@ -346,7 +347,7 @@ acs_status acs_capture_order_put(acs_capture_order *o, const acs_nodes *ends, ui
 {
     knowledge *known = &o->entries[o->current];
     *number = number_next(o, &o->found_reach);
-    known->generation = o->window.entries[o->current].generation;
+    known->generation = o->window.holds[o->current].generation;
     known->followed = false;
     known->ends.count = 0;
     bool transparent = is_transparent(o, ends);

@@ -17,12 +17,14 @@ enum {
     SPARSE_BUCKETS = 1 << 13, /* up to so many, 64 KiB, at most a quarter is in use; then half */
     LINKS_MIN = 4,
     LINKS_KEPT = 16, /* a free slot keeps a link array up to this size for its next region */
+    READERS_BITS = 2,      /* of the readers inside a region */
+    READERS_BITS_KEPT = 4, /* as LINKS_KEPT */
     CLOCK_STEPS = 8  /* regions that one creation looks at when the table is over its cap */
 };
 
 /* A region and what the search needs to know of it. Whole cache lines: the shape is in the first. */
 typedef struct slot {
-    _Alignas(ACS_CACHE_LINE) acs_region region;
+    _Alignas(2 * ACS_CACHE_LINE) acs_region region; /* pairs of lines are fetched together */
     acs_tile_place place; /* where the search finds it; unused for a token */
     uint32_t visit;       /* the search that met it last */
     bool in_use;
@@ -48,7 +50,7 @@ struct acs_regions {
     acs_tile_set places; /* regions that have bytes */
     acs_id_list found;   /* by the current search: overlapping regions, those that are not idle first */
     uint32_t found_live;
-    uint64_t link_bytes;
+    uint64_t link_bytes; /* of readers outside of their regions, too */
     acs_region_idle idle;
     void *user;
 };
@@ -57,6 +59,11 @@ struct acs_regions {
 static slot *slot_at(const acs_regions *t, uint32_t id)
 {
     return &t->chunks[(id - 1) >> CHUNK_BITS][(id - 1) & (CHUNK_SLOTS - 1)];
+}
+
+static slot *slot_of(acs_region *region)
+{
+    return (slot *)region; /* its first member */
 }
 
 /* -------------------------------------------------------------------------------------------------- create, destroy */
@@ -81,12 +88,19 @@ acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *use
     return ACS_OK;
 }
 
+static void region_free(acs_region *region)
+{
+    free(region->links);
+    if (region->readers != region->few)
+        free(region->readers);
+}
+
 void acs_regions_destroy(acs_regions *regions)
 {
     if (regions == NULL)
         return;
     for (uint32_t id = 1; id <= regions->high; id++)
-        free(slot_at(regions, id)->region.links);
+        region_free(&slot_at(regions, id)->region);
     for (uint32_t c = 0; c < regions->chunk_count; c++)
         free(regions->chunks[c]);
     free(regions->chunks);
@@ -191,7 +205,7 @@ static bool chunk_add(acs_regions *t)
         t->chunk_capacity = capacity;
     }
 
-    slot *chunk = aligned_alloc(ACS_CACHE_LINE, CHUNK_SLOTS * sizeof *chunk);
+    slot *chunk = aligned_alloc(2 * ACS_CACHE_LINE, CHUNK_SLOTS * sizeof *chunk);
     if (chunk == NULL)
         return false;
     memset(chunk, 0, CHUNK_SLOTS * sizeof *chunk);
@@ -208,6 +222,8 @@ static slot *slot_peek(acs_regions *t)
         return NULL;
     slot *s = slot_at(t, ++t->high);
     s->region.id = t->high;
+    s->region.readers = s->region.few;
+    s->region.readers_bits = READERS_BITS;
     s->region.next_free = ACS_NO_REGION;
     t->free = t->high;
     return s;
@@ -216,19 +232,14 @@ static slot *slot_peek(acs_regions *t)
 /* Turn the slot of slot_peek into a region without links. Regions evicted since are in front of it in the free list. */
 static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t hash)
 {
-    uint32_t id = s->region.id, *at = &t->free;
-    acs_link *links = s->region.links;
-    uint32_t capacity = s->region.link_capacity;
+    acs_region *region = &s->region, was = *region;
+    uint32_t *at = &t->free;
 
-    while (*at != id)
+    while (*at != was.id)
         at = &slot_at(t, *at)->region.next_free;
-    *at = s->region.next_free;
-    memset(&s->region, 0, sizeof s->region);
-    s->region.shape = *shape;
-    s->region.hash = hash;
-    s->region.id = id;
-    s->region.links = links;
-    s->region.link_capacity = capacity;
+    *at = was.next_free;
+    *region = (acs_region){.shape = *shape, .hash = hash, .id = was.id, .links = was.links,
+                           .link_capacity = was.link_capacity, .readers = was.readers, .readers_bits = was.readers_bits};
     s->in_use = true;
     t->count++;
 }
@@ -251,27 +262,42 @@ static bool links_reserve(acs_regions *t, acs_region *region, uint32_t count)
     return true;
 }
 
+bool acs_region_more_readers(acs_regions *regions, acs_region *region)
+{
+    size_t bytes = sizeof *region->readers << region->readers_bits;
+    bool inside = region->readers == region->few;
+    acs_ref *readers = realloc(inside ? NULL : region->readers, 2 * bytes);
+    if (readers == NULL)
+        return false;
+    if (inside)
+        memcpy(readers, region->few, sizeof region->few);
+    regions->link_bytes += inside ? 2 * bytes : bytes;
+    region->readers = readers;
+    region->readers_bits++;
+    return true;
+}
+
 /* Both ends have room. */
 static void link_add(acs_region *a, acs_region *b)
 {
     /* Geometry is computed once, when the link is made; insertions of ops only read the two flags. */
     uint8_t covers = acs_shape_covers(&a->shape, &b->shape), covered = acs_shape_covers(&b->shape, &a->shape);
 
-    a->links[a->link_count] = (acs_link){b->id, b->link_count, covers, covered};
-    b->links[b->link_count] = (acs_link){a->id, a->link_count, covered, covers};
+    a->links[a->link_count] = (acs_link){b, b->link_count, covers, covered};
+    b->links[b->link_count] = (acs_link){a, a->link_count, covered, covers};
     a->link_count++;
     b->link_count++;
 }
 
 /* Forget one end: the last link takes its place, and that one's other end is told so. */
-static void link_drop(acs_regions *t, acs_region *region, uint32_t index)
+static void link_drop(acs_region *region, uint32_t index)
 {
     acs_link moved = region->links[--region->link_count];
 
     if (index == region->link_count)
         return;
     region->links[index] = moved;
-    slot_at(t, moved.region)->region.links[moved.mirror].mirror = index;
+    moved.region->links[moved.mirror].mirror = index;
 }
 
 /* ----------------------------------------------------------------------------------------------------- search index */
@@ -331,13 +357,19 @@ static void evict(acs_regions *t, slot *s)
     acs_region *region = &s->region;
 
     for (uint32_t i = 0; i < region->link_count; i++)
-        link_drop(t, &slot_at(t, region->links[i].region)->region, region->links[i].mirror);
+        link_drop(region->links[i].region, region->links[i].mirror);
     region->link_count = 0;
     if (region->link_capacity > LINKS_KEPT) {
         t->link_bytes -= region->link_capacity * sizeof *region->links;
         free(region->links);
         region->links = NULL;
         region->link_capacity = 0;
+    }
+    if (region->readers_bits > READERS_BITS_KEPT) {
+        t->link_bytes -= sizeof *region->readers << region->readers_bits;
+        free(region->readers);
+        region->readers = region->few;
+        region->readers_bits = READERS_BITS;
     }
     index_remove(t, s);
     hash_remove(t, region);
@@ -365,7 +397,7 @@ void acs_region_drop_idle_links(acs_regions *regions, acs_region *region)
 {
     /* Backwards: an eviction moves the last link to where the evicted one was. */
     for (uint32_t i = region->link_count; i-- > 0;) {
-        slot *s = slot_at(regions, region->links[i].region);
+        slot *s = slot_of(region->links[i].region);
         if (regions->idle(regions->user, &s->region))
             evict(regions, s);
     }
@@ -503,16 +535,16 @@ uint64_t acs_regions_bytes(const acs_regions *regions)
 /* ------------------------------------------------------------------------------------------------------- invariants */
 
 /* R2 for the links of one region, and that each is true. */
-static bool check_links(acs_regions *t, const acs_region *a)
+static bool check_links(const acs_region *a)
 {
     for (uint32_t i = 0; i < a->link_count; i++) {
         const acs_link *link = &a->links[i];
-        const acs_region *b = &slot_at(t, link->region)->region;
-        if (!slot_at(t, link->region)->in_use || link->mirror >= b->link_count)
+        const acs_region *b = link->region;
+        if (!slot_of(link->region)->in_use || link->mirror >= b->link_count)
             return false;
 
         const acs_link *back = &b->links[link->mirror];
-        if (back->region != a->id || back->mirror != i)
+        if (back->region != a || back->mirror != i)
             return false;
         if (back->covers != link->covered || back->covered != link->covers)
             return false;
@@ -534,7 +566,7 @@ static bool check_overlaps(acs_regions *t, const acs_region *a)
     }
     t->visit++;
     for (uint32_t i = 0; i < a->link_count; i++) {
-        slot *s = slot_at(t, a->links[i].region);
+        slot *s = slot_of(a->links[i].region);
         if (s->visit == t->visit)
             return false;
         s->visit = t->visit;
@@ -554,7 +586,7 @@ bool acs_regions_check(acs_regions *regions)
         count++;
         if (region->id != id || acs_regions_find(regions, &region->shape) != region)
             return false;
-        if (!check_links(regions, region) || !check_overlaps(regions, region))
+        if (!check_links(region) || !check_overlaps(regions, region))
             return false;
     }
     return count == regions->count;

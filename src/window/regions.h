@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 
-enum { ACS_REGION_READERS = 6, ACS_NO_REGION = 0 };
+enum { ACS_REGION_READERS = 4, ACS_NO_REGION = 0 };
 
 /* A reference to a window entry that goes dead by itself: valid while that entry's generation is the same. */
 typedef struct acs_ref {
@@ -28,38 +28,43 @@ typedef struct acs_shape {
     uint8_t token; /* nonzero: `base` is a key, no bytes */
 } acs_shape;
 
+typedef struct acs_region acs_region;
+
 typedef struct acs_link {
-    uint32_t region;   /* the other end */
-    uint32_t mirror;   /* index of the same link at the other end */
-    uint8_t covers;    /* this region covers every byte of the other */
-    uint8_t covered;   /* the other covers every byte of this one */
+    acs_region *region; /* the other end */
+    uint32_t mirror;    /* index of the same link at the other end */
+    uint8_t covers;     /* this region covers every byte of the other */
+    uint8_t covered;    /* the other covers every byte of this one */
 } acs_link;
 
-/* By cache line: with the first two an insertion has what it needs of a region without links. */
-typedef struct acs_region {
+/* By cache line: a lookup reads the first; the second is what an insertion needs of the region, and of its neighbours. */
+struct acs_region {
+    /* index state: window/regions.c */
     acs_shape shape;
+    acs_link *links;
     uint32_t link_count;
-    uint32_t reader_count;
+    uint32_t link_capacity;
+    uint32_t id;           /* index, from 1 */
+    uint8_t touched;       /* clock bit for eviction */
     /* dependency state: window/depend.c */
     acs_ref writer;        /* newest writer */
     uint64_t epoch;        /* state is void if older than the window's epoch */
-    acs_ref readers[ACS_REGION_READERS];
     uint32_t level_read;   /* longest chain of dependent ops that ends in a reader, in a writer */
     uint32_t level_write;
-    uint32_t pins;         /* held by an insertion that is under way */
-    uint8_t touched;       /* clock bit for eviction; window/regions.c */
+    uint32_t reader_count;
+    uint8_t readers_bits;  /* there is room for 1 << readers_bits readers */
     uint8_t covered;       /* `cover` is set */
+    acs_ref *readers;      /* since the newest writer: `few`, or more */
+    acs_ref few[ACS_REGION_READERS];
     acs_ref cover;         /* join that stands for part writers, see depend.c */
     uint64_t cover_stamp;
+    uint32_t pins;         /* held by an insertion that is under way */
     acs_op poison_read;    /* a failed op that read here, directly or through the ops it made skip; 0: none */
     acs_op poison_write;   /* the same for writers; a region with either is never idle */
-    /* index state: window/regions.c */
-    uint32_t id;           /* index, from 1 */
-    uint32_t next_free;    /* while it is not in the table */
-    uint32_t link_capacity;
-    acs_link *links;
+    /* index state again */
     uint64_t hash;
-} acs_region;
+    uint32_t next_free;    /* while it is not in the table */
+};
 
 typedef struct acs_regions acs_regions;
 
@@ -98,6 +103,8 @@ acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment);
 /* Find only. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);
 acs_region *acs_region_at(acs_regions *regions, uint32_t id);
+/* Make room for twice as many readers. False: memory is exhausted; the region is as before. */
+bool acs_region_more_readers(acs_regions *regions, acs_region *region);
 /* Unlink and forget regions linked to `region` that are idle. Call it when link_count is large. */
 void acs_region_drop_idle_links(acs_regions *regions, acs_region *region);
 /* Forget every idle region. */

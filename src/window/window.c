@@ -96,9 +96,10 @@ static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
 {
     acs_entry *entry = &w->entries[w->free_entries];
     w->free_entries = entry->queue_next;
-    uint32_t generation = entry->generation, index = entry->index;
+    uint32_t index = entry->index;
     entry_clear(entry);
-    entry->generation = generation;
+    w->holds[index].refs = 0;
+    w->holds[index].stamp = 0;
     entry->index = index;
     entry->seq = seq;
     entry->op = op;
@@ -135,7 +136,7 @@ static void drop_claim(acs_window *w, acs_entry *entry, uint32_t slot)
 {
     const acs_need *need = &acs_entry_needs(w, entry)[slot];
     acs_entry *holder = &w->entries[need->entry];
-    if (holder->generation == need->generation)
+    if (w->holds[need->entry].generation == need->generation)
         holder->claims--;
     entry->claim_mask &= ~(1ull << slot);
 }
@@ -158,7 +159,7 @@ static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need 
     *mine = need;
     entry->need_mask |= bit;
     acs_entry *holder = &w->entries[need.entry];
-    if (holder->generation != need.generation)
+    if (w->holds[need.entry].generation != need.generation)
         return;
     holder->claims++;
     entry->claim_mask |= bit;
@@ -189,7 +190,7 @@ void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstre
     if (upstream->kind == ACS_KIND_JOIN) {
         acs_entry_merge_needs(w, entry, upstream);
     } else if (upstream->slot >= 0) {
-        acs_need need = {upstream->value, acs_entry_index(w, upstream), upstream->generation};
+        acs_need need = {upstream->value, upstream->index, w->holds[upstream->index].generation};
         raise_need(w, entry, (uint32_t)upstream->slot, need);
     }
 }
@@ -209,9 +210,10 @@ static uint8_t edge_type(const acs_window *w, const acs_entry *up, const acs_ent
 void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
 {
     /* One op is met through many regions that overlap; the stamp makes one edge of it without a search. */
-    if (up == down || up->stamp == down->own_stamp)
+    acs_hold *hold = acs_entry_hold(w, up);
+    if (up == down || hold->stamp == down->own_stamp)
         return;
-    up->stamp = down->own_stamp;
+    hold->stamp = down->own_stamp;
     bool to_join = down->kind == ACS_KIND_JOIN;
     uint32_t level = to_join ? up->level : up->level + 1;
     if (down->level < level)
@@ -339,7 +341,7 @@ static void settle_join(acs_window *w, acs_entry *join)
     if (join->unretired != 0)
         return;
     acs_entry_drop_claims(w, join);
-    join->generation++;
+    acs_entry_hold(w, join)->generation++;
     satisfy_end(w, join, true);
     w->live_joins--;
     acs_window_free(w, join);
@@ -430,7 +432,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     entry->status = status;
     entry->cause = entry->immune ? 0 : cause;
     /* Before the edges: regions that still name this op must find a dead reference from here on (W4). */
-    entry->generation++;
+    acs_entry_hold(w, entry)->generation++;
     if (status != ACS_OK && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);

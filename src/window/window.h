@@ -53,18 +53,15 @@ typedef struct acs_edge {
 
 /*
  * In the order in which an op meets its fields: the first line is all that an insertion writes, and all that it reads of
- * those that it depends on.
+ * those that it depends on, beside their acs_hold.
  */
 typedef struct acs_entry {
     _Alignas(ACS_CACHE_LINE) acs_record *op; /* NULL: a join */
     acs_op seq;            /* of a join: of the op whose insertion made it */
-    uint64_t stamp;        /* own_stamp of the entry to which an edge from here was made last: no edge twice */
     uint64_t own_stamp;    /* window.stamp when it was made */
-    uint32_t generation;
     uint32_t pending;
     uint32_t edges;        /* to downstream entries; 0: none */
     uint32_t waiters;      /* number of them */
-    uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
     uint32_t level;        /* longest chain of dependent ops up to and with this one */
     uint8_t state;         /* acs_entry_state */
     uint8_t kind;          /* acs_op_kind */
@@ -101,6 +98,16 @@ typedef struct acs_entry {
     acs_status status;     /* how it ended */
     const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
 } acs_entry;
+
+/*
+ * What is asked of an entry through references, most of which lead nowhere any more: apart and small, so that those of all
+ * entries stay in the nearest cache.
+ */
+typedef struct acs_hold {
+    uint32_t generation;   /* counts the ops that had the place */
+    uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
+    uint64_t stamp;        /* own_stamp of the entry to which an edge from here was made last: no edge twice */
+} acs_hold;
 
 /* The op must run behind (slot, value); `entry` issued it. */
 typedef struct acs_need {
@@ -140,6 +147,7 @@ typedef struct acs_window {
     uint32_t limit;        /* W */
     uint32_t reserve;      /* places for ops of the runtime */
     uint32_t joins;        /* places for joins */
+    uint32_t readers_most; /* that a region remembers one by one: more become a join */
     uint32_t slots;
     acs_window_linked linked; /* NULL but in windows of captures, in which ops are ready at once */
     void *user;            /* for `linked` */
@@ -152,6 +160,7 @@ typedef struct acs_window {
 
     uint32_t entry_count;  /* entries 1..entry_count; 0 means none */
     acs_entry *entries;
+    acs_hold *holds;       /* [entry] */
     acs_need *needs;       /* [entry][slot] */
     uint64_t *clocks;      /* [entry][slot]: what was known to be ordered before it when it was issued */
     uint32_t free_entries; /* through queue_next */
@@ -169,7 +178,6 @@ typedef struct acs_window {
     acs_regions *regions;
     acs_region **scratch;  /* regions of the op being inserted */
     uint32_t scratch_capacity;
-    bool pinned;           /* those of `scratch` */
     uint64_t insertion;    /* counts insertions */
     uint64_t stamp;        /* counts entries whose upstream ops were collected: ops and joins */
     uint32_t poisoned;     /* regions with poison */
@@ -206,6 +214,10 @@ static inline uint32_t acs_entry_index(const acs_window *window, const acs_entry
     (void)window;
     return entry->index;
 }
+static inline acs_hold *acs_entry_hold(acs_window *window, const acs_entry *entry)
+{
+    return &window->holds[entry->index];
+}
 static inline acs_need *acs_entry_needs(acs_window *window, const acs_entry *entry)
 {
     return &window->needs[(size_t)acs_entry_index(window, entry) * window->slots];
@@ -217,7 +229,7 @@ static inline uint64_t *acs_entry_clock(acs_window *window, const acs_entry *ent
 /* Entry 0 is nobody's, and its generation is not that of the reference to nothing. */
 static inline bool acs_ref_live(const acs_window *window, acs_ref ref)
 {
-    return window->entries[ref.entry].generation == ref.generation;
+    return window->holds[ref.entry].generation == ref.generation;
 }
 
 /* Whether an op with so many segments can be inserted now. `reserved`: on a place of the runtime's. */

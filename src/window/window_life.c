@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDGES_PER_ENTRY = 16 };
+/* In a capture no op ends: those that only a join stands for can leave. */
+enum { EDGES_PER_ENTRY = 16, CAPTURED_READERS = 8 };
 
 /* Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. */
 static bool region_idle(void *user, const acs_region *region)
@@ -28,10 +29,10 @@ static bool region_idle(void *user, const acs_region *region)
 /* Low indices on top, so that few pages are touched. Generations from 1: 0 is the reference to nothing. */
 static void thread_free_lists(acs_window *w)
 {
-    w->entries[0].generation = 1; /* see acs_ref_live */
+    w->holds[0].generation = 1; /* see acs_ref_live */
     for (uint32_t i = w->entry_count; i >= 1; i--) {
         w->entries[i].index = i;
-        w->entries[i].generation = 1;
+        w->holds[i].generation = 1;
         w->entries[i].queue_next = w->free_entries;
         w->free_entries = i;
     }
@@ -58,12 +59,14 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     uint32_t numbers = acs_round_up_pow2(2 * (w->limit + w->reserve));
     w->seq_mask = numbers - 1;
     size_t places = (size_t)w->entry_count + 1;
+    w->readers_most = config->linked ? CAPTURED_READERS : w->entry_count;
     w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
+    w->holds = calloc(places, sizeof *w->holds);
     w->needs = calloc(places * w->slots, sizeof *w->needs);
     w->clocks = calloc(places * w->slots, sizeof *w->clocks);
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
     w->by_seq = calloc(numbers, sizeof *w->by_seq);
-    if (!w->entries || !w->needs || !w->clocks || !w->edges || !w->by_seq) {
+    if (!w->entries || !w->holds || !w->needs || !w->clocks || !w->edges || !w->by_seq) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
@@ -81,6 +84,7 @@ void acs_window_fini(acs_window *w)
     if (w->regions)
         acs_regions_destroy(w->regions);
     free(w->entries);
+    free(w->holds);
     free(w->needs);
     free(w->clocks);
     free(w->edges);

@@ -132,11 +132,12 @@ static void types_that_cannot_ride_are_left_out_with_all_that_follows(void **sta
     rig_close(r);
 }
 
-/* Ten readers of one range make joins; the writer behind them follows through one. */
+/* Of a range that remembers few readers: twenty make joins; the writer behind them follows through one. */
 static void a_writer_behind_many_readers_follows_through_a_join(void **state)
 {
     (void)state;
     rig *r = rig_bundles(32);
+    r->core.window.readers_most = ACS_REGION_READERS;
     RIDE(r, ACS_OUT(AT(0), 64));
     for (int i = 0; i < 20; i++)
         RIDE(r, ACS_IN(AT(0), 64), ACS_OUT(AT(1000 + i * 64), 8));

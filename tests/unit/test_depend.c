@@ -184,25 +184,54 @@ static void insert_of_whole_readers_over_part_writers_shares_one_join(void **sta
     scene_close(s);
 }
 
-static void insert_of_many_readers_makes_joins_and_a_writer_waits_for_each_reader(void **state)
+/* `most`: readers that a region remembers. As many joins and edges as that makes, the writer waits for all of them. */
+static void many_readers_then_a_writer(uint32_t most, uint64_t joins, uint64_t writer_edges)
 {
-    (void)state;
     scene *s = scene_open(64, false);
     acs_op readers[20];
+    s->w.readers_most = most;
     for (int i = 0; i < 20; i++)
         readers[i] = KERNEL(s, ACS_IN(AT(0), 64));
-    assert_true(s->w.counters.joins > 0);
+    assert_int_equal(s->w.counters.joins, joins);
     uint64_t before = edges(s);
 
     acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
 
-    assert_in_range(edges(s) - before, 1, ACS_REGION_READERS);
+    assert_int_equal(edges(s) - before, writer_edges);
     for (int i = 0; i < 20; i++) { /* the last of them is the first reader, deepest in the joins */
         assert_int_equal(scene_state(s, writer), ACS_ENTRY_PENDING);
         scene_issue(s, readers[19 - i], i % SCENE_SLOTS);
     }
     assert_int_equal(scene_state(s, writer), ACS_ENTRY_READY);
     assert_int_equal(scene_entry(s, writer)->need_mask, 0xff);
+    scene_close(s);
+}
+
+static void insert_of_many_readers_remembers_each_and_makes_no_join(void **state)
+{
+    (void)state;
+    many_readers_then_a_writer(64, 0, 20);
+}
+
+static void insert_of_more_readers_than_are_remembered_makes_joins_and_a_writer_waits_for_each_reader(void **state)
+{
+    (void)state;
+    many_readers_then_a_writer(ACS_REGION_READERS, 6, 2);
+}
+
+/* Readers that nothing writes behind, as of constants: those that ended are forgotten, or the list would grow for ever. */
+static void insert_of_readers_again_and_again_forgets_those_that_ended(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    for (int i = 0; i < 40 * MANY; i++) {
+        acs_op reader = KERNEL(s, ACS_IN(AT(0), 64));
+        scene_issue(s, reader, 0);
+        scene_end(s, reader);
+    }
+    acs_shape shape = {.base = AT(0), .row_bytes = 64, .rows = 1};
+    assert_in_range(acs_regions_find(s->w.regions, &shape)->reader_count, 1, 2 * ACS_REGION_READERS);
+    assert_int_equal(s->w.counters.joins, 0);
     scene_close(s);
 }
 
@@ -304,7 +333,7 @@ static void insert_of_part_writers_then_whole_readers_makes_linear_edges(void **
 
     KERNEL(s, ACS_OUT(AT(0), MANY * PART));
 
-    assert_true(edges(s) - before <= MANY + ACS_REGION_READERS);
+    assert_true(edges(s) - before <= 2 * MANY + ACS_REGION_READERS);
     scene_close(s);
 }
 
@@ -540,7 +569,9 @@ int main(void)
         cmocka_unit_test(insert_of_a_writer_behind_readers_has_no_edge_to_the_writer_before_them),
         cmocka_unit_test(insert_after_a_covering_write_depends_on_that_write_alone),
         cmocka_unit_test(insert_of_whole_readers_over_part_writers_shares_one_join),
-        cmocka_unit_test(insert_of_many_readers_makes_joins_and_a_writer_waits_for_each_reader),
+        cmocka_unit_test(insert_of_many_readers_remembers_each_and_makes_no_join),
+        cmocka_unit_test(insert_of_more_readers_than_are_remembered_makes_joins_and_a_writer_waits_for_each_reader),
+        cmocka_unit_test(insert_of_readers_again_and_again_forgets_those_that_ended),
         cmocka_unit_test(insert_of_many_issued_readers_keeps_the_newest_of_each_slot),
         cmocka_unit_test(insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot),
         cmocka_unit_test(insert_of_readers_keeps_one_whose_follower_in_the_slot_is_only_being_issued),

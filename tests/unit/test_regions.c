@@ -93,7 +93,7 @@ static void get_links_live_overlaps_and_forgets_idle_ones(void **state)
     assert_null(acs_regions_find(regions, &idle));
     assert_int_equal(whole->link_count, 1);
     assert_int_equal(part->link_count, 1);
-    assert_int_equal(whole->links[0].region, part->id);
+    assert_ptr_equal(whole->links[0].region, part);
     assert_true(whole->links[0].covers && !whole->links[0].covered);
     assert_true(part->links[0].covered && !part->links[0].covers);
     assert_true(acs_regions_check(regions));

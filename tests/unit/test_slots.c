@@ -265,7 +265,7 @@ static void place_that_hides_an_op_which_a_ready_op_must_run_behind_marks_it_fir
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(0), 64))), 0);
     acs_op next = KERNEL(y->s, ACS_OUT(AT(0), 64));
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(100), 64))), 1);
-    assert_int_equal(scene_entry(y->s, 1)->refs + scene_entry(y->s, 1)->waiters, 0);
+    assert_int_equal(acs_entry_hold(&y->s->w, scene_entry(y->s, 1))->refs + scene_entry(y->s, 1)->waiters, 0);
     issue(y, KERNEL(y->s, ACS_OUT(AT(200), 64))); /* hides the first writer: slot 0 */
     complete(y, 1, 1);
 

@@ -323,6 +323,7 @@ static void has_room_for_joins_of_both_kinds_leaves_edges_for_them(void **state)
     (void)state;
     enum { PARTS = 60, WHOLES = 10, SHARED = 40 };
     scene *s = scene_open(256, false);
+    s->w.readers_most = ACS_REGION_READERS;
     acs_segment segments[WHOLES + SHARED];
     acs_entry_traits none = {0};
     for (int i = 0; i < PARTS; i++)
@@ -351,6 +352,7 @@ static void has_room_without_places_for_joins_is_false_until_ops_end(void **stat
     acs_segment segment = ACS_IN(AT(0), 64);
     acs_entry_traits none = {0};
     s->w.joins = 20;
+    s->w.readers_most = ACS_REGION_READERS;
     acs_record *next = scene_record(s, ACS_KIND_KERNEL, &segment, 1);
     while (acs_window_has_room(&s->w, next, false)) {
         acs_window_insert(&s->w, next, &none);

@@ -344,6 +344,8 @@ static void run_model(uint64_t seed, model_run run)
     model *m = calloc(1, sizeof *m);
     assert_non_null(m);
     m->s = scene_open(run.limit, seed % 5 == 0);
+    if (seed % 3 == 0)
+        m->s->w.readers_most = ACS_REGION_READERS;
     m->random.state = seed;
     m->first_live = 1;
     m->parts = seed / 6 % 2;

@@ -1,0 +1,192 @@
+/*
+ * Lists of readers, and joins of many ops. Called by depend.c while an op is inserted. Decides how a set of ops is
+ * remembered or depended on, one by one or through a join; never which ops an op depends on.
+ */
+#include "window/holders.h"
+
+#include <string.h>
+
+/* -------------------------------------------------------------------------------------------------------- shared sets */
+
+/*
+ * Whether these live entries, in this order, are what is left of the set: who has ended is waited for by nobody. In a
+ * capture an entry that is gone has not ended, and its node would be waited for.
+ */
+static bool is_shared(const acs_window *w, const acs_shared *shared, const acs_ref *refs, uint32_t count)
+{
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < shared->count; i++) {
+        const acs_ref *ref = &shared->refs[i];
+        if (!acs_ref_live(w, *ref) && !w->linked)
+            continue;
+        if (same == count || refs[same].entry != ref->entry || refs[same].generation != ref->generation)
+            return false;
+        same++;
+    }
+    return same == count;
+}
+
+/* The set was met: no join stands for it yet. */
+static void share(acs_window *w, acs_shared *shared, const acs_ref *refs, uint32_t count)
+{
+    acs_ref_drop(w, &shared->join);
+    shared->count = count;
+    memcpy(shared->refs, refs, count * sizeof *refs);
+}
+
+/* The set's join. A failure in it need not concern whom the failed op does not: NULL then, or if there is none. */
+static acs_entry *shared_join(acs_window *w, const acs_shared *shared)
+{
+    acs_entry *join = acs_ref_entry(w, shared->join);
+    return join && !join->cause ? join : NULL;
+}
+
+/* A join of live entries. */
+static acs_entry *join_of(acs_window *w, const acs_ref *refs, uint32_t count, acs_op seq)
+{
+    acs_entry *join = acs_window_new_join(w, seq);
+    for (uint32_t i = 0; i < count; i++)
+        acs_window_link(w, &w->entries[refs[i].entry], join);
+    acs_window_close_join(w, join);
+    return join;
+}
+
+bool acs_join_fits(const acs_window *w, const acs_entry *entry, uint32_t edges)
+{
+    uint64_t segments = (uint64_t)entry->op->segment_count + 1;
+    uint64_t promised = w->live + w->live_joins + w->live_reserved + ACS_JOIN_EDGES * segments;
+    return w->edges_used + (uint64_t)edges + promised <= w->edge_count && w->live_joins + 2 * segments < w->joins;
+}
+
+void acs_depend_on_many(acs_window *w, acs_shared *set, const acs_ref *refs, uint32_t count, acs_entry *entry)
+{
+    acs_entry *join = NULL;
+    if (count > ACS_SHARED_MOST) {
+        /* too many to be remembered */
+    } else if (!is_shared(w, set, refs, count)) {
+        share(w, set, refs, count);
+    } else if (!(join = shared_join(w, set)) && acs_join_fits(w, entry, count + 1)) {
+        join = join_of(w, refs, count, entry->seq);
+        acs_ref_drop(w, &set->join);
+        set->join = acs_ref_make(w, join);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (join)
+            w->holds[refs[i].entry].stamp = entry->own_stamp; /* as if linked */
+        else
+            acs_depend_on(w, refs[i], entry);
+    }
+    if (join)
+        acs_window_link(w, join, entry);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- readers */
+
+/*
+ * The newest value of each slot among issued readers. An op that is only being issued may come back refused: it stands for
+ * nobody yet.
+ */
+static void newest_of_slots(acs_window *w, const acs_ref *readers, uint32_t count, uint64_t *newest)
+{
+    memset(newest, 0, w->slots * sizeof *newest);
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_entry *entry = acs_ref_entry(w, readers[i]);
+        if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && newest[entry->slot] < entry->value)
+            newest[entry->slot] = entry->value;
+    }
+}
+
+static uint32_t compact(acs_window *w, acs_ref *readers, uint32_t count)
+{
+    uint64_t newest[64];
+    uint32_t kept = 0;
+    newest_of_slots(w, readers, count, newest);
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_entry *entry = acs_ref_entry(w, readers[i]);
+        bool implied =
+            entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && entry->value < newest[entry->slot];
+        if (entry && !implied)
+            readers[kept++] = readers[i];
+        else
+            acs_ref_drop(w, &readers[i]);
+    }
+    return kept;
+}
+
+/* All are live. Who reads one region often reads others, too: they share a join. */
+static acs_ref join_readers(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
+{
+    bool shared = count <= ACS_SHARED_MOST;
+    acs_entry *join = shared && is_shared(w, &w->readers, readers, count) ? shared_join(w, &w->readers) : NULL;
+    if (!join) {
+        join = join_of(w, readers, count, seq);
+        if (shared) {
+            share(w, &w->readers, readers, count);
+            w->readers.join = acs_ref_make(w, join);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        acs_ref_drop(w, &readers[i]);
+    return acs_ref_make(w, join);
+}
+
+void acs_readers_compact(acs_window *w, acs_region *region)
+{
+    region->reader_count = compact(w, region->readers, region->reader_count);
+}
+
+void acs_readers_fold(acs_window *w, acs_region *region, const acs_entry *entry)
+{
+    if (!acs_join_fits(w, entry, region->reader_count + 1))
+        return;
+    region->readers[0] = join_readers(w, region->readers, region->reader_count, entry->seq);
+    region->reader_count = 1;
+}
+
+/*
+ * Room for one more in a list that may not grow: the oldest become a join, with as many edges as acs_window_has_room
+ * promised. So no reader is ever refused.
+ */
+static uint32_t make_room(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
+{
+    uint32_t joined = count < ACS_JOIN_EDGES ? count : ACS_JOIN_EDGES;
+    acs_ref join = join_readers(w, readers, joined, seq);
+    memmove(readers + 1, readers + joined, (count - joined) * sizeof *readers);
+    readers[0] = join;
+    return count - joined + 1;
+}
+
+static void readers_full(acs_window *w, acs_region *region, const acs_entry *entry)
+{
+    uint32_t capacity = 1u << region->readers_bits;
+    acs_readers_compact(w, region);
+    if (region->reader_count <= capacity / 2)
+        return; /* else most of it would be looked at again soon */
+    bool grows = capacity < w->readers_most && acs_region_more_readers(w->regions, region);
+    if (region->reader_count == capacity && !grows)
+        region->reader_count = make_room(w, region->readers, region->reader_count, entry->seq);
+}
+
+void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry)
+{
+    uint32_t used = region->reader_count;
+    if (used && region->readers[used - 1].entry == entry->index && acs_ref_live(w, region->readers[used - 1]))
+        return;
+    if (ACS_UNLIKELY(used == 1u << region->readers_bits)) {
+        readers_full(w, region, entry);
+        used = region->reader_count;
+    }
+    region->readers[used] = acs_ref_make(w, entry);
+    region->reader_count = used + 1;
+}
+
+void acs_readers_add_all(acs_window *w, const acs_entry *entry)
+{
+    uint32_t used = w->all_reader_count;
+    if (used == ACS_ALL_READERS)
+        used = compact(w, w->all_readers, used);
+    if (used == ACS_ALL_READERS)
+        used = make_room(w, w->all_readers, used, entry->seq);
+    w->all_readers[used] = acs_ref_make(w, entry);
+    w->all_reader_count = used + 1;
+}
