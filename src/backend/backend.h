@@ -97,7 +97,8 @@ typedef struct acs_backend_ops {
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
      * Learn what completed. marks: the recorded marks of `slot` not yet seen complete, oldest first (at least one).
-     * *completed is the value of the newest complete one, or untouched. ACS_ERR_DEVICE: fatal, through ACS_FAIL.
+     * *completed is the value of the newest complete one, or untouched; or a later value, of an op inside a bundle, up to
+     * the last one of a bundle that was submitted just now. ACS_ERR_DEVICE: fatal, through ACS_FAIL.
      */
     acs_status (*poll)(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
     /*

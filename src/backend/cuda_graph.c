@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES) /* one more than there are: tables hold an even number */, OWN_THREADS = 32, FETCH_AHEAD = 4 };
+enum {
+    STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES), /* one more than there are: tables hold an even number */
+    OWN_THREADS = 32,
+    FETCH_AHEAD = 4 /* ops */
+};
 
 /* ---------------------------------------------------------------------------------------------------------- memory */
 

@@ -34,7 +34,10 @@ static uint16_t put_followers(filling *fill, const acs_window_lane *lane, int sl
     return (uint16_t)first;
 }
 
-/* Of a cell of which nobody knows what it holds, all. */
+/*
+ * Of a cell of which nobody knows what it holds, all. In pieces of 16 bytes: the head copies from the host's memory, and
+ * smaller ones would be more trips there.
+ */
 static void update_args(const acs_record *op, const acs_cuda_type *type, acs_window_cell *cell, uint32_t *from, uint32_t *to)
 {
     acs_cuda_args_update(type, op, cell->args, from, to);
@@ -42,8 +45,8 @@ static void update_args(const acs_record *op, const acs_cuda_type *type, acs_win
         *from = 0;
         *to = type->arg_bytes;
     }
-    *from &= ~7u;
-    *to = (*to + 7) & ~7u;
+    *from &= ~15u;
+    *to = (*to + 15) & ~15u;
     *to = *to < type->arg_bytes ? *to : type->arg_bytes;
 }
 

@@ -152,8 +152,8 @@ void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when);
 /* NULL: no memory. */
 acs_sim_bundle *acs_sim_bundle_take(acs_sim_state *s);
 void acs_sim_bundle_give(acs_sim_state *s, acs_sim_bundle *bundle);
-/* Progress inside bundles that a poll may show now, below `most`; 0: none. */
-uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot, uint64_t most);
+/* Progress inside bundles that a poll may show now; 0: none. */
+uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot);
 void acs_sim_works_fini(acs_sim_state *s);
 
 /* sim_bundle.c */

@@ -2,8 +2,9 @@
  * What the simulated machine tells of, and how far bundles are: one work for each op, and for each barrier between layers,
  * that was issued and has not ended. Called by the other files of the sim backend under its lock. Never issues anything.
  *
- * Progress inside a bundle is published as on a GPU: late, coarsely, and never for its last op, which only the mark behind
- * the bundle tells of: the graph may have more to do when its last op has ended.
+ * Progress inside a bundle is published as on a GPU: late, and coarsely. Of the end of graphs only the mark behind them
+ * tells, since a graph may have more to do when its last op has ended; GPU-side issue tells of the end itself, perhaps
+ * before the core has booked the bundle.
  */
 #include "backend/sim_internal.h"
 
@@ -119,7 +120,7 @@ void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when)
         uint32_t before = bundle->prefix;
         bundle->prefix = prefix_with(bundle, work);
         bool told = s->by_seed || bundle->by_level || before / FINE_OPS != bundle->prefix / FINE_OPS;
-        if (bundle->prefix > before && bundle->prefix < bundle->ops && told)
+        if (bundle->prefix > before && (bundle->prefix < bundle->ops ? told : !bundle->by_level))
             note_news(&s->slot[bundle->slot], bundle->first + bundle->prefix - 1, when);
         if (--bundle->works == 0)
             acs_sim_bundle_give(s, bundle);
@@ -129,7 +130,7 @@ void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when)
     s->free_work_count++;
 }
 
-uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot, uint64_t most)
+uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot)
 {
     uint32_t visible = s->by_seed ? 0 : s->gpu.device.host_visible, seen = 0, some = slot->news_used;
     uint64_t value = 0;
@@ -138,7 +139,7 @@ uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot, uint64_t most)
         return 0;
     if (s->by_seed && s->strategy != ACS_SIM_EAGER)
         some = acs_random_below(&s->vehicles.random, slot->news_used + 1);
-    while (seen < some && slot->news[seen].value < most && slot->news[seen].at + visible <= s->now)
+    while (seen < some && slot->news[seen].at + visible <= s->now)
         value = slot->news[seen++].value;
     for (uint32_t i = seen; i < slot->news_used; i++)
         slot->news[i - seen] = slot->news[i];

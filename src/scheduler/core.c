@@ -304,6 +304,7 @@ void acs_core_done(acs_core *core, acs_action *action)
         book_host(core, action);
     } else {
         acs_core_book_batch_locked(core, action);
+        acs_core_bundle_over_locked(core, action);
         book_polls(core, action);
     }
     acs_core_collect_locked(core);

@@ -417,6 +417,13 @@ void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
     core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;
 }
 
+/* The device tells of ops by itself, and may have told of these before they were booked: no poll comes back to them. */
+void acs_core_bundle_over_locked(acs_core *core, const acs_action *action)
+{
+    if (action->batch.bundle && core->slots.slot[action->batch.items[0].slot].outstanding)
+        acs_core_retire_locked(core, (uint32_t)action->batch.items[0].slot);
+}
+
 void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)
 {
     acs_core_counters *c = &core->counters;
