@@ -47,6 +47,8 @@ static bool ordered(acs_core *core, const acs_batch *batch, const acs_entry *bef
         return false;
     if (entry->bundled && before->bundled && before->batch == entry->batch)
         return acs_core_bundle_orders(batch, before->batch_count, entry->batch_count);
+    if (entry->slot == before->slot)
+        return before->value < entry->value;
     const acs_slot *slot = &core->slots.slot[before->slot];
     return before->value <= slot->completed || acs_entry_clock(&core->window, entry)[before->slot] >= before->value;
 }

@@ -149,6 +149,8 @@ typedef struct acs_gathering {
     uint16_t part[ACS_BATCH_ITEMS];    /* another of the same part, nearer to the one that stands for it; itself: that one */
     uint16_t ops_of[ACS_BATCH_ITEMS];  /* of the part that this one stands for */
     uint64_t behind[ACS_BATCH_ITEMS];  /* the same: slots that it has to wait for */
+    uint16_t first[ACS_BATCH_ITEMS];   /* of a group, at the part that stands for it: the first that belongs to it, */
+    uint16_t next[ACS_BATCH_ITEMS];    /* and the one that follows in it */
     uint16_t due[ACS_BATCH_ITEMS];     /* groups that are to be bundles */
     struct {
         uint16_t from; /* place in `entries` */

@@ -21,7 +21,8 @@ enum {
     GROUPS_MOST = 64,
     WATCHED_MOST = 16, /* ops of a bundle where a watchdog looks */
     RESTED_EDGES = 512, /* so many edges looked at in vain put the next look off by a step */
-    HELD_STEPS = 32    /* steps without a new op before what is held goes */
+    HELD_STEPS = 32,   /* steps without a new op before what is held goes */
+    GATHERED_NONE = UINT16_MAX
 };
 
 void acs_core_bundle_init(acs_core *core)
@@ -44,7 +45,7 @@ void acs_core_bundle_init(acs_core *core)
 
 static bool rides(const acs_entry *entry)
 {
-    return entry->kind == ACS_KIND_KERNEL && entry->op->type != 0 && !entry->bounced;
+    return entry->rides && !entry->bounced;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ gather */
@@ -165,7 +166,8 @@ static void sum_parts(acs_core *core)
         const acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
         uint32_t part = part_of(g, at);
         g->ops_of[part] += entry->kind != ACS_KIND_JOIN;
-        g->behind[part] |= acs_slots_unreached(&core->slots, entry);
+        if (entry->need_mask)
+            g->behind[part] |= acs_slots_unreached(&core->slots, entry);
     }
 }
 
@@ -228,6 +230,27 @@ static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
     return ops >= 2 * outstanding_in(core, behind);
 }
 
+/*
+ * What was gathered, by group, but for joins that nothing follows: these are left to the window. From the back: a join may
+ * follow a join.
+ */
+static void list_groups(const acs_window *w, acs_gathering *g)
+{
+    bool used[ACS_BATCH_ITEMS];
+    memset(used, 0, g->count * sizeof used[0]);
+    memset(g->first, 0xff, g->count * sizeof g->first[0]);
+    for (uint32_t at = g->count; at-- > 0;) {
+        const acs_entry *entry = &w->entries[g->entries[at]];
+        if (entry->kind == ACS_KIND_JOIN && !used[at])
+            continue;
+        for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
+            used[g->edges[e].from] = true;
+        uint32_t group = part_of(g, at);
+        g->next[at] = g->first[group];
+        g->first[group] = (uint16_t)at;
+    }
+}
+
 /* Decide what becomes of each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
 static void decide_groups(acs_core *core)
 {
@@ -235,13 +258,14 @@ static void decide_groups(acs_core *core)
     bool refused = core->refusals > 0;
     core->refusals = 0;
     g->due_count = g->due_next = 0;
-    for (uint32_t at = 0; at < g->count; at++) {
-        uint32_t group = part_of(g, at);
-        bool due = is_due(core, g->ops_of[group], g->behind[group]);
-        bool few = refused || g->ops_of[group] < core->bundle_least;
-        if (at == group && due && !few)
+    for (uint32_t group = 0; group < g->count; group++) {
+        if (g->part[group] != group || !is_due(core, g->ops_of[group], g->behind[group]))
+            continue;
+        if (!refused && g->ops_of[group] >= core->bundle_least)
             g->due[g->due_count++] = (uint16_t)group;
-        acs_window_entry(&core->window, g->entries[at])->alone = due && few;
+        else
+            for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at])
+                acs_window_entry(&core->window, g->entries[at])->alone = true;
     }
 }
 
@@ -253,28 +277,12 @@ typedef struct selection {
     uint16_t place[ACS_BATCH_ITEMS]; /* of what was gathered: its item */
 } selection;
 
-/* Joins that nothing in the group follows are left to the window. From the back: a join may follow a join. */
-static void mark_used(acs_core *core, uint32_t group, bool *used)
-{
-    acs_gathering *g = &core->gathering;
-    for (uint32_t at = g->count; at-- > 0;) {
-        const acs_entry *entry = &core->window.entries[g->entries[at]];
-        used[at] = part_of(g, at) == group && (entry->kind != ACS_KIND_JOIN || used[at]);
-        for (uint32_t e = used[at] ? entry->batch_edge : 0; e; e = g->edges[e].next)
-            used[g->edges[e].from] = true;
-    }
-}
-
 /* False: something gathered is no longer as it was; all of it is gathered anew. */
 static bool select_group(acs_core *core, uint32_t group, selection *s)
 {
     const acs_gathering *g = &core->gathering;
-    bool used[ACS_BATCH_ITEMS] = {false};
-    mark_used(core, group, used);
     s->count = s->ops = 0;
-    for (uint32_t at = 0; at < g->count; at++) {
-        if (!used[at])
-            continue;
+    for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at]) {
         const acs_entry *entry = &core->window.entries[g->entries[at]];
         bool as_was = core->window.holds[g->entries[at]].generation == g->generations[at] &&
                       entry->state <= ACS_ENTRY_READY && entry->state >= ACS_ENTRY_PENDING && !entry->cause;
@@ -313,15 +321,15 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     batch->bundle = true;
     batch->vehicle = (uint8_t)core->vehicle;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
-    for (uint32_t i = 0; i < s->count; i++)
-        acs_window_entry(&core->window, s->entries[i])->batch = action->batch_id;
-    acs_window_unready(&core->window, action->batch_id);
     for (uint32_t i = 0; i < s->count; i++) {
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
+        entry->batch = action->batch_id;
         action->entries[i] = s->entries[i];
         list_edges(&core->gathering, s, batch, &batch->items[i], entry->batch_edge);
         if (entry->kind == ACS_KIND_JOIN)
             continue;
+        if (entry->state == ACS_ENTRY_READY)
+            acs_window_remove_ready(&core->window, entry);
         entry->state = ACS_ENTRY_ISSUING;
         entry->bundled = true;
         entry->batch_count = i;
@@ -395,6 +403,7 @@ bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool insert
     gather_all(core);
     sum_parts(core);
     merge_parts(&core->gathering);
+    list_groups(w, &core->gathering);
     decide_groups(core);
     core->gathering.rest = core->gathering.due_count ? 0 : (g->count + g->edge_count) / RESTED_EDGES;
     return form_next(core, action);
@@ -430,7 +439,7 @@ void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_v
     c->vehicles[vehicle]++;
     if (vehicle != ACS_VEHICLE_LAUNCH)
         return;
-    if (core->bundle_most == 0 || entry->op->type == 0)
+    if (core->bundle_most == 0 || !entry->rides)
         c->launched_unfit++;
     else if (entry->bounced)
         c->launched_refused++;

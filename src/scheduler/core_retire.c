@@ -121,7 +121,7 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
     const uint64_t *clock = acs_entry_clock(&core->window, entry);
     uint64_t learnt = 0;
     for (uint32_t s = 0; s < core->slots.used; s++) {
-        if (clock[s] <= core->slots.slot[s].completed)
+        if ((int)s == entry->slot || clock[s] <= core->slots.slot[s].completed)
             continue;
         acs_slots_completed(&core->slots, s, clock[s]);
         learnt |= 1ull << s;

@@ -302,7 +302,7 @@ static void learn(const acs_slots *slots, placement *plan, const acs_need *need,
     if (holder) {
         const uint64_t *clock = acs_entry_clock(slots->window, holder);
         for (uint32_t t = 0; t < slots->used; t++)
-            if (plan->known[t] < clock[t])
+            if (t != s && plan->known[t] < clock[t])
                 plan->known[t] = clock[t];
     }
     if (plan->known[s] < need->value)
@@ -392,27 +392,32 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
     slots->counters.waits_complete += plan->complete;
 }
 
-/* The slot's next value goes to the op; `known` is what the slot is behind by now. */
-static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, acs_item *item)
+/* The slot's next value goes to the op, whose clock is kept at the place of entry `clock`. */
+static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t clock, acs_item *item)
 {
     acs_slot *slot = &slots->slot[s];
     slot->outstanding++;
     entry->slot = (int16_t)s;
     entry->value = ++slot->issued;
+    entry->clock = clock;
     entry->issue_stamp = ++slots->issue_stamp;
     slot->newest = (acs_ref){entry->index, acs_entry_hold(slots->window, entry)->generation};
     slot->clock[s] = entry->value;
-    memcpy(acs_entry_clock(slots->window, entry), slot->clock, slots->used * sizeof(uint64_t));
     item->slot = (int16_t)s;
     item->value = entry->value;
 }
 
-static void apply_slot(acs_slots *slots, uint64_t batch_id, const placement *plan, acs_entry *entry, acs_item *item)
+/* What the slot is behind is known of the op that got its newest value. */
+static void keep_clock(acs_slots *slots, const acs_entry *entry)
+{
+    memcpy(acs_entry_clock(slots->window, entry), slots->slot[entry->slot].clock, slots->used * sizeof(uint64_t));
+}
+
+static void take_slot(acs_slots *slots, uint64_t batch_id, const placement *plan)
 {
     acs_slot *slot = &slots->slot[plan->slot];
     slot->batch = batch_id;
     memcpy(slot->clock, plan->known, slots->used * sizeof(uint64_t));
-    give_value(slots, (uint32_t)plan->slot, entry, item);
 }
 
 static void mark_after(acs_slots *slots, acs_item *item)
@@ -473,44 +478,72 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
     acs_entry_drop_claims(slots->window, entry);
     if (plan.slot < 0)
         return true;
-    apply_slot(slots, batch_id, &plan, entry, item);
+    take_slot(slots, batch_id, &plan);
+    give_value(slots, (uint32_t)plan.slot, entry, entry->index, item);
+    keep_clock(slots, entry);
     mark_now_and_then(slots, item);
     return true;
 }
 
+/* Needs of `from` are needs of `entry`, too; without claims: it is about to be placed. */
+static void absorb_needs(acs_window *w, acs_entry *entry, const acs_entry *from)
+{
+    acs_need *mine = acs_entry_needs(w, entry);
+    const acs_need *needs = acs_entry_needs(w, from);
+    for (uint64_t mask = from->need_mask; mask; mask &= mask - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(mask);
+        if (!(entry->need_mask >> s & 1) || mine[s].value < needs[s].value)
+            mine[s] = needs[s];
+        entry->need_mask |= 1ull << s;
+    }
+}
+
+/*
+ * The first op waits for all, also for what joins stand for that was issued before. Where it cannot be placed now it may
+ * go alone later, and waits for its own needs then.
+ */
+static bool plan_bundle(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
+                        uint32_t count, placement *plan)
+{
+    acs_window *w = slots->window;
+    acs_entry *first = acs_window_entry(w, entries[0]);
+    acs_need own[ACS_SLOTS_MAX];
+    uint64_t mask = first->need_mask;
+    if (mask)
+        memcpy(own, acs_entry_needs(w, first), slots->used * sizeof *own);
+    acs_entry_drop_claims(w, first);
+    for (uint32_t i = 1; i < count; i++)
+        absorb_needs(w, first, acs_window_entry(w, entries[i]));
+    if (plan_place(slots, batch, batch_id, first, true, plan))
+        return true;
+    acs_entry_set_needs(w, first, mask, own);
+    return false;
+}
+
+/* All ops of a bundle have the same clock, but for their own slot: the last op's, which ends last. */
 bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                             uint32_t count)
 {
     acs_window *w = slots->window;
-    acs_entry *first = acs_window_entry(w, entries[0]);
     placement plan;
-    acs_need own[ACS_SLOTS_MAX];
-    uint64_t mask = first->need_mask;
-    memcpy(own, acs_entry_needs(w, first), slots->used * sizeof *own);
-    /*
-     * The first op waits for all, also for what joins stand for that was issued before. Where it cannot be placed now it may
-     * go alone later, and waits for its own needs then.
-     */
-    for (uint32_t i = 1; i < count; i++)
-        acs_entry_merge_needs(w, first, acs_window_entry(w, entries[i]));
-    if (!plan_place(slots, batch, batch_id, first, true, &plan)) {
-        acs_entry_set_needs(w, first, mask, own);
+    if (!plan_bundle(slots, batch, batch_id, entries, count, &plan))
         return false;
-    }
-    acs_item *item = add_item(batch, first->op), *last = item;
-    apply_waits(slots, batch, batch_id, &plan, item);
-    apply_slot(slots, batch_id, &plan, first, item);
-    acs_entry_drop_claims(w, first);
-    for (uint32_t i = 1; i < count; i++) {
+    uint32_t last = count - 1;
+    while (acs_window_entry(w, entries[last])->kind == ACS_KIND_JOIN)
+        last--;
+    take_slot(slots, batch_id, &plan);
+    for (uint32_t i = 0; i < count; i++) {
         acs_entry *entry = acs_window_entry(w, entries[i]);
-        item = add_item(batch, entry->op);
+        acs_item *item = add_item(batch, entry->op);
+        if (i == 0)
+            apply_waits(slots, batch, batch_id, &plan, item);
         if (entry->kind == ACS_KIND_JOIN)
             continue;
-        give_value(slots, (uint32_t)plan.slot, entry, item);
+        give_value(slots, (uint32_t)plan.slot, entry, entries[last], item);
         acs_entry_drop_claims(w, entry);
-        last = item;
     }
-    mark_after(slots, last);
+    keep_clock(slots, acs_window_entry(w, entries[last]));
+    mark_after(slots, &batch->items[last]);
     return true;
 }
 
@@ -529,47 +562,4 @@ void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
     }
     item->mark_count = (uint16_t)(batch->marks_used - item->first_mark);
     batch->items_used += item->mark_count > 0;
-}
-
-/* -------------------------------------------------------------------------------------------------------- after submit */
-
-void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id)
-{
-    for (uint32_t s = 0; s < slots->used; s++) {
-        if (slots->slot[s].batch != batch_id)
-            continue;
-        slots->slot[s].batch = 0;
-        slots->slot[s].stable = slots->slot[s].marked;
-    }
-}
-
-void acs_slots_cancel(acs_slots *slots, int slot)
-{
-    if (slot >= 0)
-        slots->slot[slot].outstanding--;
-}
-
-void acs_slots_append(acs_slots *slots, acs_entry *entry)
-{
-    acs_slot *slot = &slots->slot[entry->slot];
-    uint32_t index = acs_entry_index(slots->window, entry);
-    entry->slot_next = 0;
-    if (slot->tail)
-        slots->window->entries[slot->tail].slot_next = index;
-    else
-        slot->head = index;
-    slot->tail = index;
-}
-
-acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t s)
-{
-    acs_slot *slot = &slots->slot[s];
-    if (!slot->head || slots->window->entries[slot->head].value > slot->completed)
-        return NULL;
-    acs_entry *entry = &slots->window->entries[slot->head];
-    slot->head = entry->slot_next;
-    if (!slot->head)
-        slot->tail = 0;
-    slot->outstanding--;
-    return entry;
 }

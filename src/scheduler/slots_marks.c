@@ -1,6 +1,7 @@
 /*
- * Marks of slots: which are recorded, which a wait can name, which are known to be complete. Called by slots.c, which puts
- * them into batches, and by core.c for polls, under the core's lock. Never calls a backend.
+ * What is in slots: marks (which are recorded, which a wait can name, which are known to be complete) and, once a batch is
+ * submitted, ops. Called by slots.c, which puts marks into batches, and by the core for results and polls, under the core's
+ * lock. Never calls a backend.
  */
 #include "scheduler/slots_internal.h"
 
@@ -70,4 +71,47 @@ void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
         slot->mark_first = (slot->mark_first + 1) & (slots->mark_capacity - 1);
         slot->mark_count--;
     }
+}
+
+/* -------------------------------------------------------------------------------------------------------- after submit */
+
+void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id)
+{
+    for (uint32_t s = 0; s < slots->used; s++) {
+        if (slots->slot[s].batch != batch_id)
+            continue;
+        slots->slot[s].batch = 0;
+        slots->slot[s].stable = slots->slot[s].marked;
+    }
+}
+
+void acs_slots_cancel(acs_slots *slots, int slot)
+{
+    if (slot >= 0)
+        slots->slot[slot].outstanding--;
+}
+
+void acs_slots_append(acs_slots *slots, acs_entry *entry)
+{
+    acs_slot *slot = &slots->slot[entry->slot];
+    uint32_t index = acs_entry_index(slots->window, entry);
+    entry->slot_next = 0;
+    if (slot->tail)
+        slots->window->entries[slot->tail].slot_next = index;
+    else
+        slot->head = index;
+    slot->tail = index;
+}
+
+acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t s)
+{
+    acs_slot *slot = &slots->slot[s];
+    if (!slot->head || slots->window->entries[slot->head].value > slot->completed)
+        return NULL;
+    acs_entry *entry = &slots->window->entries[slot->head];
+    slot->head = entry->slot_next;
+    if (!slot->head)
+        slot->tail = 0;
+    slot->outstanding--;
+    return entry;
 }

@@ -100,7 +100,7 @@ static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
     entry_clear(entry);
     w->holds[index].refs = 0;
     w->holds[index].stamp = 0;
-    entry->index = index;
+    entry->index = entry->clock = index;
     entry->seq = seq;
     entry->op = op;
     entry->slot = -1;
@@ -359,8 +359,7 @@ static void settle_one(acs_window *w, acs_entry *entry)
     } else if (w->dead && !entry->immune) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
     } else {
-        entry->state = ACS_ENTRY_READY;
-        queue_push(w, &w->ready, entry);
+        acs_window_push_ready(w, entry, false);
     }
 }
 
@@ -374,44 +373,38 @@ static void settle(acs_window *w)
 
 acs_entry *acs_window_pop_ready(acs_window *w)
 {
-    return queue_pop(w, &w->ready);
+    acs_entry *entry = queue_pop(w, &w->ready);
+    if (entry && w->ready.head)
+        w->entries[w->ready.head].queue_prev = 0;
+    return entry;
 }
 
 void acs_window_push_ready(acs_window *w, acs_entry *entry, bool front)
 {
     entry->state = ACS_ENTRY_READY;
     if (!front || !w->ready.head) {
+        entry->queue_prev = w->ready.tail;
         queue_push(w, &w->ready, entry);
         return;
     }
+    entry->queue_prev = 0;
     entry->queue_next = w->ready.head;
-    w->ready.head = acs_entry_index(w, entry);
+    w->entries[w->ready.head].queue_prev = entry->index;
+    w->ready.head = entry->index;
     w->ready.count++;
 }
 
 void acs_window_remove_ready(acs_window *w, acs_entry *entry)
 {
-    uint32_t index = acs_entry_index(w, entry), previous = 0;
-    for (uint32_t i = w->ready.head; i != index; i = w->entries[i].queue_next)
-        previous = i;
-    if (previous)
-        w->entries[previous].queue_next = entry->queue_next;
+    if (entry->queue_prev)
+        w->entries[entry->queue_prev].queue_next = entry->queue_next;
     else
         w->ready.head = entry->queue_next;
-    if (w->ready.tail == index)
-        w->ready.tail = previous;
+    if (entry->queue_next)
+        w->entries[entry->queue_next].queue_prev = entry->queue_prev;
+    else
+        w->ready.tail = entry->queue_prev;
     w->ready.count--;
-}
-
-void acs_window_unready(acs_window *w, uint64_t batch)
-{
-    acs_queue all = w->ready;
-    w->ready = (acs_queue){0};
-    for (uint32_t i = all.head, next; i; i = next) {
-        next = w->entries[i].queue_next;
-        if (w->entries[i].batch != batch)
-            queue_push(w, &w->ready, &w->entries[i]);
-    }
 }
 
 void acs_window_issued(acs_window *w, acs_entry *entry)
@@ -496,6 +489,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     acs_entry *entry = entry_take(w, op->seq, op);
     entry->kind = op->kind;
     entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
+    entry->rides = op->kind == ACS_KIND_KERNEL && op->type != 0;
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
     entry->immune = traits->immune;

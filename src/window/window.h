@@ -52,50 +52,53 @@ typedef struct acs_edge {
 } acs_edge;
 
 /*
- * In the order in which an op meets its fields: the first line is all that an insertion writes, and all that it reads of
- * those that it depends on, beside their acs_hold.
+ * By cache line: who depends on an op, gathers it for a bundle or tells it that another was issued reads the first; who
+ * places, issues and ends it the first two. What is asked through references is apart: acs_hold.
  */
 typedef struct acs_entry {
     _Alignas(ACS_CACHE_LINE) acs_record *op; /* NULL: a join */
     acs_op seq;            /* of a join: of the op whose insertion made it */
-    uint64_t own_stamp;    /* window.stamp when it was made */
+    acs_op cause;          /* nonzero: an op that it depends on failed: skip */
     uint32_t pending;
     uint32_t edges;        /* to downstream entries; 0: none */
     uint32_t waiters;      /* number of them */
     uint32_t level;        /* longest chain of dependent ops up to and with this one */
+    uint32_t index;        /* its own place; constant */
+    uint32_t batch_edge;   /* a bundle's first inner edge to it; 0: none */
+    int16_t slot;          /* placement: scheduler; -1: none */
     uint8_t state;         /* acs_entry_state */
     uint8_t kind;          /* acs_op_kind */
+    uint8_t asked;         /* acs_op_kind: what the program called; `kind` but for copies that became kernels */
     uint8_t on_host;       /* runs on, or is only about, the host: its edges are RETIRE on both sides */
     uint8_t immune;        /* never skipped */
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* names any byte or token */
     uint8_t writes;        /* names a segment that it writes */
     uint8_t reserved;      /* inserted by the runtime */
-    /* readiness, order */
-    acs_op cause;          /* nonzero: an op that it depends on failed: skip */
-    uint64_t need_mask;    /* slots with a need */
-    uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
-    uint64_t value;        /* placement: scheduler */
-    int16_t slot;          /* the same; -1: none */
+    uint8_t rides;         /* a kernel that can be in a bundle */
     uint8_t bounced;       /* how often its issue was refused for now */
-    uint8_t reported;      /* its end was reported by the core */
     uint8_t alone;         /* to be launched by itself, though it could be in a bundle */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
     uint8_t cut;           /* bundles end before it */
-    uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
-    uint8_t asked;         /* acs_op_kind: what the program called; `kind` but for copies that became kernels */
-    uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
-    uint32_t unretired;    /* joins: upstream ops that have not retired */
-    uint32_t index;        /* its own place; constant */
-    uint32_t queue_next;   /* ready, settle or ended queue */
-    uint32_t slot_next;    /* issued ops of one slot */
-    uint32_t order_prev, order_next; /* program order of ops that have not ended */
-    /* placement: scheduler */
-    uint64_t issue_stamp;
+    /* order, placement */
     uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
     uint32_t batch_count;  /* in a bundle: its place there */
-    uint32_t batch_edge;   /* a bundle's first inner edge to it; 0: none */
+    uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
+    uint64_t need_mask;    /* slots with a need */
+    uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
+    uint64_t value;        /* with `slot` */
+    uint32_t clock;        /* entry whose place holds its clock: of a bundle the last op, which ends last */
+    uint32_t queue_next;   /* ready, settle or ended queue */
+    uint32_t queue_prev;   /* ready queue */
+    uint32_t slot_next;    /* issued ops of one slot */
+    uint32_t order_prev, order_next; /* program order of ops that have not ended */
+    /* seldom */
+    uint64_t own_stamp;    /* window.stamp when it was made */
+    uint64_t issue_stamp;
+    uint32_t unretired;    /* joins: upstream ops that have not retired */
     acs_status status;     /* how it ended */
+    uint8_t reported;      /* its end was reported by the core */
+    uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
     const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
 } acs_entry;
 
@@ -162,7 +165,7 @@ typedef struct acs_window {
     acs_entry *entries;
     acs_hold *holds;       /* [entry] */
     acs_need *needs;       /* [entry][slot] */
-    uint64_t *clocks;      /* [entry][slot]: what was known to be ordered before it when it was issued */
+    uint64_t *clocks;      /* [entry][slot]: see acs_entry_clock */
     uint32_t free_entries; /* through queue_next */
     uint32_t edge_count, edges_free, edges_used;
     acs_edge *edges;
@@ -222,9 +225,10 @@ static inline acs_need *acs_entry_needs(acs_window *window, const acs_entry *ent
 {
     return &window->needs[(size_t)acs_entry_index(window, entry) * window->slots];
 }
+/* What was known to be ordered before it when it was issued, by slot; of its own slot `value` is, whatever stands there. */
 static inline uint64_t *acs_entry_clock(acs_window *window, const acs_entry *entry)
 {
-    return &window->clocks[(size_t)acs_entry_index(window, entry) * window->slots];
+    return &window->clocks[(size_t)entry->clock * window->slots];
 }
 /* Entry 0 is nobody's, and its generation is not that of the reference to nothing. */
 static inline bool acs_ref_live(const acs_window *window, acs_ref ref)
@@ -251,8 +255,6 @@ acs_entry *acs_window_pop_ready(acs_window *window);
 void acs_window_push_ready(acs_window *window, acs_entry *entry, bool front);
 /* Take a READY entry out of the middle of the queue. */
 void acs_window_remove_ready(acs_window *window, acs_entry *entry);
-/* Take all READY entries of one batch (acs_entry.batch) out of the queue. */
-void acs_window_unready(acs_window *window, uint64_t batch);
 /* An ISSUING op is now in its slot: satisfy its ISSUE edges. */
 void acs_window_issued(acs_window *window, acs_entry *entry);
 /* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */
