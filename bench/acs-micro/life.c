@@ -72,9 +72,14 @@ static const acs_backend_ops g_null_ops = {.name = "null", .submit = null_submit
 
 enum { SEGMENTS_MOST = 33 };
 
+static acs_segment blocks(acs_access access, uint64_t number, uint64_t count)
+{
+    return acs_make_segment(ACS_EXTENT_BYTES, access, UINT64_C(0x100000000) + number * BYTES, count * BYTES, 1, 0);
+}
+
 static acs_segment block(acs_access access, uint64_t number)
 {
-    return acs_make_segment(ACS_EXTENT_BYTES, access, UINT64_C(0x100000000) + number * BYTES, BYTES, 1, 0);
+    return blocks(access, number, 1);
 }
 
 static uint32_t chains(uint64_t op, acs_segment *s)
@@ -119,11 +124,30 @@ static uint32_t independent(uint64_t op, acs_segment *s)
     return 1;
 }
 
+/*
+ * As a simulator of 20 scenes: constants that all of a scene's ops read, and a state of four parts that are updated one by
+ * one, read as a whole with a result, and written as a whole.
+ */
+static uint32_t scenes(uint64_t op, acs_segment *s)
+{
+    uint64_t base = op % 20 * 32, turn = op / 20 % 10;
+    s[0] = block(ACS_READ, base);
+    s[1] = block(ACS_READ, base + 1 + turn % 2);
+    s[2] = block(ACS_READ, base + 16 + turn % 4);
+    if (turn < 8)
+        s[3] = block(ACS_UPDATE, base + 8 + turn % 4);
+    else
+        s[3] = blocks(turn == 8 ? ACS_READ : ACS_WRITE, base + 8, 4);
+    s[4] = block(ACS_WRITE, base + 16 + (turn + 1) % 4);
+    return 5;
+}
+
 static const struct program {
     const char *name;
     uint32_t (*make)(uint64_t op, acs_segment *segments);
 } g_programs[] = {{"16 chains", chains}, {"stencil 32 wide", stencil}, {"random of 64", random_pairs},
-                  {"all to all, 32 wide", all_to_all}, {"independent", independent}};
+                  {"all to all, 32 wide", all_to_all}, {"20 scenes, parts and wholes", scenes},
+                  {"independent", independent}};
 
 /* ------------------------------------------------------------------------------------------------------------- life */
 

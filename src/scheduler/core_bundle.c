@@ -137,6 +137,7 @@ static void gather_all(acs_core *core)
     g->complete = false;
     for (uint32_t i = w->order_head; i && g->count < ACS_BATCH_ITEMS - 1; i = w->entries[i].order_next) {
         acs_entry *entry = &w->entries[i];
+        acs_window_fetch_behind(w, entry);
         if (first && (entry->cut || entry->seq == likely || entry->seq >= first + core->bundle_most)) {
             g->complete = entry->seq != likely;
             if (g->count)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { FOLLOWERS_MOST = 64, INNER_EDGES_MOST = 256 }; /* of a batch that is no bundle */
+enum { BOOKED_AHEAD = 6 };                              /* items */
 
 /* ----------------------------------------------------------------------------------------------------------- insert */
 
@@ -52,6 +53,16 @@ static void look_for_cut(acs_core *core, const acs_record *op)
         entry->cut = true;
 }
 
+/* This op and those behind it: what a few of them need from memory is asked for at once. */
+static void expect(acs_core *core, acs_record *op, uint32_t most)
+{
+    acs_record *ops[ACS_EXPECTED_OPS] = {op};
+    uint32_t count = 1;
+    while (count < ACS_EXPECTED_OPS && count < most && (ops[count] = acs_fifo_peek(core->fifo, count - 1)))
+        count++;
+    acs_window_expect(&core->window, ops, count);
+}
+
 void acs_core_insert_locked(acs_core *core, uint32_t most)
 {
     for (uint32_t i = 0; i < most; i++) {
@@ -62,6 +73,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         if (!core->stalled)
             look_for_cut(core, op);
         core->stalled = NULL;
+        if (i % ACS_EXPECTED_OPS == 0)
+            expect(core, op, most);
         if (!acs_window_has_room(&core->window, op, false)) {
             core->stalled = op;
             break;
@@ -299,6 +312,8 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];
         acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
+        if (i + BOOKED_AHEAD < action->batch.items_used)
+            acs_entry_fetch(acs_window_entry(&core->window, action->entries[i + BOOKED_AHEAD]));
         if (!item->op)
             continue;
         if (item->status == ACS_OK)

@@ -384,6 +384,27 @@ static void find_nothing(acs_window *w, const acs_record *op, op_regions *found)
             (unsigned long long)op->seq);
 }
 
+/* Where the regions of the op's first `count` segments may be. Ops come in the order in which they were expected, if so. */
+static acs_region *const *find_expected(acs_window *w, const acs_record *op, uint32_t *count)
+{
+    acs_expected *e = &w->expected;
+    *count = 0;
+    if (e->next == e->op_count || e->seq[e->next] != op->seq)
+        return NULL;
+    uint32_t first = e->first[e->next++];
+    *count = e->first[e->next] - first;
+    return &e->regions[first];
+}
+
+static inline acs_region *known(acs_window *w, acs_region *region, const acs_segment *s)
+{
+    if (ACS_UNLIKELY(!region || !acs_region_is_run(region, s) || s->extent != ACS_EXTENT_BYTES || s->rows != 1))
+        return acs_regions_known(w->regions, s);
+    if (!region->touched)
+        region->touched = 1;
+    return region;
+}
+
 /* Find the regions of an op's segments, and the access to all memory that it has. */
 static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
 {
@@ -395,8 +416,11 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
     }
     found->reads = w->scratch;
     found->writes = w->scratch + w->scratch_capacity;
-    for (const acs_segment *s = op->segments, *end = s + op->segment_count; s < end; s++) {
-        acs_region *region = acs_regions_known(w->regions, s);
+    uint32_t expected_count;
+    acs_region *const *expected = find_expected(w, op, &expected_count);
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        const acs_segment *s = &op->segments[i];
+        acs_region *region = known(w, i < expected_count ? expected[i] : NULL, s);
         if (ACS_UNLIKELY(!region) && !make_region(w, s, found, &region)) {
             find_nothing(w, op, found);
             return;

@@ -34,7 +34,7 @@ struct acs_fifo {
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t head; /* next ticket to pop; atomic because acs_fifo_ready reads it */
 };
 
-enum { AHEAD = 3, AHEAD_LINES = 3 }; /* records; of each the head and four segments */
+enum { AHEAD = 6, AHEAD_LINES = 5 }; /* records; of each the head and the segments inside it */
 
 enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* in a ring of one cell "full" and "free" would be the same turn */
 
@@ -136,6 +136,15 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
     /* relaxed: others only guess from it */
     atomic_store_explicit(&fifo->head, head + 1, memory_order_relaxed);
     return record;
+}
+
+acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead)
+{
+    /* relaxed: as in acs_fifo_pop */
+    uint64_t ticket = atomic_load_explicit(&fifo->head, memory_order_relaxed) + ahead;
+    const struct cell *cell = &fifo->cells[ticket & fifo->mask];
+    bool there = atomic_load_explicit(&cell->turn, memory_order_acquire) == ticket + 1; /* A */
+    return there ? cell->record : NULL;
 }
 
 bool acs_fifo_ready(const acs_fifo *fifo)

@@ -19,6 +19,8 @@ void acs_fifo_destroy(acs_fifo *fifo);
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);
 /* The consumer. NULL when the next record in program order has not been pushed completely. */
 acs_record *acs_fifo_pop(acs_fifo *fifo);
+/* The consumer. What the pop after `ahead` others would give, as far as is known now. */
+acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead);
 /* Any thread, approximate: whether a pop would give a record; the last sequence number handed out. */
 bool acs_fifo_ready(const acs_fifo *fifo);
 acs_op acs_fifo_last(const acs_fifo *fifo);

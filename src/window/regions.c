@@ -3,16 +3,12 @@
  * and the search structures. Called by depend.c with the core's lock held. Never looks at the dependency state inside a
  * region: whether one may be forgotten is asked of its owner.
  */
-#include "window/regions.h"
-
-#include "window/tile_grid.h"
+#include "window/regions_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CHUNK_BITS = 8,
-    CHUNK_SLOTS = 1 << CHUNK_BITS, /* regions are allocated so many at a time and never move */
     BUCKETS_MIN = 256,
     SPARSE_BUCKETS = 1 << 13, /* up to so many, 64 KiB, at most a quarter is in use; then half */
     LINKS_MIN = 4,
@@ -21,50 +17,6 @@ enum {
     READERS_BITS_KEPT = 4, /* as LINKS_KEPT */
     CLOCK_STEPS = 8  /* regions that one creation looks at when the table is over its cap */
 };
-
-/* A region and what the search needs to know of it. Whole cache lines: the shape is in the first. */
-typedef struct slot {
-    _Alignas(2 * ACS_CACHE_LINE) acs_region region; /* pairs of lines are fetched together */
-    acs_tile_place place; /* where the search finds it; unused for a token */
-    uint32_t visit;       /* the search that met it last */
-    bool in_use;
-} slot;
-
-/* The low half of the hash beside the id: a shape that is not in the table is refused without looking at a region. */
-typedef struct bucket {
-    uint32_t tag;
-    uint32_t id; /* ACS_NO_REGION: empty */
-} bucket;
-
-struct acs_regions {
-    slot **chunks;
-    uint32_t chunk_count, chunk_capacity;
-    uint32_t high;  /* ids 1 to high have been used */
-    uint32_t free;  /* first free id up to high, chained by next_free */
-    uint32_t count; /* in use */
-    uint32_t soft_cap;
-    uint32_t hand;  /* of the clock: the id looked at last */
-    uint32_t visit; /* stamp of the current search */
-    bucket *buckets; /* probed one after the other; at most half of them in use, a quarter of few, if memory allows */
-    uint32_t mask;
-    acs_tile_set places; /* regions that have bytes */
-    acs_id_list found;   /* by the current search: overlapping regions, those that are not idle first */
-    uint32_t found_live;
-    uint64_t link_bytes; /* of readers outside of their regions, too */
-    acs_region_idle idle;
-    void *user;
-};
-
-/* Ids count from 1; 0 is ACS_NO_REGION. */
-static slot *slot_at(const acs_regions *t, uint32_t id)
-{
-    return &t->chunks[(id - 1) >> CHUNK_BITS][(id - 1) & (CHUNK_SLOTS - 1)];
-}
-
-static slot *slot_of(acs_region *region)
-{
-    return (slot *)region; /* its first member */
-}
 
 /* -------------------------------------------------------------------------------------------------- create, destroy */
 
@@ -111,17 +63,6 @@ void acs_regions_destroy(acs_regions *regions)
 }
 
 /* ----------------------------------------------------------------------------------------------- exact shapes: hash */
-
-static uint64_t shape_hash(const acs_shape *s)
-{
-    /* The products do not wait for each other; the last step brings the high bits down to where the mask takes them. */
-    uint64_t h = s->base * 0x9e3779b97f4a7c15u + s->row_bytes * 0xd6e8feb86659fd93u + s->rows * 0xc2b2ae3d27d4eb4fu +
-                 s->pitch * 0x165667b19e3779f9u + s->token;
-
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93u;
-    return h ^ (h >> 32);
-}
 
 /* One branch for all five fields: on the common path they are equal. */
 static bool shape_equal(const acs_shape *a, const acs_shape *b)
@@ -240,7 +181,7 @@ static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t 
     *at = was.next_free;
     *region = (acs_region){.shape = *shape, .hash = hash, .id = was.id, .links = was.links,
                            .link_capacity = was.link_capacity, .readers = was.readers, .readers_bits = was.readers_bits};
-    s->in_use = true;
+    s->region.in_table = true;
     t->count++;
 }
 
@@ -373,7 +314,7 @@ static void evict(acs_regions *t, slot *s)
     }
     index_remove(t, s);
     hash_remove(t, region);
-    s->in_use = false;
+    s->region.in_table = false;
     region->next_free = t->free;
     t->free = region->id;
     t->count--;
@@ -388,7 +329,7 @@ static void evict_some(acs_regions *t)
         slot *s = slot_at(t, t->hand);
         if (s->region.touched)
             s->region.touched = 0;
-        else if (s->in_use && t->idle(t->user, &s->region))
+        else if (s->region.in_table && t->idle(t->user, &s->region))
             evict(t, s);
     }
 }
@@ -408,7 +349,7 @@ void acs_regions_evict_idle(acs_regions *regions)
 {
     for (uint32_t id = 1; id <= regions->high; id++) {
         slot *s = slot_at(regions, id);
-        if (s->in_use && regions->idle(regions->user, &s->region))
+        if (s->region.in_table && regions->idle(regions->user, &s->region))
             evict(regions, s);
     }
 }
@@ -441,7 +382,15 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     return &s->region;
 }
 
-/* The common path: one hash lookup, without a search or an allocation. `touched` keeps the clock away for one round. */
+/* Keeps the clock away for one round. */
+static acs_region *used(acs_region *region)
+{
+    if (!region->touched)
+        region->touched = 1;
+    return region;
+}
+
+/* The common path: one hash lookup, without a search or an allocation. */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
 {
     uint64_t hash = shape_hash(shape);
@@ -449,14 +398,13 @@ acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
 
     if (ACS_UNLIKELY(s == NULL))
         return region_make(regions, shape, hash);
-    s->region.touched = 1;
-    return &s->region;
+    return used(&s->region);
 }
 
 /* One row, as most segments have: neither is a shape built, nor are the fields compared that are the same for all rows. */
 static slot *run_find(const acs_regions *t, uint64_t base, uint64_t bytes)
 {
-    uint64_t hash = shape_hash(&(acs_shape){.base = base, .row_bytes = bytes, .rows = 1});
+    uint64_t hash = run_hash(base, bytes);
 
     for (uint32_t i = (uint32_t)hash & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
         if (t->buckets[i].tag != (uint32_t)hash)
@@ -480,8 +428,7 @@ __attribute__((noinline)) static acs_region *known_shape(acs_regions *t, const a
     slot *s = hash_find(t, &shape, shape_hash(&shape));
     if (s == NULL)
         return NULL;
-    s->region.touched = 1;
-    return &s->region;
+    return used(&s->region);
 }
 
 /* A run that is empty or wraps the address space is not in the table: none was ever made. */
@@ -492,8 +439,7 @@ acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
     slot *s = run_find(regions, segment->base, segment->row_bytes);
     if (ACS_UNLIKELY(s == NULL))
         return NULL;
-    s->region.touched = 1;
-    return &s->region;
+    return used(&s->region);
 }
 
 /* Leaves `touched` alone: looking is not using. */
@@ -513,7 +459,7 @@ void acs_regions_each(acs_regions *regions, void (*visit)(void *user, acs_region
 {
     for (uint32_t id = 1; id <= regions->high; id++) {
         slot *s = slot_at(regions, id);
-        if (s->in_use)
+        if (s->region.in_table)
             visit(user, &s->region);
     }
 }
@@ -530,64 +476,4 @@ uint64_t acs_regions_bytes(const acs_regions *regions)
     return sizeof *t + t->chunk_capacity * sizeof *t->chunks + (uint64_t)t->chunk_count * CHUNK_SLOTS * sizeof(slot) +
            (t->mask + 1ull) * sizeof *t->buckets + t->found.capacity * sizeof *t->found.ids + t->link_bytes +
            acs_tile_set_bytes(&t->places);
-}
-
-/* ------------------------------------------------------------------------------------------------------- invariants */
-
-/* R2 for the links of one region, and that each is true. */
-static bool check_links(const acs_region *a)
-{
-    for (uint32_t i = 0; i < a->link_count; i++) {
-        const acs_link *link = &a->links[i];
-        const acs_region *b = link->region;
-        if (!slot_of(link->region)->in_use || link->mirror >= b->link_count)
-            return false;
-
-        const acs_link *back = &b->links[link->mirror];
-        if (back->region != a || back->mirror != i)
-            return false;
-        if (back->covers != link->covered || back->covered != link->covers)
-            return false;
-        if (!acs_shape_overlap(&a->shape, &b->shape) || link->covers != acs_shape_covers(&a->shape, &b->shape))
-            return false;
-    }
-    return true;
-}
-
-/* R1 for one region against those made under a higher id: the links are as many as the overlaps, and none is double. */
-static bool check_overlaps(acs_regions *t, const acs_region *a)
-{
-    uint32_t overlaps = 0;
-
-    for (uint32_t id = 1; id <= t->high; id++) {
-        const slot *b = slot_at(t, id);
-        if (b->in_use && &b->region != a && acs_shape_overlap(&a->shape, &b->region.shape))
-            overlaps++;
-    }
-    t->visit++;
-    for (uint32_t i = 0; i < a->link_count; i++) {
-        slot *s = slot_of(a->links[i].region);
-        if (s->visit == t->visit)
-            return false;
-        s->visit = t->visit;
-    }
-    return overlaps == a->link_count;
-}
-
-/* Quadratic. */
-bool acs_regions_check(acs_regions *regions)
-{
-    uint32_t count = 0;
-
-    for (uint32_t id = 1; id <= regions->high; id++) {
-        const acs_region *region = acs_region_at(regions, id);
-        if (!slot_at(regions, id)->in_use)
-            continue;
-        count++;
-        if (region->id != id || acs_regions_find(regions, &region->shape) != region)
-            return false;
-        if (!check_links(region) || !check_overlaps(regions, region))
-            return false;
-    }
-    return count == regions->count;
 }

@@ -46,6 +46,7 @@ struct acs_region {
     uint32_t link_capacity;
     uint32_t id;           /* index, from 1 */
     uint8_t touched;       /* clock bit for eviction */
+    uint8_t in_table;      /* else it is free */
     /* dependency state: window/depend.c */
     acs_ref writer;        /* newest writer */
     uint64_t epoch;        /* state is void if older than the window's epoch */
@@ -100,6 +101,28 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
 /* The same for a segment whose region is in the table; NULL: it is not, or the segment is empty or bad. */
 acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment);
+/*
+ * Segments of ops that will be inserted next: where their regions may be, if these are runs, is looked up, and asked of the
+ * cache. NULL: not known. By the insertion the region may be another's, or none's.
+ */
+enum { ACS_EXPECTED_OPS = 4, ACS_EXPECTED_SEGMENTS = 32 };
+typedef struct acs_expected {
+    uint32_t op_count, next; /* ops, and the first that was not inserted yet */
+    uint32_t count;          /* of segments */
+    acs_op seq[ACS_EXPECTED_OPS];
+    uint32_t first[ACS_EXPECTED_OPS + 1]; /* segment of each op; the last op may have more than are here */
+    uint32_t tags[ACS_EXPECTED_SEGMENTS];
+    acs_region *regions[ACS_EXPECTED_SEGMENTS];
+} acs_expected;
+/* Add the segments of one op; then, when all were added, fetch. */
+void acs_regions_expect(const acs_regions *regions, acs_expected *expected, const acs_segment *segments, uint32_t count);
+void acs_regions_fetch(acs_regions *regions, acs_expected *expected);
+/* Whether it is the region of this segment, which is a run. */
+static inline bool acs_region_is_run(const acs_region *region, const acs_segment *s)
+{
+    return region->in_table && ((region->shape.base ^ s->base) | (region->shape.row_bytes ^ s->row_bytes) |
+                                (region->shape.rows ^ 1)) == 0;
+}
 /* Find only. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);
 acs_region *acs_region_at(acs_regions *regions, uint32_t id);

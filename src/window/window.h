@@ -179,6 +179,7 @@ typedef struct acs_window {
     uint32_t seq_mask;
 
     acs_regions *regions;
+    acs_expected expected;
     acs_region **scratch;  /* regions of the op being inserted */
     uint32_t scratch_capacity;
     uint64_t insertion;    /* counts insertions */
@@ -236,6 +237,18 @@ static inline bool acs_ref_live(const acs_window *window, acs_ref ref)
     return window->holds[ref.entry].generation == ref.generation;
 }
 
+/* Ask the cache for what is read of an entry, and of the one a few ops behind it. Hints. */
+static inline void acs_entry_fetch(const acs_entry *entry)
+{
+    __builtin_prefetch(entry);
+    __builtin_prefetch((const char *)entry + ACS_CACHE_LINE);
+}
+static inline void acs_window_fetch_behind(const acs_window *window, const acs_entry *entry)
+{
+    enum { OPS_AHEAD = 6 };
+    acs_entry_fetch(&window->entries[window->by_seq[(entry->seq + OPS_AHEAD) & window->seq_mask]]);
+}
+
 /* Whether an op with so many segments can be inserted now. `reserved`: on a place of the runtime's. */
 bool acs_window_has_room(const acs_window *window, const acs_record *op, bool reserved);
 /*
@@ -248,6 +261,8 @@ typedef struct acs_entry_traits {
     acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
+/* The next ops to be inserted are these, at most ACS_EXPECTED_OPS: what their insertion needs is asked of the cache. */
+void acs_window_expect(acs_window *window, acs_record *const *ops, uint32_t count);
 /* A held op may go; an op that was not issued after all waits again for what it depends on. */
 void acs_window_release(acs_window *window, acs_entry *entry);
 

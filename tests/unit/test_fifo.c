@@ -78,6 +78,22 @@ static void push_after_pop_of_full_succeeds_with_next_number(void **state)
     assert_int_equal(acs_fifo_push(fifo, &g_records[0]), 0);
 }
 
+static void peek_tells_what_later_pops_give(void **state)
+{
+    acs_fifo *fifo = *state;
+    acs_record records[2];
+    assert_null(acs_fifo_peek(fifo, 0));
+    for (int i = 0; i < 2; i++)
+        (void)acs_fifo_push(fifo, &records[i]);
+
+    assert_ptr_equal(acs_fifo_peek(fifo, 0), &records[0]);
+    assert_ptr_equal(acs_fifo_peek(fifo, 1), &records[1]);
+    assert_null(acs_fifo_peek(fifo, 2));
+    assert_ptr_equal(acs_fifo_pop(fifo), &records[0]);
+    assert_ptr_equal(acs_fifo_peek(fifo, 0), &records[1]);
+    assert_ptr_equal(acs_fifo_pop(fifo), &records[1]);
+}
+
 static void pop_on_empty_returns_null(void **state)
 {
     acs_fifo *fifo = *state;
@@ -169,6 +185,7 @@ int main(void)
         TEST(push_on_full_returns_zero_and_changes_nothing),
         TEST(push_after_pop_of_full_succeeds_with_next_number),
         TEST(pop_on_empty_returns_null),
+        TEST(peek_tells_what_later_pops_give),
         TEST(ready_tells_whether_a_pop_gives_a_record),
         TEST(ready_on_full_is_true),
         TEST(push_and_pop_over_laps_keep_order_and_numbers),

@@ -317,6 +317,30 @@ static void has_room_without_edges_is_false_until_ops_end(void **state)
     scene_close(s);
 }
 
+/* What is expected of an op is a guess: by its insertion its regions are gone, and their places may be others'. */
+static void insert_of_an_expected_op_whose_region_was_evicted_finds_its_own(void **state)
+{
+    (void)state;
+    scene *s = scene_open(16, false);
+    acs_segment segments[2] = {ACS_OUT(AT(0), 64), ACS_IN(AT(PART), 64)};
+    acs_op before = KERNEL(s, ACS_OUT(AT(0), 64), ACS_OUT(AT(PART), 64));
+    scene_issue(s, before, 0);
+    scene_end(s, before);
+    acs_record *op = scene_record(s, ACS_KIND_KERNEL, segments, 2);
+    acs_window_expect(&s->w, &op, 1);
+    acs_regions_evict_idle(s->w.regions);
+    acs_shape other = {.base = AT(7 * PART), .row_bytes = 64, .rows = 1};
+    assert_non_null(acs_regions_get(s->w.regions, &other));
+
+    (void)acs_window_insert(&s->w, op, &(acs_entry_traits){0});
+
+    assert_int_equal(acs_regions_count(s->w.regions), 3);
+    acs_op behind = KERNEL(s, ACS_IN(AT(0), 8)), apart = KERNEL(s, ACS_IN(AT(PART), 8));
+    assert_int_equal(scene_state(s, behind), ACS_ENTRY_PENDING);
+    assert_int_equal(scene_state(s, apart), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
 /* Whole readers over part writers make joins of writers, shared readers make joins of readers: all in one insertion. */
 static void has_room_for_joins_of_both_kinds_leaves_edges_for_them(void **state)
 {
@@ -562,6 +586,7 @@ int main(void)
         cmocka_unit_test(has_room_for_ops_of_the_runtime_when_the_program_has_filled_the_window),
         cmocka_unit_test(insert_of_an_op_with_1000_segments_into_a_window_of_one_works),
         cmocka_unit_test(has_room_without_edges_is_false_until_ops_end),
+        cmocka_unit_test(insert_of_an_expected_op_whose_region_was_evicted_finds_its_own),
         cmocka_unit_test(has_room_for_joins_of_both_kinds_leaves_edges_for_them),
         cmocka_unit_test(has_room_without_places_for_joins_is_false_until_ops_end),
         cmocka_unit_test(fail_skips_what_depends_on_the_op_until_poison_is_cleared),

@@ -1,0 +1,63 @@
+/*
+ * The invariants of the table of regions, by brute force: slow, and exact. Called by tests only; changes nothing but the
+ * stamp of searches.
+ */
+#include "window/regions_internal.h"
+
+/* R2 for the links of one region, and that each is true. */
+static bool check_links(const acs_region *a)
+{
+    for (uint32_t i = 0; i < a->link_count; i++) {
+        const acs_link *link = &a->links[i];
+        const acs_region *b = link->region;
+        if (!b->in_table || link->mirror >= b->link_count)
+            return false;
+
+        const acs_link *back = &b->links[link->mirror];
+        if (back->region != a || back->mirror != i)
+            return false;
+        if (back->covers != link->covered || back->covered != link->covers)
+            return false;
+        if (!acs_shape_overlap(&a->shape, &b->shape) || link->covers != acs_shape_covers(&a->shape, &b->shape))
+            return false;
+    }
+    return true;
+}
+
+/* R1 for one region against those made under a higher id: the links are as many as the overlaps, and none is double. */
+static bool check_overlaps(acs_regions *t, const acs_region *a)
+{
+    uint32_t overlaps = 0;
+
+    for (uint32_t id = 1; id <= t->high; id++) {
+        const slot *b = slot_at(t, id);
+        if (b->region.in_table && &b->region != a && acs_shape_overlap(&a->shape, &b->region.shape))
+            overlaps++;
+    }
+    t->visit++;
+    for (uint32_t i = 0; i < a->link_count; i++) {
+        slot *s = slot_of(a->links[i].region);
+        if (s->visit == t->visit)
+            return false;
+        s->visit = t->visit;
+    }
+    return overlaps == a->link_count;
+}
+
+/* Quadratic. */
+bool acs_regions_check(acs_regions *regions)
+{
+    uint32_t count = 0;
+
+    for (uint32_t id = 1; id <= regions->high; id++) {
+        const acs_region *region = acs_region_at(regions, id);
+        if (!slot_at(regions, id)->region.in_table)
+            continue;
+        count++;
+        if (region->id != id || acs_regions_find(regions, &region->shape) != region)
+            return false;
+        if (!check_links(region) || !check_overlaps(regions, region))
+            return false;
+    }
+    return count == regions->count;
+}
