@@ -54,6 +54,7 @@ typedef struct acs_sim_bundle {
     uint32_t ops, prefix;                 /* the first `prefix` ops have ended, as far as is known */
     uint32_t works;                       /* not ended */
     bool by_level;                        /* what is known of it comes from the barriers between layers */
+    bool tells_end;                       /* of its last op, too */
     uint64_t ended[ACS_BATCH_ITEMS / 64]; /* ops; not by_level */
     struct acs_sim_bundle *next;          /* free ones */
 } acs_sim_bundle;

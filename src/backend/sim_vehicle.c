@@ -306,6 +306,7 @@ static bool issue_gpu(const trip *t)
     if (graph == ACS_SIM_NONE)
         return false;
     acs_sim_graph_clear(t->s->machine, graph);
+    t->bundle->tells_end = true;
     build_whole(t, graph, ACS_SIM_NODE_RELEASED);
     set_whole(t, graph);
     launch_headed(t, graph);

@@ -120,7 +120,7 @@ void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when)
         uint32_t before = bundle->prefix;
         bundle->prefix = prefix_with(bundle, work);
         bool told = s->by_seed || bundle->by_level || before / FINE_OPS != bundle->prefix / FINE_OPS;
-        if (bundle->prefix > before && (bundle->prefix < bundle->ops ? told : !bundle->by_level))
+        if (bundle->prefix > before && (bundle->prefix < bundle->ops ? told : bundle->tells_end))
             note_news(&s->slot[bundle->slot], bundle->first + bundle->prefix - 1, when);
         if (--bundle->works == 0)
             acs_sim_bundle_give(s, bundle);
