@@ -375,7 +375,7 @@ static CUresult kernel_function(CUfunction *out, CUkernel kernel)
 
 uint32_t double_params(uint32_t type)
 {
-    return 1 + type % (DOUBLE_ARGS / 8);
+    return 1 + 3 * type % (DOUBLE_ARGS / 8);
 }
 
 static void add_type(acs_cuda *self, uint32_t number)
