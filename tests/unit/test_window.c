@@ -323,21 +323,16 @@ static void insert_of_an_expected_op_whose_region_was_evicted_finds_its_own(void
     (void)state;
     scene *s = scene_open(16, false);
     acs_segment segments[2] = {ACS_OUT(AT(0), 64), ACS_IN(AT(PART), 64)};
-    acs_op before = KERNEL(s, ACS_OUT(AT(0), 64), ACS_OUT(AT(PART), 64));
-    scene_issue(s, before, 0);
-    scene_end(s, before);
+    scene_end(s, KERNEL(s, ACS_OUT(AT(0), 64), ACS_OUT(AT(PART), 64)));
     acs_record *op = scene_record(s, ACS_KIND_KERNEL, segments, 2);
     acs_window_expect(&s->w, &op, 1);
     acs_regions_evict_idle(s->w.regions);
     acs_shape other = {.base = AT(7 * PART), .row_bytes = 64, .rows = 1};
     assert_non_null(acs_regions_get(s->w.regions, &other));
-
     (void)acs_window_insert(&s->w, op, &(acs_entry_traits){0});
-
     assert_int_equal(acs_regions_count(s->w.regions), 3);
-    acs_op behind = KERNEL(s, ACS_IN(AT(0), 8)), apart = KERNEL(s, ACS_IN(AT(PART), 8));
-    assert_int_equal(scene_state(s, behind), ACS_ENTRY_PENDING);
-    assert_int_equal(scene_state(s, apart), ACS_ENTRY_READY);
+    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(0), 8))), ACS_ENTRY_PENDING);
+    assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(PART), 8))), ACS_ENTRY_READY);
     scene_close(s);
 }
 
