@@ -234,9 +234,9 @@ void acs_cuda_window_fini(acs_cuda *self);
  * and marks are the caller's. False: refused, nothing of the bundle was issued.
  */
 bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag);
-/* How many of these marks of a slot, in order, the driver is worth asking about: the others cannot be complete, or are not
- * asked about this time. Any thread. */
-uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count);
+/* How many of these marks of a slot, from *first on, the driver is worth asking about: those before are known to be
+ * complete, those behind cannot be. Now and then it is all of them, for errors. Any thread. */
+uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
 /* Why the device could not go on with a bundle, once it has faulted; NULL: it was not that. */
 const char *acs_cuda_window_refusal(const acs_cuda *self);
 

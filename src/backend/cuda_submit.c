@@ -396,11 +396,12 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
     if (!fault) {
         uint64_t marked = 0;
         CUresult result = CUDA_SUCCESS;
-        count = acs_cuda_window_marks(self, slot, marks, count);
+        uint32_t first;
+        count = acs_cuda_window_marks(self, slot, marks, count, &first);
         if (count)
             result = acs_cuda_scope_enter(self, &scope);
         if (count && result == CUDA_SUCCESS) {
-            result = poll_marks(self, marks, count, &marked);
+            result = poll_marks(self, marks + first, count, &marked);
             acs_cuda_scope_leave(self, &scope);
         }
         marked = acs_cuda_progress(self, slot, marked);

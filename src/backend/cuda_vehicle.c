@@ -15,8 +15,9 @@ enum {
     LAYERS_NODES = 1024,    /* of one graph of layers */
     FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments, where ACS_ISSUE asks for replays */
     ASKED_SIGHTINGS = 2,    /* of what ACS_ISSUE asks for: nothing else will do */
-    LAYERS_LOSSES = 64,     /* bundles in a row for which layers are no good; then only */
+    LAYERS_LOSSES = 16,     /* more bundles for which layers were no good than such for which they were; then only */
     LAYERS_LOOKS = 16,      /* one of so many is looked at */
+    LAYERS_LOSSES_MOST = 16 * LAYERS_LOOKS,
     FETCH_AHEAD = 8         /* items */
 };
 
@@ -200,7 +201,8 @@ static bool looks_for_layers(acs_cuda *self, const bundle *b)
     uint32_t losses = atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed);
     if (b->batch->vehicle != ACS_VEHICLE_AUTO)
         return b->batch->vehicle == ACS_VEHICLE_LAYERS;
-    atomic_store_explicit(&self->vehicles->layers_losses, losses + 1, memory_order_relaxed);
+    atomic_store_explicit(&self->vehicles->layers_losses, losses + 1 < LAYERS_LOSSES_MOST ? losses + 1 : LAYERS_LOSSES,
+                          memory_order_relaxed);
     return losses < LAYERS_LOSSES || losses % LAYERS_LOOKS == 0;
 }
 
@@ -388,8 +390,10 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     uint64_t gpu = self->profiled ? UINT64_MAX : acs_choice_gpu_ns(&b->cost); /* its kernels would not be seen */
     uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
-    if (layers == best)
-        atomic_store_explicit(&self->vehicles->layers_losses, 0, memory_order_relaxed); /* an estimate */
+    if (layers == best) /* relaxed: an estimate, and missing one does no harm */
+        atomic_store_explicit(&self->vehicles->layers_losses,
+                              atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed) / 2,
+                              memory_order_relaxed);
     uint32_t nodes = replay_nodes(b);
     status = by_replay(self, b, sightings(nodes, true, best, acs_choice_replay_ns(&b->cost, true)),
                        sightings(nodes, false, best, acs_choice_replay_ns(&b->cost, false)));

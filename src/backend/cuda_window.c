@@ -293,15 +293,26 @@ static CUresult lane_launch(acs_cuda *self, const acs_window_lane *lane, const a
     return result;
 }
 
+/*
+ * False: all tables are in use, since the GPU is far behind. A table is free once any op of its bundle has ended: its head
+ * has, then. The driver is asked only where the slot's word does not tell, since that costs as much as a launch.
+ */
+static bool has_table(acs_cuda *self, const acs_window_lane *lane, int slot)
+{
+    uint32_t next = lane->turn % ACS_WINDOW_RING;
+    if (lane->turn < ACS_WINDOW_RING ||
+        atomic_load_explicit(&self->window->news[slot].ends[next], memory_order_relaxed) <= acs_cuda_completed(self, slot))
+        return true; /* relaxed: written by who submits to the slot */
+    return self->cu.cuEventQuery(lane->done[next]) == CUDA_SUCCESS;
+}
+
 bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag)
 {
     const int slot = batch->items[0].slot;
     if (!window_usable(self))
         return false;
     acs_window_lane *lane = self->window->lanes[slot] ? self->window->lanes[slot] : lane_open(self, slot);
-    /* All tables are in use: the GPU is far behind. */
-    if (!lane || (lane->turn >= ACS_WINDOW_RING &&
-                  self->cu.cuEventQuery(lane->done[lane->turn % ACS_WINDOW_RING]) != CUDA_SUCCESS))
+    if (!lane || !has_table(self, lane, slot))
         return false;
     if (!acs_wires_make(dag, &lane->wires))
         return false;
@@ -314,10 +325,11 @@ bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag
     return made && result == CUDA_SUCCESS;
 }
 
-uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count)
+uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first_mark)
 {
     uint64_t first = UINT64_MAX;
     uint32_t possible = 0;
+    *first_mark = 0;
     if (!self->window)
         return count;
     acs_window_news *news = &self->window->news[slot];
@@ -326,10 +338,13 @@ uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, 
         uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
         first = end > word && end < first ? end : first;
     }
+    if (atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % ACS_WINDOW_LOOKS == 0)
+        return count;
     while (possible < count && marks[possible].value < first)
         possible++;
-    bool ask = atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % ACS_WINDOW_LOOKS == 0;
-    return ask ? count : possible;
+    while (*first_mark < possible && marks[*first_mark].value <= word)
+        ++*first_mark;
+    return possible - *first_mark;
 }
 
 const char *acs_cuda_window_refusal(const acs_cuda *self)

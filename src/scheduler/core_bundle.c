@@ -15,7 +15,9 @@
 #include <string.h>
 
 enum {
-    BUNDLE_LEAST = 6,  /* fewer ops are launched one by one */
+    BUNDLE_LEAST = 6,  /* fewer ops are launched one by one; */
+    BUSY_LEAST = 3,    /* beside so many */
+    BUSY_OPS = 16,     /* ops under way: fewer than that */
     SPREAD_OPS = 48,   /* ops of a bundle beside which there may be another: the GPU overlaps bundles of several slots */
     SPREAD_MOST = 4,
     GROUPS_MOST = 64,
@@ -252,17 +254,27 @@ static void list_groups(const acs_window *w, acs_gathering *g)
     }
 }
 
+/*
+ * An idle GPU begins a launch sooner than a bundle. To a busy one that makes no difference, but to the host, whom two
+ * launches cost as much as a bundle.
+ */
+static uint32_t bundle_least(const acs_core *core)
+{
+    return core->running >= BUSY_OPS && core->bundle_least > BUSY_LEAST ? BUSY_LEAST : core->bundle_least;
+}
+
 /* Decide what becomes of each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
 static void decide_groups(acs_core *core)
 {
     acs_gathering *g = &core->gathering;
     bool refused = core->refusals > 0;
+    uint32_t least = bundle_least(core);
     core->refusals = 0;
     g->due_count = g->due_next = 0;
     for (uint32_t group = 0; group < g->count; group++) {
         if (g->part[group] != group || !is_due(core, g->ops_of[group], g->behind[group]))
             continue;
-        if (!refused && g->ops_of[group] >= core->bundle_least)
+        if (!refused && g->ops_of[group] >= least)
             g->due[g->due_count++] = (uint16_t)group;
         else
             for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at])

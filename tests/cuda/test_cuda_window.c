@@ -69,6 +69,7 @@ static void make_bundle(uint32_t items, uint32_t types, int slot, uint32_t bundl
         item->slot = join ? -1 : (int16_t)slot;
         item->first_edge = (uint16_t)g_batch.edges_used;
         item->op = join ? NULL : &g_records[i];
+        item->value = join ? 0 : ++g_double.values[slot];
         if (!join)
             make_op(&g_records[i], i, types, bundle);
         for (uint32_t e = 0; i > 0 && e < edges; e++, item->edge_count++)

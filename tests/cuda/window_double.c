@@ -170,6 +170,7 @@ static void run_bundle(int slot)
         release(&r, entry->out_first, entry->out_count, false);
     }
     assert_int_equal(r.done, header->entries);
+    atomic_store(&g_double.self->vehicles->words[slot].value, header->first_value + header->ops - 1);
 }
 
 bool double_step(void)
@@ -416,6 +417,7 @@ void double_open(uint64_t seed, uint64_t graph_nodes)
     self->streams = calloc(DOUBLE_SLOTS, sizeof *self->streams);
     self->vehicles = calloc(1, sizeof *self->vehicles);
     self->vehicles->words = calloc(DOUBLE_SLOTS, sizeof *self->vehicles->words);
+    self->vehicles->known = calloc(DOUBLE_SLOTS, sizeof *self->vehicles->known);
     for (uint32_t i = 0; i < DOUBLE_SLOTS; i++) {
         self->streams[i] = (CUstream)(uintptr_t)(i + 1);
         g_last[i] = &g_first[i];
@@ -444,6 +446,7 @@ void double_close(void)
         g_graves = next;
     }
     free(self->vehicles->words);
+    free(self->vehicles->known);
     free(self->vehicles);
     free(self->streams);
     free(self);

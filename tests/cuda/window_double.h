@@ -29,6 +29,7 @@ typedef struct double_world {
     uint32_t fail_launch;
     double_op op[DOUBLE_OPS];
     uint32_t ops;
+    uint64_t values[DOUBLE_SLOTS]; /* given to ops so far */
     uint64_t argument_bytes;   /* that tables held */
     uint32_t execs;            /* alive */
 } double_world;
