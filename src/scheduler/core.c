@@ -275,6 +275,12 @@ static void book_host(acs_core *core, acs_action *action)
         acs_core_fail_locked(core, entry, action->host_status, action->host_native, NULL);
 }
 
+/* Whether who issues had little to issue: then the device is what takes the time. A full batch means that launches are. */
+static bool is_idle(const acs_core *core, const acs_action *action)
+{
+    return action->batch.items_used <= core->batch_limit / 4 && !core->window.ready.head;
+}
+
 static void book_polls(acs_core *core, acs_action *action)
 {
     if (action->poll_count == 0)
@@ -285,7 +291,7 @@ static void book_polls(acs_core *core, acs_action *action)
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
     }
-    acs_slots_polled(&core->slots);
+    acs_slots_polled(&core->slots, is_idle(core, action));
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);
 }

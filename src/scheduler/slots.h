@@ -42,7 +42,9 @@ typedef struct acs_slots {
     uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
     uint32_t used;          /* slots that ever were active; clocks of the others are 0 */
     uint32_t first;         /* slots that are active from the start, and stay so */
-    uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches */
+    uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches; */
+    uint32_t deep_now;      /* fewer while there is little to issue */
+    uint32_t idle_polls;    /* in a row */
     bool eager;             /* slots become active without a poll (tests) */
     uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
     bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
@@ -85,8 +87,11 @@ void acs_slots_append(acs_slots *slots, acs_entry *entry);
 /* (slot, value) is known to be complete: the next of its ops to end, or NULL. */
 acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
 void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
-/* What the device has completed is known as of now, for all slots: decide whether more of them may become active. */
-void acs_slots_polled(acs_slots *slots);
+/*
+ * What the device has completed is known as of now, for all slots: decide whether more of them may become active. `idle`:
+ * there was little to issue.
+ */
+void acs_slots_polled(acs_slots *slots, bool idle);
 /* Whether all that an entry was to run behind is complete. */
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
 /* The slots that hold what an entry has to run behind and that is not known to be complete. */
