@@ -212,8 +212,9 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
         return b->dag;
     acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
-    b->cost = (acs_choice_bundle){b->ops, b->dag->levels, b->dag->edges_used, kernel_ns(self, b->batch), b->batch->beside,
-                                  acs_cuda_launch_ns(self)};
+    b->cost = (acs_choice_bundle){.ops = b->ops, .levels = b->dag->levels, .edges = b->dag->edges_used,
+                                  .kernel_ns = kernel_ns(self, b->batch), .beside = b->batch->beside,
+                                  .path = acs_dag_path(b->dag), .launch_ns = acs_cuda_launch_ns(self)};
     if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
     return b->dag;

@@ -526,7 +526,8 @@ static uint64_t longest_ns(const trip *t)
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
-    acs_choice_bundle bundle = {t->dag->ops, t->dag->levels, t->dag->edges_used, 0, t->batch->beside, 0};
+    acs_choice_bundle bundle = {.ops = t->dag->ops, .levels = t->dag->levels, .edges = t->dag->edges_used,
+                                .beside = t->batch->beside, .path = acs_dag_path(t->dag)};
     uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle), launch = acs_choice_launch_ns(&bundle), least;
     acs_layout_template shape;
 

@@ -192,6 +192,8 @@ typedef struct acs_core {
     acs_op cut;              /* the latest op before which one ends */
     bool holding;            /* ready ops that can ride wait for more of them, and nothing else is ready */
     uint32_t held;           /* decisions in a row for which nothing came in */
+    uint32_t least_now;      /* bundle_least, or more where smaller bundles were refused */
+    uint32_t few;            /* groups launched since bundles of their size were refused */
     uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
     acs_gathering gathering;
     uint32_t since_poll;     /* submissions since the last poll */

@@ -17,7 +17,9 @@
 enum {
     BUNDLE_LEAST = 6,  /* fewer ops are launched one by one; */
     BUSY_LEAST = 3,    /* beside so many */
-    BUSY_OPS = 16,     /* ops under way: fewer than that */
+    BUSY_OPS = 16,     /* ops under way: fewer than that; where bundles are refused, */
+    LEAST_MOST = 32,   /* up to so many, until */
+    FEW_DECISIONS = 32, /* so many groups were launched for that */
     SPREAD_OPS = 48,   /* ops of a bundle beside which there may be another: the GPU overlaps bundles of several slots */
     SPREAD_MOST = 4,
     GROUPS_MOST = 64,
@@ -42,7 +44,7 @@ void acs_core_bundle_init(acs_core *core)
     if (core->bundle_most)
         acs_cuts_init(&core->cuts, core->bundle_most);
     uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? BUNDLE_LEAST : 1;
-    core->bundle_least = least < core->bundle_most ? least : core->bundle_most;
+    core->bundle_least = core->least_now = least < core->bundle_most ? least : core->bundle_most;
 }
 
 static bool rides(const acs_entry *entry)
@@ -256,11 +258,16 @@ static void list_groups(const acs_window *w, acs_gathering *g)
 
 /*
  * An idle GPU begins a launch sooner than a bundle. To a busy one that makes no difference, but to the host, whom two
- * launches cost as much as a bundle.
+ * launches cost as much as a bundle. A bundle that is refused costs it the most: then the next ones must be larger, for a
+ * while.
  */
-static uint32_t bundle_least(const acs_core *core)
+static bool is_few(acs_core *core, uint32_t ops)
 {
-    return core->running >= BUSY_OPS && core->bundle_least > BUSY_LEAST ? BUSY_LEAST : core->bundle_least;
+    bool busy = core->running >= BUSY_OPS && core->bundle_least > BUSY_LEAST && core->least_now == core->bundle_least;
+    bool few = ops < (busy ? BUSY_LEAST : core->least_now);
+    if (few && ops >= core->bundle_least && ++core->few % FEW_DECISIONS == 0)
+        core->least_now = core->bundle_least;
+    return few;
 }
 
 /* Decide what becomes of each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
@@ -268,13 +275,12 @@ static void decide_groups(acs_core *core)
 {
     acs_gathering *g = &core->gathering;
     bool refused = core->refusals > 0;
-    uint32_t least = bundle_least(core);
     core->refusals = 0;
     g->due_count = g->due_next = 0;
     for (uint32_t group = 0; group < g->count; group++) {
         if (g->part[group] != group || !is_due(core, g->ops_of[group], g->behind[group]))
             continue;
-        if (!refused && g->ops_of[group] >= least)
+        if (!refused && !is_few(core, g->ops_of[group]))
             g->due[g->due_count++] = (uint16_t)group;
         else
             for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at])
@@ -437,6 +443,10 @@ void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
     core->counters.bundles += !refused;
     core->counters.bundles_refused += refused;
     core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;
+    uint32_t most = core->bundle_most < LEAST_MOST ? core->bundle_most : LEAST_MOST;
+    uint32_t more = action->batch.items_used < most ? action->batch.items_used + 1 : most;
+    if (core->refusals && more > core->least_now)
+        core->least_now = more;
 }
 
 /* The device tells of ops by itself, and may have told of these before they were booked: no poll comes back to them. */

@@ -15,6 +15,7 @@ typedef struct acs_choice_bundle {
     uint32_t ops, levels, edges;
     uint64_t kernel_ns; /* of the longest of its types, as learnt; 0: not known */
     uint32_t beside;    /* bundles like it in other slots: what it waits for on the GPU, the GPU does not wait for */
+    uint32_t path;      /* levels where nothing waits for the end of a bundle (acs_dag_path); 0: all */
     uint64_t launch_ns; /* what a launch takes of the host here; 0: as on an H200's host */
 } acs_choice_bundle;
 

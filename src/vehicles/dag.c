@@ -172,3 +172,14 @@ void acs_dag_make(const acs_batch *batch, acs_dag *dag)
     }
     count_levels(dag);
 }
+
+uint32_t acs_dag_path(const acs_dag *dag)
+{
+    uint32_t ends = 0, sum = 0;
+    for (uint32_t i = 0; i < dag->nodes; i++) {
+        bool end = dag->node[i].type && dag->node[i].out_count == 0;
+        ends += end;
+        sum += end ? dag->node[i].level + 1u : 0;
+    }
+    return ends ? (dag->levels + (sum + ends - 1) / ends + 1) / 2 : dag->levels;
+}

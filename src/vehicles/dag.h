@@ -34,5 +34,10 @@ typedef struct acs_dag {
 
 /* The shape of a bundle. Any thread; allocates nothing. */
 void acs_dag_make(const acs_batch *batch, acs_dag *dag);
+/*
+ * By how many levels the bundle makes the program's longest path longer where nothing waits for the end of a bundle, about:
+ * half way between all of its levels and where its ends lie on average, since what follows an early end may begin early.
+ */
+uint32_t acs_dag_path(const acs_dag *dag);
 
 #endif

@@ -399,10 +399,12 @@ static void after_refusals_fewer_bundles_are_tried_until_one_is_taken(void **sta
     rig *r = rig_bundles(16);
     r->backend.refusals = 3;
     complete_all(r);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 160; round++) {
         for (int i = 0; i < 8; i++)
             RIDE(r, ACS_INOUT(AT(i * 64), 64));
         run_to_end(r);
+        if (round == 20) /* bundles of that size are left alone for a while */
+            assert_int_equal(r->backend.refused, 1);
     }
     assert_int_equal(r->backend.refused, 3);
     assert_true(r->backend.bundles > 10);

@@ -42,6 +42,17 @@ static void long_kernels_side_by_side_are_not(void **state)
     assert_true(acs_choice_layers_ns(&wide, &g_wide, 8) < acs_choice_launch_ns(&wide));
 }
 
+/* Launches wait for what they depend on, a bundle for the end of those before it. */
+static void long_kernels_are_launched_where_bundles_would_end_ragged(void **state)
+{
+    (void)state;
+    const acs_choice_bundle even = {.ops = 128, .levels = 25, .edges = 250, .kernel_ns = 200000, .path = 25};
+    acs_choice_bundle ragged = even;
+    ragged.path = 20;
+    assert_true(acs_choice_replay_ns(&even, false) < acs_choice_launch_ns(&even));
+    assert_true(acs_choice_launch_ns(&ragged) < acs_choice_replay_ns(&ragged, false));
+}
+
 static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
 {
     (void)state;
@@ -86,6 +97,7 @@ int main(void)
         cmocka_unit_test(many_short_kernels_cost_least_in_their_own_graph_and_most_by_launches),
         cmocka_unit_test(a_chain_of_long_kernels_is_launched),
         cmocka_unit_test(long_kernels_side_by_side_are_not),
+        cmocka_unit_test(long_kernels_are_launched_where_bundles_would_end_ragged),
         cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),

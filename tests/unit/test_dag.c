@@ -344,6 +344,33 @@ static void join_adds_no_level(void **state)
     assert_int_equal(f->dag.ops, 8);
 }
 
+/* Two chains, of ten ops and of two. */
+static void path_is_shorter_where_some_ends_are_early(void **state)
+{
+    fixture *f = *state;
+
+    start(f);
+    for (uint32_t i = 0; i < 12; i++) {
+        add(f, 1);
+        if (i != 0 && i != 10)
+            follow(f, i - 1);
+    }
+    acs_dag_make(&f->batch, &f->dag);
+    assert_int_equal(f->dag.levels, 10);
+    assert_int_equal(acs_dag_path(&f->dag), 8); /* half way from 10 to (10 + 2) / 2 */
+    start(f);
+    for (uint32_t i = 0; i < 10; i++) {
+        add(f, 1);
+        if (i > 1)
+            follow(f, i - 2);
+    }
+    acs_dag_make(&f->batch, &f->dag);
+    assert_int_equal(acs_dag_path(&f->dag), f->dag.levels);
+    start(f);
+    acs_dag_make(&f->batch, &f->dag);
+    assert_int_equal(acs_dag_path(&f->dag), 0);
+}
+
 static void join_that_costs_more_than_it_saves_is_resolved(void **state)
 {
     fixture *f = *state;
@@ -375,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_pairs_of_edges_become_a_chain, setup, teardown),
         cmocka_unit_test_setup_teardown(most_edges_that_a_bundle_can_have_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(join_adds_no_level, setup, teardown),
+        cmocka_unit_test_setup_teardown(path_is_shorter_where_some_ends_are_early, setup, teardown),
         cmocka_unit_test_setup_teardown(join_that_costs_more_than_it_saves_is_resolved, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
