@@ -139,7 +139,6 @@ static inline void bundle_finish(bench_device *device, bundle *b, int slot, uint
         if (!item->op)
             continue;
         const uint16_t *ups = b->ups + b->first_up[i];
-        item->value = device->value[slot]++;
         launch_begin(item->op, window_kernel((int)b->kernel[i]), grid, 64);
         put_arg(item->op, &b->words, sizeof b->words);
         put_arg(item->op, &ups, sizeof ups);
@@ -165,14 +164,28 @@ static inline void bundle_account(bundle *b)
     }
 }
 
+/* The values of its slot that come next, each time: they only grow. */
+static inline void bundle_number(bench_device *device, bundle *b, bool issued)
+{
+    int slot = b->batch.items[0].slot;
+    uint64_t value = device->value[slot];
+    for (uint32_t i = 0; i < b->batch.items_used; i++)
+        if (b->batch.items[i].op)
+            b->batch.items[i].value = value++;
+    if (issued)
+        device->value[slot] = value;
+}
+
 static inline bool bundle_issue(bench_device *device, bundle *b)
 {
     acs_cuda_scope scope;
     bool issued = false;
+    bundle_number(device, b, false);
     if (acs_cuda_scope_enter(device->self, &scope) == CUDA_SUCCESS) {
         issued = acs_cuda_window_issue(device->self, &b->batch, &b->dag);
         acs_cuda_scope_leave(device->self, &scope);
     }
+    bundle_number(device, b, issued);
     return issued;
 }
 

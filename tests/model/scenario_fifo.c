@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-enum { PAYLOAD = 1000, RECORDS = 6 };
+enum { PAYLOAD = 1000, RECORDS = 8, AHEAD = 6 /* places ahead that a pop looks at */ };
 
 static acs_fifo *g_fifo;
 static acs_record *g_records;   /* each producer fills rows of its own */
@@ -43,6 +43,14 @@ static void push(uint32_t row)
 {
     g_records[row].arg_count = PAYLOAD + row;
     g_pushed[row] = acs_fifo_push(g_fifo, &g_records[row]);
+}
+
+/* Nobody else is there yet. */
+static void setup_filled(void)
+{
+    setup_at(RECORDS, 0);
+    for (uint32_t row = 0; row < AHEAD; row++)
+        push(row);
 }
 
 static bool pop(void)
@@ -100,10 +108,29 @@ static void push_0_2_4(void)
     push(4);
 }
 
-static void push_0_to_3(void)
+static void push_7th(void)
 {
-    for (uint32_t row = 0; row < 4; row++)
-        push(row);
+    push(AHEAD);
+}
+
+static void pop_1(void)
+{
+    (void)pop();
+}
+
+/* What is seen ahead is there, all of it. */
+static void peek_2(void)
+{
+    for (uint32_t ahead = 0; ahead < 2; ahead++) {
+        const acs_record *record = acs_fifo_peek(g_fifo, ahead);
+        model_require(!record || (record == &g_records[ahead] && record->arg_count == PAYLOAD + ahead));
+    }
+}
+
+static void push_0_1(void)
+{
+    push(0);
+    push(1);
 }
 
 static void pop_2(void)
@@ -123,8 +150,11 @@ const model_scenario scenario_fifo_wrap = {
     .name = "fifo_wrap", .what = "one producer, one consumer, more ops than places", .setup = setup,
     .threads = {push_0_2_4, pop_3}, .check = check};
 const model_scenario scenario_fifo_ahead = {
-    .name = "fifo_ahead", .what = "one producer, one consumer that looks at places ahead", .setup = setup_roomy,
-    .threads = {push_0_to_3, pop_2}, .check = check};
+    .name = "fifo_ahead", .what = "one producer, one consumer that looks at places ahead", .setup = setup_filled,
+    .threads = {push_7th, pop_1}, .check = check};
+const model_scenario scenario_fifo_peek = {
+    .name = "fifo_peek", .what = "one producer, one consumer that reads what it has not popped", .setup = setup_roomy,
+    .threads = {push_0_1, peek_2}, .check = check};
 const model_scenario scenario_fifo_producers = {
     .name = "fifo_producers", .what = "two producers, one consumer, tickets wrap", .setup = setup_roomy,
     .threads = {push_0_2, push_1, pop_2}, .check = check};
