@@ -53,7 +53,9 @@ void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
     if (!wanted(self, options))
         return;
     const acs_error before = *acs_error_thread(); /* what goes wrong here is nobody's error */
-    acs_cuda_copies *copies = calloc(1, sizeof *copies);
+    acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);
+    if (copies)
+        memset(copies, 0, sizeof *copies);
     if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy") &&
         prepare(self, &copies->fill, "acs fill", "acs_device_fill")) {
         self->copies = copies;

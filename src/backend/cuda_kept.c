@@ -76,6 +76,7 @@ static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
     acs_cuda_vehicles *v = self->vehicles;
     void *victim;
     acs_lock_acquire(&v->lock);
+    progress_tell_locked(self); /* a key without copies did not ask who is free */
     while ((victim = acs_kept_evict(v->kept, want->nodes)) != NULL) {
         acs_lock_release(&v->lock);
         acs_cuda_exec_destroy(self, victim);

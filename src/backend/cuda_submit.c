@@ -405,6 +405,8 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
             acs_cuda_scope_leave(self, &scope);
         }
         marked = acs_cuda_progress(self, slot, marked);
+        if (first && marks[first - 1].value > marked) /* told before, and perhaps not booked */
+            marked = marks[first - 1].value;
         if (marked)
             *completed = marked;
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)

@@ -106,8 +106,8 @@ uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
 }
 
 /*
- * A graph may publish its last value before it is over: layers that it does not need come behind. What has a greater value
- * in the slot begins only then.
+ * A graph may publish its last value before it is over: layers that it does not need come behind, and releases of ops that
+ * the GPU issued. What has a greater value in the slot begins only then.
  */
 uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
 {

@@ -208,7 +208,7 @@ static acs_window_lane *lane_open(acs_cuda *self, int slot)
 
 /*
  * The bundle was launched, or refused: then cells may have been made for it that are on their way to the device. The event
- * tells when cells and table are free; without it the slot is waited for, so that they are. What nodes hold is known again
+ * tells when cells are free; without it the slot is waited for, so that they are. What nodes hold is known again
  * once they were set.
  */
 static void settle(acs_cuda *self, acs_window_lane *lane, int slot, bool launched)
@@ -329,6 +329,7 @@ uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, 
 {
     uint64_t first = UINT64_MAX;
     uint32_t possible = 0;
+    bool told = false; /* the word is such an end; a graph may tell of its own before it is over: its mark is asked for */
     *first_mark = 0;
     if (!self->window)
         return count;
@@ -337,12 +338,13 @@ uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, 
     for (uint32_t i = 0; i < ACS_WINDOW_RING; i++) {
         uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
         first = end > word && end < first ? end : first;
+        told |= end == word;
     }
     if (atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % ACS_WINDOW_LOOKS == 0)
         return count;
     while (possible < count && marks[possible].value < first)
         possible++;
-    while (*first_mark < possible && marks[*first_mark].value <= word)
+    while (*first_mark < possible && marks[*first_mark].value < word + told)
         ++*first_mark;
     return possible - *first_mark;
 }

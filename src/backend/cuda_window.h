@@ -69,7 +69,7 @@ typedef struct acs_window_lane {
 /* One slot's: what its word will come to. Written by the slot's submitter, read by who polls it. */
 typedef struct acs_window_news {
     _Atomic uint64_t ends[ACS_WINDOW_RING]; /* last values of bundles, by turn */
-    _Atomic uint32_t looks;                 /* polls that did not ask the driver */
+    _Atomic uint32_t looks;                 /* polls of the slot */
 } acs_window_news;
 
 typedef enum acs_window_state { ACS_WINDOW_UNTRIED, ACS_WINDOW_ON, ACS_WINDOW_OFF } acs_window_state;

@@ -47,7 +47,7 @@ struct acs_record_pool {
     uint32_t count;
     /* owned through the stacks: who popped an index owns its row */
     _Atomic uint32_t *record_links;
-    _Atomic uint32_t *block_links; /* shared by `classes` and `unused`: a number is in one of them at most */
+    _Atomic uint32_t *block_links; /* shared by `classes`, `unused` and chains: a number is in one of them at most */
     struct block *_Atomic *blocks; /* by number; atomic because a hint reads rows of others */
     /* any thread */
     _Atomic uint64_t block_bytes;

@@ -445,8 +445,10 @@ void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
     core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;
     uint32_t most = core->bundle_most < LEAST_MOST ? core->bundle_most : LEAST_MOST;
     uint32_t more = action->batch.items_used < most ? action->batch.items_used + 1 : most;
-    if (core->refusals && more > core->least_now)
+    if (core->refusals && more > core->least_now) {
         core->least_now = more;
+        core->few = 0;
+    }
 }
 
 /* The device tells of ops by itself, and may have told of these before they were booked: no poll comes back to them. */

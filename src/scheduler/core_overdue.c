@@ -216,7 +216,7 @@ static void abandon(acs_core *core, acs_action *action)
         return;
     }
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
-        if (!action->entries[i])
+        if (!action->entries[i] || !action->batch.items[i].op) /* a bundle's joins end with what they stand for */
             continue;
         acs_entry *entry = acs_window_entry(w, action->entries[i]);
         acs_slots_cancel(&core->slots, entry->slot);

@@ -13,7 +13,7 @@ enum {
     SLOTS_FIRST = 4, /* where launches take the time, more streams make each of them dearer */
     DEEP = 12,       /* acs_slots.deep */
     IDLE_POLLS = 4,  /* in a row, for the device to be what takes the time */
-    MARKED_SLOTS = 8 /* slots that share the window's marks: more are active only while each has DEEP ops out */
+    MARKED_SLOTS = 8 /* slots that share the window's marks: seldom are more active, and each has few ops then */
 };
 
 uint32_t acs_slots_mark_capacity(uint32_t window)
@@ -202,10 +202,10 @@ void acs_slots_polled(acs_slots *slots, bool idle)
         slots->deep_now /= 2;
     slots->may_grow = fewest >= slots->deep_now ? slots->active : 0;
     slots->wants_poll = false;
-    if (idle || fewest > 1)
+    if (idle)
         return;
     slots->deep_now = slots->deep;
-    if (slots->active > slots->first)
+    if (fewest <= 1 && slots->active > slots->first)
         slots->active--;
 }
 

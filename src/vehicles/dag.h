@@ -16,7 +16,7 @@ enum { ACS_DAG_EDGES = ACS_BATCH_EDGES };
 
 /* Node i is item i of the bundle. */
 typedef struct acs_dag_node {
-    uint32_t type;        /* type; 0: a join */
+    uint32_t type;        /* of the kernel; 0: a join */
     uint16_t level;
     uint16_t first_edge;  /* edges: nodes that this one follows, greatest number first */
     uint16_t edge_count;

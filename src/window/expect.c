@@ -28,6 +28,8 @@ void acs_regions_fetch(acs_regions *t, acs_expected *e)
 {
     for (uint32_t i = 0; i < e->count; i++) {
         e->regions[i] = find_tag(t, e->tags[i]);
+        if (!e->regions[i])
+            continue;
         __builtin_prefetch(e->regions[i]);
         __builtin_prefetch((const char *)e->regions[i] + ACS_CACHE_LINE);
     }

@@ -276,6 +276,39 @@ static void submission_that_does_not_return_ends_without_its_thread(void **state
     rig_close_given_up(r, first, third);
 }
 
+/* A bundle with a join, which ends with what it stands for and is nobody's to end once more. */
+static void bundle_with_a_join_that_does_not_return_ends_once(void **state)
+{
+    (void)state;
+    enum { CELLS = 9 };
+    rig *r = rig_make();
+    acs_segment reads[CELLS + 1];
+    r->options.watchdog_s = 1;
+    r->backend.base.bundle_most = 16;
+    g_now = 1;
+    rig_start(r);
+    acs_op last = 0;
+    for (int i = 0; i < CELLS + 3; i++) {
+        for (int k = 0; k < CELLS; k++)
+            reads[k] = ACS_IN(AT(k * 64), 8);
+        reads[CELLS] = ACS_OUT(AT(i * 64), 8);
+        acs_record *op = record(r, ACS_KIND_KERNEL, i < CELLS ? &reads[CELLS] : reads, i < CELLS ? 1 : CELLS + 1);
+        op->type = 1;
+        last = push(r, op);
+    }
+    while (next(r, 1) && r->action[1].type == ACS_ACTION_NONE)
+        continue;
+    assert_true(r->action[1].batch.bundle);
+    assert_true(r->core.window.live_joins > 0);
+
+    wait_given_up(r, 100000);
+
+    assert_says(r, "while it is issued");
+    finish(r, 1);
+    assert_true(acs_window_check(&r->core.window));
+    rig_close_given_up(r, 1, last);
+}
+
 /* The device was given up because of a kernel, and a thread hangs in the driver because of that: its ops end too. */
 static void submission_that_hangs_behind_the_endless_op_ends_too(void **state)
 {
@@ -375,6 +408,7 @@ int main(void)
         cmocka_unit_test(watchdog_that_is_off_never_barks),
         cmocka_unit_test(host_function_that_does_not_return_is_named_and_books_nothing_later),
         cmocka_unit_test(submission_that_does_not_return_ends_without_its_thread),
+        cmocka_unit_test(bundle_with_a_join_that_does_not_return_ends_once),
         cmocka_unit_test(submission_that_hangs_behind_the_endless_op_ends_too),
         cmocka_unit_test(submission_that_returns_after_all_is_booked),
         cmocka_unit_test(frees_free_nothing_and_callbacks_are_called),

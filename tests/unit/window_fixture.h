@@ -55,9 +55,11 @@ static inline void scene_close(scene *s)
 static inline acs_record *scene_record(scene *s, uint8_t kind, const acs_segment *segments, uint32_t count)
 {
     static const acs_site site = {"op", "file.c", 1};
-    acs_record *op = calloc(1, sizeof *op + count * sizeof *segments);
+    size_t bytes = (sizeof(acs_record) + count * sizeof *segments + ACS_CACHE_LINE - 1) & ~(size_t)(ACS_CACHE_LINE - 1);
+    acs_record *op = aligned_alloc(ACS_CACHE_LINE, bytes);
 
     assert_non_null(op);
+    memset(op, 0, bytes);
     assert_true(s->last + 1 < SCENE_OPS);
     op->seq = ++s->last;
     op->site = &site;

@@ -138,7 +138,7 @@ extern "C" __global__ void acs_window_head(acs_window_slot *slots, uint32_t inde
 
 /*
  * Tell the host how far all ops are complete. By a whole warp, and by one at a time: who finds another at it leaves it to
- * the next, or to the mark behind the bundle.
+ * the next, or to the last of all.
  */
 static __device__ void publish(acs_window_slot *slot, uint32_t lane)
 {
