@@ -202,17 +202,21 @@ acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
 
-/* cuda_vehicle.c; init and fini in a scope */
-/* Offer bundles where that is possible; where it is not, say why at ACS_LOG=info and go on. */
-/* Around a batch of launches: true where it is to be timed. cuda_watch.c */
+/* cuda_watch.c */
+/* Around a batch of launches: true where it is to be timed. */
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns);
 void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns);
 /* What a launch takes of the host with all that belongs to it, as learnt; 0: not known. There are vehicles. */
 uint32_t acs_cuda_launch_ns(acs_cuda *self);
-void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options);
-void acs_cuda_vehicles_fini(acs_cuda *self);
+
+/* cuda_type.c */
 /* The number of the launch's type, or 0: it cannot be in a bundle. Any thread; no CUDA call, no lock for one seen before. */
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op);
+
+/* cuda_vehicle.c; init and fini in a scope */
+/* Offer bundles where that is possible; where it is not, say why at ACS_LOG=info and go on. */
+void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options);
+void acs_cuda_vehicles_fini(acs_cuda *self);
 /* Issue a bundle, its marks and waits apart. ACS_OK, ACS_NOT_READY: nothing was issued, or ACS_ERR_DEVICE. */
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
 /* What poll learnt of a slot's marks; returns what is known in all. */

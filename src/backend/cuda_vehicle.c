@@ -17,7 +17,7 @@ enum {
     ASKED_SIGHTINGS = 2,    /* of what ACS_ISSUE asks for: nothing else will do */
     LAYERS_LOSSES = 16,     /* more bundles for which layers were no good than such for which they were; then only */
     LAYERS_LOOKS = 16,      /* one of so many is looked at */
-    LAYERS_LOSSES_MOST = 16 * LAYERS_LOOKS,
+    LAYERS_LOSSES_MOST = 16 * LAYERS_LOOKS, /* counted; then from LAYERS_LOSSES again */
     FETCH_AHEAD = 8         /* items */
 };
 

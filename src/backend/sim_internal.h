@@ -136,9 +136,9 @@ bool acs_sim_item_exists(const acs_sim_state *s, const acs_batch *batch, const a
 const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const acs_item *item);
 const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark);
 void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text);
-/* What a kernel needs, and how long it takes, drawn where the seed decides. */
 /* How long a block of this kernel takes where time decides, as a backend would have learnt it. */
 uint64_t acs_sim_kernel_ns(const acs_sim_state *s, const acs_record *op);
+/* What a kernel needs, and how long it takes, drawn where the seed decides. */
 acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot);
 /* Room to list `ops` more as due. False: no memory. */
 bool acs_sim_due_room(acs_sim_state *s, uint32_t ops);

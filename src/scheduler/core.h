@@ -278,6 +278,7 @@ bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool insert
 bool acs_core_holds(const acs_core *core, const acs_entry *entry);
 /* The batch is about to be booked: what became of it, if it is a bundle. */
 void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action);
+/* The batch was booked: if it is a bundle whose ops the device has told of meanwhile, they are retired now. */
 void acs_core_bundle_over_locked(acs_core *core, const acs_action *action);
 /* A kernel was issued by `vehicle`. */
 void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle);

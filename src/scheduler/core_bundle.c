@@ -15,11 +15,11 @@
 #include <string.h>
 
 enum {
-    BUNDLE_LEAST = 6,  /* fewer ops are launched one by one; */
-    BUSY_LEAST = 3,    /* beside so many */
-    BUSY_OPS = 16,     /* ops under way: fewer than that; where bundles are refused, */
-    LEAST_MOST = 32,   /* up to so many, until */
-    FEW_DECISIONS = 32, /* so many groups were launched for that */
+    BUNDLE_LEAST = 6,  /* fewer ops are launched one by one */
+    BUSY_OPS = 16,     /* with so many ops under way the device is busy, and bundles may be smaller: */
+    BUSY_LEAST = 3,    /* fewer ops are launched one by one then */
+    LEAST_MOST = 32,   /* refused bundles raise BUNDLE_LEAST, to so many at most */
+    FEW_DECISIONS = 32, /* groups launched because it was raised before it is as it was again */
     SPREAD_OPS = 48,   /* ops of a bundle beside which there may be another: the GPU overlaps bundles of several slots */
     SPREAD_MOST = 4,
     GROUPS_MOST = 64,

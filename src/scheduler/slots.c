@@ -187,9 +187,9 @@ static int activate_slot(acs_slots *slots, uint32_t fewest, uint64_t batch_id)
 }
 
 /*
- * Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less. But where
- * there is little to issue for long the device takes the time, and queues need not be deep for more of them to help: kernels
- * of 50 us, 32 side by side, went through four slots, eight deep.
+ * Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less, unless
+ * there is little to issue. Where that lasts the device takes the time, and queues need not be deep for more of them to
+ * help: kernels of 50 us, 32 side by side, went through four slots, eight deep.
  */
 void acs_slots_polled(acs_slots *slots, bool idle)
 {
