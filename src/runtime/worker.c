@@ -20,8 +20,8 @@ enum {
     CALLER_NAP_US = 1000,
     WORKER_STUCK_US = 200,
     EAGER_US = 2000,
-    CPU_MAX = 1024,
     WATCHED_OPS = 16,
+    LOOKS = 4, /* of a caller that waits for one op, but one of so many polls is for that alone */
     FEED_OPS = 64, /* how often a caller feeds, */
     FEED_STEPS = 8 /* and with how many steps at most */
 };
@@ -206,6 +206,7 @@ typedef struct waiting {
     void *argument;
     uint64_t ends_seen;
     uint64_t idle_since;
+    uint32_t looks;   /* polls, while it watches */
     bool stepped; /* it did a worker's work */
     bool watches; /* for completions, in the workers' place */
 } waiting;
@@ -288,6 +289,13 @@ static bool fills_window(const waiting *w)
     return inserted;
 }
 
+/* Each slot that is asked about takes as long as a launch: who watches for one op seldom asks about others. */
+static bool waiting_steps(waiting *w)
+{
+    bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % LOOKS != 0;
+    return one ? caller_steps(w->context, ACS_MAY_LOOK) : acs_context_step(w->context);
+}
+
 static void caller_sleeps(waiting *w)
 {
     acs_context *context = w->context;
@@ -315,7 +323,7 @@ static void wait_for(waiting *w)
     }
     while (!seems_over(w)) {
         uint64_t now = acs_clock_ns();
-        bool stepped = steps_itself(w, now) ? acs_context_step(w->context) : fills_window(w);
+        bool stepped = steps_itself(w, now) ? waiting_steps(w) : fills_window(w);
         w->stepped |= stepped;
         if (stepped) {
             w->idle_since = 0;
@@ -343,7 +351,12 @@ static void wait_for(waiting *w)
 void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op)
 {
     waiting w = {.context = context, .watch = {.type = type, .op = op}};
+    bool one = type == ACS_WATCH_OP;
+    if (one)
+        acs_core_want(&context->core, op);
     wait_for(&w);
+    if (one)
+        acs_core_want_no_more(&context->core, op);
 }
 
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
@@ -539,48 +552,4 @@ uint32_t acs_workers_stop(acs_context *context)
     }
     context->thread_count = 0;
     return left;
-}
-
-/* -------------------------------------------------------------------------------------------------------------- CPUs */
-
-int acs_context_cpu_next(void *user)
-{
-    acs_context *context = user;
-    if (context->cpu_count == 0)
-        return -1;
-    uint32_t turn = atomic_fetch_add_explicit(&context->cpu_turn, 1, memory_order_relaxed); /* a counter, no data */
-    return context->cpus[turn % context->cpu_count];
-}
-
-static bool parse_number(const char **text, long *number)
-{
-    char *end;
-    if (**text < '0' || **text > '9')
-        return false;
-    errno = 0;
-    *number = strtol(*text, &end, 10);
-    *text = end;
-    return errno == 0 && *number < CPU_MAX;
-}
-
-acs_status acs_cpus_parse(acs_context *context, const char *list)
-{
-    const char *at = list;
-    const uint32_t capacity = sizeof context->cpus / sizeof *context->cpus;
-    while (*at) {
-        long first, last;
-        bool good = parse_number(&at, &first);
-        last = first;
-        if (good && *at == '-') {
-            at++;
-            good = parse_number(&at, &last) && last >= first;
-        }
-        if (!good || (*at && *at != ',') || (*at == ',' && !at[1]))
-            return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_CPUS: '%s' is not a list such as 0,2,8-11 of CPUs below %d", list,
-                            CPU_MAX);
-        for (long cpu = first; cpu <= last && context->cpu_count < capacity; cpu++)
-            context->cpus[context->cpu_count++] = (int)cpu;
-        at += *at == ',';
-    }
-    return ACS_OK;
 }

@@ -59,18 +59,22 @@ void acs_core_fini(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------ next */
 
+void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
+{
+    acs_poll *poll = &action->polls[action->poll_count];
+    poll->slot = (uint16_t)slot;
+    poll->completed = 0;
+    poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, ACS_POLL_MARKS);
+    action->poll_count += poll->mark_count > 0;
+}
+
 static void list_polls(acs_core *core, acs_action *action)
 {
     action->poll_count = 0;
     for (uint32_t s = 0; s < core->slots.used; s++) {
         /* Marks behind attempts that were refused take room too, and may be all that a slot has. */
-        if (core->slots.slot[s].outstanding == 0 && core->slots.slot[s].mark_count == 0)
-            continue;
-        acs_poll *poll = &action->polls[action->poll_count];
-        poll->slot = (uint16_t)s;
-        poll->completed = 0;
-        poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, s, poll->marks, ACS_POLL_MARKS);
-        action->poll_count += poll->mark_count > 0;
+        if (core->slots.slot[s].outstanding > 0 || core->slots.slot[s].mark_count > 0)
+            acs_core_list_poll_locked(core, action, s);
     }
     core->polling = action->poll_count > 0;
     core->since_poll = 0;
@@ -79,7 +83,7 @@ static void list_polls(acs_core *core, acs_action *action)
 /* Nothing can be issued: see what completed. Marks that this takes are submitted first and polled by the next step. */
 static void form_poll(acs_core *core, acs_action *action)
 {
-    acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id);
+    acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
     action->entries[0] = 0;
     if (!core->polling)
         list_polls(core, action);
@@ -139,8 +143,11 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     action->poll_count = 0;
     action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
     action->batch.bundle = false;
+    action->looks = may == ACS_MAY_LOOK;
     if (may == ACS_MAY_INSERT)
         return inserted;
+    if (action->looks)
+        acs_core_form_look_locked(core, action);
     if (may & ACS_MAY_ISSUE) {
         action->batch_id = ++core->batch_ids;
         acs_core_form_batch_locked(core, action, inserted);
@@ -149,11 +156,10 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
         else if ((++core->since_poll >= SUBMISSIONS_PER_POLL || core->slots.wants_poll || action->batch.bundle) &&
                  !core->polling)
             list_polls(core, action);
-        if (action->batch.items_used || action->poll_count) {
-            action->type = ACS_ACTION_SUBMIT;
-            core->counters.submissions += action->batch.items_used > 0;
-        }
+        core->counters.submissions += action->batch.items_used > 0;
     }
+    if (action->batch.items_used || action->poll_count)
+        action->type = ACS_ACTION_SUBMIT;
     bool only_polls = action->batch.items_used == 0;
     if (only_polls && (may & ACS_MAY_HOST) && core->host_queue.head) {
         core->polling = core->polling && action->poll_count == 0; /* the polls are dropped with the action */
@@ -286,12 +292,13 @@ static void book_polls(acs_core *core, acs_action *action)
     if (action->poll_count == 0)
         return;
     core->polling = false;
-    core->polls++;
+    core->polls += !action->looks;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
     }
-    acs_slots_polled(&core->slots, is_idle(core, action));
+    if (!action->looks) /* one slot tells nothing of the others */
+        acs_slots_polled(&core->slots, is_idle(core, action));
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);
 }

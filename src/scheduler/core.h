@@ -53,6 +53,7 @@ typedef struct acs_action {
     struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
     bool abandoned;                    /* its ops were ended without it: C4 */
     uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
+    bool looks;                        /* only whether the op ended that a caller waits for */
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
     acs_core_news news;                /* set by acs_core_next (found or not) and acs_core_done */
@@ -72,7 +73,7 @@ typedef struct acs_action {
 } acs_action;
 
 /* What a step may do; a mask. */
-enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7 };
+enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7, ACS_MAY_LOOK = 8 /* by itself */ };
 
 /* What a sleeping caller waits for; in the core's list from acs_core_watch to acs_core_unwatch. */
 typedef enum acs_watch_type {
@@ -201,9 +202,11 @@ typedef struct acs_core {
     uint64_t running_since_ns;
     uint64_t batch_ids;
     acs_queue host_queue;    /* READY ops that run on the host */
+    acs_op hurried;          /* the op that is waited for, once nothing is to be issued early for it */
     acs_watch *watches;
     unsigned char apart_before[ACS_CACHE_LINE]; /* callers read `ends` all the time; what stands beside it changes often */
     _Atomic(uint64_t) ends;  /* ops that ended; read without the lock to see whether looking is worth while */
+    _Atomic(acs_op) wanted;  /* what a caller waits for; 0: nothing, or more than one op. A hint: see core_wanted.c */
     unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
     void *trace_user;
@@ -262,7 +265,20 @@ uint32_t acs_core_left(acs_core *core);
 /* What one second of options.watchdog_s is, in nanoseconds, for contexts opened from now on (tests). */
 void acs_core_overdue_unit(uint64_t unit_ns);
 
+/*
+ * A caller waits for this op, and does not any more: what leads to it is issued first while there is little to do, and a
+ * step with ACS_MAY_LOOK looks whether it has ended (core_wanted.c). Hints, without the lock; of several callers the
+ * newest counts.
+ */
+void acs_core_want(acs_core *core, acs_op op);
+void acs_core_want_no_more(acs_core *core, acs_op op);
+
 /* Between the files of the core; all under the lock. */
+/* Whether ops at the front of the ready queue, and urgent ones that follow them, are to be issued before others. */
+bool acs_core_hurry_locked(acs_core *core);
+/* A poll, or a mark, for the op that a caller waits for. */
+void acs_core_form_look_locked(acs_core *core, acs_action *action);
+void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot);
 void acs_core_overdue_init(acs_core *core);
 void acs_core_enlist_locked(acs_core *core, acs_action *action);
 /* False: the action was abandoned, and there is nothing to book. */

@@ -155,6 +155,7 @@ typedef struct followers {
         uint16_t item;
     } edges[INNER_EDGES_MOST];
     uint32_t edge_count;
+    bool urgent; /* only what is urgent may follow */
 } followers;
 
 static void follow(acs_core *core, acs_action *action, const acs_entry *entry, followers *follow)
@@ -165,7 +166,8 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
         if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == INNER_EDGES_MOST)
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
-        if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down))
+        if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down) ||
+            (follow->urgent && !down->urgent))
             continue;
         if (down->batch != action->batch_id) {
             down->batch = action->batch_id;
@@ -211,15 +213,17 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     return true;
 }
 
-/* The next ready op that is not held back. */
-static acs_entry *pop_free(acs_core *core)
+/* The next ready op that is not held back. `urgent`: these are at the front, and nothing else goes with them. */
+static acs_entry *pop_free(acs_core *core, bool urgent)
 {
     acs_window *w = &core->window;
     if (core->in_order)
         return pop_in_order(core);
+    uint32_t i = w->ready.head;
+    if (urgent && i && !w->entries[i].urgent)
+        return NULL;
     if (!core->bundle_most)
         return acs_window_pop_ready(w);
-    uint32_t i = w->ready.head;
     while (i && acs_core_holds(core, &w->entries[i]))
         i = w->entries[i].queue_next;
     if (i)
@@ -230,10 +234,12 @@ static acs_entry *pop_free(acs_core *core)
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
 {
     core->holding = false;
-    if (core->bundle_most && acs_core_form_bundle_locked(core, action, inserted))
+    bool urgent = acs_core_hurry_locked(core);
+    if (!urgent && core->bundle_most && acs_core_form_bundle_locked(core, action, inserted))
         return;
     followers list;
     list.count = list.edge_count = 0;
+    list.urgent = urgent;
     uint32_t followed = 0;
     while (action->batch.items_used < core->batch_limit) {
         if (followed < list.count) {
@@ -241,7 +247,7 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
             (void)place(core, action, entry, &list); /* if not, it becomes ready when the batch is booked */
             continue;
         }
-        acs_entry *entry = pop_free(core);
+        acs_entry *entry = pop_free(core, urgent);
         if (!entry)
             break;
         if (runs_on_host(entry)) {

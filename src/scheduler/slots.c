@@ -558,7 +558,7 @@ bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_i
     return true;
 }
 
-void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
+void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id, uint64_t of)
 {
     acs_item *item = &batch->items[batch->items_used];
     memset(item, 0, sizeof *item);
@@ -566,7 +566,8 @@ void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id)
     item->first_mark = (uint16_t)batch->marks_used;
     for (uint32_t s = 0; s < slots->used; s++) {
         acs_slot *slot = &slots->slot[s];
-        if (!slot->outstanding || slot->marked == slot->issued || slot->batch || !acs_mark_room(slots, slot))
+        bool wants = (of >> s & 1) && slot->outstanding && slot->marked < slot->issued;
+        if (!wants || slot->batch || !acs_mark_room(slots, slot))
             continue;
         slot->batch = batch_id;
         batch->marks[batch->marks_used++] = acs_mark_add(slots, s);

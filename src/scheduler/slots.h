@@ -76,8 +76,8 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
  */
 bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                             uint32_t count);
-/* Add an item without op that puts a mark at the end of each slot that has ops out and no mark behind them. */
-void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id);
+/* Add an item without op that puts a mark at the end of each slot of the mask `of` with ops out and no mark behind them. */
+void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id, uint64_t of);
 /* The batch is submitted: its slots are free again, its marks recorded. */
 void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id);
 /* An item was not issued: its value stays empty. */

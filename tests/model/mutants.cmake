@@ -100,10 +100,6 @@ model_mutant(watch_not_told worker_wait scheduler/core
     "        news.watched |= came_true;\n"
     "")
 
-model_mutant(watch_told_each_time callers scheduler/core
-    "bool came_true = !watch->told && true_locked(core, watch);"
-    "bool came_true = true_locked(core, watch);")
-
 model_mutant(completed_before_the_op timeline_wait backend/host_executor
     "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot);"
     "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot) + 1;")

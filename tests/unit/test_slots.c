@@ -368,14 +368,14 @@ static void mark_tails_marks_slots_that_have_ops_and_no_mark_behind_them(void **
     place(y, KERNEL0(y->s)); /* slot 2 is with the batch under way */
     acs_batch other = {0};
 
-    acs_slots_mark_tails(&y->slots, &other, 99);
+    acs_slots_mark_tails(&y->slots, &other, 99, UINT64_MAX);
 
     assert_int_equal(other.items_used, 1);
     assert_null(other.items[0].op);
     assert_int_equal(other.items[0].mark_count, 2);
     acs_slots_batch_done(&y->slots, 99);
     memset(&other, 0, sizeof other);
-    acs_slots_mark_tails(&y->slots, &other, 100);
+    acs_slots_mark_tails(&y->slots, &other, 100, UINT64_MAX);
     assert_int_equal(other.items_used, 0);
     yard_close(y);
 }
