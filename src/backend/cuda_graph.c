@@ -220,8 +220,6 @@ acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, b
         return NULL;
     exec->fixed = fixed;
     exec->ops = plan->ops;
-    exec->levels = plan->levels;
-    exec->edges = plan->edges_between;
     exec->values = (plan->values + 1) / 2 * 2; /* the sets behind them are aligned to 16 bytes */
     exec->stride = stride_for(self, plan);
     exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t));

@@ -53,7 +53,6 @@ typedef struct acs_cuda_plan_node {
 /* What a graph is built from. Ops are numbered in order; so are publishing nodes, each with the value of its number. */
 typedef struct acs_cuda_plan {
     uint32_t nodes, edges_used, ops, values;
-    uint32_t levels, edges_between; /* of the ops of a bundle: what it costs; layers: 0 */
     acs_cuda_plan_node node[ACS_CUDA_PLAN_NODES];
     uint16_t edges[ACS_CUDA_PLAN_EDGES];
 } acs_cuda_plan;
@@ -88,7 +87,6 @@ typedef struct acs_cuda_exec {
     uint8_t now;         /* its turn */
     uint32_t *shape;     /* what a replayed bundle is compared with */
     size_t shape_words;
-    uint32_t levels, edges; /* as in the plan */
     uint64_t *publish;   /* values of the launch that is being filled in */
 } acs_cuda_exec;
 

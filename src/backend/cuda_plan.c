@@ -48,7 +48,6 @@ bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan)
     uint32_t cells = acs_layout_cells(shape), barrier = 0, step = acs_cuda_publish_levels(shape);
     plan->nodes = plan->edges_used = plan->values = 0;
     plan->ops = shape->levels * cells;
-    plan->levels = plan->edges_between = 0; /* another each time */
     if (acs_cuda_layers_nodes(shape) > ACS_CUDA_PLAN_NODES || 2 * plan->ops + shape->levels > ACS_CUDA_PLAN_EDGES ||
         shape->levels > ACS_CUDA_VALUES + 1)
         return false;
@@ -120,8 +119,6 @@ bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan)
     uint32_t ops = 0, from = 0, last = 0;
     plan->nodes = plan->edges_used = plan->values = 0;
     plan->ops = dag->ops;
-    plan->levels = dag->levels;
-    plan->edges_between = dag->edges_used;
     for (uint32_t i = 0; i < dag->nodes; i++) {
         if (!node_copy(dag, plan, i, at, followed))
             return false;

@@ -17,7 +17,6 @@ enum {
     ASKED_SIGHTINGS = 2,    /* of what ACS_ISSUE asks for: nothing else will do */
     LAYERS_LOSSES = 16,     /* more bundles for which layers were no good than such for which they were; then only */
     LAYERS_LOOKS = 16,      /* one of so many is looked at */
-    LONG_NS = 20000,        /* kernels that take longer may be better launched, though a graph is there */
     LAYERS_LOSSES_MOST = 16 * LAYERS_LOOKS, /* counted; then from LAYERS_LOSSES again */
     FETCH_AHEAD = 8         /* items */
 };
@@ -174,14 +173,26 @@ typedef struct bundle {
     uint32_t ops;
     uint64_t key;     /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
     uint64_t content; /* of these together with all arguments */
-    uint64_t kernel_ns; /* of the longest of its types, as learnt */
     acs_dag *dag;     /* made when the first vehicle wants it, with what is known of its cost */
     bool dag_made;
-    acs_choice_bundle cost; /* known with the dag, and of a replay */
+    acs_choice_bundle cost;
     acs_layout_template shape; /* layers for it; levels 0: none */
     acs_layout *layout;
     acs_vehicle by;            /* what was tried last */
 } bundle;
+
+static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        if (!batch->items[i].op)
+            continue;
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
+        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
+        longest = ns > longest ? ns : longest;
+    }
+    return longest;
+}
 
 /* To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then. */
 static bool looks_for_layers(acs_cuda *self, const bundle *b)
@@ -202,7 +213,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
     acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
     b->cost = (acs_choice_bundle){.ops = b->ops, .levels = b->dag->levels, .edges = b->dag->edges_used,
-                                  .kernel_ns = b->kernel_ns, .beside = b->batch->beside,
+                                  .kernel_ns = kernel_ns(self, b->batch), .beside = b->batch->beside,
                                   .path = acs_dag_path(b->dag), .launch_ns = acs_cuda_launch_ns(self)};
     if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
@@ -258,7 +269,7 @@ static void fetch_rest(const acs_record *op)
     __builtin_prefetch(op->arg_bytes + ACS_CACHE_LINE);
 }
 
-static void look_at(acs_cuda *self, bundle *b)
+static void look_at(bundle *b)
 {
     const acs_batch *batch = b->batch;
     uint64_t key = batch->items_used, content = 0;
@@ -272,9 +283,6 @@ static void look_at(acs_cuda *self, bundle *b)
             continue;
         fetch_rest(item->op);
         content = mix(content, item->op->content);
-        const acs_cuda_type *type = acs_cuda_type_find(self, item->op->type);
-        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
-        b->kernel_ns = ns > b->kernel_ns ? ns : b->kernel_ns;
         b->ops++;
     }
     b->key = key;
@@ -286,14 +294,8 @@ static uint32_t replay_nodes(const bundle *b)
     return b->batch->items_used + b->ops / ACS_CUDA_PUBLISH_OPS + 1;
 }
 
-/* Whether the time that it takes is its own, and not that of others beside it, or in slots that it waits for. */
-static bool is_by_itself(const acs_batch *batch)
-{
-    return batch->vehicle != ACS_VEHICLE_GRAPH && batch->beside == 0 && batch->waits_used == 0;
-}
-
 /* By a graph of the bundle's own shape, if there is one, or it was wanted often enough to build it. */
-static acs_status by_shape(acs_cuda *self, bundle *b, uint64_t key, bool fixed, uint32_t sightings)
+static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool fixed, uint32_t sightings)
 {
     const acs_cuda_wanted want = {.key = key, .nodes = replay_nodes(b), .slot = b->slot, .sightings = sightings,
                                   .fixed = fixed, .batch = b->batch};
@@ -310,8 +312,6 @@ static acs_status by_shape(acs_cuda *self, bundle *b, uint64_t key, bool fixed, 
             result = acs_cuda_exec_set(self, exec, op++, b->batch->items[i].op);
     for (uint32_t ops = ACS_CUDA_PUBLISH_OPS, p = 0; ops < b->ops; ops += ACS_CUDA_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
-    if (!b->dag_made && is_by_itself(b->batch))
-        b->cost = (acs_choice_bundle){.ops = b->ops, .levels = exec->levels, .edges = exec->edges};
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
     acs_cuda_range_end(self);
     return status;
@@ -379,14 +379,10 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
     return status;
 }
 
-/*
- * A graph of its own if there is one, or if enough was lost without; else whatever costs least. Long kernels are better
- * launched where bundles end ragged, also if there is a graph.
- */
+/* A graph of its own if there is one, or if enough was lost without; else whatever costs least. */
 static acs_status by_choice(acs_cuda *self, bundle *b)
 {
-    bool has_long = b->kernel_ns >= LONG_NS;
-    acs_status status = has_long ? ACS_NOT_READY : by_replay(self, b, UINT32_MAX, UINT32_MAX);
+    acs_status status = by_replay(self, b, UINT32_MAX, UINT32_MAX);
     b->by = ACS_VEHICLE_REPLAY;
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
@@ -400,9 +396,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                               atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed) / 2,
                               memory_order_relaxed);
     uint32_t nodes = replay_nodes(b);
-    if (!has_long || launch > best || launch > acs_choice_replay_ns(&b->cost, false))
-        status = by_replay(self, b, sightings(nodes, true, best, acs_choice_replay_ns(&b->cost, true)),
-                           sightings(nodes, false, best, acs_choice_replay_ns(&b->cost, false)));
+    status = by_replay(self, b, sightings(nodes, true, best, acs_choice_replay_ns(&b->cost, true)),
+                       sightings(nodes, false, best, acs_choice_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     if (launch > layers || launch > gpu)
@@ -434,13 +429,13 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
         return ACS_NOT_READY;
     bool any = batch->vehicle == ACS_VEHICLE_AUTO;
     b.by = (acs_vehicle)batch->vehicle;
-    look_at(self, &b);
+    look_at(&b);
     acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
     if (acs_cuda_fault(self))
         return ACS_ERR_DEVICE;
     if (status == ACS_OK) {
         batch->vehicle = (uint8_t)b.by;
-        if (b.cost.levels)
+        if (b.dag_made)
             acs_cuda_watch_begin(self, batch, value, levels_of(&b), without_kernels(&b));
     }
     return status;

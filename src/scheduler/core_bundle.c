@@ -322,28 +322,24 @@ static void list_edges(const acs_gathering *g, const selection *s, acs_batch *ba
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
-/*
- * As many bundles like this one as other slots have ops under way, and at most one for each of these slots; but not those
- * that it runs behind, which are over when it begins.
- */
-static uint8_t busy_beside(const acs_core *core, int slot, uint64_t behind, uint32_t ops)
+/* As many bundles like this one as other slots have ops under way, and at most one for each of these slots. */
+static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
 {
     uint32_t busy = 0, under_way = 0;
     for (uint32_t s = 0; s < core->slots.used; s++) {
-        bool other = (int)s != slot && !(behind >> s & 1);
-        busy += other && core->slots.slot[s].outstanding > 0;
-        under_way += other ? core->slots.slot[s].outstanding : 0;
+        busy += (int)s != slot && core->slots.slot[s].outstanding > 0;
+        under_way += (int)s != slot ? core->slots.slot[s].outstanding : 0;
     }
     return (uint8_t)(under_way / ops < busy ? under_way / ops : busy);
 }
 
 /* The bundle has its slot: its ops belong to the action, and ready ones are ready no more. */
-static void take(acs_core *core, acs_action *action, const selection *s, uint64_t behind)
+static void take(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
     batch->bundle = true;
     batch->vehicle = (uint8_t)core->vehicle;
-    batch->beside = busy_beside(core, batch->items[0].slot, behind, s->ops);
+    batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
     for (uint32_t i = 0; i < s->count; i++) {
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
         entry->batch = action->batch_id;
@@ -378,7 +374,8 @@ static bool form_next(acs_core *core, acs_action *action)
     }
     if (!acs_slots_place_bundle(&core->slots, &action->batch, action->batch_id, s.entries, s.count))
         return false;
-    take(core, action, &s, g->behind[g->due[g->due_next++]]);
+    g->due_next++;
+    take(core, action, &s);
     return true;
 }
 

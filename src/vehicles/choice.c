@@ -34,16 +34,16 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
+{
+    uint64_t launch = PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS);
+    return greater(b->ops * launch, (b->path ? b->path : b->levels) * (b->kernel_ns + HOP_NS));
+}
+
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
 static uint64_t idle(const acs_choice_bundle *b, uint64_t ns)
 {
     return ns / (1 + (b->beside < OVERLAP_MOST ? b->beside : OVERLAP_MOST));
-}
-
-uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
-{
-    uint64_t launch = PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS);
-    return greater(b->ops * launch, idle(b, (b->path ? b->path : b->levels) * (b->kernel_ns + HOP_NS)));
 }
 
 static uint64_t submitted(const acs_choice_bundle *b, uint64_t ns)

@@ -5,8 +5,6 @@
  */
 #include "bundle.h"
 
-#include "backend/cuda_graph.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,67 +225,6 @@ static void auto_takes_what_recurs(void)
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
-/* What is known of all kernels, as if it had been learnt. */
-static void kernels_take(uint32_t ns)
-{
-    acs_cuda *device = (acs_cuda *)g_world.backend;
-    for (uint32_t number = 0; number < ACS_CUDA_TYPES; number++) {
-        acs_cuda_type *type = acs_cuda_type_find(device, number);
-        if (type)
-            atomic_store(&type->kernel_ns, ns);
-    }
-}
-
-/* A kept graph is no reason to wait for the longest of many chains: but where all are as long, it costs less. */
-static void long_kernels_of_ragged_bundles_are_launched_though_a_graph_is_there(void)
-{
-    static const struct {
-        shape shape;
-        uint32_t kernel_ns;
-        acs_vehicle by;
-    } cases[] = {
-        {{.ops = 200, .kernels = 1, .seed = 5}, 5000, ACS_VEHICLE_REPLAY},
-        {{.ops = 200, .kernels = 1, .seed = 5}, 60000, ACS_VEHICLE_LAUNCH},
-        {{.ops = 256, .width = 32, .kernels = 1}, 60000, ACS_VEHICLE_REPLAY},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        shape s = cases[i].shape;
-        acs_status status;
-        for (; s.salt < 4; s.salt++) {
-            (void)issue(&s, 0, ACS_VEHICLE_REPLAY, &status);
-            bundle_wait(&g_world, 0);
-        }
-        kernels_take(cases[i].kernel_ns);
-        acs_vehicle by = issue(&s, 0, ACS_VEHICLE_AUTO, &status);
-        bundle_wait(&g_world, 0);
-        if (by != cases[i].by)
-            fprintf(stderr, "  %u ops of %u ns by vehicle %d, expected %d\n", s.ops, cases[i].kernel_ns, (int)by,
-                    (int)cases[i].by);
-        CHECK(by == cases[i].by);
-        CHECK(bundle_differences(&g_world, 0) == 0);
-    }
-    kernels_take(0);
-}
-
-/* What a replay took is learnt from where it ran by itself. */
-static void replays_teach_how_long_kernels_take(void)
-{
-    const shape s = {.ops = 64, .width = 16, .kernels = 1, .slow = true};
-    acs_status status;
-    acs_cuda *device = (acs_cuda *)g_world.backend;
-    uint32_t learnt = 0;
-    for (uint32_t i = 0; i < 200 && learnt == 0; i++) { /* this thread may look too late */
-        (void)issue(&s, 0, ACS_VEHICLE_REPLAY, &status);
-        bundle_wait(&g_world, 0);
-        for (uint32_t number = 0; number < ACS_CUDA_TYPES; number++) {
-            const acs_cuda_type *type = acs_cuda_type_find(device, number);
-            learnt = type && atomic_load(&type->kernel_ns) > learnt ? atomic_load(&type->kernel_ns) : learnt;
-        }
-    }
-    CHECK(learnt > 0);
-    kernels_take(0);
-}
-
 /* Begin anew with ACS_GRAPH_NODES as given; NULL: as it is by default. */
 static void world_of_nodes(const char *nodes)
 {
@@ -386,8 +323,6 @@ static const struct {
     TEST(bundles_queue_behind_each_other),
     TEST(launches_that_wait_keep_their_tables),
     TEST(auto_takes_what_recurs),
-    TEST(long_kernels_of_ragged_bundles_are_launched_though_a_graph_is_there),
-    TEST(replays_teach_how_long_kernels_take),
     TEST(progress_inside_a_bundle_is_told_and_true),
     TEST(every_bundle_evicts_where_room_is_small),
     TEST(graph_stays_until_its_empty_levels_are_over),

@@ -318,27 +318,6 @@ static void few_ops_in_other_slots_are_no_bundles_beside(void **state)
     rig_close(r);
 }
 
-/* When it begins, what it waits for is over: of three bundles under way it is beside the one that it is not behind. */
-static void what_a_bundle_is_behind_is_not_beside_it(void **state)
-{
-    (void)state;
-    rig *r = rig_bundles(32);
-    for (int k = 0; k < 3; k++) {
-        for (int i = 0; i < 8; i++)
-            RIDE(r, ACS_INOUT(AT(1000 * k + 64 * i), 64));
-        step(r);
-    }
-    assert_int_equal(r->backend.bundles, 3);
-    for (int i = 0; i < 8; i++)
-        RIDE(r, ACS_INOUT(AT(64 * i), 64), ACS_INOUT(AT(1000 + 64 * i), 64));
-    for (int i = 0; i < 64 && r->backend.bundles == 3; i++)
-        step(r); /* held for a while, in case more comes */
-    assert_int_equal(r->backend.bundles, 4);
-    assert_int_equal(batch_of(r)->items_used, 8);
-    assert_int_equal(batch_of(r)->beside, 1);
-    rig_close(r);
-}
-
 /* Nothing completes: what is behind a host function stays, and what comes after that is not held for it, marked or not. */
 static void what_is_blocked_holds_nothing_that_comes_behind_it(void **state)
 {
@@ -547,7 +526,6 @@ int main(void)
         cmocka_unit_test(bundles_of_one_type_end_at_multiples_of_their_size),
         cmocka_unit_test(the_op_without_room_tells_where_a_bundle_ends),
         cmocka_unit_test(few_ops_in_other_slots_are_no_bundles_beside),
-        cmocka_unit_test(what_a_bundle_is_behind_is_not_beside_it),
         cmocka_unit_test(what_is_blocked_holds_nothing_that_comes_behind_it),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),

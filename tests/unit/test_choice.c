@@ -64,18 +64,6 @@ static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
     assert_true(acs_choice_gpu_ns(&beside) > 7000); /* the host still has to submit it */
 }
 
-/* Two bundles of long chains side by side: launches overlap as bundles do. */
-static void launches_of_long_kernels_overlap_too(void **state)
-{
-    (void)state;
-    const acs_choice_bundle alone = {.ops = 16, .levels = 16, .edges = 15, .kernel_ns = 50000, .path = 16};
-    acs_choice_bundle beside = alone, shorter = alone;
-    beside.beside = 1;
-    shorter.kernel_ns = shorter.beside = 0;
-    assert_true(acs_choice_launch_ns(&beside) < acs_choice_launch_ns(&alone));
-    assert_true(acs_choice_launch_ns(&beside) >= acs_choice_launch_ns(&shorter)); /* the host launches each */
-}
-
 static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
 {
     (void)state;
@@ -111,7 +99,6 @@ int main(void)
         cmocka_unit_test(long_kernels_side_by_side_are_not),
         cmocka_unit_test(long_kernels_are_launched_where_bundles_would_end_ragged),
         cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
-        cmocka_unit_test(launches_of_long_kernels_overlap_too),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
     };
