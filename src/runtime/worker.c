@@ -312,9 +312,15 @@ static void caller_sleeps(waiting *w)
     acs_core_unwatch(&context->core, &w->watch);
 }
 
+/* Who watches spins in a worker's place, which would, too; to be woken takes longer than most of what is watched. */
+static uint64_t spin_ns(const waiting *w)
+{
+    uint64_t spin_us = (uint64_t)w->context->options.spin_us;
+    return (w->watches && spin_us > 0 && spin_us < EAGER_US ? EAGER_US : spin_us) * 1000;
+}
+
 static void wait_for(waiting *w)
 {
-    uint64_t spin_ns = (uint64_t)w->context->options.spin_us * 1000;
     w->ends_seen = UINT64_MAX;
     while (w->context->virtual_count && !is_over(w)) {
         if (w->context->virtual_stuck)
@@ -334,7 +340,7 @@ static void wait_for(waiting *w)
             w->idle_since = now;
         if (acs_watchdog_look_now(w->context)) {
             w->ends_seen = UINT64_MAX;
-        } else if (now - w->idle_since < spin_ns) {
+        } else if (now - w->idle_since < spin_ns(w)) {
             acs_pause_briefly();
         } else {
             watch_no_more(w);
