@@ -1,0 +1,284 @@
+/*
+ * Free ranges in bins by size (see arena.h): sixteen to each power of two, a bitmap of those that are not empty, neighbours
+ * by pointers. Called by src/pool/memory.c under its lock, and by tests. Never touches the memory that it hands out.
+ */
+#include "pool/arena.h"
+
+#include <stdlib.h>
+
+enum {
+    SHARES_LOG2 = 4, /* bins for each power of two */
+    SHARES = 1 << SHARES_LOG2,
+    BINS = (64 - 8 - SHARES_LOG2 + 1) * SHARES, /* sizes are counted in units of 256 bytes */
+    WORDS = (BINS + 63) / 64,
+    LOOKS = 32,      /* ranges of a bin among which the best is looked for */
+    SLAB = 128       /* descriptors that are allocated at once */
+};
+
+typedef struct slab {
+    struct slab *next;
+    acs_range ranges[SLAB];
+} slab;
+
+struct acs_arena {
+    acs_range *bins[BINS];
+    uint64_t filled[WORDS]; /* bins that are not empty */
+    acs_range *spare;       /* descriptors without a range, through `next` */
+    slab *slabs;
+    acs_arena_counts counts;
+};
+
+acs_status acs_arena_create(acs_arena **arena)
+{
+    *arena = calloc(1, sizeof **arena);
+    return *arena ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an arena");
+}
+
+void acs_arena_destroy(acs_arena *arena)
+{
+    if (!arena)
+        return;
+    while (arena->slabs) {
+        slab *s = arena->slabs;
+        arena->slabs = s->next;
+        free(s);
+    }
+    free(arena);
+}
+
+/* ------------------------------------------------------------------------------------------------------- descriptors */
+
+static acs_range *descriptor(acs_arena *arena)
+{
+    if (!arena->spare) {
+        slab *s = malloc(sizeof *s);
+        if (!s)
+            return NULL;
+        s->next = arena->slabs;
+        arena->slabs = s;
+        for (uint32_t i = 0; i < SLAB; i++) {
+            s->ranges[i].next = arena->spare;
+            arena->spare = &s->ranges[i];
+        }
+    }
+    acs_range *range = arena->spare;
+    arena->spare = range->next;
+    return range;
+}
+
+static void discard(acs_arena *arena, acs_range *range)
+{
+    range->next = arena->spare;
+    arena->spare = range;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- bins */
+
+/* Below 16 units a bin for each size, from there on 16 for each power of two. Never falls as sizes grow. */
+static uint32_t bin_of(uint64_t bytes)
+{
+    uint64_t units = bytes / ACS_ARENA_ALIGN;
+    if (units < SHARES)
+        return (uint32_t)units;
+    uint32_t log2 = 63 - (uint32_t)__builtin_clzll(units);
+    return (log2 - SHARES_LOG2 + 1) * SHARES + (uint32_t)(units >> (log2 - SHARES_LOG2)) % SHARES;
+}
+
+static void bin_add(acs_arena *arena, acs_range *range)
+{
+    uint32_t bin = bin_of(range->bytes);
+    range->free = true;
+    range->previous = NULL;
+    range->next = arena->bins[bin];
+    if (range->next)
+        range->next->previous = range;
+    arena->bins[bin] = range;
+    arena->filled[bin / 64] |= UINT64_C(1) << bin % 64;
+}
+
+static void bin_remove(acs_arena *arena, acs_range *range)
+{
+    uint32_t bin = bin_of(range->bytes);
+    range->free = false;
+    if (range->next)
+        range->next->previous = range->previous;
+    if (range->previous)
+        range->previous->next = range->next;
+    else
+        arena->bins[bin] = range->next;
+    if (!arena->bins[bin])
+        arena->filled[bin / 64] &= ~(UINT64_C(1) << bin % 64);
+}
+
+/* The first bin from `bin` on that is not empty; BINS: none. */
+static uint32_t next_filled(const acs_arena *arena, uint32_t bin)
+{
+    for (uint32_t word = bin / 64; word < WORDS; word++) {
+        uint64_t left = arena->filled[word];
+        if (word == bin / 64)
+            left &= UINT64_MAX << bin % 64;
+        if (left)
+            return word * 64 + (uint32_t)__builtin_ctzll(left);
+    }
+    return BINS;
+}
+
+/*
+ * The smallest that is large enough; of equals the lowest, so that the high end of chunks becomes free. What fits exactly is
+ * taken at once: programs ask for the same sizes again and again.
+ */
+static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, uint32_t looks)
+{
+    acs_range *best = NULL;
+    for (acs_range *range = arena->bins[bin]; range && looks > 0; range = range->next, looks--) {
+        if (range->bytes == bytes)
+            return range;
+        if (range->bytes < bytes)
+            continue;
+        if (!best || range->bytes < best->bytes || (range->bytes == best->bytes && range->base < best->base))
+            best = range;
+    }
+    return best;
+}
+
+static acs_range *find(const acs_arena *arena, uint64_t bytes)
+{
+    uint32_t own = bin_of(bytes);
+    acs_range *range = best_in(arena, own, bytes, LOOKS);
+    if (range)
+        return range;
+    uint32_t larger = next_filled(arena, own + 1);
+    return larger < BINS ? best_in(arena, larger, bytes, LOOKS) : best_in(arena, own, bytes, UINT32_MAX);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ranges */
+
+acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes)
+{
+    if (bytes == 0 || base % ACS_ARENA_ALIGN || bytes % ACS_ARENA_ALIGN || base + bytes < base)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%llu bytes at 0x%llx are no chunk of an arena", (unsigned long long)bytes,
+                        (unsigned long long)base);
+    acs_range *range = descriptor(arena);
+    if (!range)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the descriptors of an arena");
+    *range = (acs_range){.base = base, .bytes = bytes, .arena = arena};
+    bin_add(arena, range);
+    arena->counts.reserved += bytes;
+    arena->counts.chunks++;
+    return ACS_OK;
+}
+
+/* What is too much of it becomes a range of its own; without a descriptor it stays, and is lent with the rest. */
+static void split(acs_arena *arena, acs_range *range, uint64_t bytes)
+{
+    acs_range *rest = range->bytes > bytes ? descriptor(arena) : NULL;
+    if (!rest)
+        return;
+    *rest = (acs_range){.base = range->base + bytes, .bytes = range->bytes - bytes, .before = range,
+                        .behind = range->behind, .arena = arena};
+    if (rest->behind)
+        rest->behind->before = rest;
+    range->behind = rest;
+    range->bytes = bytes;
+    bin_add(arena, rest);
+}
+
+acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes)
+{
+    if (bytes == 0 || bytes > UINT64_MAX - ACS_ARENA_ALIGN)
+        return NULL;
+    bytes = (bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
+    acs_range *range = find(arena, bytes);
+    if (!range)
+        return NULL;
+    bin_remove(arena, range);
+    split(arena, range, bytes);
+    arena->counts.taken += range->bytes;
+    arena->counts.ranges_out++;
+    return range;
+}
+
+/* `behind` becomes part of `range`. */
+static void absorb(acs_arena *arena, acs_range *range, acs_range *behind)
+{
+    range->bytes += behind->bytes;
+    range->behind = behind->behind;
+    if (range->behind)
+        range->behind->before = range;
+    discard(arena, behind);
+}
+
+void acs_arena_give(acs_range *range)
+{
+    acs_arena *arena = range->arena;
+    acs_range *before = range->before, *behind = range->behind;
+    arena->counts.taken -= range->bytes;
+    arena->counts.ranges_out--;
+    if (behind && behind->free) {
+        bin_remove(arena, behind);
+        absorb(arena, range, behind);
+    }
+    if (before && before->free) {
+        bin_remove(arena, before);
+        absorb(arena, before, range);
+        range = before;
+    }
+    bin_add(arena, range);
+}
+
+bool acs_arena_remove(acs_arena *arena, uint64_t *base, uint64_t *bytes)
+{
+    for (uint32_t bin = BINS; bin-- > 0;)
+        for (acs_range *range = arena->bins[bin]; range; range = range->next) {
+            if (range->before || range->behind)
+                continue;
+            *base = range->base;
+            *bytes = range->bytes;
+            bin_remove(arena, range);
+            arena->counts.reserved -= range->bytes;
+            arena->counts.chunks--;
+            discard(arena, range);
+            return true;
+        }
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- counts */
+
+acs_arena_counts acs_arena_count(const acs_arena *arena)
+{
+    return arena->counts;
+}
+
+uint64_t acs_arena_largest(const acs_arena *arena)
+{
+    uint64_t largest = 0;
+    for (uint32_t bin = BINS; bin-- > 0 && largest == 0;)
+        for (const acs_range *range = arena->bins[bin]; range; range = range->next)
+            largest = range->bytes > largest ? range->bytes : largest;
+    return largest;
+}
+
+static bool is_sound(const acs_range *range, uint32_t bin)
+{
+    const acs_range *before = range->before, *behind = range->behind;
+    bool bound = range->bytes > 0 && range->bytes % ACS_ARENA_ALIGN == 0 && range->base % ACS_ARENA_ALIGN == 0;
+    bool left = !before || (before->behind == range && before->base + before->bytes == range->base && !before->free);
+    bool right = !behind || (behind->before == range && range->base + range->bytes == behind->base && !behind->free);
+    return range->free && bin_of(range->bytes) == bin && bound && left && right;
+}
+
+bool acs_arena_check(const acs_arena *arena)
+{
+    uint64_t free_bytes = 0;
+    for (uint32_t bin = 0; bin < BINS; bin++) {
+        if ((arena->bins[bin] != NULL) != (arena->filled[bin / 64] >> bin % 64 & 1))
+            return false;
+        for (const acs_range *range = arena->bins[bin]; range; range = range->next) {
+            if (!is_sound(range, bin) || (range->next && range->next->previous != range))
+                return false;
+            free_bytes += range->bytes;
+        }
+    }
+    return free_bytes + arena->counts.taken == arena->counts.reserved;
+}

@@ -1,0 +1,57 @@
+/*
+ * Ranges of addresses, handed out and taken back: best fit, split, and merged with their neighbours. It knows numbers only:
+ * memory is never touched, so it may be a device's. Its owner adds chunks, which are never merged with each other, and takes
+ * whole ones out again. Not thread-safe; allocates descriptors by malloc, by the hundred, and keeps them until it is destroyed.
+ *
+ * A1  the ranges of a chunk lie behind each other without gaps, and no two free ones side by side.
+ * A2  exactly the free ranges are in bins, each in that of its size.
+ * A3  all sizes and places are multiples of ACS_ARENA_ALIGN.
+ * acs_arena_check() tells whether these hold.
+ */
+#ifndef ACS_ARENA_H
+#define ACS_ARENA_H
+
+#include "base/base.h"
+
+enum { ACS_ARENA_ALIGN = 256 };
+
+typedef struct acs_arena acs_arena;
+
+/* Read-only to others. Of a range that is out, valid until it is given back. */
+typedef struct acs_range {
+    uint64_t base, bytes;
+    struct acs_range *before, *behind; /* neighbours in the chunk, by address */
+    struct acs_range *next, *previous; /* free ones: in their bin */
+    acs_arena *arena;
+    bool free;
+} acs_range;
+
+typedef struct acs_arena_counts {
+    uint64_t reserved; /* bytes of all chunks */
+    uint64_t taken;    /* of them, handed out */
+    uint64_t chunks, ranges_out;
+} acs_arena_counts;
+
+/* ACS_ERR_MEMORY. */
+acs_status acs_arena_create(acs_arena **arena);
+/* What is out, and the chunks, are the owner's business. NULL is allowed. */
+void acs_arena_destroy(acs_arena *arena);
+
+/* A new chunk, all of it free. ACS_ERR_ARGUMENT: not aligned, or empty; ACS_ERR_MEMORY: for its descriptor. */
+acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes);
+/*
+ * A range of at least `bytes` (at least one): the smallest free one that is large enough, among up to 32 of its size class
+ * (a sixteenth) the best, the rest of it left free; of those that fit exactly the one that came back last. NULL: there is none; a chunk could be added.
+ */
+acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes);
+/* It is free again, and `range` no longer valid. */
+void acs_arena_give(acs_range *range);
+/* Take the largest chunk out of which nothing is. False: there is none. */
+bool acs_arena_remove(acs_arena *arena, uint64_t *base, uint64_t *bytes);
+
+acs_arena_counts acs_arena_count(const acs_arena *arena);
+/* The largest free range. */
+uint64_t acs_arena_largest(const acs_arena *arena);
+bool acs_arena_check(const acs_arena *arena);
+
+#endif
