@@ -461,9 +461,13 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
 enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from the device */ };
 
 /**
- * Allocate memory; 256-byte aligned.
+ * Allocate memory; 256-byte aligned, its contents undefined. With ACS_POOL=on out of memory that the context keeps.
  * @param      kind  ACS_MEMORY_DEVICE or ACS_MEMORY_HOST.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
+ * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed.
+ * @retval ACS_ERR_ARGUMENT  0 bytes, an unknown kind, or no place for the result.
+ * @retval ACS_ERR_DEVICE    the device is lost.
+ * Blocks: may wait for the device. Where there is no room, until acs_free ops that are queued have given back enough.
  */
 acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr);
 
@@ -611,6 +615,10 @@ typedef struct acs_statistics {
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
     uint64_t copies_as_kernels; /**< of copies and fills: issued as kernels of the library's own, which bundles can hold */
     uint64_t nodes_built;      /**< nodes of graphs built to be kept, 10 to 30 us each: should come to a rest */
+    uint64_t memory_live;      /**< bytes of device memory in blocks of acs_malloc that have not been given back */
+    uint64_t memory_reserved;  /**< bytes that the device gave for them; with ACS_POOL more than are in use */
+    uint64_t memory_peak;      /**< most that were in use at once */
+    uint64_t memory_obtained;  /**< allocations that the device made for them: with ACS_POOL few */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

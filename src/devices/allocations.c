@@ -146,7 +146,7 @@ static acs_status clear_range_locked(acs_allocations *table, uint64_t base, uint
     return ACS_OK;
 }
 
-static acs_status add_locked(acs_allocations *table, uint64_t base, uint64_t bytes, int memory)
+static acs_status add_locked(acs_allocations *table, uint64_t base, uint64_t bytes, int memory, struct acs_range *range)
 {
     ACS_TRY(clear_range_locked(table, base, bytes));
     ACS_TRY(grow_locked(table));
@@ -158,17 +158,17 @@ static acs_status add_locked(acs_allocations *table, uint64_t base, uint64_t byt
     memmove(at + 1, at, (size_t)(table->blocks + table->count - at) * sizeof *at);
     table->count++;
     *at = (acs_allocation){.base = base, .bytes = bytes, .id = ++table->last_id, .state = ACS_ALLOCATION_LIVE,
-                           .memory = (uint8_t)memory};
+                           .memory = (uint8_t)memory, .range = range};
     return ACS_OK;
 }
 
-acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory)
+acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory, struct acs_range *range)
 {
     uint64_t base = (uint64_t)(uintptr_t)ptr;
     if (!ptr || bytes == 0 || base + bytes < base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", bytes, ptr);
     acs_lock_acquire(&table->lock);
-    acs_status status = add_locked(table, base, bytes, memory);
+    acs_status status = add_locked(table, base, bytes, memory, range);
     acs_lock_release(&table->lock);
     return status;
 }
@@ -249,6 +249,22 @@ void acs_allocations_end_free(acs_allocations *table, const void *ptr)
     if (block && block->state == ACS_ALLOCATION_FREEING)
         remember_freed_locked(table, block);
     acs_lock_release(&table->lock);
+}
+
+acs_op acs_allocations_next_free(acs_allocations *table, int memory)
+{
+    acs_op oldest = 0;
+    acs_lock_acquire(&table->lock);
+    for (size_t i = 0; i < table->count; i++) {
+        const acs_allocation *block = &table->blocks[i];
+        bool queued = block->state == ACS_ALLOCATION_FREEING && block->memory == memory && block->freed_by;
+        if (queued && (oldest == 0 || block->freed_by < oldest))
+            oldest = block->freed_by;
+    }
+    if (oldest == 0 && table->freed_total > 0)
+        oldest = table->freed[(table->freed_total - 1) % FREED_KEPT].freed_by;
+    acs_lock_release(&table->lock);
+    return oldest;
 }
 
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy)

@@ -22,13 +22,14 @@ typedef struct acs_allocation {
     uint16_t home;     /* device; 0 */
     uint32_t version;  /* 0 */
     acs_op freed_by;   /* the free op, once queued */
+    struct acs_range *range; /* of a pool's arena; NULL: an allocation of its own */
 } acs_allocation;
 
 typedef struct acs_allocations acs_allocations;
 
 acs_status acs_allocations_create(acs_allocations **table);
 void acs_allocations_destroy(acs_allocations *table);
-acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory);
+acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory, struct acs_range *range);
 /* LIVE -> FREEING for the block that starts at ptr. ACS_ERR_ARGUMENT through ACS_FAIL: not one, or freed before. */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy);
 /* Back to LIVE: the free op could not be queued. */
@@ -36,6 +37,11 @@ void acs_allocations_cancel_free(acs_allocations *table, const void *ptr);
 void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_op op);
 /* FREEING -> FREED: the memory is given back. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr);
+/*
+ * The free op that gives memory of this kind back next: the oldest that is known to be queued, else the latest that ran,
+ * whose memory may be on its way. 0: none.
+ */
+acs_op acs_allocations_next_free(acs_allocations *table, int memory);
 /* The block that holds the address, live ones first, else the latest freed one. False: none known. */
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy);
 /* Take any block out of the table (close releases what the program did not). False: empty. */

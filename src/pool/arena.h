@@ -1,7 +1,8 @@
 /*
  * Ranges of addresses, handed out and taken back: best fit, split, and merged with their neighbours. It knows numbers only:
- * memory is never touched, so it may be a device's. Its owner adds chunks, which are never merged with each other, and takes
- * whole ones out again. Not thread-safe; allocates descriptors by malloc, by the hundred, and keeps them until it is destroyed.
+ * memory is never touched, so it may be a device's. Its owner adds chunks, which are never merged with each other, and
+ * takes whole ones out again. Not thread-safe; allocates descriptors by malloc, by the hundred, and keeps them until it is
+ * destroyed.
  *
  * A1  the ranges of a chunk lie behind each other without gaps, and no two free ones side by side.
  * A2  exactly the free ranges are in bins, each in that of its size.
@@ -41,7 +42,8 @@ void acs_arena_destroy(acs_arena *arena);
 acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes);
 /*
  * A range of at least `bytes` (at least one): the smallest free one that is large enough, among up to 32 of its size class
- * (a sixteenth) the best, the rest of it left free; of those that fit exactly the one that came back last. NULL: there is none; a chunk could be added.
+ * (a sixteenth) the best, the rest of it left free; of those that fit exactly the one that came back last. NULL: there is
+ * none; a chunk could be added.
  */
 acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes);
 /* It is free again, and `range` no longer valid. */

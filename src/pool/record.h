@@ -92,6 +92,8 @@ typedef struct acs_record {
         } call;
         struct {
             void *ptr;
+            uint64_t bytes;
+            struct acs_range *range; /* of a pool; NULL: an allocation of its own */
             int memory; /* ACS_MEMORY_* */
         } free;
         struct {

@@ -158,6 +158,13 @@ static void on_free(void *user, const acs_record *op)
     acs_allocations_end_free(context->allocations, op->u.free.ptr);
 }
 
+static acs_status give_back(void *user, const acs_record *op)
+{
+    acs_context *context = user;
+    const acs_block block = {op->u.free.ptr, op->u.free.bytes, op->u.free.memory, op->u.free.range};
+    return acs_memory_give(context->memory, &block);
+}
+
 static acs_status status_of(void *user, acs_op op)
 {
     return acs_failures_of_locked(user, op);
@@ -194,6 +201,7 @@ static acs_status open_core(acs_context *context)
         .on_fault = on_fault,
         .on_check = on_check,
         .on_free = on_free,
+        .give_back = give_back,
         .status_of = status_of,
     };
     return acs_core_init(&context->core, &config);
@@ -205,7 +213,32 @@ static void free_blocks(acs_context *context)
     acs_allocation block;
     while (acs_allocations_take(context->allocations, &block))
         if (block.state != ACS_ALLOCATION_FREED && !block.foreign)
-            (void)context->backend->ops->memory_free(context->backend, block.memory, (void *)(uintptr_t)block.base);
+            (void)acs_memory_give(context->memory, &(acs_block){(void *)(uintptr_t)block.base, block.bytes, block.memory,
+                                                                block.range});
+}
+
+static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
+{
+    acs_backend *backend = user;
+    return backend->ops->memory_alloc(backend, kind, bytes, ptr);
+}
+
+static acs_status release(void *user, int kind, void *ptr)
+{
+    acs_backend *backend = user;
+    return backend->ops->memory_free(backend, kind, ptr);
+}
+
+static acs_status open_memory(acs_context *context)
+{
+    const acs_memory_config config = {
+        .pooled = context->options.pool != 0,
+        .limit = (uint64_t)context->options.memory_limit,
+        .user = context->backend,
+        .obtain = obtain,
+        .release = release,
+    };
+    return acs_memory_create(&config, &context->memory);
 }
 
 static int gates_init(acs_context *context)
@@ -247,6 +280,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
             free_blocks(context);
         acs_allocations_destroy(context->allocations);
     }
+    acs_memory_destroy(context->memory, keep_backend);
     if (context->backend && !keep_backend)
         context->backend->ops->close(context->backend);
     if (context->records)
@@ -266,6 +300,7 @@ static acs_status open_parts(acs_context *context)
     if (context->options.stats && !(context->pairs = acs_pairs_create()))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for statistics");
     ACS_TRY(open_backend(context));
+    ACS_TRY(open_memory(context));
     ACS_TRY(acs_allocations_create(&context->allocations));
     ACS_TRY(open_core(context));
     ACS_TRY(acs_virtual_init(context));

@@ -13,6 +13,7 @@
 #include "base/inside.h"
 #include "base/lock.h"
 #include "devices/allocations.h"
+#include "pool/memory.h"
 #include "pool/record.h"
 #include "runtime/capture.h"
 #include "runtime/gate.h"
@@ -42,6 +43,7 @@ struct acs_context {
     acs_backend *backend;
     acs_record_pool *records;
     acs_allocations *allocations;
+    acs_memory *memory;
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     unsigned char apart_before[ACS_CACHE_LINE];
     acs_core core;

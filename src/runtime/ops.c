@@ -147,6 +147,21 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
 
 /* ------------------------------------------------------------------------------------------------------------- memory */
 
+/* Where there is no room, blocks whose free ops are queued come back one after the other. */
+static acs_status take_block(acs_context *context, size_t bytes, int kind, acs_block *block)
+{
+    acs_op waited = 0, next = 0;
+    acs_status status;
+    while ((status = acs_memory_take(context->memory, kind, bytes, block)) == ACS_ERR_MEMORY) {
+        next = acs_allocations_next_free(context->allocations, kind);
+        if (next == 0 || next == waited)
+            return status;
+        acs_context_wait(context, ACS_WATCH_OP, next);
+        waited = next;
+    }
+    return status;
+}
+
 acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
 {
     context = acs_context_enter(context, __func__);
@@ -157,18 +172,18 @@ acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
     /* E: the fault's error is in `failures` */
     if (atomic_load_explicit(&context->faulted, memory_order_acquire))
         return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
-    void *block = NULL;
-    acs_status status = context->backend->ops->memory_alloc(context->backend, kind, bytes, &block);
+    acs_block block;
+    acs_status status = take_block(context, bytes, kind, &block);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     if (status != ACS_OK)
         return status;
-    status = acs_allocations_add(context->allocations, block, bytes, kind);
+    status = acs_allocations_add(context->allocations, block.ptr, bytes, kind, block.range);
     if (status != ACS_OK) {
-        (void)context->backend->ops->memory_free(context->backend, kind, block);
+        (void)acs_memory_give(context->memory, &block);
         return status;
     }
-    *ptr = block;
+    *ptr = block.ptr;
     return ACS_OK;
 }
 
@@ -184,11 +199,14 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
         return 0;
     if (acs_allocations_begin_free(draft.context->allocations, ptr, &block) != ACS_OK)
         return acs_draft_drop(&draft);
-    acs_host_thread_start(draft.context);
+    if (!block.range)
+        acs_host_thread_start(draft.context); /* the device may make it wait */
     const acs_segment whole = ACS_OUT(ptr, block.bytes);
     acs_uses uses = uses_of(&whole, 1);
     draft.record->u.free.ptr = ptr;
     draft.record->u.free.memory = block.memory;
+    draft.record->u.free.range = block.range;
+    draft.record->u.free.bytes = block.bytes;
     acs_status status = acs_record_reserve(draft.context->records, draft.record, 0, 0, 1);
     if (status == ACS_OK) {
         draft.record->segments[0] = *uses.segments;

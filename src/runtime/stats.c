@@ -116,6 +116,11 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .captured = acs_captures_count(context),
         .nodes_built = atomic_load_explicit(&context->backend->nodes_built, memory_order_relaxed), /* a counter */
     };
+    acs_memory_counts memory = acs_memory_count(context->memory, ACS_MEMORY_DEVICE);
+    s->memory_live = memory.live;
+    s->memory_reserved = memory.reserved;
+    s->memory_peak = memory.peak;
+    s->memory_obtained = memory.obtained;
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
     *running_sum_ns = c->running_sum_ns;

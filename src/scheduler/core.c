@@ -248,7 +248,7 @@ static void perform_host(acs_core *core, acs_action *action)
         break;
     case ACS_KIND_FREE:
         if (action->host_status == ACS_OK) /* else: see begin_free */
-            action->host_status = core->backend->ops->memory_free(core->backend, op->u.free.memory, op->u.free.ptr);
+            action->host_status = core->config.give_back(core->config.user, op);
         break;
     default:
         action->host_status = ACS_ERR_INTERNAL;

@@ -109,7 +109,8 @@ typedef struct acs_core_config {
     void (*on_end)(void *user, const acs_end *end);
     void (*on_fault)(void *user, const acs_error *error);         /* the device is lost; first time only */
     void (*on_check)(void *user, const acs_record *op, const acs_record *other); /* ACS_CHECK: not ordered */
-    void (*on_free)(void *user, const acs_record *op);            /* the memory of a FREE op was given back */
+    void (*on_free)(void *user, const acs_record *op);            /* the memory of a FREE op is about to be given back */
+    acs_status (*give_back)(void *user, const acs_record *op);    /* do it; without the lock, but for a pool's */
     acs_status (*status_of)(void *user, acs_op op);               /* of an op that ended */
 } acs_core_config;
 

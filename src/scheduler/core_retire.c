@@ -82,11 +82,30 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
     acs_record_gather(core->config.records, chain, entry->op);
 }
 
+/*
+ * A block of a pool goes back as its op ends, once failures inside it are forgotten: the next to get it must not find them.
+ * After the device was given up it does not: an op that runs on may use it.
+ */
+static void give_back(acs_core *core, acs_entry *entry)
+{
+    const acs_record *op = entry->op;
+    core->counters.kinds[entry->kind]++;
+    if (core->given_up) {
+        entry->status = ACS_ERR_DEVICE;
+        return;
+    }
+    acs_window_forget_block(&core->window, op->segments[0].base, op->segments[0].row_bytes);
+    core->config.on_free(core->config.user, op);
+    (void)core->config.give_back(core->config.user, op); /* no call of the device: it cannot fail */
+}
+
 static void collect_ended(acs_core *core)
 {
     acs_record_chain chain = {0};
     acs_entry *entry;
     while ((entry = acs_window_pop_ended(&core->window))) {
+        if (entry->kind == ACS_KIND_FREE && entry->observer)
+            give_back(core, entry);
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
         core->bundled_out -= entry->bundled;

@@ -20,6 +20,7 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
         break;
     case ACS_KIND_FREE:
         traits.on_host = traits.immune = true;
+        traits.observer = op->u.free.range != NULL; /* giving it back takes no time: see acs_core_collect_locked */
         break;
     case ACS_KIND_CALLBACK:
         traits.on_host = traits.immune = true;
@@ -94,7 +95,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
 
 static bool runs_on_host(const acs_entry *entry)
 {
-    return entry->on_host && entry->kind != ACS_KIND_OBSERVE;
+    return entry->on_host && !entry->observer;
 }
 
 void acs_core_push_host_locked(acs_core *core, acs_entry *entry)

@@ -8,7 +8,7 @@
  *                              |        ^---- bounced ---'             ^
  *                              '--- skipped, failed: DRAINING ---------'
  *
- * Observers and joins go from PENDING to ENDED.
+ * Joins, and observers that run nothing on the device, go from PENDING to ENDED.
  *
  * W1  live ops <= limit; joins and ops of the runtime have places of their own, so they never wait for the program's.
  * W2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,

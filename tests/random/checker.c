@@ -20,6 +20,7 @@ typedef struct traced {
     uint8_t kind;
     const char *name;
     acs_op target;          /* CALLBACK */
+    bool pooled;            /* FREE: what it gives back nobody gets before it has ended */
     footprint uses;
     acs_segment *segments;
     uint64_t issued, retired; /* when, counted in events; 0: never */
@@ -106,6 +107,7 @@ static void note_insert(checker *c, traced *t, const acs_record *op)
     t->seq = op->seq;
     t->kind = op->kind;
     t->name = op->site ? op->site->name : "";
+    t->pooled = op->kind == ACS_KIND_FREE && op->u.free.range;
     t->target = op->kind == ACS_KIND_CALLBACK ? op->u.callback.target : 0;
     t->segments = copy_of(c, op->segments, op->segment_count * sizeof *op->segments);
     t->uses = (footprint){t->segments, t->segments ? op->segment_count : 0, op->any != 0};
@@ -327,7 +329,7 @@ static bool complain(checker_report *report, const traced *a, const traced *b, c
 /* Ops that only look do not make others wait. */
 static bool orders_later_ops(const traced *t)
 {
-    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK;
+    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK && !t->pooled;
 }
 
 static bool check_pair(const checker *c, const traced *a, const traced *b, checker_report *report)

@@ -141,19 +141,10 @@ static inline void fake_event_release(acs_backend *backend, void *event)
     ((fake *)backend)->events_released++;
 }
 
-static inline acs_status fake_free(acs_backend *backend, int memory, void *ptr)
-{
-    (void)memory;
-    (void)ptr;
-    ((fake *)backend)->freed++;
-    return ACS_OK;
-}
-
 static const acs_backend_ops g_fake_ops = {.name = "fake",
                                            .submit = fake_submit,
                                            .poll = fake_poll,
-                                           .event_release = fake_event_release,
-                                           .memory_free = fake_free};
+                                           .event_release = fake_event_release};
 
 /* -------------------------------------------------------------------------------------------------------------- rig */
 
@@ -204,6 +195,13 @@ static inline void on_free(void *user, const acs_record *op)
     ((rig *)user)->frees++;
 }
 
+static inline acs_status give_back(void *user, const acs_record *op)
+{
+    (void)op;
+    ((rig *)user)->backend.freed++;
+    return ACS_OK;
+}
+
 static inline acs_status status_of(void *user, acs_op op)
 {
     return (acs_status)((rig *)user)->status[op];
@@ -235,6 +233,7 @@ static inline rig *rig_start(rig *r)
                               .on_fault = on_fault,
                               .on_check = on_check,
                               .on_free = on_free,
+                              .give_back = give_back,
                               .status_of = status_of};
     assert_int_equal(acs_core_init(&r->core, &config), ACS_OK);
     return r;
@@ -286,6 +285,14 @@ static inline acs_op push_host(rig *r, acs_segment segment, body *b)
     acs_record *op = RECORD(r, ACS_KIND_HOST, segment);
     op->u.host.function = run_body;
     op->u.host.closure = b;
+    return push(r, op);
+}
+
+/* `pooled`: its memory goes back to a pool. */
+static inline acs_op push_free(rig *r, uintptr_t base, uint64_t bytes, bool pooled)
+{
+    acs_record *op = RECORD(r, ACS_KIND_FREE, ACS_OUT(base, bytes));
+    op->u.free.range = pooled ? (struct acs_range *)(uintptr_t)64 : NULL; /* never looked at */
     return push(r, op);
 }
 

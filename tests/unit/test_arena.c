@@ -1,6 +1,6 @@
 /*
- * Unit tests of pool/arena: which range is handed out, how ranges split and merge, whole chunks, and random sequences against
- * a model that knows each unit's owner.
+ * Unit tests of pool/arena: which range is handed out, how ranges split and merge, whole chunks, and random sequences
+ * against a model that knows each unit's owner.
  */
 #include <setjmp.h>
 #include <stdarg.h>

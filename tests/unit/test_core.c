@@ -325,28 +325,6 @@ static void callback_runs_behind_its_target_and_is_told_how_it_ended(void **stat
     rig_close(r);
 }
 
-static void free_waits_for_users_and_is_not_skipped_and_forgets_failures(void **state)
-{
-    (void)state;
-    rig *r = rig_open();
-    acs_op failing = KERNEL(r, ACS_OUT(AT(0), 64));
-    KERNEL(r, ACS_OUT(AT(64), 64));
-    acs_op release = push(r, RECORD(r, ACS_KIND_FREE, ACS_OUT(AT(0), 128)));
-    answer(r, failing, ACS_ERR_LAUNCH, 1);
-    for (int i = 0; i < 6; i++)
-        step(r);
-    assert_int_equal(r->backend.freed, 0);
-    run_to_end(r);
-    acs_op again = KERNEL(r, ACS_IN(AT(0), 8));
-    run_to_end(r);
-
-    assert_int_equal(r->backend.freed, 1);
-    assert_int_equal(r->frees, 1);
-    assert_int_equal(r->status[release], ACS_OK);
-    assert_int_equal(r->status[again], ACS_OK);
-    rig_close(r);
-}
-
 static void stream_wait_that_is_skipped_releases_its_event(void **state)
 {
     (void)state;
@@ -582,7 +560,6 @@ int main(void)
         cmocka_unit_test(host_function_runs_once_its_upstream_has_retired),
         cmocka_unit_test(host_function_that_fails_skips_dependents),
         cmocka_unit_test(callback_runs_behind_its_target_and_is_told_how_it_ended),
-        cmocka_unit_test(free_waits_for_users_and_is_not_skipped_and_forgets_failures),
         cmocka_unit_test(stream_wait_that_is_skipped_releases_its_event),
         cmocka_unit_test(stream_signal_ends_when_it_is_issued),
         cmocka_unit_test(serial_issues_an_op_when_the_one_before_has_retired),

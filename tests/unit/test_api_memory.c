@@ -1,0 +1,156 @@
+/*
+ * The public API's memory: blocks out of pools and apart, limits that queued frees make room under, and what statistics say.
+ * On every backend that needs no GPU.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "acs.h"
+
+#include <string.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+/* A backend, and how blocks are made. */
+typedef struct way {
+    int32_t backend;
+    int64_t workers;
+    int32_t pool;
+} way;
+
+static const way g_ways[] = {
+    {ACS_BACKEND_SIM, 1, 0}, {ACS_BACKEND_SIM, 1, 1}, {ACS_BACKEND_HOST, 1, 0}, {ACS_BACKEND_HOST, 1, 1},
+    {ACS_BACKEND_HOST, 0, 0}, {ACS_BACKEND_HOST, 0, 1},
+};
+
+static acs_context *open_by(const way *w, int64_t limit)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = w->backend;
+    options.workers = w->workers;
+    options.pool = w->pool;
+    options.memory_limit = limit;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+static acs_statistics statistics_of(acs_context *context)
+{
+    acs_statistics s = {.size = sizeof s};
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    return s;
+}
+
+static unsigned char *block_of(acs_context *context, size_t bytes)
+{
+    void *block = NULL;
+    assert_int_equal(acs_malloc(context, bytes, ACS_MEMORY_DEVICE, &block), ACS_OK);
+    assert_int_equal((uintptr_t)block % 256, 0);
+    return block;
+}
+
+/* A block that is filled, copied out of and freed, without a wait: what comes back is what was filled in. */
+static acs_op use_once(acs_context *context, size_t bytes, unsigned char value, unsigned char *seen)
+{
+    unsigned char *block = block_of(context, bytes);
+    assert_true(acs_memset(context, block, value, bytes) != 0);
+    assert_true(acs_memcpy(context, seen, block + bytes - 1, 1) != 0);
+    acs_op freed = acs_free(context, block);
+    assert_true(freed != 0);
+    return freed;
+}
+
+static void blocks_that_come_and_go_keep_their_contents(void **state)
+{
+    (void)state;
+    enum { TIMES = 400 };
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        acs_context *context = open_by(&g_ways[i], 0);
+        unsigned char seen[TIMES];
+        for (int k = 0; k < TIMES; k++)
+            (void)use_once(context, 1000 + 100 * (size_t)(k % 7), (unsigned char)k, &seen[k]);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        for (int k = 0; k < TIMES; k++)
+            assert_int_equal(seen[k], (unsigned char)k);
+        acs_statistics s = statistics_of(context);
+        assert_int_equal(s.memory_live, 0);
+        assert_true(s.memory_peak >= 1000);
+        assert_int_equal(s.memory_obtained, g_ways[i].pool ? 1 : TIMES);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* One block fits at a time: each has to wait for the free of the one before. */
+static void where_there_is_no_room_queued_frees_are_waited_for(void **state)
+{
+    (void)state;
+    enum { TIMES = 50 };
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        acs_context *context = open_by(&g_ways[i], 2 * MIB);
+        unsigned char seen[TIMES];
+        for (int k = 0; k < TIMES; k++)
+            (void)use_once(context, 1100 * KIB, (unsigned char)(k + 1), &seen[k]);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        for (int k = 0; k < TIMES; k++)
+            assert_int_equal(seen[k], k + 1);
+        acs_statistics s = statistics_of(context);
+        assert_true(s.memory_reserved <= 2 * MIB);
+        assert_true(s.memory_peak <= 2 * MIB);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+static void what_cannot_fit_is_an_error_that_says_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        acs_context *context = open_by(&g_ways[i], 4 * MIB);
+        acs_error e = {.size = sizeof e};
+        void *none = NULL;
+        unsigned char seen, *held = block_of(context, 3 * MIB);
+
+        assert_int_equal(acs_malloc(context, 3 * MIB, ACS_MEMORY_DEVICE, &none), ACS_ERR_MEMORY);
+        assert_int_equal(acs_last_error(&e), ACS_ERR_MEMORY);
+        assert_non_null(strstr(e.text, "no 3145728 bytes of device memory: 3145728 are in use"));
+        assert_non_null(strstr(e.text, "the limit is 4194304"));
+        assert_null(none);
+        assert_int_equal(acs_malloc(context, 3 * MIB, ACS_MEMORY_HOST, &none), ACS_OK); /* the limit is the device's */
+        assert_true(acs_free(context, none) != 0);
+        assert_true(acs_free(context, held) != 0);
+        (void)use_once(context, 3 * MIB, 9, &seen); /* nothing was lost */
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(seen, 9);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* Leak checkers would tell. */
+static void close_releases_what_was_not_freed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        acs_context *context = open_by(&g_ways[i], 0);
+        (void)block_of(context, 100);
+        (void)block_of(context, 40 * MIB);
+        assert_true(acs_free(context, block_of(context, 5000)) != 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_that_come_and_go_keep_their_contents),
+        cmocka_unit_test(where_there_is_no_room_queued_frees_are_waited_for),
+        cmocka_unit_test(what_cannot_fit_is_an_error_that_says_why),
+        cmocka_unit_test(close_releases_what_was_not_freed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

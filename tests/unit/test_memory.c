@@ -1,0 +1,304 @@
+/*
+ * Unit tests of pool/memory: which blocks share a chunk, what is asked of the device and when, limits, errors, and threads
+ * that take and give at random. The device is this process's heap.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "pool/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 4, ROUNDS = 20000, HELD = 16 };
+static const size_t MIB = (size_t)1 << 20;
+
+/* What the device gave and got back. */
+typedef struct device {
+    _Atomic(uint32_t) obtained, released;
+    _Atomic(uint64_t) bytes;
+    size_t last, most; /* asked for last; more in one piece is not to be had */
+    acs_status fault;
+} device;
+
+static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
+{
+    device *d = user;
+    (void)kind;
+    if (d->fault != ACS_OK)
+        return ACS_FAIL(d->fault, 719, "the device faulted");
+    if (d->most)
+        d->last = bytes;
+    if (d->most && bytes > d->most)
+        return ACS_FAIL(ACS_ERR_MEMORY, 2, "out of memory");
+    *ptr = aligned_alloc(ACS_ARENA_ALIGN, (bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN);
+    assert_non_null(*ptr);
+    atomic_fetch_add(&d->obtained, 1);
+    return ACS_OK;
+}
+
+static acs_status release(void *user, int kind, void *ptr)
+{
+    (void)kind;
+    free(ptr);
+    atomic_fetch_add(&((device *)user)->released, 1);
+    return ACS_OK;
+}
+
+static acs_memory *open_pools(device *d, bool pooled, uint64_t limit)
+{
+    acs_memory *memory = NULL;
+    const acs_memory_config config = {
+        .pooled = pooled, .limit = limit, .user = d, .obtain = obtain, .release = release};
+    assert_int_equal(acs_memory_create(&config, &memory), ACS_OK);
+    return memory;
+}
+
+/* All that the device gave is back. */
+static void close_pools(acs_memory *memory, device *d)
+{
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).live, 0);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_HOST).live, 0);
+    acs_memory_destroy(memory, false);
+    assert_int_equal(d->released, d->obtained);
+}
+
+static acs_block take(acs_memory *memory, int kind, size_t bytes)
+{
+    acs_block block = {0};
+    assert_int_equal(acs_memory_take(memory, kind, bytes, &block), ACS_OK);
+    assert_int_equal((uintptr_t)block.ptr % ACS_ARENA_ALIGN, 0);
+    assert_int_equal(block.bytes, bytes);
+    assert_int_equal(block.kind, kind);
+    return block;
+}
+
+static void give(acs_memory *memory, acs_block block)
+{
+    assert_int_equal(acs_memory_give(memory, &block), ACS_OK);
+}
+
+static void small_blocks_share_a_chunk_that_stays(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    for (int round = 0; round < 100; round++) {
+        acs_block blocks[20];
+        for (int i = 0; i < 20; i++)
+            blocks[i] = take(memory, ACS_MEMORY_DEVICE, 1000 + (size_t)i);
+        for (int i = 0; i < 20; i++)
+            give(memory, blocks[i]);
+    }
+    acs_memory_counts counts = acs_memory_count(memory, ACS_MEMORY_DEVICE);
+    assert_int_equal(counts.obtained, 1);
+    assert_int_equal(counts.reserved, 2 * MIB);
+    assert_int_equal(counts.peak, 20 * 1024);
+    close_pools(memory, &d);
+}
+
+static void sizes_and_kinds_have_chunks_of_their_own(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block small = take(memory, ACS_MEMORY_DEVICE, MIB), large = take(memory, ACS_MEMORY_DEVICE, MIB + 1);
+    acs_block host = take(memory, ACS_MEMORY_HOST, 1), own = take(memory, ACS_MEMORY_DEVICE, 33 * MIB);
+
+    assert_int_equal(d.obtained, 4);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, (2 + 32 + 34) * MIB);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_HOST).reserved, 2 * MIB);
+    give(memory, small);
+    give(memory, large);
+    give(memory, host);
+    give(memory, own);
+    close_pools(memory, &d);
+}
+
+static void apart_each_block_is_an_allocation(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, false, 5000);
+    acs_block a = take(memory, ACS_MEMORY_DEVICE, 1000), b = take(memory, ACS_MEMORY_DEVICE, 4000), none;
+
+    assert_null(a.range);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 1, &none), ACS_ERR_MEMORY);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).live, 5000);
+    give(memory, a);
+    assert_int_equal(d.released, 1);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 4000);
+    give(memory, take(memory, ACS_MEMORY_DEVICE, 1000));
+    give(memory, b);
+    close_pools(memory, &d);
+}
+
+static void a_limit_is_kept_and_the_error_says_what_is_in_use(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 40 * MIB);
+    acs_block held = take(memory, ACS_MEMORY_DEVICE, 3 * MIB), none = {0};
+
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 35 * MIB, &none), ACS_ERR_MEMORY);
+    assert_non_null(strstr(acs_error_thread()->text, "no 36700160 bytes of device memory: 3145728 are in use"));
+    assert_non_null(strstr(acs_error_thread()->text, "the limit is 41943040"));
+    assert_null(none.ptr);
+    acs_block host = take(memory, ACS_MEMORY_HOST, 64 * MIB); /* the limit is the device's */
+    acs_block more = take(memory, ACS_MEMORY_DEVICE, 20 * MIB); /* out of the chunk that there is */
+    assert_int_equal(d.obtained, 2);
+    give(memory, more);
+    give(memory, host);
+    give(memory, held);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, SIZE_MAX, &none), ACS_ERR_MEMORY);
+    close_pools(memory, &d);
+}
+
+/* Of the other sizes' chunks, too: memory is memory. */
+static void idle_chunks_make_room(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 40 * MIB);
+    acs_block small = take(memory, ACS_MEMORY_DEVICE, 100);
+    give(memory, take(memory, ACS_MEMORY_DEVICE, 2 * MIB));
+    acs_block large = take(memory, ACS_MEMORY_DEVICE, 38 * MIB);
+
+    assert_int_equal(d.released, 1);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 40 * MIB);
+    give(memory, large);
+    give(memory, small);
+    close_pools(memory, &d);
+}
+
+static void a_device_that_is_short_gives_no_more_than_has_to_be(void **state)
+{
+    (void)state;
+    device d = {.most = 3 * MIB};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block block = take(memory, ACS_MEMORY_DEVICE, 2 * MIB + 100), none;
+    assert_int_equal(d.last, 2 * MIB + ACS_ARENA_ALIGN);
+
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 4 * MIB, &none), ACS_ERR_MEMORY);
+    assert_int_equal(acs_error_thread()->native, 2); /* the device's */
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 2 * MIB + ACS_ARENA_ALIGN);
+    give(memory, block);
+    close_pools(memory, &d);
+}
+
+static void a_fault_is_handed_on(void **state)
+{
+    (void)state;
+    device d = {.fault = ACS_ERR_DEVICE};
+    for (int pooled = 0; pooled < 2; pooled++) {
+        acs_memory *memory = open_pools(&d, pooled, 0);
+        acs_block none;
+        assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 100, &none), ACS_ERR_DEVICE);
+        assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 0);
+        close_pools(memory, &d);
+    }
+}
+
+static void trimming_keeps_what_is_in_use_and_what_is_to_be_kept(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block blocks[3];
+    for (int i = 0; i < 3; i++)
+        blocks[i] = take(memory, ACS_MEMORY_DEVICE, 20 * MIB);
+    give(memory, blocks[0]);
+    give(memory, blocks[1]);
+
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 40 * MIB), ACS_OK);
+    assert_int_equal(d.released, 0);
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 39 * MIB), ACS_OK);
+    assert_int_equal(d.released, 1);
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 0), ACS_OK);
+    assert_int_equal(d.released, 2);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 20 * MIB);
+    give(memory, blocks[2]);
+    close_pools(memory, &d);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- threads */
+
+typedef struct taker {
+    acs_memory *memory;
+    uint64_t seed;
+    uint32_t wrong, refused;
+} taker;
+
+static bool holds_only(const acs_block *block, unsigned char value)
+{
+    const unsigned char *bytes = block->ptr;
+    return bytes[0] == value && bytes[block->bytes / 2] == value && bytes[block->bytes - 1] == value;
+}
+
+/* Each block is marked at both ends and in the middle, and has to have its marks when it is given back. */
+static void *take_and_give(void *argument)
+{
+    taker *t = argument;
+    acs_random random = {t->seed};
+    acs_block held[HELD] = {{0}};
+    for (uint32_t i = 0; i < ROUNDS + HELD; i++) {
+        uint32_t place = i < ROUNDS ? acs_random_below(&random, HELD) : i - ROUNDS;
+        unsigned char value = (unsigned char)(t->seed * HELD + place);
+        if (held[place].ptr) {
+            t->wrong += !holds_only(&held[place], value);
+            t->wrong += acs_memory_give(t->memory, &held[place]) != ACS_OK;
+            held[place].ptr = NULL;
+        } else if (i < ROUNDS) {
+            size_t bytes = 1 + acs_random_below(&random, 1u << acs_random_below(&random, 22));
+            if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, bytes, &held[place]) == ACS_OK)
+                memset(held[place].ptr, value, bytes);
+            else
+                t->refused++;
+        }
+    }
+    return NULL;
+}
+
+static void threads_never_share_a_block(void **state)
+{
+    (void)state;
+    for (int tight = 0; tight < 2; tight++) {
+        device d = {0};
+        acs_memory *memory = open_pools(&d, true, tight ? 34 * MIB : 0);
+        taker takers[THREADS];
+        pthread_t threads[THREADS];
+        for (uint64_t i = 0; i < THREADS; i++) {
+            takers[i] = (taker){.memory = memory, .seed = 1 + i};
+            assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &takers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+            assert_int_equal(takers[i].wrong, 0);
+            assert_true(tight || takers[i].refused == 0);
+        }
+        close_pools(memory, &d);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_blocks_share_a_chunk_that_stays),
+        cmocka_unit_test(sizes_and_kinds_have_chunks_of_their_own),
+        cmocka_unit_test(apart_each_block_is_an_allocation),
+        cmocka_unit_test(a_limit_is_kept_and_the_error_says_what_is_in_use),
+        cmocka_unit_test(idle_chunks_make_room),
+        cmocka_unit_test(a_device_that_is_short_gives_no_more_than_has_to_be),
+        cmocka_unit_test(a_fault_is_handed_on),
+        cmocka_unit_test(trimming_keeps_what_is_in_use_and_what_is_to_be_kept),
+        cmocka_unit_test(threads_never_share_a_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
