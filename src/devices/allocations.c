@@ -1,28 +1,62 @@
 /*
- * The table of allocations: live blocks in an array sorted by address, found by binary search, and the latest freed
- * ones in a ring for diagnostics. Called by acs_malloc, acs_free, ACS_CHECK and close, from any thread, under one lock.
- * It allocates only its own array, never the blocks, and never calls a backend.
+ * The table of allocations: blocks in use in a balanced tree by address (tsearch), those that are being freed also in a
+ * list, and the latest freed ones in a ring for diagnostics. Called by acs_malloc, acs_free, ACS_CHECK and close, from any
+ * thread, under one lock. It allocates only its own nodes, never the blocks, and never calls a backend.
  *
- * Blocks in the array never overlap, so the block that holds an address is the last one that starts at or below it.
+ * Blocks in the tree never overlap, and two that overlap compare as equal: so a byte finds the block that holds it.
  */
 #include "devices/allocations.h"
 
 #include "base/lock.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { FREED_KEPT = 1024, CAPACITY_FIRST = 64 };
+enum { FREED_KEPT = 1024 };
+
+/* Of the tree, and of one of the lists. */
+typedef struct node {
+    acs_allocation block;
+    struct node *next, *previous;
+} node;
 
 struct acs_allocations {
     acs_lock lock; /* rank POOL; guards everything below */
-    acs_allocation *blocks; /* LIVE and FREEING, sorted by base */
-    size_t count, capacity;
+    void *tree;    /* of nodes, LIVE and FREEING */
+    node live, freeing; /* heads of rings; FREEING by when it began */
     acs_allocation freed[FREED_KEPT]; /* ring: freed_total counts all that ever entered */
     uint64_t freed_total;
     uint32_t last_id;
 };
+
+/* ------------------------------------------------------------------------------------------------------- tree, lists */
+
+static void list_init(node *head)
+{
+    head->next = head->previous = head;
+}
+
+static void list_append(node *head, node *n)
+{
+    n->next = head;
+    n->previous = head->previous;
+    n->previous->next = n->next->previous = n;
+}
+
+static void list_remove(node *n)
+{
+    n->next->previous = n->previous;
+    n->previous->next = n->next;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const acs_allocation *a = left, *b = right;
+    if (a->base + a->bytes <= b->base)
+        return -1;
+    return b->base + b->bytes <= a->base;
+}
 
 acs_status acs_allocations_create(acs_allocations **table)
 {
@@ -34,51 +68,47 @@ acs_status acs_allocations_create(acs_allocations **table)
         free(t);
         return ACS_FAIL(ACS_ERR_MEMORY, error, "no mutex for a table of allocations");
     }
+    list_init(&t->live);
+    list_init(&t->freeing);
     *table = t;
     return ACS_OK;
 }
 
 void acs_allocations_destroy(acs_allocations *table)
 {
+    acs_allocation block;
     if (!table)
         return;
+    while (acs_allocations_take(table, &block))
+        continue;
     acs_lock_fini(&table->lock);
-    free(table->blocks);
     free(table);
 }
 
-/* How many blocks start at or below the address: also where a block that starts there is inserted. */
-static size_t count_up_to_locked(const acs_allocations *table, uint64_t address)
+/* A block that has a byte in the range, or NULL. */
+static node *in_range_locked(acs_allocations *table, uint64_t base, uint64_t bytes)
 {
-    /* All before `low` start at or below the address, all from `high` on above it. */
-    size_t low = 0, high = table->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->blocks[middle].base <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const acs_allocation key = {.base = base, .bytes = bytes};
+    node **found = tfind(&key, &table->tree, compare);
+    return found ? *found : NULL;
+}
+
+/* The block that holds the address, or NULL. */
+static node *holding_locked(acs_allocations *table, uint64_t address)
+{
+    return address == UINT64_MAX ? NULL : in_range_locked(table, address, 1); /* no block ends behind it */
 }
 
 /* The block that starts at ptr, or NULL. */
-static acs_allocation *starting_at_locked(acs_allocations *table, const void *ptr)
+static node *starting_at_locked(acs_allocations *table, const void *ptr)
 {
-    uint64_t base = (uint64_t)(uintptr_t)ptr;
-    size_t n = count_up_to_locked(table, base);
-    return n > 0 && table->blocks[n - 1].base == base ? &table->blocks[n - 1] : NULL;
+    node *n = holding_locked(table, (uint64_t)(uintptr_t)ptr);
+    return n && n->block.base == (uint64_t)(uintptr_t)ptr ? n : NULL;
 }
 
 static bool holds(const acs_allocation *block, uint64_t address)
 {
     return address - block->base < block->bytes; /* below the base the difference wraps and is large */
-}
-
-static acs_allocation *holding_locked(acs_allocations *table, uint64_t address)
-{
-    size_t n = count_up_to_locked(table, address);
-    return n > 0 && holds(&table->blocks[n - 1], address) ? &table->blocks[n - 1] : NULL;
 }
 
 /*
@@ -96,34 +126,21 @@ static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t addr
     return NULL;
 }
 
-static void remove_locked(acs_allocations *table, acs_allocation *block)
+static void remove_locked(acs_allocations *table, node *n)
 {
-    size_t after = table->count - (size_t)(block - table->blocks) - 1;
-    memmove(block, block + 1, after * sizeof *block);
-    table->count--;
+    (void)tdelete(&n->block, &table->tree, compare);
+    list_remove(n);
+    free(n);
 }
 
-/* Moves the block out of the array: pointers into it, `block` included, are stale afterwards. */
-static void remember_freed_locked(acs_allocations *table, acs_allocation *block)
+static void remember_freed_locked(acs_allocations *table, node *n)
 {
-    block->state = ACS_ALLOCATION_FREED;
-    table->freed[table->freed_total++ % FREED_KEPT] = *block;
-    remove_locked(table, block);
+    n->block.state = ACS_ALLOCATION_FREED;
+    table->freed[table->freed_total++ % FREED_KEPT] = n->block;
+    remove_locked(table, n);
 }
 
-/* Doubles and never shrinks: a program holds about as many blocks again. */
-static acs_status grow_locked(acs_allocations *table)
-{
-    if (table->count < table->capacity)
-        return ACS_OK;
-    size_t capacity = table->capacity ? table->capacity * 2 : CAPACITY_FIRST;
-    acs_allocation *blocks = realloc(table->blocks, capacity * sizeof *blocks);
-    if (!blocks)
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a table of %zu allocations", capacity);
-    table->blocks = blocks;
-    table->capacity = capacity;
-    return ACS_OK;
-}
+/* --------------------------------------------------------------------------------------------------------------- add */
 
 /*
  * Make the range free of blocks. The allocator gave it out again, so a block there that is being freed has been given
@@ -131,53 +148,55 @@ static acs_status grow_locked(acs_allocations *table)
  */
 static acs_status clear_range_locked(acs_allocations *table, uint64_t base, uint64_t bytes)
 {
-    size_t n;
-    while ((n = count_up_to_locked(table, base + bytes - 1)) > 0) {
-        acs_allocation *block = &table->blocks[n - 1];
-        if (block->base + block->bytes <= base)
-            break;
-        if (block->state != ACS_ALLOCATION_FREEING)
+    node *n;
+    while ((n = in_range_locked(table, base, bytes)) != NULL) {
+        if (n->block.state != ACS_ALLOCATION_FREEING)
             return ACS_FAIL(ACS_ERR_INTERNAL, 0,
                             "a new block of %" PRIu64 " bytes at 0x%" PRIx64 " overlaps a live one of %" PRIu64
                             " bytes at 0x%" PRIx64,
-                            bytes, base, block->bytes, block->base);
-        remember_freed_locked(table, block);
+                            bytes, base, n->block.bytes, n->block.base);
+        remember_freed_locked(table, n);
     }
     return ACS_OK;
 }
 
-static acs_status add_locked(acs_allocations *table, uint64_t base, uint64_t bytes, int memory, struct acs_range *range)
+static acs_status add_locked(acs_allocations *table, const acs_allocation *block)
 {
-    ACS_TRY(clear_range_locked(table, base, bytes));
-    ACS_TRY(grow_locked(table));
+    ACS_TRY(clear_range_locked(table, block->base, block->bytes));
     if (table->last_id == UINT32_MAX)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "all %" PRIu32 " numbers of allocations are used up", table->last_id);
-
-    /* Looked up only now: clearing and growing both move blocks. */
-    acs_allocation *at = &table->blocks[count_up_to_locked(table, base)];
-    memmove(at + 1, at, (size_t)(table->blocks + table->count - at) * sizeof *at);
-    table->count++;
-    *at = (acs_allocation){.base = base, .bytes = bytes, .id = ++table->last_id, .state = ACS_ALLOCATION_LIVE,
-                           .memory = (uint8_t)memory, .range = range};
+    node *n = malloc(sizeof *n);
+    if (n)
+        n->block = *block;
+    if (!n || !tsearch(&n->block, &table->tree, compare)) {
+        free(n);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of allocations");
+    }
+    n->block.id = ++table->last_id;
+    list_append(&table->live, n);
     return ACS_OK;
 }
 
 acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory, struct acs_range *range)
 {
-    uint64_t base = (uint64_t)(uintptr_t)ptr;
-    if (!ptr || bytes == 0 || base + bytes < base)
+    const acs_allocation block = {.base = (uint64_t)(uintptr_t)ptr, .bytes = bytes, .state = ACS_ALLOCATION_LIVE,
+                                  .memory = (uint8_t)memory, .range = range};
+    if (!ptr || bytes == 0 || block.base + bytes < block.base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", bytes, ptr);
     acs_lock_acquire(&table->lock);
-    acs_status status = add_locked(table, base, bytes, memory, range);
+    acs_status status = add_locked(table, &block);
     acs_lock_release(&table->lock);
     return status;
 }
+
+/* -------------------------------------------------------------------------------------------------------------- free */
 
 /* Say why ptr cannot be freed: the message is all that a program's author gets to see. */
 static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
-    const acs_allocation *live = holding_locked(table, address);
+    const node *holder = holding_locked(table, address);
+    const acs_allocation *live = holder ? &holder->block : NULL;
     const acs_allocation *freed = live ? NULL : latest_freed_locked(table, address);
 
     if (live && live->base == address)
@@ -202,10 +221,12 @@ acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, a
 {
     acs_status status = ACS_OK;
     acs_lock_acquire(&table->lock);
-    acs_allocation *block = starting_at_locked(table, ptr);
-    if (block && block->state == ACS_ALLOCATION_LIVE) {
-        block->state = ACS_ALLOCATION_FREEING;
-        *copy = *block;
+    node *n = starting_at_locked(table, ptr);
+    if (n && n->block.state == ACS_ALLOCATION_LIVE) {
+        n->block.state = ACS_ALLOCATION_FREEING;
+        list_remove(n);
+        list_append(&table->freeing, n);
+        *copy = n->block;
     } else {
         status = refuse_free_locked(table, ptr);
     }
@@ -216,9 +237,12 @@ acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, a
 void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
 {
     acs_lock_acquire(&table->lock);
-    acs_allocation *block = starting_at_locked(table, ptr);
-    if (block && block->state == ACS_ALLOCATION_FREEING)
-        block->state = ACS_ALLOCATION_LIVE;
+    node *n = starting_at_locked(table, ptr);
+    if (n && n->block.state == ACS_ALLOCATION_FREEING) {
+        n->block.state = ACS_ALLOCATION_LIVE;
+        list_remove(n);
+        list_append(&table->live, n);
+    }
     acs_lock_release(&table->lock);
 }
 
@@ -232,10 +256,10 @@ static acs_allocation *freed_at_locked(acs_allocations *table, const void *ptr)
 void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_op op)
 {
     acs_lock_acquire(&table->lock);
-    acs_allocation *block = starting_at_locked(table, ptr);
+    node *n = starting_at_locked(table, ptr);
     /* The free op may have run already when its queuing thread comes here to note its number. */
-    if (!block || block->state != ACS_ALLOCATION_FREEING)
-        block = freed_at_locked(table, ptr);
+    bool queued = n && n->block.state == ACS_ALLOCATION_FREEING;
+    acs_allocation *block = queued ? &n->block : freed_at_locked(table, ptr);
     if (block && block->freed_by == 0)
         block->freed_by = op;
     acs_lock_release(&table->lock);
@@ -245,9 +269,9 @@ void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_o
 void acs_allocations_end_free(acs_allocations *table, const void *ptr)
 {
     acs_lock_acquire(&table->lock);
-    acs_allocation *block = starting_at_locked(table, ptr);
-    if (block && block->state == ACS_ALLOCATION_FREEING)
-        remember_freed_locked(table, block);
+    node *n = starting_at_locked(table, ptr);
+    if (n && n->block.state == ACS_ALLOCATION_FREEING)
+        remember_freed_locked(table, n);
     acs_lock_release(&table->lock);
 }
 
@@ -255,12 +279,8 @@ acs_op acs_allocations_next_free(acs_allocations *table, int memory)
 {
     acs_op oldest = 0;
     acs_lock_acquire(&table->lock);
-    for (size_t i = 0; i < table->count; i++) {
-        const acs_allocation *block = &table->blocks[i];
-        bool queued = block->state == ACS_ALLOCATION_FREEING && block->memory == memory && block->freed_by;
-        if (queued && (oldest == 0 || block->freed_by < oldest))
-            oldest = block->freed_by;
-    }
+    for (const node *n = table->freeing.next; n != &table->freeing && !oldest; n = n->next)
+        oldest = n->block.memory == memory ? n->block.freed_by : 0;
     if (oldest == 0 && table->freed_total > 0)
         oldest = table->freed[(table->freed_total - 1) % FREED_KEPT].freed_by;
     acs_lock_release(&table->lock);
@@ -270,9 +290,8 @@ acs_op acs_allocations_next_free(acs_allocations *table, int memory)
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy)
 {
     acs_lock_acquire(&table->lock);
-    const acs_allocation *block = holding_locked(table, address);
-    if (!block)
-        block = latest_freed_locked(table, address);
+    const node *n = holding_locked(table, address);
+    const acs_allocation *block = n ? &n->block : latest_freed_locked(table, address);
     if (block)
         *copy = *block;
     acs_lock_release(&table->lock);
@@ -282,10 +301,12 @@ bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocati
 bool acs_allocations_take(acs_allocations *table, acs_allocation *copy)
 {
     acs_lock_acquire(&table->lock);
-    bool any = table->count > 0;
-    if (any)
-        /* The last one, so that no other has to move. */
-        *copy = table->blocks[--table->count];
+    node *n = table->live.next != &table->live ? table->live.next : table->freeing.next;
+    bool any = n != &table->freeing;
+    if (any) {
+        *copy = n->block;
+        remove_locked(table, n);
+    }
     acs_lock_release(&table->lock);
     return any;
 }

@@ -38,7 +38,7 @@ void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_o
 /* FREEING -> FREED: the memory is given back. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr);
 /*
- * The free op that gives memory of this kind back next: the oldest that is known to be queued, else the latest that ran,
+ * The free op that gives memory of this kind back next: the first that is known to be queued, else the latest that ran,
  * whose memory may be on its way. 0: none.
  */
 acs_op acs_allocations_next_free(acs_allocations *table, int memory);
