@@ -472,6 +472,13 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
 acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr);
 
 /**
+ * Give memory that ACS_POOL keeps, and in which no block is, back to the device, until at most `keep_bytes` of each kind of
+ * memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the device.
+ * @retval ACS_ERR_DEVICE  the device is lost.
+ */
+acs_status acs_trim(acs_context *context, size_t keep_bytes);
+
+/**
  * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it.
  * It is an op: it returns at once, and is never skipped. NULL is allowed (then returns the latest op).
  * @return 0 with ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this context.

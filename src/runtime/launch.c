@@ -136,6 +136,26 @@ acs_op acs_draft_queue(acs_draft *draft)
 
 /* --------------------------------------------------------------------------------------------------------- footprints */
 
+static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_allocation *block,
+                            acs_status status)
+{
+    uint64_t last = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes; /* cannot wrap: checked before */
+    if (last <= block->base + block->bytes)
+        return ACS_OK;
+    return ACS_FAIL(status, 0, "'%s': segment %u ends %llu bytes behind its allocation of %llu bytes at %#llx",
+                    draft->site->name, i, (unsigned long long)(last - block->base - block->bytes),
+                    (unsigned long long)block->bytes, (unsigned long long)block->base);
+}
+
+/* Behind the end of a pool's block lies another one, so the driver would let a copy go on. */
+static acs_status check_copy(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
+{
+    acs_allocation block;
+    bool pooled = s->row_bytes && acs_allocations_find(context->allocations, s->base, &block) && block.range &&
+                  block.state == ACS_ALLOCATION_LIVE;
+    return pooled ? check_end(draft, s, i, &block, ACS_ERR_ARGUMENT) : ACS_OK;
+}
+
 static acs_status check_block(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
     acs_allocation block;
@@ -145,19 +165,14 @@ static acs_status check_block(const acs_context *context, const acs_draft *draft
     if (block.state != ACS_ALLOCATION_LIVE)
         return ACS_FAIL(ACS_ERR_CHECK, 0, "'%s': segment %u at %#llx names memory freed by op %llu", draft->site->name, i,
                         (unsigned long long)s->base, (unsigned long long)block.freed_by);
-    uint64_t last = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes; /* cannot wrap: checked before */
-    if (last > block.base + block.bytes)
-        return ACS_FAIL(ACS_ERR_CHECK, 0,
-                        "'%s': segment %u ends %llu bytes behind its allocation of %llu bytes at %#llx", draft->site->name,
-                        i, (unsigned long long)(last - block.base - block.bytes), (unsigned long long)block.bytes,
-                        (unsigned long long)block.base);
-    return ACS_OK;
+    return check_end(draft, s, i, &block, ACS_ERR_CHECK);
 }
 
 static acs_status check_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
     bool blocks = draft->context->options.check == ACS_CHECK_OVERLAP;
+    bool copies = draft->context->options.pool && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
     for (uint32_t i = 0; i < record->segment_count; i++) {
         acs_shape shape;
         acs_status status = acs_segment_is_run(&record->segments[i]) ? ACS_OK : acs_shape_of(&record->segments[i], &shape);
@@ -165,6 +180,8 @@ static acs_status check_segments(const acs_draft *draft)
             return status;
         if (ACS_UNLIKELY(blocks))
             ACS_TRY(check_block(draft->context, draft, &record->segments[i], i));
+        else if (ACS_UNLIKELY(copies))
+            ACS_TRY(check_copy(draft->context, draft, &record->segments[i], i));
     }
     return ACS_OK;
 }

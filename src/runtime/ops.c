@@ -187,6 +187,19 @@ acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
     return ACS_OK;
 }
 
+acs_status acs_trim(acs_context *context, size_t keep_bytes)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, keep_bytes);
+    if (status == ACS_OK)
+        status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
+    if (status == ACS_ERR_DEVICE)
+        acs_failures_lost(context);
+    return status;
+}
+
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
 {
     acs_draft draft;

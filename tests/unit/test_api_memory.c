@@ -131,6 +131,50 @@ static void what_cannot_fit_is_an_error_that_says_why(void **state)
     }
 }
 
+/* Of a pool's block the driver does not know where it ends; the next block must not be written. */
+static void copies_that_leave_a_pools_block_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        if (!g_ways[i].pool)
+            continue;
+        acs_context *context = open_by(&g_ways[i], 0);
+        unsigned char *block = block_of(context, 1000), outside[1001] = {0};
+        acs_error e = {.size = sizeof e};
+
+        assert_int_equal(acs_memset(context, block + 1, 0, 1000), 0);
+        assert_int_equal(acs_last_error(&e), ACS_ERR_ARGUMENT);
+        assert_non_null(strstr(e.text, "ends 1 bytes behind its allocation of 1000 bytes"));
+        assert_int_equal(acs_memcpy(context, block, outside, 1001), 0);
+        assert_int_equal(acs_memcpy(context, outside, block, 1001), 0);
+        assert_true(acs_memset(context, block, 7, 1000) != 0);
+        assert_true(acs_memcpy(context, outside, block, 1000) != 0);
+        assert_int_equal(acs_sync(context), ACS_ERR_ARGUMENT); /* told again */
+        assert_int_equal(outside[999], 7);
+        assert_int_equal(acs_clear(context), ACS_OK);
+        assert_true(acs_free(context, block) != 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+static void trim_gives_back_what_lies_idle(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        acs_context *context = open_by(&g_ways[i], 0);
+        unsigned char *held = block_of(context, 1000), *large = block_of(context, 40 * MIB);
+        acs_op freed = acs_free(context, large);
+        assert_int_equal(acs_wait(context, freed), ACS_OK);
+
+        assert_int_equal(acs_trim(context, 64 * MIB), ACS_OK);
+        assert_int_equal(statistics_of(context).memory_reserved, g_ways[i].pool ? 42 * MIB : 1000);
+        assert_int_equal(acs_trim(context, 0), ACS_OK);
+        assert_int_equal(statistics_of(context).memory_reserved, g_ways[i].pool ? 2 * MIB : 1000);
+        assert_true(acs_free(context, held) != 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 /* Leak checkers would tell. */
 static void close_releases_what_was_not_freed(void **state)
 {
@@ -150,6 +194,8 @@ int main(void)
         cmocka_unit_test(blocks_that_come_and_go_keep_their_contents),
         cmocka_unit_test(where_there_is_no_room_queued_frees_are_waited_for),
         cmocka_unit_test(what_cannot_fit_is_an_error_that_says_why),
+        cmocka_unit_test(copies_that_leave_a_pools_block_are_refused),
+        cmocka_unit_test(trim_gives_back_what_lies_idle),
         cmocka_unit_test(close_releases_what_was_not_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
