@@ -354,7 +354,7 @@ static void settle_one(acs_window *w, acs_entry *entry)
         settle_join(w, entry);
     } else if (entry->cause && !entry->immune) {
         acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
-    } else if (entry->observer && entry->on_host) {
+    } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
         acs_window_end(w, entry, w->dead && !entry->immune ? ACS_ERR_DEVICE : ACS_OK, 0);
     } else if (w->dead && !entry->immune) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);

@@ -336,6 +336,19 @@ static void readers_that_only_a_join_stands_for_stay_in_the_window(void **state)
     }
 }
 
+/* More than the window holds: nothing has to make room for them. */
+static void observers_take_no_place(void **state)
+{
+    (void)state;
+    acs_capture_order *order = order_new(32, false);
+    TAKE(order, PRECISE, ACS_OUT(at(0), 64));
+    for (uint32_t i = 0; i < 500; i++)
+        TAKE(order, OBSERVER, ACS_INOUT(at(0), 64));
+    assert_int_equal(g_join_nodes, 0);
+    TAKE(order, PRECISE, ACS_OUT(at(0), 64));
+    acs_capture_order_destroy(order);
+}
+
 static void in_order_every_op_is_behind_the_one_before(void **state)
 {
     (void)state;
@@ -415,6 +428,7 @@ int main(void)
         cmocka_unit_test(window_that_overflows_puts_one_node_behind_all),
         cmocka_unit_test(wholes_that_are_read_often_get_a_node_for_their_parts),
         cmocka_unit_test(readers_that_only_a_join_stands_for_stay_in_the_window),
+        cmocka_unit_test(observers_take_no_place),
         cmocka_unit_test(in_order_every_op_is_behind_the_one_before),
         cmocka_unit_test(ops_that_touch_nothing_are_behind_nothing_and_do_not_fill_the_window),
         cmocka_unit_test(op_of_too_many_segments_is_behind_everything),
