@@ -464,7 +464,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * Allocate memory; 256-byte aligned, its contents undefined. With ACS_POOL=on out of memory that the context keeps.
  * @param      kind  ACS_MEMORY_DEVICE or ACS_MEMORY_HOST.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
- * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed.
+ * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
+ *                           but that memory which lay idle was released, and acs_free ops were waited for.
  * @retval ACS_ERR_ARGUMENT  0 bytes, an unknown kind, or no place for the result.
  * @retval ACS_ERR_DEVICE    the device is lost.
  * Blocks: may wait for the device. Where there is no room, until acs_free ops that are queued have given back enough.
@@ -480,7 +481,9 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
 
 /**
  * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it.
- * It is an op: it returns at once, and is never skipped. NULL is allowed (then returns the latest op).
+ * It is an op: it returns at once, and is never skipped. NULL is allowed (then returns the latest op). Work of the program's
+ * own on the block, in a foreign stream or a captured graph, is not waited for with ACS_POOL=on: order it before, by
+ * acs_after_stream or a synchronisation.
  * @return 0 with ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this context.
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
@@ -622,7 +625,8 @@ typedef struct acs_statistics {
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
     uint64_t copies_as_kernels; /**< of copies and fills: issued as kernels of the library's own, which bundles can hold */
     uint64_t nodes_built;      /**< nodes of graphs built to be kept, 10 to 30 us each: should come to a rest */
-    uint64_t memory_live;      /**< bytes of device memory in blocks of acs_malloc that have not been given back */
+    uint64_t memory_live;      /**< bytes of device memory in blocks of acs_malloc that have not been given back,
+                                    with ACS_POOL as they were rounded up */
     uint64_t memory_reserved;  /**< bytes that the device gave for them; with ACS_POOL more than are in use */
     uint64_t memory_peak;      /**< most that were in use at once */
     uint64_t memory_obtained;  /**< allocations that the device made for them: with ACS_POOL few */

@@ -246,21 +246,23 @@ void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
     acs_lock_release(&table->lock);
 }
 
-/* The block that started at ptr and was freed last, or NULL. */
-static acs_allocation *freed_at_locked(acs_allocations *table, const void *ptr)
+/* The block with this id, if it is still remembered. */
+static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
 {
-    acs_allocation *block = latest_freed_locked(table, (uint64_t)(uintptr_t)ptr);
-    return block && block->base == (uint64_t)(uintptr_t)ptr ? block : NULL;
+    uint64_t kept = table->freed_total < FREED_KEPT ? table->freed_total : FREED_KEPT;
+    for (uint64_t i = 1; i <= kept; i++)
+        if (table->freed[(table->freed_total - i) % FREED_KEPT].id == id)
+            return &table->freed[(table->freed_total - i) % FREED_KEPT];
+    return NULL;
 }
 
-void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_op op)
+/* The free op may have run already when its queuing thread comes here, and the address may be another block's. */
+void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint32_t id, acs_op op)
 {
     acs_lock_acquire(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    /* The free op may have run already when its queuing thread comes here to note its number. */
-    bool queued = n && n->block.state == ACS_ALLOCATION_FREEING;
-    acs_allocation *block = queued ? &n->block : freed_at_locked(table, ptr);
-    if (block && block->freed_by == 0)
+    acs_allocation *block = n && n->block.id == id ? &n->block : freed_with_id_locked(table, id);
+    if (block)
         block->freed_by = op;
     acs_lock_release(&table->lock);
 }
@@ -275,16 +277,32 @@ void acs_allocations_end_free(acs_allocations *table, const void *ptr)
     acs_lock_release(&table->lock);
 }
 
-acs_op acs_allocations_next_free(acs_allocations *table, int memory)
+bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, uint64_t *freed)
 {
-    acs_op oldest = 0;
+    bool any = false;
+    *op = 0;
     acs_lock_acquire(&table->lock);
-    for (const node *n = table->freeing.next; n != &table->freeing && !oldest; n = n->next)
-        oldest = n->block.memory == memory ? n->block.freed_by : 0;
-    if (oldest == 0 && table->freed_total > 0)
-        oldest = table->freed[(table->freed_total - 1) % FREED_KEPT].freed_by;
+    for (const node *n = table->freeing.next; n != &table->freeing && !*op; n = n->next) {
+        any |= n->block.memory == memory;
+        *op = n->block.memory == memory ? n->block.freed_by : 0;
+    }
+    if (!any && table->freed_total > 0) {
+        any = true;
+        *op = table->freed[(table->freed_total - 1) % FREED_KEPT].freed_by;
+    }
+    *freed = table->freed_total;
     acs_lock_release(&table->lock);
-    return oldest;
+    return any;
+}
+
+bool acs_allocations_holding(acs_allocations *table, uint64_t address, acs_allocation *copy)
+{
+    acs_lock_acquire(&table->lock);
+    const node *n = holding_locked(table, address);
+    if (n)
+        *copy = n->block;
+    acs_lock_release(&table->lock);
+    return n != NULL;
 }
 
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy)

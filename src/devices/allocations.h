@@ -34,14 +34,17 @@ acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, 
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy);
 /* Back to LIVE: the free op could not be queued. */
 void acs_allocations_cancel_free(acs_allocations *table, const void *ptr);
-void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, acs_op op);
+/* The free op of the block with this id, which began to be freed; it may have run already. */
+void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint32_t id, acs_op op);
 /* FREEING -> FREED: the memory is given back. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr);
 /*
- * The free op that gives memory of this kind back next: the first that is known to be queued, else the latest that ran,
- * whose memory may be on its way. 0: none.
+ * Whether a block of this kind is being freed, and by which op: of those that are known to be queued the first; of none the
+ * latest that ran, whose memory may be on its way. 0: it is not known yet. *freed counts the blocks that were freed so far.
  */
-acs_op acs_allocations_next_free(acs_allocations *table, int memory);
+bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, uint64_t *freed);
+/* The block in use, LIVE or FREEING, that holds the address. False: none. */
+bool acs_allocations_holding(acs_allocations *table, uint64_t address, acs_allocation *copy);
 /* The block that holds the address, live ones first, else the latest freed one. False: none known. */
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy);
 /* Take any block out of the table (close releases what the program did not). False: empty. */

@@ -6,6 +6,7 @@
 
 #include "base/lock.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 enum { KINDS = 2, SIZES = 2 };
@@ -24,6 +25,7 @@ typedef struct pool {
 
 struct acs_memory {
     acs_memory_config config; /* constant */
+    pthread_mutex_t growing;  /* one thread asks the device for chunks, or gives them back, at a time; taken before `lock` */
     acs_lock lock;            /* rank POOL; guards what follows */
     pool pools[KINDS];
 };
@@ -53,6 +55,8 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
     m->config = *config;
     acs_status status = arenas_create(m);
     int error = status == ACS_OK ? acs_lock_init(&m->lock, ACS_RANK_POOL) : 0;
+    if (status == ACS_OK && error == 0 && (error = pthread_mutex_init(&m->growing, NULL)) != 0)
+        acs_lock_fini(&m->lock);
     if (error)
         status = ACS_FAIL(ACS_ERR_MEMORY, error, "no mutex for pools of memory");
     if (status == ACS_OK) {
@@ -72,6 +76,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
         (void)acs_memory_trim(m, kind, 0); /* closing: nobody left to tell */
     arenas_destroy(m);
     acs_lock_fini(&m->lock);
+    pthread_mutex_destroy(&m->growing);
     free(m);
 }
 
@@ -145,12 +150,20 @@ static bool chunk_remove(acs_memory *m, int kind, uint64_t keep, void **ptr)
     return found;
 }
 
-acs_status acs_memory_trim(acs_memory *m, int kind, uint64_t keep)
+static acs_status trim(acs_memory *m, int kind, uint64_t keep)
 {
     acs_status status = ACS_OK;
     void *ptr;
     while (status == ACS_OK && chunk_remove(m, kind, keep, &ptr))
         status = m->config.release(m->config.user, kind, ptr);
+    return status;
+}
+
+acs_status acs_memory_trim(acs_memory *m, int kind, uint64_t keep)
+{
+    pthread_mutex_lock(&m->growing);
+    acs_status status = trim(m, kind, keep);
+    pthread_mutex_unlock(&m->growing);
     return status;
 }
 
@@ -168,7 +181,7 @@ static acs_status grow(acs_memory *m, int kind, int size, uint64_t bytes)
     acs_status status = chunk_add(m, kind, size, usual);
     if (!is_short(status))
         return status;
-    ACS_TRY(acs_memory_trim(m, kind, 0));
+    ACS_TRY(trim(m, kind, 0));
     status = chunk_add(m, kind, size, usual);
     return is_short(status) && least < usual ? chunk_add(m, kind, size, least) : status;
 }
@@ -219,21 +232,35 @@ static acs_range *range_take(acs_memory *m, int kind, int size, size_t bytes)
     return range;
 }
 
+/* One thread at a time: what another is about to add, or to give back, is neither asked for twice nor missing. */
+static acs_range *grow_and_take(acs_memory *m, int kind, int size, size_t bytes, acs_status *status)
+{
+    pthread_mutex_lock(&m->growing);
+    acs_range *range = range_take(m, kind, size, bytes);
+    *status = ACS_OK;
+    while (!range && *status == ACS_OK) { /* again where a thread that found something free was quicker */
+        *status = grow(m, kind, size, bytes);
+        range = *status == ACS_OK ? range_take(m, kind, size, bytes) : NULL;
+    }
+    pthread_mutex_unlock(&m->growing);
+    return range;
+}
+
 acs_status acs_memory_take(acs_memory *m, int kind, size_t bytes, acs_block *block)
 {
     const int size = bytes <= g_sizes[0].block_most ? 0 : 1;
-    acs_range *range;
     if (bytes > SIZE_MAX - 2 * MIB) /* no size may wrap when it is rounded up */
         return refuse(m, kind, bytes, ACS_NOT_READY);
     if (!m->config.pooled)
         return take_apart(m, kind, bytes, block);
-    while (!(range = range_take(m, kind, size, bytes))) { /* again where another thread was quicker */
-        acs_status status = grow(m, kind, size, bytes);
-        if (is_short(status))
-            return refuse(m, kind, bytes, status);
-        if (status != ACS_OK)
-            return status;
-    }
+    acs_status status = ACS_OK;
+    acs_range *range = range_take(m, kind, size, bytes);
+    if (!range)
+        range = grow_and_take(m, kind, size, bytes, &status);
+    if (is_short(status))
+        return refuse(m, kind, bytes, status);
+    if (status != ACS_OK)
+        return status;
     *block = (acs_block){(void *)(uintptr_t)range->base, bytes, kind, range};
     return ACS_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * The memory of a context that acs_malloc hands out: blocks out of chunks that are kept (arena.h), one set of them for each
  * kind of memory, or, where blocks are to be apart, each by itself. Counts what is in use and reserved, and keeps within a
- * limit. Thread-safe; its lock is not held while memory is asked of the device or given back to it.
+ * limit. Thread-safe; threads that find something free do not wait for one that asks the device for more.
  *
  * A block may be taken again as soon as it was given: whoever gives it knows that nothing uses it any more.
  */

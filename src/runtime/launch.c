@@ -151,9 +151,12 @@ static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32
 static acs_status check_copy(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
     acs_allocation block;
-    bool pooled = s->row_bytes && acs_allocations_find(context->allocations, s->base, &block) && block.range &&
-                  block.state == ACS_ALLOCATION_LIVE;
-    return pooled ? check_end(draft, s, i, &block, ACS_ERR_ARGUMENT) : ACS_OK;
+    if (!s->row_bytes || !acs_allocations_holding(context->allocations, s->base, &block) || !block.range)
+        return ACS_OK;
+    if (block.state != ACS_ALLOCATION_LIVE)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names memory freed by op %llu", draft->site->name,
+                        i, (unsigned long long)s->base, (unsigned long long)block.freed_by);
+    return check_end(draft, s, i, &block, ACS_ERR_ARGUMENT);
 }
 
 static acs_status check_block(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)

@@ -4,6 +4,7 @@
  */
 #include "runtime/context.h"
 
+#include <sched.h>
 #include <string.h>
 
 static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
@@ -147,17 +148,51 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
 
 /* ------------------------------------------------------------------------------------------------------------- memory */
 
+/* E: the fault's error is in `failures` */
+static acs_status check_alive(const acs_context *context)
+{
+    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+    return ACS_OK;
+}
+
+/* What is known of the blocks that were freed when there was no room, and which free op was waited for. */
+typedef struct search {
+    uint64_t freed;
+    acs_op waited;
+} search;
+
+/* A block came back since, or one is waited for until it does. False: none is on its way. */
+static bool wait_for_free(acs_context *context, int kind, search *s)
+{
+    uint64_t before = s->freed;
+    acs_op op;
+    bool any = acs_allocations_next_free(context->allocations, kind, &op, &s->freed);
+    if (s->freed != before)
+        return true;
+    if (op && op != s->waited) {
+        s->waited = op;
+        acs_context_wait(context, ACS_WATCH_OP, op);
+        return true;
+    }
+    if (!any || op || context->virtual_count)
+        return false;
+    if (!acs_context_step(context))
+        sched_yield(); /* another thread is inside acs_free */
+    return true;
+}
+
 /* Where there is no room, blocks whose free ops are queued come back one after the other. */
 static acs_status take_block(acs_context *context, size_t bytes, int kind, acs_block *block)
 {
-    acs_op waited = 0, next = 0;
-    acs_status status;
+    search s = {0};
+    acs_op ignored;
+    acs_status status, refused;
+    (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
     while ((status = acs_memory_take(context->memory, kind, bytes, block)) == ACS_ERR_MEMORY) {
-        next = acs_allocations_next_free(context->allocations, kind);
-        if (next == 0 || next == waited)
-            return status;
-        acs_context_wait(context, ACS_WATCH_OP, next);
-        waited = next;
+        refused = wait_for_free(context, kind, &s) ? check_alive(context) : status;
+        if (refused != ACS_OK)
+            return refused;
     }
     return status;
 }
@@ -169,9 +204,7 @@ acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
         return acs_error_thread()->status;
     if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
-    /* E: the fault's error is in `failures` */
-    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
-        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+    ACS_TRY(check_alive(context));
     acs_block block;
     acs_status status = take_block(context, bytes, kind, &block);
     if (status == ACS_ERR_DEVICE)
@@ -192,6 +225,7 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
+    ACS_TRY(check_alive(context)); /* giving back may wait for an op that never ends */
     acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, keep_bytes);
     if (status == ACS_OK)
         status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
@@ -227,7 +261,7 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
     }
     acs_op op = finish(&draft, status);
     if (op)
-        acs_allocations_set_freed_by(draft.context->allocations, ptr, op);
+        acs_allocations_set_freed_by(draft.context->allocations, ptr, block.id, op);
     else
         acs_allocations_cancel_free(draft.context->allocations, ptr);
     return op;

@@ -249,6 +249,10 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
             continue;
         }
         acs_entry *entry = pop_free(core, urgent);
+        if (!entry && urgent && action->batch.items_used == 0) { /* what was urgent is the host's */
+            urgent = list.urgent = false;
+            continue;
+        }
         if (!entry)
             break;
         if (runs_on_host(entry)) {

@@ -30,7 +30,7 @@ static void add_and_free(acs_allocations *table, uintptr_t base, size_t bytes, a
     acs_allocation block;
     assert_int_equal(acs_allocations_add(table, AT(base), bytes, ACS_MEMORY_DEVICE, NULL), ACS_OK);
     assert_int_equal(acs_allocations_begin_free(table, AT(base), &block), ACS_OK);
-    acs_allocations_set_freed_by(table, AT(base), by);
+    acs_allocations_set_freed_by(table, AT(base), block.id, by);
     acs_allocations_end_free(table, AT(base));
 }
 
@@ -116,7 +116,7 @@ static void add_over_freeing_blocks_ends_them(void **state)
     assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x200, ACS_MEMORY_DEVICE, NULL), ACS_OK);
 
     acs_allocations_end_free(table, AT(0x1000)); /* late: must not touch the new block */
-    acs_allocations_set_freed_by(table, AT(0x1100), 9);
+    acs_allocations_set_freed_by(table, AT(0x1100), block.id, 9);
     assert_true(acs_allocations_find(table, 0x1180, &block));
     assert_int_equal(block.state, ACS_ALLOCATION_LIVE);
     assert_int_equal(block.id, 3);
@@ -133,7 +133,7 @@ static void begin_free_makes_the_block_freeing_and_copies_it(void **state)
 
     assert_int_equal(block.base, 0x1000);
     assert_int_equal(block.memory, ACS_MEMORY_HOST);
-    acs_allocations_set_freed_by(table, AT(0x1000), 42);
+    acs_allocations_set_freed_by(table, AT(0x1000), block.id, 42);
     assert_true(acs_allocations_find(table, 0x1080, &found));
     assert_int_equal(found.state, ACS_ALLOCATION_FREEING);
     assert_int_equal(found.freed_by, 42);
@@ -151,7 +151,7 @@ static void begin_free_of_anything_else_is_refused_and_says_why(void **state)
     assert_last_error_says("not a block");
 
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_OK);
-    acs_allocations_set_freed_by(table, AT(0x1000), 42);
+    acs_allocations_set_freed_by(table, AT(0x1000), block.id, 42);
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_ERR_ARGUMENT);
     assert_last_error_says("being freed already, by op 42");
     acs_allocations_end_free(table, AT(0x1000));
@@ -198,7 +198,7 @@ static void set_freed_by_after_the_free_ran_still_reaches_the_block(void **state
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_OK);
     acs_allocations_end_free(table, AT(0x1000));
 
-    acs_allocations_set_freed_by(table, AT(0x1000), 8);
+    acs_allocations_set_freed_by(table, AT(0x1000), block.id, 8);
 
     assert_true(acs_allocations_find(table, 0x1000, &block));
     assert_int_equal(block.freed_by, 8);

@@ -11,6 +11,7 @@
 
 #include "acs.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define KIB ((size_t)1 << 10)
@@ -107,6 +108,51 @@ static void where_there_is_no_room_queued_frees_are_waited_for(void **state)
     }
 }
 
+typedef struct user {
+    acs_context *context;
+    uint32_t refused, wrong;
+} user;
+
+/* Holds one block at a time. */
+static void *use_and_free(void *argument)
+{
+    user *u = argument;
+    for (int k = 0; k < 200; k++) {
+        void *block = NULL;
+        if (acs_malloc(u->context, 1100 * KIB, ACS_MEMORY_DEVICE, &block) != ACS_OK) {
+            u->refused++;
+            continue;
+        }
+        u->wrong += acs_memset(u->context, block, k, 1100 * KIB) == 0;
+        u->wrong += acs_free(u->context, block) == 0;
+    }
+    return NULL;
+}
+
+/* Room for what they hold at once, but not for what is being freed beside: whoever finds none waits for that. */
+static void threads_wait_for_each_others_frees(void **state)
+{
+    (void)state;
+    enum { THREADS = 3 };
+    for (size_t i = 0; i < sizeof g_ways / sizeof g_ways[0]; i++) {
+        if (g_ways[i].backend == ACS_BACKEND_SIM) /* one thread plays all */
+            continue;
+        acs_context *context = open_by(&g_ways[i], (int64_t)(THREADS * 2 * MIB));
+        user users[THREADS];
+        pthread_t threads[THREADS];
+        for (int k = 0; k < THREADS; k++) {
+            users[k] = (user){context, 0, 0};
+            assert_int_equal(pthread_create(&threads[k], NULL, use_and_free, &users[k]), 0);
+        }
+        for (int k = 0; k < THREADS; k++) {
+            assert_int_equal(pthread_join(threads[k], NULL), 0);
+            assert_int_equal(users[k].wrong, 0);
+            assert_int_equal(users[k].refused, 0);
+        }
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 static void what_cannot_fit_is_an_error_that_says_why(void **state)
 {
     (void)state;
@@ -193,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_that_come_and_go_keep_their_contents),
         cmocka_unit_test(where_there_is_no_room_queued_frees_are_waited_for),
+        cmocka_unit_test(threads_wait_for_each_others_frees),
         cmocka_unit_test(what_cannot_fit_is_an_error_that_says_why),
         cmocka_unit_test(copies_that_leave_a_pools_block_are_refused),
         cmocka_unit_test(trim_gives_back_what_lies_idle),

@@ -13,6 +13,7 @@
 #include "pool/memory.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ typedef struct device {
     _Atomic(uint64_t) bytes;
     size_t last, most; /* asked for last; more in one piece is not to be had */
     acs_status fault;
+    bool slow; /* others run while it is asked */
 } device;
 
 static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
@@ -34,6 +36,8 @@ static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
     (void)kind;
     if (d->fault != ACS_OK)
         return ACS_FAIL(d->fault, 719, "the device faulted");
+    for (int i = 0; d->slow && i < 20; i++)
+        sched_yield();
     if (d->most)
         d->last = bytes;
     if (d->most && bytes > d->most)
@@ -287,6 +291,41 @@ static void threads_never_share_a_block(void **state)
     }
 }
 
+/* Blocks that fit together are never refused: what another thread is about to add is waited for. */
+static void *take_hold_and_give(void *argument)
+{
+    taker *t = argument;
+    for (uint32_t i = 0; i < ROUNDS / 20; i++) {
+        acs_block block;
+        if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, 4 * MIB, &block) != ACS_OK)
+            t->refused++;
+        else
+            t->wrong += acs_memory_give(t->memory, &block) != ACS_OK;
+        if (i % 8 == 0)
+            t->wrong += acs_memory_trim(t->memory, ACS_MEMORY_DEVICE, 0) != ACS_OK;
+    }
+    return NULL;
+}
+
+static void what_fits_together_is_never_refused(void **state)
+{
+    (void)state;
+    device d = {.slow = true};
+    acs_memory *memory = open_pools(&d, true, 32 * MIB);
+    taker takers[THREADS];
+    pthread_t threads[THREADS];
+    for (uint64_t i = 0; i < THREADS; i++) {
+        takers[i] = (taker){.memory = memory, .seed = 1 + i};
+        assert_int_equal(pthread_create(&threads[i], NULL, take_hold_and_give, &takers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(takers[i].wrong, 0);
+        assert_int_equal(takers[i].refused, 0);
+    }
+    close_pools(memory, &d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_fault_is_handed_on),
         cmocka_unit_test(trimming_keeps_what_is_in_use_and_what_is_to_be_kept),
         cmocka_unit_test(threads_never_share_a_block),
+        cmocka_unit_test(what_fits_together_is_never_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
