@@ -194,7 +194,6 @@ acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes)
     bin_remove(arena, range);
     split(arena, range, bytes);
     arena->counts.taken += range->bytes;
-    arena->counts.ranges_out++;
     return range;
 }
 
@@ -213,7 +212,6 @@ void acs_arena_give(acs_range *range)
     acs_arena *arena = range->arena;
     acs_range *before = range->before, *behind = range->behind;
     arena->counts.taken -= range->bytes;
-    arena->counts.ranges_out--;
     if (behind && behind->free) {
         bin_remove(arena, behind);
         absorb(arena, range, behind);

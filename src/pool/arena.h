@@ -30,7 +30,7 @@ typedef struct acs_range {
 typedef struct acs_arena_counts {
     uint64_t reserved; /* bytes of all chunks */
     uint64_t taken;    /* of them, handed out */
-    uint64_t chunks, ranges_out;
+    uint64_t chunks;
 } acs_arena_counts;
 
 /* ACS_ERR_MEMORY. */

@@ -1,6 +1,7 @@
 /*
  * Ops other than kernels: copies, fills, host functions, library calls, memory, retire callbacks, foreign streams. Each
- * function validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after.
+ * function validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after,
+ * and acs_malloc where there is no room.
  */
 #include "runtime/context.h"
 
