@@ -134,6 +134,7 @@ enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
 enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU,
        ACS_ISSUE_COUNT };
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
+enum { ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_AUTO };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
 enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP };
 
@@ -461,16 +462,23 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
 enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from the device */ };
 
 /**
- * Allocate memory; 256-byte aligned, its contents undefined. With ACS_POOL=on out of memory that the context keeps.
+ * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes, kind,
+ * ptr), which adds the call site. Most often out of memory that the context keeps (ACS_POOL, docs/memory.md).
+ *
+ * The memory is the ops' that are launched from now on. Where more than ACS_MEMORY_SLACK was freed and is still in use by
+ * earlier ops, device memory is handed out all the same, and the ops that touch it are ordered behind those. So other work
+ * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
+ * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
+ *
  * @param      kind  ACS_MEMORY_DEVICE or ACS_MEMORY_HOST.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
  * @retval ACS_ERR_ARGUMENT  0 bytes, an unknown kind, or no place for the result.
  * @retval ACS_ERR_DEVICE    the device is lost.
- * Blocks: may wait for the device. Where there is no room, until acs_free ops that are queued have given back enough.
+ * Blocks: may wait for the device. Where there is no room, until memory that was freed is no longer in use by ops.
  */
-acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr);
+acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params);
 
 /**
  * Give memory that ACS_POOL keeps, and in which no block is, back to the device, until at most `keep_bytes` of each kind of
@@ -480,11 +488,13 @@ acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr);
 acs_status acs_trim(acs_context *context, size_t keep_bytes);
 
 /**
- * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it.
- * It is an op: it returns at once, and is never skipped. NULL is allowed (then returns the latest op). Work of the program's
- * own on the block, in a foreign stream or a captured graph, is not waited for with ACS_POOL=on: order it before, by
- * acs_after_stream or a synchronisation.
- * @return 0 with ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this context.
+ * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it. It returns at once,
+ * and what failed before does not keep it from happening. NULL is allowed. Work of the program's own on the block, in a
+ * foreign stream or a captured graph, is not waited for with ACS_POOL: order it before, by acs_after_stream or a
+ * synchronisation.
+ * @return the latest op: once all up to it have ended the memory is nobody's. Without ACS_POOL an op of its own, which
+ *         gives the block back to the device. 0 with ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this
+ *         context.
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
 
@@ -625,11 +635,13 @@ typedef struct acs_statistics {
     uint64_t captured;         /**< ops that became nodes of somebody else's graph; in no other count */
     uint64_t copies_as_kernels; /**< of copies and fills: issued as kernels of the library's own, which bundles can hold */
     uint64_t nodes_built;      /**< nodes of graphs built to be kept, 10 to 30 us each: should come to a rest */
-    uint64_t memory_live;      /**< bytes of device memory in blocks of acs_malloc that have not been given back,
+    uint64_t memory_live;      /**< bytes of device memory in blocks of acs_malloc that have not been freed,
                                     with ACS_POOL as they were rounded up */
     uint64_t memory_reserved;  /**< bytes that the device gave for them; with ACS_POOL more than are in use */
-    uint64_t memory_peak;      /**< most that were in use at once */
+    uint64_t memory_peak;      /**< most that were in use at once, blocks that were freed and ops still used included */
     uint64_t memory_obtained;  /**< allocations that the device made for them: with ACS_POOL few */
+    uint64_t memory_resting;   /**< bytes in blocks that were freed and that ops may still use; in no other block */
+    uint64_t memory_early;     /**< blocks handed out while ops might still use them: their next users were ordered behind */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -130,6 +130,8 @@ static inline acs_kernel acs_kernel_function_(const void *function)
     acs_memset_op((context), (dst), (value), (bytes), ACS_HERE_("acs_memset"))
 #define acs_host(context, function, closure, closure_bytes, uses)                                                      \
     acs_host_op((context), (function), (closure), (closure_bytes), uses, ACS_HERE_("acs_host(" #function ")"))
+#define acs_malloc(context, bytes, kind, ptr)                                                                           \
+    acs_malloc_op((context), (bytes), (kind), (ptr), ACS_HERE_("acs_malloc"))
 #define acs_free(context, ptr) acs_free_op((context), (ptr), ACS_HERE_("acs_free"))
 
 #endif

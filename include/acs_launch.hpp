@@ -210,6 +210,8 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
     acs_memset_op((context), (dst), (value), (bytes), ACS_HERE_("acs_memset"))
 #define acs_host(context, function, closure, closure_bytes, uses)                                                      \
     acs_host_op((context), (function), (closure), (closure_bytes), uses, ACS_HERE_("acs_host(" #function ")"))
+#define acs_malloc(context, bytes, kind, ptr)                                                                           \
+    acs_malloc_op((context), (bytes), (kind), (ptr), ACS_HERE_("acs_malloc"))
 #define acs_free(context, ptr) acs_free_op((context), (ptr), ACS_HERE_("acs_free"))
 
 #endif

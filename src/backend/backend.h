@@ -119,6 +119,7 @@ struct acs_backend {
     const acs_backend_ops *ops;
     acs_call_slots *calls; /* made by open, destroyed by close */
     uint32_t bundle_most;  /* most ops of a bundle; 0: takes none */
+    bool apart;            /* a tool looks where allocations end: each block is to be one of its own */
     uint32_t parallel;     /* most ops that it runs at once; 0: many, or not known */
     _Atomic(uint64_t) nodes_built; /* of kept graphs, ever; a counter */
 };

@@ -177,12 +177,12 @@ static acs_status add_locked(acs_allocations *table, const acs_allocation *block
     return ACS_OK;
 }
 
-acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory, struct acs_range *range)
+acs_status acs_allocations_add(acs_allocations *table, const acs_block *from, const acs_site *site)
 {
-    const acs_allocation block = {.base = (uint64_t)(uintptr_t)ptr, .bytes = bytes, .state = ACS_ALLOCATION_LIVE,
-                                  .memory = (uint8_t)memory, .range = range};
-    if (!ptr || bytes == 0 || block.base + bytes < block.base)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", bytes, ptr);
+    const acs_allocation block = {.base = (uint64_t)(uintptr_t)from->ptr, .bytes = from->bytes, .state = ACS_ALLOCATION_LIVE,
+                                  .memory = (uint8_t)from->kind, .range = from->range, .site = site};
+    if (!from->ptr || from->bytes == 0 || block.base + block.bytes < block.base)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", from->bytes, from->ptr);
     acs_lock_acquire(&table->lock);
     acs_status status = add_locked(table, &block);
     acs_lock_release(&table->lock);
@@ -227,6 +227,22 @@ acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, a
         list_remove(n);
         list_append(&table->freeing, n);
         *copy = n->block;
+    } else {
+        status = refuse_free_locked(table, ptr);
+    }
+    acs_lock_release(&table->lock);
+    return status;
+}
+
+acs_status acs_allocations_free(acs_allocations *table, const void *ptr, acs_op last, acs_allocation *copy)
+{
+    acs_status status = ACS_OK;
+    acs_lock_acquire(&table->lock);
+    node *n = starting_at_locked(table, ptr);
+    if (n && n->block.state == ACS_ALLOCATION_LIVE) {
+        n->block.freed_by = last;
+        *copy = n->block;
+        remember_freed_locked(table, n);
     } else {
         status = refuse_free_locked(table, ptr);
     }

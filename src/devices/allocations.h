@@ -6,6 +6,7 @@
 #define ACS_ALLOCATIONS_H
 
 #include "base/base.h"
+#include "pool/memory.h"
 
 typedef enum acs_allocation_state {
     ACS_ALLOCATION_LIVE,
@@ -21,15 +22,27 @@ typedef struct acs_allocation {
     uint8_t foreign;   /* not made by acs_malloc */
     uint16_t home;     /* device; 0 */
     uint32_t version;  /* 0 */
-    acs_op freed_by;   /* the free op, once queued */
-    struct acs_range *range; /* of a pool's arena; NULL: an allocation of its own */
+    acs_op freed_by;   /* the free op, once queued; of a pool's block the latest op when it was freed */
+    acs_range *range;  /* of a pool's arena; NULL: an allocation of its own */
+    const acs_site *site; /* of acs_malloc */
 } acs_allocation;
+
+/* What was taken from src/pool for it. */
+static inline acs_block acs_allocation_block(const acs_allocation *a)
+{
+    return (acs_block){(void *)(uintptr_t)a->base, a->bytes, a->memory, a->range, 0};
+}
 
 typedef struct acs_allocations acs_allocations;
 
 acs_status acs_allocations_create(acs_allocations **table);
 void acs_allocations_destroy(acs_allocations *table);
-acs_status acs_allocations_add(acs_allocations *table, void *ptr, size_t bytes, int memory, struct acs_range *range);
+acs_status acs_allocations_add(acs_allocations *table, const acs_block *block, const acs_site *site);
+/*
+ * LIVE -> FREED for the block that starts at ptr: no op after `last` names it. ACS_ERR_ARGUMENT through ACS_FAIL: not one,
+ * or freed before.
+ */
+acs_status acs_allocations_free(acs_allocations *table, const void *ptr, acs_op last, acs_allocation *copy);
 /* LIVE -> FREEING for the block that starts at ptr. ACS_ERR_ARGUMENT through ACS_FAIL: not one, or freed before. */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy);
 /* Back to LIVE: the free op could not be queued. */

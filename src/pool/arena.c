@@ -21,7 +21,7 @@ typedef struct slab {
 } slab;
 
 struct acs_arena {
-    acs_range *bins[BINS];
+    acs_range *bins[BINS], *tails[BINS];
     uint64_t filled[WORDS]; /* bins that are not empty */
     acs_range *spare;       /* descriptors without a range, through `next` */
     slab *slabs;
@@ -84,15 +84,16 @@ static uint32_t bin_of(uint64_t bytes)
     return (log2 - SHARES_LOG2 + 1) * SHARES + (uint32_t)(units >> (log2 - SHARES_LOG2)) % SHARES;
 }
 
+/* What no op uses in front, since it is still warm; the rest behind, since it is the better the longer one waits. */
 static void bin_add(acs_arena *arena, acs_range *range)
 {
     uint32_t bin = bin_of(range->bytes);
+    acs_range *first = arena->bins[bin], *newest = arena->tails[bin];
     range->free = true;
-    range->previous = NULL;
-    range->next = arena->bins[bin];
-    if (range->next)
-        range->next->previous = range;
-    arena->bins[bin] = range;
+    range->next = range->last ? NULL : first;
+    range->previous = range->last ? newest : NULL;
+    *(range->previous ? &range->previous->next : &arena->bins[bin]) = range;
+    *(range->next ? &range->next->previous : &arena->tails[bin]) = range;
     arena->filled[bin / 64] |= UINT64_C(1) << bin % 64;
 }
 
@@ -100,12 +101,8 @@ static void bin_remove(acs_arena *arena, acs_range *range)
 {
     uint32_t bin = bin_of(range->bytes);
     range->free = false;
-    if (range->next)
-        range->next->previous = range->previous;
-    if (range->previous)
-        range->previous->next = range->next;
-    else
-        arena->bins[bin] = range->next;
+    *(range->next ? &range->next->previous : &arena->tails[bin]) = range->previous;
+    *(range->previous ? &range->previous->next : &arena->bins[bin]) = range->next;
     if (!arena->bins[bin])
         arena->filled[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
@@ -175,7 +172,7 @@ static void split(acs_arena *arena, acs_range *range, uint64_t bytes)
     if (!rest)
         return;
     *rest = (acs_range){.base = range->base + bytes, .bytes = range->bytes - bytes, .before = range,
-                        .behind = range->behind, .arena = arena};
+                        .behind = range->behind, .arena = arena, .last = range->last};
     if (rest->behind)
         rest->behind->before = rest;
     range->behind = rest;
@@ -201,6 +198,8 @@ acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes)
 static void absorb(acs_arena *arena, acs_range *range, acs_range *behind)
 {
     range->bytes += behind->bytes;
+    if (range->last < behind->last)
+        range->last = behind->last;
     range->behind = behind->behind;
     if (range->behind)
         range->behind->before = range;
@@ -224,11 +223,11 @@ void acs_arena_give(acs_range *range)
     bin_add(arena, range);
 }
 
-bool acs_arena_remove(acs_arena *arena, uint64_t *base, uint64_t *bytes)
+bool acs_arena_remove(acs_arena *arena, acs_op settled, uint64_t *base, uint64_t *bytes)
 {
     for (uint32_t bin = BINS; bin-- > 0;)
         for (acs_range *range = arena->bins[bin]; range; range = range->next) {
-            if (range->before || range->behind)
+            if (range->before || range->behind || range->last > settled)
                 continue;
             *base = range->base;
             *bytes = range->bytes;

@@ -24,6 +24,7 @@ typedef struct acs_range {
     struct acs_range *before, *behind; /* neighbours in the chunk, by address */
     struct acs_range *next, *previous; /* free ones: in their bin */
     acs_arena *arena;
+    acs_op last; /* ops up to this one may still use some of it, 0: none. The owner's to set; of merged ranges the latest */
     bool free;
 } acs_range;
 
@@ -42,14 +43,14 @@ void acs_arena_destroy(acs_arena *arena);
 acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes);
 /*
  * A range of at least `bytes` (at least one): the smallest free one that is large enough, among up to 32 of its size class
- * (a sixteenth) the best, the rest of it left free; of those that fit exactly the one that came back last. NULL: there is
- * none; a chunk could be added.
+ * (a sixteenth) the best, the rest of it left free. Of those that fit exactly the one that came back last, or if ops may use
+ * all of them, first. NULL: there is none; a chunk could be added.
  */
 acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes);
 /* It is free again, and `range` no longer valid. */
 void acs_arena_give(acs_range *range);
-/* Take the largest chunk out of which nothing is. False: there is none. */
-bool acs_arena_remove(acs_arena *arena, uint64_t *base, uint64_t *bytes);
+/* Take the largest chunk out of which nothing is, and which only ops up to `settled` use. False: there is none. */
+bool acs_arena_remove(acs_arena *arena, acs_op settled, uint64_t *base, uint64_t *bytes);
 
 acs_arena_counts acs_arena_count(const acs_arena *arena);
 /* The largest free range. */

@@ -3,7 +3,8 @@
  * kind of memory, or, where blocks are to be apart, each by itself. Counts what is in use and reserved, and keeps within a
  * limit. Thread-safe; threads that find something free do not wait for one that asks the device for more.
  *
- * A block may be taken again as soon as it was given: whoever gives it knows that nothing uses it any more.
+ * A pooled block is given back when no later op uses it, which does not mean that the earlier ones have ended. It *rests*
+ * until they have. Where that is long in coming, and the taker can order ops, it is handed out before: `behind` says so.
  */
 #ifndef ACS_POOL_MEMORY_H
 #define ACS_POOL_MEMORY_H
@@ -12,12 +13,14 @@
 #include "pool/arena.h"
 
 typedef struct acs_memory_config {
-    bool pooled;    /* else each block is an allocation of its own */
+    bool pooled;    /* else each block is an allocation of its own, given back when no op uses it any more */
     uint64_t limit; /* most bytes of device memory that are reserved; 0: as many as there are */
+    uint64_t slack; /* bytes of each kind that may rest while more is reserved: beyond, they are handed out, or waited for */
     void *user;
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
     acs_status (*obtain)(void *user, int kind, size_t bytes, void **ptr);
     acs_status (*release)(void *user, int kind, void *ptr);
+    acs_op (*settled)(void *user); /* all ops up to this one have ended; never falls. From any thread, under a lock */
 } acs_memory_config;
 
 typedef struct acs_block {
@@ -25,30 +28,47 @@ typedef struct acs_block {
     size_t bytes;     /* that were asked for */
     int kind;         /* ACS_MEMORY_* */
     acs_range *range; /* NULL: an allocation of its own */
+    acs_op behind;    /* ops up to this one may still use it; 0: none does */
 } acs_block;
 
 typedef struct acs_memory_counts {
-    uint64_t live;     /* bytes in use, with what they were rounded up by */
+    uint64_t live;     /* bytes handed out, with what they were rounded up by */
+    uint64_t resting;  /* bytes that were given back, while ops may still use them and nobody else does */
     uint64_t reserved; /* bytes that the device gave */
-    uint64_t peak;     /* most bytes that were in use at once */
+    uint64_t peak;     /* most bytes that were live or resting at once */
     uint64_t obtained; /* allocations of the device, ever */
+    uint64_t early;    /* blocks that were handed out while ops might still use them */
 } acs_memory_counts;
 
 typedef struct acs_memory acs_memory;
 
 acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memory);
-/* All blocks were given back, or nothing is released: `keep`, for memory that may still be in use. NULL is allowed. */
+/*
+ * All blocks were given back and all ops have ended, or nothing is released: `keep`, for memory that may still be in use.
+ * NULL is allowed.
+ */
 void acs_memory_destroy(acs_memory *memory, bool keep);
 
 /*
- * A block. What lies idle is released first where the device or the limit has no room. ACS_ERR_MEMORY through ACS_FAIL, with
- * sizes: nothing changed, but that idle chunks are gone. ACS_ERR_DEVICE.
+ * A block; `early`: device memory may be one that ops still use, which the taker then has to order its own ops behind. What
+ * lies idle is released first where the device or the limit has no room. ACS_ERR_MEMORY through ACS_FAIL, with sizes:
+ * nothing changed, but that idle chunks are gone. ACS_NOT_READY, no error: more than `slack` rests, which may not be handed
+ * out early: wait for some of it. ACS_ERR_DEVICE.
  */
-acs_status acs_memory_take(acs_memory *memory, int kind, size_t bytes, acs_block *block);
-/* As the device's `release` says; of a pooled block ACS_OK, without a call of the device. */
-acs_status acs_memory_give(acs_memory *memory, const acs_block *block);
+acs_status acs_memory_take(acs_memory *memory, int kind, size_t bytes, bool early, acs_block *block);
+/* No op after `last` uses it. As the device's `release` says; of a pooled block ACS_OK, without a call of the device. */
+acs_status acs_memory_give(acs_memory *memory, const acs_block *block, acs_op last);
+/*
+ * What to wait for, for more to be free. The block that has rested for longest: it is the caller's, to be given back, with
+ * no `last`, once the ops that touch it have ended. False: none rests.
+ */
+bool acs_memory_oldest(acs_memory *memory, int kind, acs_block *block);
+/* Once all ops up to this one have ended nothing rests, and what was handed out early and came back is free; 0: at once. */
+acs_op acs_memory_rests_until(acs_memory *memory, int kind);
 /* Release chunks of which nothing is in use, the largest first, while more than `keep` bytes are reserved for nothing. */
 acs_status acs_memory_trim(acs_memory *memory, int kind, uint64_t keep);
+/* Whether the address lies in a chunk of a pool. */
+bool acs_memory_pools(acs_memory *memory, uint64_t address);
 
 acs_memory_counts acs_memory_count(acs_memory *memory, int kind);
 

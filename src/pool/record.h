@@ -16,11 +16,12 @@ typedef enum acs_op_kind {
     ACS_KIND_MEMSET,
     ACS_KIND_HOST,          /* host function */
     ACS_KIND_CALL,          /* library call */
-    ACS_KIND_FREE,          /* acs_free; never skipped */
+    ACS_KIND_FREE,          /* acs_free that calls the driver; never skipped */
     ACS_KIND_CALLBACK,      /* acs_on_retire; never skipped */
     ACS_KIND_OBSERVE,       /* acs_wait_range: collects dependencies, registers none, does nothing */
     ACS_KIND_STREAM_WAIT,   /* acs_after_stream: its slot waits for a foreign stream */
     ACS_KIND_STREAM_SIGNAL, /* acs_stream_after: a foreign stream waits for the upstream ops */
+    ACS_KIND_REUSE,         /* a freed block is handed out again: what touches it from here on is behind what did before */
     ACS_KIND_JOIN,          /* made by the window: stands for many upstream ops; never issued */
     ACS_KIND_COUNT
 } acs_op_kind;
@@ -93,7 +94,6 @@ typedef struct acs_record {
         struct {
             void *ptr;
             uint64_t bytes;
-            struct acs_range *range; /* of a pool; NULL: an allocation of its own */
             int memory; /* ACS_MEMORY_* */
         } free;
         struct {

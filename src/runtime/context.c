@@ -161,8 +161,8 @@ static void on_free(void *user, const acs_record *op)
 static acs_status give_back(void *user, const acs_record *op)
 {
     acs_context *context = user;
-    const acs_block block = {op->u.free.ptr, op->u.free.bytes, op->u.free.memory, op->u.free.range};
-    return acs_memory_give(context->memory, &block);
+    const acs_block block = {.ptr = op->u.free.ptr, .bytes = op->u.free.bytes, .kind = op->u.free.memory};
+    return acs_memory_give(context->memory, &block, 0);
 }
 
 static acs_status status_of(void *user, acs_op op)
@@ -207,36 +207,50 @@ static acs_status open_core(acs_context *context)
     return acs_core_init(&context->core, &config);
 }
 
+static acs_status give_back_allocation(acs_context *context, const acs_allocation *allocation)
+{
+    const acs_block block = acs_allocation_block(allocation);
+    return acs_memory_give(context->memory, &block, 0);
+}
+
 /* Blocks whose free op ended without freeing them (the device was given up) included. */
 static void free_blocks(acs_context *context)
 {
     acs_allocation block;
     while (acs_allocations_take(context->allocations, &block))
         if (block.state != ACS_ALLOCATION_FREED && !block.foreign)
-            (void)acs_memory_give(context->memory, &(acs_block){(void *)(uintptr_t)block.base, block.bytes, block.memory,
-                                                                block.range});
+            (void)give_back_allocation(context, &block);
 }
 
 static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
 {
-    acs_backend *backend = user;
+    acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_alloc(backend, kind, bytes, ptr);
 }
 
 static acs_status release(void *user, int kind, void *ptr)
 {
-    acs_backend *backend = user;
+    acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_free(backend, kind, ptr);
+}
+
+static acs_op settled(void *user)
+{
+    return acs_core_settled(&((acs_context *)user)->core);
 }
 
 static acs_status open_memory(acs_context *context)
 {
+    const acs_options *o = &context->options;
+    context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && !context->backend->apart);
     const acs_memory_config config = {
-        .pooled = context->options.pool != 0,
-        .limit = (uint64_t)context->options.memory_limit,
-        .user = context->backend,
+        .pooled = context->pooled,
+        .limit = (uint64_t)o->memory_limit,
+        .slack = (uint64_t)o->memory_slack,
+        .user = context,
         .obtain = obtain,
         .release = release,
+        .settled = settled,
     };
     return acs_memory_create(&config, &context->memory);
 }

@@ -44,6 +44,7 @@ struct acs_context {
     acs_record_pool *records;
     acs_allocations *allocations;
     acs_memory *memory;
+    bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     unsigned char apart_before[ACS_CACHE_LINE];
     acs_core core;

@@ -147,35 +147,46 @@ static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32
                     (unsigned long long)block->bytes, (unsigned long long)block->base);
 }
 
-/* Behind the end of a pool's block lies another one, so the driver would let a copy go on. */
+/* No live block is there: say which one was, as far as that is remembered. */
+static acs_status refuse_freed(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i,
+                               acs_status status)
+{
+    acs_allocation block;
+    if (!acs_allocations_find(context->allocations, s->base, &block))
+        return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory of a pool that is in no block", draft->site->name,
+                        i, (unsigned long long)s->base);
+    return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory freed by op %llu, of acs_malloc at %s:%d",
+                    draft->site->name, i, (unsigned long long)s->base, (unsigned long long)block.freed_by,
+                    block.site && block.site->file ? block.site->file : "?", block.site ? block.site->line : 0);
+}
+
+/* The driver would let a copy go on: what a pool has freed it still has, and behind the end of a block lies another one. */
 static acs_status check_copy(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
     acs_allocation block;
-    if (!s->row_bytes || !acs_allocations_holding(context->allocations, s->base, &block) || !block.range)
+    if (!s->row_bytes)
         return ACS_OK;
-    if (block.state != ACS_ALLOCATION_LIVE)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names memory freed by op %llu", draft->site->name,
-                        i, (unsigned long long)s->base, (unsigned long long)block.freed_by);
-    return check_end(draft, s, i, &block, ACS_ERR_ARGUMENT);
+    if (acs_allocations_holding(context->allocations, s->base, &block))
+        return check_end(draft, s, i, &block, ACS_ERR_ARGUMENT);
+    return acs_memory_pools(context->memory, s->base) ? refuse_freed(context, draft, s, i, ACS_ERR_ARGUMENT) : ACS_OK;
 }
 
 static acs_status check_block(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
     acs_allocation block;
-    if (s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes ||
-        !acs_allocations_find(context->allocations, s->base, &block))
+    if (s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes)
         return ACS_OK;
-    if (block.state != ACS_ALLOCATION_LIVE)
-        return ACS_FAIL(ACS_ERR_CHECK, 0, "'%s': segment %u at %#llx names memory freed by op %llu", draft->site->name, i,
-                        (unsigned long long)s->base, (unsigned long long)block.freed_by);
-    return check_end(draft, s, i, &block, ACS_ERR_CHECK);
+    bool known = acs_allocations_find(context->allocations, s->base, &block);
+    if (known && block.state == ACS_ALLOCATION_LIVE)
+        return check_end(draft, s, i, &block, ACS_ERR_CHECK);
+    return known || acs_memory_pools(context->memory, s->base) ? refuse_freed(context, draft, s, i, ACS_ERR_CHECK) : ACS_OK;
 }
 
 static acs_status check_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
     bool blocks = draft->context->options.check == ACS_CHECK_OVERLAP;
-    bool copies = draft->context->options.pool && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
+    bool copies = draft->context->pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
     for (uint32_t i = 0; i < record->segment_count; i++) {
         acs_shape shape;
         acs_status status = acs_segment_is_run(&record->segments[i]) ? ACS_OK : acs_shape_of(&record->segments[i], &shape);

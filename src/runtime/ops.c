@@ -1,11 +1,9 @@
 /*
- * Ops other than kernels: copies, fills, host functions, library calls, memory, retire callbacks, foreign streams. Each
- * function validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after,
- * and acs_malloc where there is no room.
+ * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks, foreign streams. Each function
+ * validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after.
  */
 #include "runtime/context.h"
 
-#include <sched.h>
 #include <string.h>
 
 static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
@@ -145,127 +143,6 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     draft.record->u.callback.target = op;
     acs_uses none = uses_of(NULL, 0);
     return finish(&draft, acs_draft_uses(&draft, &none, NULL, 0, 0));
-}
-
-/* ------------------------------------------------------------------------------------------------------------- memory */
-
-/* E: the fault's error is in `failures` */
-static acs_status check_alive(const acs_context *context)
-{
-    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
-        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
-    return ACS_OK;
-}
-
-/* What is known of the blocks that were freed when there was no room, and which free op was waited for. */
-typedef struct search {
-    uint64_t freed;
-    acs_op waited;
-} search;
-
-/* A block came back since, or one is waited for until it does. False: none is on its way. */
-static bool wait_for_free(acs_context *context, int kind, search *s)
-{
-    uint64_t before = s->freed;
-    acs_op op;
-    bool any = acs_allocations_next_free(context->allocations, kind, &op, &s->freed);
-    if (s->freed != before)
-        return true;
-    if (op && op != s->waited) {
-        s->waited = op;
-        acs_context_wait(context, ACS_WATCH_OP, op);
-        return true;
-    }
-    if (!any || op || context->virtual_count)
-        return false;
-    if (!acs_context_step(context))
-        sched_yield(); /* another thread is inside acs_free */
-    return true;
-}
-
-/* Where there is no room, blocks whose free ops are queued come back one after the other. */
-static acs_status take_block(acs_context *context, size_t bytes, int kind, acs_block *block)
-{
-    search s = {0};
-    acs_op ignored;
-    acs_status status, refused;
-    (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
-    while ((status = acs_memory_take(context->memory, kind, bytes, block)) == ACS_ERR_MEMORY) {
-        refused = wait_for_free(context, kind, &s) ? check_alive(context) : status;
-        if (refused != ACS_OK)
-            return refused;
-    }
-    return status;
-}
-
-acs_status acs_malloc(acs_context *context, size_t bytes, int kind, void **ptr)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
-    ACS_TRY(check_alive(context));
-    acs_block block;
-    acs_status status = take_block(context, bytes, kind, &block);
-    if (status == ACS_ERR_DEVICE)
-        acs_failures_lost(context);
-    if (status != ACS_OK)
-        return status;
-    status = acs_allocations_add(context->allocations, block.ptr, bytes, kind, block.range);
-    if (status != ACS_OK) {
-        (void)acs_memory_give(context->memory, &block);
-        return status;
-    }
-    *ptr = block.ptr;
-    return ACS_OK;
-}
-
-acs_status acs_trim(acs_context *context, size_t keep_bytes)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    ACS_TRY(check_alive(context)); /* giving back may wait for an op that never ends */
-    acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, keep_bytes);
-    if (status == ACS_OK)
-        status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
-    if (status == ACS_ERR_DEVICE)
-        acs_failures_lost(context);
-    return status;
-}
-
-acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
-{
-    acs_draft draft;
-    acs_allocation block;
-    if (!begin(&draft, context, params, __func__))
-        return 0;
-    if (!ptr)
-        return acs_fifo_last(draft.context->core.fifo);
-    if (!acs_draft_begin(&draft, ACS_KIND_FREE))
-        return 0;
-    if (acs_allocations_begin_free(draft.context->allocations, ptr, &block) != ACS_OK)
-        return acs_draft_drop(&draft);
-    if (!block.range)
-        acs_host_thread_start(draft.context); /* the device may make it wait */
-    const acs_segment whole = ACS_OUT(ptr, block.bytes);
-    acs_uses uses = uses_of(&whole, 1);
-    draft.record->u.free.ptr = ptr;
-    draft.record->u.free.memory = block.memory;
-    draft.record->u.free.range = block.range;
-    draft.record->u.free.bytes = block.bytes;
-    acs_status status = acs_record_reserve(draft.context->records, draft.record, 0, 0, 1);
-    if (status == ACS_OK) {
-        draft.record->segments[0] = *uses.segments;
-        draft.record->segment_count = 1;
-    }
-    acs_op op = finish(&draft, status);
-    if (op)
-        acs_allocations_set_freed_by(draft.context->allocations, ptr, block.id, op);
-    else
-        acs_allocations_cancel_free(draft.context->allocations, ptr);
-    return op;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ streams */

@@ -121,6 +121,8 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
     s->memory_reserved = memory.reserved;
     s->memory_peak = memory.peak;
     s->memory_obtained = memory.obtained;
+    s->memory_resting = memory.resting;
+    s->memory_early = memory.early;
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
     *running_sum_ns = c->running_sum_ns;

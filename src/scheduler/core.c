@@ -371,6 +371,20 @@ uint64_t acs_core_ends(acs_core *core)
     return atomic_load_explicit(&core->ends, memory_order_relaxed); /* a hint: the lock is taken to be sure */
 }
 
+acs_op acs_core_settled(const acs_core *core)
+{
+    return atomic_load_explicit(&core->settled, memory_order_acquire); /* B */
+}
+
+void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes)
+{
+    if (ACS_LIKELY(!atomic_load_explicit(&core->poisoned, memory_order_relaxed))) /* B: stored before `settled` */
+        return;
+    acs_lock_acquire(&core->lock);
+    acs_window_forget_block(&core->window, base, bytes);
+    acs_lock_release(&core->lock);
+}
+
 static acs_core_load look_locked(const acs_core *core)
 {
     uint32_t live = core->window.live + core->window.live_reserved;
@@ -399,5 +413,6 @@ void acs_core_clear(acs_core *core)
 {
     acs_lock_acquire(&core->lock);
     acs_window_clear_poison(&core->window);
+    atomic_store_explicit(&core->poisoned, false, memory_order_relaxed); /* callers of acs_malloc may be late to know */
     acs_lock_release(&core->lock);
 }

@@ -110,7 +110,7 @@ typedef struct acs_core_config {
     void (*on_fault)(void *user, const acs_error *error);         /* the device is lost; first time only */
     void (*on_check)(void *user, const acs_record *op, const acs_record *other); /* ACS_CHECK: not ordered */
     void (*on_free)(void *user, const acs_record *op);            /* the memory of a FREE op is about to be given back */
-    acs_status (*give_back)(void *user, const acs_record *op);    /* do it; without the lock, but for a pool's */
+    acs_status (*give_back)(void *user, const acs_record *op);    /* do it; without the lock */
     acs_status (*status_of)(void *user, acs_op op);               /* of an op that ended */
 } acs_core_config;
 
@@ -207,6 +207,8 @@ typedef struct acs_core {
     acs_watch *watches;
     unsigned char apart_before[ACS_CACHE_LINE]; /* callers read `ends` all the time; what stands beside it changes often */
     _Atomic(uint64_t) ends;  /* ops that ended; read without the lock to see whether looking is worth while */
+    _Atomic(acs_op) settled; /* all ops up to this one have ended */
+    _Atomic(bool) poisoned;  /* failed ops have left regions that make later ones skip */
     _Atomic(acs_op) wanted;  /* what a caller waits for; 0: nothing, or more than one op. A hint: see core_wanted.c */
     unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
@@ -237,6 +239,13 @@ void acs_core_watch(acs_core *core, acs_watch *watch);
 void acs_core_unwatch(acs_core *core, acs_watch *watch);
 /* How many ops have ended, about. Without the lock. */
 uint64_t acs_core_ends(acs_core *core);
+/* All ops up to this one have ended, and nothing of them runs any more. Without the lock; may be late. */
+acs_op acs_core_settled(const acs_core *core);
+/*
+ * Memory that ops up to `last`, which have settled, used is handed out again: what failed among them is no concern of who
+ * gets it. Takes the lock only if something failed.
+ */
+void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes);
 /* Whether a step could find something to do, or something is under way in the backend. Takes the lock. */
 typedef enum acs_core_load {
     ACS_LOAD_NONE,

@@ -82,21 +82,14 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
     acs_record_gather(core->config.records, chain, entry->op);
 }
 
-/*
- * A block of a pool goes back as its op ends, once failures inside it are forgotten: the next to get it must not find them.
- * After the device was given up it does not: an op that runs on may use it.
- */
-static void give_back(acs_core *core, acs_entry *entry)
+/* What callers read without the lock. Poison first: who finds that ops have settled finds what they left, too. */
+static void publish(acs_core *core)
 {
-    const acs_record *op = entry->op;
-    core->counters.kinds[entry->kind]++;
-    if (core->given_up) {
-        entry->status = ACS_ERR_DEVICE;
-        return;
-    }
-    acs_window_forget_block(&core->window, op->segments[0].base, op->segments[0].row_bytes);
-    core->config.on_free(core->config.user, op);
-    (void)core->config.give_back(core->config.user, op); /* no call of the device: it cannot fail */
+    acs_op oldest = acs_window_oldest(&core->window);
+    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
+    atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* B */
+    if (!core->given_up) /* else ops that ended may still run */
+        atomic_store_explicit(&core->settled, oldest ? oldest - 1 : core->taken, memory_order_release); /* B */
 }
 
 static void collect_ended(acs_core *core)
@@ -104,8 +97,6 @@ static void collect_ended(acs_core *core)
     acs_record_chain chain = {0};
     acs_entry *entry;
     while ((entry = acs_window_pop_ended(&core->window))) {
-        if (entry->kind == ACS_KIND_FREE && entry->observer)
-            give_back(core, entry);
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
         core->bundled_out -= entry->bundled;
@@ -116,7 +107,7 @@ static void collect_ended(acs_core *core)
         acs_window_free(&core->window, entry);
     }
     acs_record_release_all(core->config.records, &chain);
-    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
+    publish(core);
 }
 
 void acs_core_collect_locked(acs_core *core)

@@ -20,7 +20,9 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
         break;
     case ACS_KIND_FREE:
         traits.on_host = traits.immune = true;
-        traits.observer = op->u.free.range != NULL; /* giving it back takes no time: see acs_core_collect_locked */
+        break;
+    case ACS_KIND_REUSE:
+        traits.on_host = traits.immune = traits.observer = true;
         break;
     case ACS_KIND_CALLBACK:
         traits.on_host = traits.immune = true;

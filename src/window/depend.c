@@ -476,3 +476,53 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
         register_all(w, entry, all);
     unpin(&found);
 }
+
+/* ------------------------------------------------------------------------------------------------------------- reuse */
+
+/*
+ * The join is the block's newest writer, and that of what larger blocks before it left here: parts of those may be handed
+ * out again, too, and have to find it.
+ */
+static void register_life(acs_window *w, acs_entry *join, acs_region *block)
+{
+    register_write(w, join, block);
+    for (const acs_link *link = block->links, *end = link + block->link_count; link < end; link++)
+        if (!link->covers)
+            register_write(w, join, link->region);
+}
+
+/*
+ * All that touched the block before becomes a join, which stands for them from here on. The op itself is behind
+ * it, and so stays in the window until nobody of the former life is left that could fail: acs_depend_poison looks for it.
+ */
+void acs_depend_reuse(acs_window *w, acs_entry *entry)
+{
+    acs_shape block;
+    if (acs_shape_of(&entry->op->segments[0], &block) != ACS_OK)
+        return; /* no block is empty */
+    w->reuses++;
+    acs_window_forget_block(w, block.base, block.row_bytes);
+    acs_entry *join = acs_window_new_join(w, entry->seq);
+    join->immune = 1;
+    acs_region *region = acs_regions_get(w->regions, &block);
+    op_regions found = {.writes = &region, .write_count = region != NULL};
+    if (region) {
+        collect_common(w, join, ACS_UPDATE);
+        collect_write(w, join, &found, region);
+    } else { /* no memory for the index: slower, never wrong */
+        collect_all(w, join, ACS_UPDATE);
+    }
+    join->level -= join->level > 0; /* a join is no link of a chain */
+    if (join->pending == 0 && join->unretired == 0) {
+        acs_window_free(w, join);
+        w->live_joins--;
+    } else {
+        if (region)
+            register_life(w, join, region);
+        else
+            register_all(w, join, ACS_UPDATE);
+        acs_window_close_join(w, join);
+        acs_window_link(w, join, entry);
+    }
+    unpin(&found);
+}

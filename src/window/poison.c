@@ -36,6 +36,22 @@ static void poison_any(acs_window *w, uint8_t access, acs_op cause)
 }
 
 /*
+ * Whether memory that the op touches was freed behind it, and some of it handed out again: who gets it is not to suffer, and
+ * the rest is nobody's. The new block may be smaller than the one that the op knew.
+ */
+static bool reused_since(const acs_window *w, const acs_record *op, const acs_shape *shape)
+{
+    acs_shape block;
+    if (ACS_LIKELY(w->reuses == 0))
+        return false;
+    for (uint32_t i = w->order_tail; i && w->entries[i].seq > op->seq; i = w->entries[i].order_prev)
+        if (w->entries[i].kind == ACS_KIND_REUSE && acs_shape_of(&w->entries[i].op->segments[0], &block) == ACS_OK &&
+            acs_shape_overlap(&block, shape))
+            return true;
+    return false;
+}
+
+/*
  * Where no region can be had, or very many are poisoned, all memory is: more ops are skipped than need be, and none
  * works on bytes that were never written.
  */
@@ -50,6 +66,8 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
         acs_shape shape;
         bool all = segment->extent == ACS_EXTENT_ALL;
         if (!all && acs_shape_of(segment, &shape) != ACS_OK)
+            continue;
+        if (!all && reused_since(w, op, &shape))
             continue;
         poison_any(w, segment->access, cause);
         acs_region *region = all || w->poisoned >= POISONED_REGIONS_MAX ? NULL : acs_regions_get(w->regions, &shape);
@@ -74,16 +92,16 @@ void acs_window_clear_poison(acs_window *w)
     w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
 }
 
-/* Memory given out again at this address must not inherit the failures of the block before it. */
+/* Memory given out again at this address must not inherit the failures of blocks before it, which may have been larger. */
 typedef struct forgetting {
     acs_window *window;
     acs_shape block;
 } forgetting;
 
-static void forget_inside(void *user, acs_region *region)
+static void forget_overlapping(void *user, acs_region *region)
 {
     const forgetting *f = user;
-    if ((!region->poison_read && !region->poison_write) || !acs_shape_covers(&f->block, &region->shape))
+    if ((!region->poison_read && !region->poison_write) || !acs_shape_overlap(&f->block, &region->shape))
         return;
     forget_region(NULL, region);
     f->window->poisoned--;
@@ -93,5 +111,5 @@ void acs_window_forget_block(acs_window *w, uint64_t base, uint64_t bytes)
 {
     forgetting f = {w, {.base = base, .row_bytes = bytes, .rows = 1}};
     if (w->poisoned)
-        acs_regions_each(w->regions, forget_inside, &f);
+        acs_regions_each(w->regions, forget_overlapping, &f);
 }

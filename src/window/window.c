@@ -429,6 +429,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     if (status != ACS_OK && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);
+    w->reuses -= entry->kind == ACS_KIND_REUSE;
     satisfy_end(w, entry, issued);
     queue_push(w, &w->ended, entry);
 }
@@ -501,7 +502,10 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     else
         w->live++;
     /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
-    acs_depend_insert(w, entry);
+    if (ACS_UNLIKELY(op->kind == ACS_KIND_REUSE))
+        acs_depend_reuse(w, entry);
+    else
+        acs_depend_insert(w, entry);
     acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
     if (behind)
         acs_window_link(w, behind, entry);

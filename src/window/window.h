@@ -186,6 +186,7 @@ typedef struct acs_window {
     uint64_t insertion;    /* counts insertions */
     uint64_t stamp;        /* counts entries whose upstream ops were collected: ops and joins */
     uint32_t poisoned;     /* regions with poison */
+    uint32_t reuses;       /* live ops of kind REUSE */
     uint64_t epoch;        /* insertion of the newest op that wrote all memory */
     acs_ref all_writer;
     uint32_t all_reader_count;
@@ -298,7 +299,7 @@ void acs_entry_drop_claims(acs_window *window, acs_entry *entry);
 
 /* Forget all failures. The window must be empty. */
 void acs_window_clear_poison(acs_window *window);
-/* Forget failures inside a block that was freed. */
+/* Forget failures of ops that touched the block: it was freed, or is handed out again. */
 void acs_window_forget_block(acs_window *window, uint64_t base, uint64_t bytes);
 bool acs_window_check(acs_window *window);
 
@@ -306,6 +307,8 @@ bool acs_window_check(acs_window *window);
 
 /* Collect the upstream ops of an entry and register its segments for later ones. */
 void acs_depend_insert(acs_window *window, acs_entry *entry);
+/* The same for an op of kind REUSE: later ops on its block come behind all earlier ones, and no failure is passed on. */
+void acs_depend_reuse(acs_window *window, acs_entry *entry);
 /* Remember the segments of an op that failed or was skipped; `cause` is the op that failed first. */
 void acs_depend_poison(acs_window *window, const acs_record *op, acs_op cause);
 /* Make `entry` depend on `upstream`, once. */

@@ -54,6 +54,7 @@ static void decode_open(cursor *c, fuzz_open *open)
     o->workers = b1 >> 5;
     o->spin_us = 0;
     o->seed = seed;
+    o->pool = (wrong & 1) ? ACS_POOL_ON : ACS_POOL_OFF;
     o->backend = FUZZ_BACKEND;
     if ((b2 & 15) == 13) {
         o->backend = ACS_BACKEND_HOST;

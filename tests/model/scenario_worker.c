@@ -273,6 +273,18 @@ static void launch_wait_0(void)
     wait_for_op(0);
 }
 
+/* As acs_malloc, which hands out memory that an op used: once that has settled it is the caller's. */
+static void use_what_settled(void)
+{
+    if (acs_core_settled(&g_context->core) < 1)
+        return;
+    model_require(g_work[0].ran == 1 && g_work[0].ended);
+    g_work[0].ended = 2;
+}
+
+const model_scenario scenario_worker_settled = {
+    .name = "worker_settled", .what = "a caller takes memory that an op has used, without a lock", .setup = setup_worker,
+    .threads = {queue_0, use_what_settled}, .check = check_0, .preemptions = 2};
 const model_scenario scenario_worker_queue = {
     .name = "worker_queue", .what = "an op is queued while the worker falls asleep", .setup = setup_worker,
     .threads = {queue_0}, .check = check_0};

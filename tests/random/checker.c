@@ -20,7 +20,6 @@ typedef struct traced {
     uint8_t kind;
     const char *name;
     acs_op target;          /* CALLBACK */
-    bool pooled;            /* FREE: what it gives back nobody gets before it has ended */
     footprint uses;
     acs_segment *segments;
     uint64_t issued, retired; /* when, counted in events; 0: never */
@@ -107,7 +106,6 @@ static void note_insert(checker *c, traced *t, const acs_record *op)
     t->seq = op->seq;
     t->kind = op->kind;
     t->name = op->site ? op->site->name : "";
-    t->pooled = op->kind == ACS_KIND_FREE && op->u.free.range;
     t->target = op->kind == ACS_KIND_CALLBACK ? op->u.callback.target : 0;
     t->segments = copy_of(c, op->segments, op->segment_count * sizeof *op->segments);
     t->uses = (footprint){t->segments, t->segments ? op->segment_count : 0, op->any != 0};
@@ -326,10 +324,23 @@ static bool complain(checker_report *report, const traced *a, const traced *b, c
     return false;
 }
 
-/* Ops that only look do not make others wait. */
+/* Ops that only look do not make others wait; that a block is handed out again is no work. */
 static bool orders_later_ops(const traced *t)
 {
-    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK && !t->pooled;
+    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK &&
+           t->kind != ACS_KIND_REUSE;
+}
+
+/* Whether b has to come behind a: they conflict, or a used a block that was handed out again, and that b uses. */
+static bool must_follow(const checker *c, const traced *b, const traced *a)
+{
+    if (footprint_conflict(&a->uses, &b->uses))
+        return true;
+    for (size_t i = (size_t)a->seq; i + 1 < (size_t)b->seq; i++)
+        if (c->ops[i].kind == ACS_KIND_REUSE && footprint_conflict(&a->uses, &c->ops[i].uses) &&
+            footprint_conflict(&c->ops[i].uses, &b->uses))
+            return true;
+    return false;
 }
 
 static bool check_pair(const checker *c, const traced *a, const traced *b, checker_report *report)
@@ -357,13 +368,13 @@ static bool tighter_mark(const checker *c, const traced *b, int slot, uint64_t f
     return false;
 }
 
-/* Whether the wait of b, which is all its bundle's if b leads one, is for an op that conflicts with `a` and comes later. */
+/* Whether the wait of b, which is all its bundle's if b leads one, is for an op that has to come behind `a`. */
 static bool wait_is_for(const checker *c, const traced *b, const traced *a)
 {
     if (!b->bundle)
-        return a->seq < b->seq && footprint_conflict(&a->uses, &b->uses);
+        return a->seq < b->seq && must_follow(c, b, a);
     for (size_t i = (size_t)a->seq; i < c->count; i++)
-        if (c->ops[i].bundle == b->bundle && footprint_conflict(&a->uses, &c->ops[i].uses))
+        if (c->ops[i].bundle == b->bundle && must_follow(c, &c->ops[i], a))
             return true;
     return false;
 }

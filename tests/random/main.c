@@ -168,7 +168,8 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     if (s->issue >= 0)
         c->options.issue = (int32_t)s->issue;
     c->options.graph_nodes = PICK(&d, 64, 200, 1000, 16384);
-    c->options.pool = (int32_t)PICK(&later, 0, 0, 1);
+    c->options.pool = (int32_t)PICK(&later, ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_ON);
+    c->options.memory_slack = PICK(&later, 0, 0, 1000, 10000, 1 << 20);
 }
 
 static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
@@ -181,13 +182,14 @@ static void describe(char *text, size_t bytes, const random_config *c)
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
-             ", issue %s, kept nodes %" PRId64 ", pool %d",
+             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
              o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
              o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
-             o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes, o->pool);
+             o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes, o->pool,
+             o->memory_slack);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */

@@ -230,9 +230,16 @@ static void do_alloc(run *r, step *s)
     arena_make(r, s, a);
     if (!a->real)
         return;
-    if (!r->p->direct_init)
+    if (!r->p->direct_init) {
         do_copy(r, s);
-    else if (!r->p->config.gpu)
+        return;
+    }
+    /* Ops of its former life may still use it. */
+    acs_status status = acs_wait_range(r->context, a->real, a->bytes, ACS_UPDATE);
+    bool lost = status == ACS_ERR_DEVICE && r->p->config.may_lose;
+    if (status != ACS_OK && status != ACS_ERR_SKIPPED && !lost) /* skipped: an op that may touch anything failed */
+        run_fail(r, s, "acs_wait_range on new memory failed");
+    if (!r->p->config.gpu)
         memset(a->real, s->value, a->bytes);
     else if (gpu_fill(a->real, s->value, a->bytes) != 0)
         run_fail(r, s, "the program cannot fill new memory");
@@ -291,7 +298,8 @@ static void collect(run *r, uint32_t end)
     for (; r->collected < end; r->collected++) {
         step *s = &r->p->steps[r->collected];
         s->error.size = sizeof s->error;
-        if (s->op)
+        bool own = s->kind != STEP_FREE || r->p->config.options.pool == ACS_POOL_OFF; /* a pool's free is no op */
+        if (s->op && own)
             s->error.status = acs_op_error(r->context, s->op, &s->error);
     }
 }

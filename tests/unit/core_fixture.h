@@ -288,12 +288,15 @@ static inline acs_op push_host(rig *r, acs_segment segment, body *b)
     return push(r, op);
 }
 
-/* `pooled`: its memory goes back to a pool. */
-static inline acs_op push_free(rig *r, uintptr_t base, uint64_t bytes, bool pooled)
+static inline acs_op push_free(rig *r, uintptr_t base, uint64_t bytes)
 {
-    acs_record *op = RECORD(r, ACS_KIND_FREE, ACS_OUT(base, bytes));
-    op->u.free.range = pooled ? (struct acs_range *)(uintptr_t)64 : NULL; /* never looked at */
-    return push(r, op);
+    return push(r, RECORD(r, ACS_KIND_FREE, ACS_OUT(base, bytes)));
+}
+
+/* A block that was freed is handed out again. */
+static inline acs_op push_reuse(rig *r, uintptr_t base, uint64_t bytes)
+{
+    return push(r, RECORD(r, ACS_KIND_REUSE, ACS_OUT(base, bytes)));
 }
 
 typedef struct told {

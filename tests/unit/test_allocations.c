@@ -24,11 +24,18 @@ static int teardown(void **state)
     return 0;
 }
 
+static acs_status add_block(acs_allocations *table, void *ptr, size_t bytes, int memory)
+{
+    static const acs_site site = {"acs_malloc", "program.c", 7};
+    const acs_block block = {.ptr = ptr, .bytes = bytes, .kind = memory};
+    return acs_allocations_add(table, &block, &site);
+}
+
 /* Take a block through its whole life. */
 static void add_and_free(acs_allocations *table, uintptr_t base, size_t bytes, acs_op by)
 {
     acs_allocation block;
-    assert_int_equal(acs_allocations_add(table, AT(base), bytes, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(base), bytes, ACS_MEMORY_DEVICE), ACS_OK);
     assert_int_equal(acs_allocations_begin_free(table, AT(base), &block), ACS_OK);
     acs_allocations_set_freed_by(table, AT(base), block.id, by);
     acs_allocations_end_free(table, AT(base));
@@ -45,9 +52,9 @@ static void find_inside_a_block_gives_it_and_beside_it_nothing(void **state)
 {
     acs_allocations *table = *state;
     acs_allocation block;
-    assert_int_equal(acs_allocations_add(table, AT(0x3000), 0x100, ACS_MEMORY_HOST, NULL), ACS_OK);
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
-    assert_int_equal(acs_allocations_add(table, AT(0x1100), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x3000), 0x100, ACS_MEMORY_HOST), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1100), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
 
     assert_true(acs_allocations_find(table, 0x30ff, &block));
     assert_int_equal(block.base, 0x3000);
@@ -73,7 +80,7 @@ static void find_among_many_blocks_in_any_order_is_exact(void **state)
 
     for (uintptr_t i = 0; i < N; i++) {
         uintptr_t place = 1 + i * 7919 % N; /* each once: 7919 is prime to 1000 */
-        assert_int_equal(acs_allocations_add(table, AT(place * 0x100), 0x80, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+        assert_int_equal(add_block(table, AT(place * 0x100), 0x80, ACS_MEMORY_DEVICE), ACS_OK);
     }
 
     for (uintptr_t place = 1; place <= N; place++) {
@@ -86,21 +93,21 @@ static void find_among_many_blocks_in_any_order_is_exact(void **state)
 
 static void add_of_what_is_no_block_is_refused(void **state)
 {
-    assert_int_equal(acs_allocations_add(*state, NULL, 16, ACS_MEMORY_DEVICE, NULL), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_allocations_add(*state, AT(0x1000), 0, ACS_MEMORY_DEVICE, NULL), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_allocations_add(*state, AT(UINTPTR_MAX - 8), 16, ACS_MEMORY_DEVICE, NULL), ACS_ERR_ARGUMENT);
+    assert_int_equal(add_block(*state, NULL, 16, ACS_MEMORY_DEVICE), ACS_ERR_ARGUMENT);
+    assert_int_equal(add_block(*state, AT(0x1000), 0, ACS_MEMORY_DEVICE), ACS_ERR_ARGUMENT);
+    assert_int_equal(add_block(*state, AT(UINTPTR_MAX - 8), 16, ACS_MEMORY_DEVICE), ACS_ERR_ARGUMENT);
 }
 
 static void add_over_a_live_block_is_a_defect(void **state)
 {
     acs_allocations *table = *state;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
 
-    assert_int_equal(acs_allocations_add(table, AT(0x10ff), 0x10, ACS_MEMORY_DEVICE, NULL), ACS_ERR_INTERNAL);
-    assert_int_equal(acs_allocations_add(table, AT(0xff1), 0x10, ACS_MEMORY_DEVICE, NULL), ACS_ERR_INTERNAL);
-    assert_int_equal(acs_allocations_add(table, AT(0x800), 0x1000, ACS_MEMORY_DEVICE, NULL), ACS_ERR_INTERNAL);
+    assert_int_equal(add_block(table, AT(0x10ff), 0x10, ACS_MEMORY_DEVICE), ACS_ERR_INTERNAL);
+    assert_int_equal(add_block(table, AT(0xff1), 0x10, ACS_MEMORY_DEVICE), ACS_ERR_INTERNAL);
+    assert_int_equal(add_block(table, AT(0x800), 0x1000, ACS_MEMORY_DEVICE), ACS_ERR_INTERNAL);
 
-    assert_int_equal(acs_allocations_add(table, AT(0x1100), 0x10, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1100), 0x10, ACS_MEMORY_DEVICE), ACS_OK);
 }
 
 /* The backend may give an address out again before the thread that freed it has noted the end. */
@@ -108,12 +115,12 @@ static void add_over_freeing_blocks_ends_them(void **state)
 {
     acs_allocations *table = *state;
     acs_allocation block;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
-    assert_int_equal(acs_allocations_add(table, AT(0x1100), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1100), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_OK);
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1100), &block), ACS_OK);
 
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x200, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x200, ACS_MEMORY_DEVICE), ACS_OK);
 
     acs_allocations_end_free(table, AT(0x1000)); /* late: must not touch the new block */
     acs_allocations_set_freed_by(table, AT(0x1100), block.id, 9);
@@ -127,7 +134,7 @@ static void begin_free_makes_the_block_freeing_and_copies_it(void **state)
 {
     acs_allocations *table = *state;
     acs_allocation block, found;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_HOST, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_HOST), ACS_OK);
 
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_OK);
 
@@ -143,7 +150,7 @@ static void begin_free_of_anything_else_is_refused_and_says_why(void **state)
 {
     acs_allocations *table = *state;
     acs_allocation block;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
 
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1010), &block), ACS_ERR_ARGUMENT);
     assert_last_error_says("16 bytes inside the block of 256 bytes at 0x1000");
@@ -163,7 +170,7 @@ static void cancel_free_makes_the_block_live_again(void **state)
 {
     acs_allocations *table = *state;
     acs_allocation block;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_OK);
 
     acs_allocations_cancel_free(table, AT(0x1000));
@@ -184,7 +191,7 @@ static void find_of_a_freed_block_gives_the_latest_unless_a_live_one_is_there(vo
     assert_int_equal(block.state, ACS_ALLOCATION_FREED);
     assert_int_equal(block.freed_by, 6);
 
-    assert_int_equal(acs_allocations_add(table, AT(0x1040), 0x20, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1040), 0x20, ACS_MEMORY_DEVICE), ACS_OK);
     assert_true(acs_allocations_find(table, 0x1050, &block));
     assert_int_equal(block.state, ACS_ALLOCATION_LIVE);
     assert_int_equal(block.id, 3);
@@ -194,7 +201,7 @@ static void set_freed_by_after_the_free_ran_still_reaches_the_block(void **state
 {
     acs_allocations *table = *state;
     acs_allocation block;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
     assert_int_equal(acs_allocations_begin_free(table, AT(0x1000), &block), ACS_OK);
     acs_allocations_end_free(table, AT(0x1000));
 
@@ -222,8 +229,8 @@ static void take_empties_the_table(void **state)
     acs_allocations *table = *state;
     acs_allocation block;
     uint64_t sum = 0;
-    assert_int_equal(acs_allocations_add(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
-    assert_int_equal(acs_allocations_add(table, AT(0x2000), 0x100, ACS_MEMORY_DEVICE, NULL), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x1000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
+    assert_int_equal(add_block(table, AT(0x2000), 0x100, ACS_MEMORY_DEVICE), ACS_OK);
 
     while (acs_allocations_take(table, &block))
         sum += block.base;

@@ -148,17 +148,17 @@ static void chunks_stay_apart(void **state)
     assert_int_equal(acs_arena_add(arena, UNIT + units(4), units(6)), ACS_OK);
     assert_null(acs_arena_take(arena, units(7)));
     acs_range *four = take(arena, units(4)), *six = take(arena, units(6));
-    assert_false(acs_arena_remove(arena, &base, &bytes));
+    assert_false(acs_arena_remove(arena, 0, &base, &bytes));
     give(arena, six);
     give(arena, four);
 
-    assert_true(acs_arena_remove(arena, &base, &bytes)); /* the larger one first */
+    assert_true(acs_arena_remove(arena, 0, &base, &bytes)); /* the larger one first */
     assert_int_equal(base, UNIT + units(4));
     assert_int_equal(bytes, units(6));
     assert_int_equal(acs_arena_count(arena).reserved, units(4));
-    assert_true(acs_arena_remove(arena, &base, &bytes));
+    assert_true(acs_arena_remove(arena, 0, &base, &bytes));
     assert_int_equal(base, UNIT);
-    assert_false(acs_arena_remove(arena, &base, &bytes));
+    assert_false(acs_arena_remove(arena, 0, &base, &bytes));
     assert_true(acs_arena_check(arena));
     acs_arena_destroy(arena);
 }
@@ -259,7 +259,7 @@ static void model_chunk(acs_arena *arena, model *m, int chunk)
     if (!m->there[chunk]) {
         assert_int_equal(acs_arena_add(arena, chunk_base(chunk), units(CHUNK_UNITS)), ACS_OK);
         m->there[chunk] = true;
-    } else if (acs_arena_remove(arena, &base, &bytes)) {
+    } else if (acs_arena_remove(arena, 0, &base, &bytes)) {
         int gone = (int)((base / UNIT - 1) / (2 * CHUNK_UNITS));
         assert_int_equal(base, chunk_base(gone));
         assert_int_equal(bytes, units(CHUNK_UNITS));

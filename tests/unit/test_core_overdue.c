@@ -358,23 +358,21 @@ static void submission_that_returns_after_all_is_booked(void **state)
 static void frees_free_nothing_and_callbacks_are_called(void **state)
 {
     (void)state;
-    for (int pooled = 0; pooled < 2; pooled++) {
-        rig *r = rig_watched();
-        told t = {0, NO_END, 0};
-        acs_op endless = KERNEL(r, ACS_OUT(AT(0), 8));
-        push_callback(r, endless, &t);
-        acs_op last = push_free(r, AT(0), 8, pooled);
-        wait_given_up(r, 10000);
-        for (int i = 0; i < 10; i++)
-            step(r);
-        assert_int_equal(t.calls, 1);
-        assert_int_equal(t.status, ACS_ERR_DEVICE);
-        assert_int_equal(r->backend.freed, 0);
-        assert_int_equal(r->frees, 0);
-        assert_int_equal(r->status[last], ACS_ERR_DEVICE);
-        r->status[endless + 1] = ACS_ERR_DEVICE; /* the callback itself ended well */
-        rig_close_given_up(r, endless, last);
-    }
+    rig *r = rig_watched();
+    told t = {0, NO_END, 0};
+    acs_op endless = KERNEL(r, ACS_OUT(AT(0), 8));
+    push_callback(r, endless, &t);
+    acs_op last = push_free(r, AT(0), 8);
+    wait_given_up(r, 10000);
+    for (int i = 0; i < 10; i++)
+        step(r);
+    assert_int_equal(t.calls, 1);
+    assert_int_equal(t.status, ACS_ERR_DEVICE);
+    assert_int_equal(r->backend.freed, 0);
+    assert_int_equal(r->frees, 0);
+    assert_int_equal(r->status[last], ACS_ERR_DEVICE);
+    r->status[endless + 1] = ACS_ERR_DEVICE; /* the callback itself ended well */
+    rig_close_given_up(r, endless, last);
 }
 
 /* A thread of the backend may read them at any time: no new op may be written there. */

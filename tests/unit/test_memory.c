@@ -28,6 +28,7 @@ typedef struct device {
     size_t last, most; /* asked for last; more in one piece is not to be had */
     acs_status fault;
     bool slow; /* others run while it is asked */
+    _Atomic(acs_op) settled;
 } device;
 
 static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
@@ -56,11 +57,16 @@ static acs_status release(void *user, int kind, void *ptr)
     return ACS_OK;
 }
 
+static acs_op settled(void *user)
+{
+    return atomic_load(&((device *)user)->settled);
+}
+
 static acs_memory *open_pools(device *d, bool pooled, uint64_t limit)
 {
     acs_memory *memory = NULL;
-    const acs_memory_config config = {
-        .pooled = pooled, .limit = limit, .user = d, .obtain = obtain, .release = release};
+    const acs_memory_config config = {.pooled = pooled, .limit = limit, .slack = 4 * MIB, .user = d,
+                                      .obtain = obtain, .release = release, .settled = settled};
     assert_int_equal(acs_memory_create(&config, &memory), ACS_OK);
     return memory;
 }
@@ -77,7 +83,7 @@ static void close_pools(acs_memory *memory, device *d)
 static acs_block take(acs_memory *memory, int kind, size_t bytes)
 {
     acs_block block = {0};
-    assert_int_equal(acs_memory_take(memory, kind, bytes, &block), ACS_OK);
+    assert_int_equal(acs_memory_take(memory, kind, bytes, true, &block), ACS_OK);
     assert_int_equal((uintptr_t)block.ptr % ACS_ARENA_ALIGN, 0);
     assert_int_equal(block.bytes, bytes);
     assert_int_equal(block.kind, kind);
@@ -86,7 +92,7 @@ static acs_block take(acs_memory *memory, int kind, size_t bytes)
 
 static void give(acs_memory *memory, acs_block block)
 {
-    assert_int_equal(acs_memory_give(memory, &block), ACS_OK);
+    assert_int_equal(acs_memory_give(memory, &block, 0), ACS_OK);
 }
 
 static void small_blocks_share_a_chunk_that_stays(void **state)
@@ -134,7 +140,7 @@ static void apart_each_block_is_an_allocation(void **state)
     acs_block a = take(memory, ACS_MEMORY_DEVICE, 1000), b = take(memory, ACS_MEMORY_DEVICE, 4000), none;
 
     assert_null(a.range);
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 1, &none), ACS_ERR_MEMORY);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 1, true, &none), ACS_ERR_MEMORY);
     assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).live, 5000);
     give(memory, a);
     assert_int_equal(d.released, 1);
@@ -151,7 +157,7 @@ static void a_limit_is_kept_and_the_error_says_what_is_in_use(void **state)
     acs_memory *memory = open_pools(&d, true, 40 * MIB);
     acs_block held = take(memory, ACS_MEMORY_DEVICE, 3 * MIB), none = {0};
 
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 35 * MIB, &none), ACS_ERR_MEMORY);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 35 * MIB, true, &none), ACS_ERR_MEMORY);
     assert_non_null(strstr(acs_error_thread()->text, "no 36700160 bytes of device memory: 3145728 are in use"));
     assert_non_null(strstr(acs_error_thread()->text, "the limit is 41943040"));
     assert_null(none.ptr);
@@ -161,7 +167,7 @@ static void a_limit_is_kept_and_the_error_says_what_is_in_use(void **state)
     give(memory, more);
     give(memory, host);
     give(memory, held);
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, SIZE_MAX, &none), ACS_ERR_MEMORY);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, SIZE_MAX, true, &none), ACS_ERR_MEMORY);
     close_pools(memory, &d);
 }
 
@@ -190,7 +196,7 @@ static void a_device_that_is_short_gives_no_more_than_has_to_be(void **state)
     acs_block block = take(memory, ACS_MEMORY_DEVICE, 2 * MIB + 100), none;
     assert_int_equal(d.last, 2 * MIB + ACS_ARENA_ALIGN);
 
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 4 * MIB, &none), ACS_ERR_MEMORY);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 4 * MIB, true, &none), ACS_ERR_MEMORY);
     assert_int_equal(acs_error_thread()->native, 2); /* the device's */
     assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 2 * MIB + ACS_ARENA_ALIGN);
     give(memory, block);
@@ -204,7 +210,7 @@ static void a_fault_is_handed_on(void **state)
     for (int pooled = 0; pooled < 2; pooled++) {
         acs_memory *memory = open_pools(&d, pooled, 0);
         acs_block none;
-        assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 100, &none), ACS_ERR_DEVICE);
+        assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 100, true, &none), ACS_ERR_DEVICE);
         assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 0);
         close_pools(memory, &d);
     }
@@ -229,6 +235,131 @@ static void trimming_keeps_what_is_in_use_and_what_is_to_be_kept(void **state)
     assert_int_equal(d.released, 2);
     assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 20 * MIB);
     give(memory, blocks[2]);
+    close_pools(memory, &d);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- rest */
+
+static void give_behind(acs_memory *memory, acs_block block, acs_op last)
+{
+    assert_int_equal(acs_memory_give(memory, &block, last), ACS_OK);
+}
+
+static void a_block_rests_until_its_ops_have_ended(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block first = take(memory, ACS_MEMORY_DEVICE, 1000);
+    give_behind(memory, first, 7);
+    acs_block second = take(memory, ACS_MEMORY_DEVICE, 1000);
+    acs_memory_counts counts = acs_memory_count(memory, ACS_MEMORY_DEVICE);
+    d.settled = 7;
+    acs_block third = take(memory, ACS_MEMORY_DEVICE, 1000);
+
+    assert_ptr_not_equal(first.ptr, second.ptr);
+    assert_int_equal(counts.live, 1024);
+    assert_int_equal(counts.resting, 1024);
+    assert_int_equal(counts.peak, 2048);
+    assert_ptr_equal(first.ptr, third.ptr);
+    assert_int_equal(third.behind, 0);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).early, 0);
+    give(memory, second);
+    give(memory, third);
+    close_pools(memory, &d);
+}
+
+/* The oldest first; whoever gets it has to know behind what. */
+static void what_rests_beyond_the_slack_is_handed_out_early(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block first = take(memory, ACS_MEMORY_DEVICE, 20 * MIB), second = take(memory, ACS_MEMORY_DEVICE, 20 * MIB);
+    give_behind(memory, first, 3);
+    give_behind(memory, second, 5);
+    acs_block early = take(memory, ACS_MEMORY_DEVICE, 20 * MIB), other = take(memory, ACS_MEMORY_DEVICE, 100);
+
+    assert_ptr_equal(early.ptr, first.ptr);
+    assert_int_equal(early.behind, 3);
+    assert_int_equal(other.behind, 0); /* none of that size was given back */
+    assert_int_equal(d.obtained, 3);
+    assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).early, 1);
+    assert_int_equal(acs_memory_rests_until(memory, ACS_MEMORY_DEVICE), 5);
+    /* Freed again before op 3 has ended: what it is behind stays with it. */
+    give_behind(memory, early, 2);
+    d.settled = 2;
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 0), ACS_OK);
+    assert_int_equal(d.released, 0);
+    d.settled = 5;
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 0), ACS_OK);
+    assert_int_equal(d.released, 2);
+    assert_int_equal(acs_memory_rests_until(memory, ACS_MEMORY_DEVICE), 0);
+    give(memory, other);
+    close_pools(memory, &d);
+}
+
+/* What the device no longer gives need not have been waited for. */
+static void a_short_device_has_what_rests_handed_out_early(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 2 * MIB);
+    acs_block half = take(memory, ACS_MEMORY_DEVICE, MIB), other = take(memory, ACS_MEMORY_DEVICE, MIB);
+    give_behind(memory, half, 9);
+    acs_block early = take(memory, ACS_MEMORY_DEVICE, MIB), none;
+
+    assert_int_equal(early.behind, 9);
+    give_behind(memory, other, 10);
+    give_behind(memory, early, 11);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, MIB, false, &none), ACS_ERR_MEMORY); /* cannot order */
+    d.settled = 11;
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, MIB, false, &none), ACS_OK);
+    assert_int_equal(none.behind, 0);
+    give(memory, none);
+    close_pools(memory, &d);
+}
+
+/* The CPU may touch it at once, so nobody gets it early; nor is ever more of it reserved while one op takes its time. */
+static void pinned_memory_is_waited_for(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block large = take(memory, ACS_MEMORY_HOST, 20 * MIB), none, oldest;
+    give_behind(memory, large, 4);
+    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_HOST, 20 * MIB, true, &none), ACS_NOT_READY);
+    assert_true(acs_memory_oldest(memory, ACS_MEMORY_HOST, &oldest));
+    assert_ptr_equal(oldest.ptr, large.ptr);
+    assert_false(acs_memory_oldest(memory, ACS_MEMORY_HOST, &none));
+    give(memory, oldest);
+    acs_block again = take(memory, ACS_MEMORY_HOST, 20 * MIB);
+
+    assert_ptr_equal(again.ptr, large.ptr);
+    assert_int_equal(again.behind, 0);
+    assert_int_equal(d.obtained, 1);
+    give(memory, again);
+    close_pools(memory, &d);
+}
+
+static void addresses_of_pools_are_known(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block small = take(memory, ACS_MEMORY_DEVICE, 1), host = take(memory, ACS_MEMORY_HOST, 20 * MIB);
+    uint64_t chunk = (uint64_t)(uintptr_t)small.ptr, own = (uint64_t)(uintptr_t)host.ptr;
+
+    assert_true(acs_memory_pools(memory, chunk));
+    assert_true(acs_memory_pools(memory, chunk + 2 * MIB - 1)); /* in no block */
+    assert_true(acs_memory_pools(memory, own + 20 * MIB - 1));
+    assert_false(acs_memory_pools(memory, chunk - 1));
+    assert_false(acs_memory_pools(memory, 0));
+    assert_false(acs_memory_pools(memory, UINT64_MAX));
+    give(memory, host);
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_HOST, 0), ACS_OK);
+    assert_false(acs_memory_pools(memory, own));
+    give(memory, small);
     close_pools(memory, &d);
 }
 
@@ -257,11 +388,11 @@ static void *take_and_give(void *argument)
         unsigned char value = (unsigned char)(t->seed * HELD + place);
         if (held[place].ptr) {
             t->wrong += !holds_only(&held[place], value);
-            t->wrong += acs_memory_give(t->memory, &held[place]) != ACS_OK;
+            t->wrong += acs_memory_give(t->memory, &held[place], 0) != ACS_OK;
             held[place].ptr = NULL;
         } else if (i < ROUNDS) {
             size_t bytes = 1 + acs_random_below(&random, 1u << acs_random_below(&random, 22));
-            if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, bytes, &held[place]) == ACS_OK)
+            if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, bytes, true, &held[place]) == ACS_OK)
                 memset(held[place].ptr, value, bytes);
             else
                 t->refused++;
@@ -297,10 +428,10 @@ static void *take_hold_and_give(void *argument)
     taker *t = argument;
     for (uint32_t i = 0; i < ROUNDS / 20; i++) {
         acs_block block;
-        if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, 4 * MIB, &block) != ACS_OK)
+        if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, 4 * MIB, true, &block) != ACS_OK)
             t->refused++;
         else
-            t->wrong += acs_memory_give(t->memory, &block) != ACS_OK;
+            t->wrong += acs_memory_give(t->memory, &block, 0) != ACS_OK;
         if (i % 8 == 0)
             t->wrong += acs_memory_trim(t->memory, ACS_MEMORY_DEVICE, 0) != ACS_OK;
     }
@@ -337,6 +468,11 @@ int main(void)
         cmocka_unit_test(a_device_that_is_short_gives_no_more_than_has_to_be),
         cmocka_unit_test(a_fault_is_handed_on),
         cmocka_unit_test(trimming_keeps_what_is_in_use_and_what_is_to_be_kept),
+        cmocka_unit_test(a_block_rests_until_its_ops_have_ended),
+        cmocka_unit_test(what_rests_beyond_the_slack_is_handed_out_early),
+        cmocka_unit_test(a_short_device_has_what_rests_handed_out_early),
+        cmocka_unit_test(pinned_memory_is_waited_for),
+        cmocka_unit_test(addresses_of_pools_are_known),
         cmocka_unit_test(threads_never_share_a_block),
         cmocka_unit_test(what_fits_together_is_never_refused),
     };

@@ -1,0 +1,230 @@
+/*
+ * acs_malloc, acs_free, acs_trim: blocks in program order. Without pools a block is the driver's, and its free is an op,
+ * which the thread of host functions runs. With them both are lists: a freed block is known to be used by no op after the
+ * latest one, and who gets it while those may still run is ordered behind them by an op of kind REUSE. Called by the
+ * program's threads; waits only where there is no room.
+ */
+#include "runtime/context.h"
+
+#include <sched.h>
+
+static bool begin(acs_draft *draft, acs_context *context, acs_op_kind kind, const acs_site *site)
+{
+    *draft = (acs_draft){.context = context, .site = site};
+    return acs_draft_begin(draft, kind) != NULL;
+}
+
+/* A record about one block. */
+static acs_status name_block(acs_draft *draft, void *ptr, size_t bytes)
+{
+    ACS_TRY(acs_record_reserve(draft->context->records, draft->record, 0, 0, 1));
+    draft->record->segments[0] = ACS_OUT(ptr, bytes);
+    draft->record->segment_count = 1;
+    return ACS_OK;
+}
+
+/* E: the fault's error is in `failures` */
+static acs_status check_alive(const acs_context *context)
+{
+    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+    return ACS_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- waits */
+
+/* What is known of the blocks that were freed when there was no room, and which free op was waited for. */
+typedef struct search {
+    uint64_t freed;
+    acs_op waited;
+} search;
+
+/* A block came back since, or one is waited for until it does. False: none is on its way. */
+static bool wait_for_free(acs_context *context, int kind, search *s)
+{
+    uint64_t before = s->freed;
+    acs_op op;
+    bool any = acs_allocations_next_free(context->allocations, kind, &op, &s->freed);
+    if (s->freed != before)
+        return true;
+    if (op && op != s->waited) {
+        s->waited = op;
+        acs_context_wait(context, ACS_WATCH_OP, op);
+        return true;
+    }
+    if (!any || op || context->virtual_count)
+        return false;
+    if (!acs_context_step(context))
+        sched_yield(); /* another thread is inside acs_free */
+    return true;
+}
+
+/*
+ * The block that has rested for longest is waited for by itself, other ops may take as long as they like; only what was
+ * handed out early before is known by its latest op alone. Inside a capture there is no op that could wait for a block.
+ * False: nothing rests.
+ */
+static bool wait_for_rest(acs_context *context, int kind)
+{
+    acs_block block;
+    if (!acs_capture_on(context) && acs_memory_oldest(context->memory, kind, &block)) {
+        bool over = acs_wait_range(context, block.ptr, block.bytes, ACS_UPDATE) != ACS_ERR_DEVICE;
+        (void)acs_memory_give(context->memory, &block, over ? 0 : UINT64_MAX); /* pooled: cannot fail */
+        return true;
+    }
+    acs_op last = acs_memory_rests_until(context->memory, kind);
+    if (last)
+        acs_context_wait(context, ACS_WATCH_ALL, last);
+    return last != 0;
+}
+
+/* Where there is no room blocks that are being freed come back one after the other. */
+static acs_status take_block(acs_context *context, size_t bytes, int kind, acs_block *block)
+{
+    search s = {0};
+    acs_op ignored;
+    acs_status status, refused;
+    bool early = !acs_capture_on(context);
+    (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
+    for (;;) {
+        status = acs_memory_take(context->memory, kind, bytes, early, block);
+        if (status != ACS_ERR_MEMORY && status != ACS_NOT_READY)
+            return status;
+        bool waited = context->pooled ? wait_for_rest(context, kind) : wait_for_free(context, kind, &s);
+        refused = waited ? check_alive(context) : status;
+        if (refused != ACS_OK && refused != ACS_NOT_READY) /* the latter: another thread waited for what rested */
+            return refused;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- malloc */
+
+/* Later ops on the block come behind those of its former life, and do not inherit their failures. */
+static acs_status begin_life(acs_context *context, const acs_block *block, const acs_site *site)
+{
+    acs_draft draft;
+    if (!block->behind) {
+        acs_core_forget_block(&context->core, (uint64_t)(uintptr_t)block->ptr, block->bytes);
+        return ACS_OK;
+    }
+    if (!begin(&draft, context, ACS_KIND_REUSE, site))
+        return acs_error_thread()->status;
+    acs_status status = name_block(&draft, block->ptr, block->range->bytes);
+    if (status != ACS_OK || !acs_draft_queue(&draft)) {
+        if (status != ACS_OK)
+            (void)acs_draft_drop(&draft);
+        return acs_error_thread()->status;
+    }
+    return ACS_OK;
+}
+
+acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params)
+{
+    static const acs_site unnamed = {"acs_malloc", NULL, 0};
+    const acs_site *site = params && params->site ? params->site : &unnamed;
+    acs_block block;
+    context = acs_context_enter(context, "acs_malloc");
+    if (!context)
+        return acs_error_thread()->status;
+    if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
+    ACS_TRY(check_alive(context));
+    acs_status status = take_block(context, bytes, kind, &block);
+    if (status == ACS_ERR_DEVICE)
+        acs_failures_lost(context);
+    if (status != ACS_OK)
+        return status;
+    status = begin_life(context, &block, site);
+    if (status == ACS_OK)
+        status = acs_allocations_add(context->allocations, &block, site);
+    if (status != ACS_OK) {
+        (void)acs_memory_give(context->memory, &block, acs_fifo_last(context->core.fifo)); /* the first error counts */
+        return status;
+    }
+    *ptr = block.ptr;
+    return ACS_OK;
+}
+
+acs_status acs_trim(acs_context *context, size_t keep_bytes)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(check_alive(context)); /* giving back may wait for an op that never ends */
+    acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, keep_bytes);
+    if (status == ACS_OK)
+        status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
+    if (status == ACS_ERR_DEVICE)
+        acs_failures_lost(context);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- free */
+
+/* The driver gives it back, once its users have ended: an action of the thread of host functions, since it may wait. */
+static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *params, const acs_site *site)
+{
+    acs_draft draft = {.context = context, .site = site, .no_wait = params && params->no_wait};
+    acs_allocation block;
+    if (!acs_draft_begin(&draft, ACS_KIND_FREE))
+        return 0;
+    if (acs_allocations_begin_free(context->allocations, ptr, &block) != ACS_OK)
+        return acs_draft_drop(&draft);
+    acs_host_thread_start(context);
+    draft.record->u.free.ptr = ptr;
+    draft.record->u.free.memory = block.memory;
+    draft.record->u.free.bytes = block.bytes;
+    acs_op op = name_block(&draft, ptr, block.bytes) == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
+    if (op)
+        acs_allocations_set_freed_by(context->allocations, ptr, block.id, op);
+    else
+        acs_allocations_cancel_free(context->allocations, ptr);
+    return op;
+}
+
+/* Before the first op there is none that a free could be behind: one that does nothing becomes it. */
+static acs_op latest_op(acs_context *context, const acs_site *site)
+{
+    acs_draft draft;
+    acs_op last = acs_fifo_last(context->core.fifo);
+    if (ACS_LIKELY(last != 0))
+        return last;
+    return begin(&draft, context, ACS_KIND_OBSERVE, site) ? acs_draft_queue(&draft) : 0;
+}
+
+static acs_op refuse_free(acs_context *context, const acs_site *site)
+{
+    (void)acs_failures_refuse(context, site);
+    return 0;
+}
+
+static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
+{
+    acs_allocation found;
+    if (acs_capture_on(context) && acs_capture_check(ACS_KIND_FREE) != ACS_OK)
+        return refuse_free(context, site);
+    if (check_alive(context) != ACS_OK) {
+        acs_error_thread()->site = *site;
+        return 0;
+    }
+    acs_op last = latest_op(context, site);
+    if (!last)
+        return 0;
+    if (acs_allocations_free(context->allocations, ptr, last, &found) != ACS_OK)
+        return refuse_free(context, site);
+    const acs_block block = acs_allocation_block(&found);
+    (void)acs_memory_give(context->memory, &block, last); /* pooled: cannot fail */
+    return last;
+}
+
+acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
+{
+    static const acs_site unnamed = {"acs_free", NULL, 0};
+    const acs_site *site = params && params->site ? params->site : &unnamed;
+    context = acs_context_enter(context, "acs_free");
+    if (!context)
+        return 0;
+    if (!ptr)
+        return acs_fifo_last(context->core.fifo);
+    return context->pooled ? free_pooled(context, ptr, site) : free_apart(context, ptr, params, site);
+}
