@@ -271,7 +271,7 @@ double median_of(std::vector<double> values)
 std::string why_left_out(const way_kind &k, bool gpu)
 {
     if (gpu ? k.gpu : k.host)
-        return "";
+        return k.lacking ? k.lacking() : "";
     return gpu ? "on the CPU only" : "needs a GPU";
 }
 

@@ -43,6 +43,7 @@ struct way_kind {
     bool gpu, host; /* where it runs */
     size_t most_pairs_gpu; /* where each call is one of the driver, so many of a trace are enough; 0: all */
     std::function<std::unique_ptr<way>(const machine &)> make;
+    std::function<std::string()> lacking = nullptr; /* what the machine lacks for it; empty: nothing */
 };
 
 /** Every way, in the order of reports. */
@@ -56,6 +57,7 @@ inline const char *reference_way(bool gpu)
 /* Those of the CUDA runtime: ways_cuda.cpp. */
 std::unique_ptr<way> make_async_way(const machine &m);
 std::unique_ptr<way> make_cuda_way(const machine &m);
+std::string lacking_for_async();
 
 } // namespace bench
 

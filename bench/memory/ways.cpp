@@ -129,7 +129,7 @@ const std::vector<way_kind> &way_kinds()
          [](const machine &m) { return std::unique_ptr<way>(new acs_way(m, false)); }},
 #if BENCH_CUDA
         {"async", "cudaMallocAsync and cudaFreeAsync on one stream; the device's pool keeps everything", true, false, 0,
-         make_async_way},
+         make_async_way, lacking_for_async},
         {"cuda", "cudaMalloc and cudaFree", true, false, 256, make_cuda_way},
 #else
         {"async", "cudaMallocAsync and cudaFreeAsync (not built in: no CUDA)", false, false, 0, nullptr},

@@ -106,6 +106,14 @@ public:
 
 } // namespace
 
+std::string lacking_for_async()
+{
+    int device = 0, pools = 0;
+    require_cuda(cudaGetDevice(&device), "cudaGetDevice");
+    require_cuda(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device), "cudaDeviceGetAttribute");
+    return pools ? "" : "the device has no memory pools";
+}
+
 std::unique_ptr<way> make_async_way(const machine &)
 {
     return std::unique_ptr<way>(new async_way);
