@@ -146,7 +146,7 @@ std::string read_trace(const std::string &path, allocation_trace *t)
     size_t number = 1;
 
     if (!std::getline(in, line))
-        return path + ":1: is empty; the header " + HEADER + " is needed";
+        return in.bad() ? path + ": cannot be read" : path + ":1: is empty; the header " + HEADER + " is needed";
     strip_return(line);
     if (line != HEADER)
         return path + ":1: " + not_read(line, "the header ") + HEADER;
