@@ -141,39 +141,62 @@ result_file::~result_file()
         fprintf(stderr, "bench: the result file could not be written to its end\n");
 }
 
-static void print_samples(FILE *f, const char *name, const std::vector<sample> &samples, double sample::*which)
+static void print_fields(FILE *f, const std::vector<field> &fields)
+{
+    for (size_t k = 0; k < fields.size(); k++) {
+        const field &v = fields[k];
+        if (v.is_text)
+            fprintf(f, "%s\"%s\": %s", k ? ", " : "", v.name, quoted(v.text).c_str());
+        else
+            fprintf(f, "%s\"%s\": %.10g", k ? ", " : "", v.name, std::isfinite(v.number) ? v.number : -1);
+    }
+}
+
+static void print_times(FILE *f, const char *name, const std::vector<double> &times_us)
 {
     fprintf(f, ", \"%s\": [", name);
-    for (size_t k = 0; k < samples.size(); k++)
-        fprintf(f, "%s%.2f", k ? ", " : "", samples[k].*which);
+    for (size_t k = 0; k < times_us.size(); k++)
+        fprintf(f, "%s%.2f", k ? ", " : "", times_us[k]);
     fputs("]", f);
 }
 
-void result_file::row(const std::vector<field> &fields, const std::vector<outcome> &outcomes)
+void result_file::row(const std::vector<field> &fields, const std::vector<entry> &runners)
 {
     if (!file_)
         return;
     fseek(file_, -3, SEEK_CUR); /* over what ends the file */
     fputs(first_ ? "\n  {" : ",\n  {", file_);
     first_ = false;
-    for (const field &v : fields) {
-        if (v.is_text)
-            fprintf(file_, "\"%s\": %s, ", v.name, quoted(v.text).c_str());
-        else
-            fprintf(file_, "\"%s\": %.10g, ", v.name, std::isfinite(v.number) ? v.number : -1);
-    }
-    fputs("\"runners\": [", file_);
-    for (size_t k = 0; k < outcomes.size(); k++) {
-        const outcome &o = outcomes[k];
-        fprintf(file_, "%s\n    {\"name\": %s, \"setting\": %s, \"note\": %s, \"left_out\": %s, \"wrong\": %s", k ? "," : "",
-                quoted(o.kind->name).c_str(), quoted(o.setting).c_str(), quoted(o.note).c_str(),
-                quoted(o.left_out).c_str(), quoted(o.wrong).c_str());
-        print_samples(file_, "total_us", o.samples, &sample::total_us);
-        print_samples(file_, "submit_us", o.samples, &sample::submit_us);
+    print_fields(file_, fields);
+    fputs(", \"runners\": [", file_);
+    for (size_t k = 0; k < runners.size(); k++) {
+        fputs(k ? ",\n    {" : "\n    {", file_);
+        print_fields(file_, runners[k].fields);
+        for (const auto &t : runners[k].times_us)
+            print_times(file_, t.first, t.second);
         fputs("}", file_);
     }
     fputs("]}]}\n", file_);
     fflush(file_);
+}
+
+void result_file::row(const std::vector<field> &fields, const std::vector<outcome> &outcomes)
+{
+    std::vector<entry> runners;
+    for (const outcome &o : outcomes) {
+        std::vector<double> total_us, submit_us;
+        for (const sample &s : o.samples) {
+            total_us.push_back(s.total_us);
+            submit_us.push_back(s.submit_us);
+        }
+        runners.push_back({{{"name", o.kind->name},
+                            {"setting", o.setting},
+                            {"note", o.note},
+                            {"left_out", o.left_out},
+                            {"wrong", o.wrong}},
+                           {{"total_us", total_us}, {"submit_us", submit_us}}});
+    }
+    row(fields, runners);
 }
 
 } // namespace bench

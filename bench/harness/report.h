@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "measure.h"
@@ -37,6 +38,12 @@ struct field {
     bool is_text;
 };
 
+/** One runner in a row of results: its name and whatever else is known of it, and times, one per repetition. */
+struct entry {
+    std::vector<field> fields;
+    std::vector<std::pair<const char *, std::vector<double>>> times_us;
+};
+
 /** One JSON file, written row by row so that a run that ends early leaves what it measured in a file that can be read. */
 class result_file {
 public:
@@ -48,6 +55,8 @@ public:
 
     /** One program's fields, and how each runner did. */
     void row(const std::vector<field> &fields, const std::vector<outcome> &outcomes);
+    /** The same for programs whose runners have other figures. */
+    void row(const std::vector<field> &fields, const std::vector<entry> &runners);
 
 private:
     FILE *file_ = nullptr;

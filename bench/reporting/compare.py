@@ -8,7 +8,8 @@ from .errors import BadInput
 from .results import read_directory
 from .text import number, plain, ranged
 
-_SETTINGS = ("size", "width", "steps", "fields", "ctas", "functions", "check", "ops", "kernels", "kernel_us")
+_SETTINGS = ("size", "width", "steps", "fields", "ctas", "functions", "check", "ops", "kernels", "kernel_us", "pairs",
+             "use")
 
 
 class Figure:

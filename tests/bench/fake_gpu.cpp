@@ -70,6 +70,8 @@ struct machine_state {
     std::string failing;
     int fail_at = 0;
     std::set<void *> live;
+    uint64_t reserved = 0, idle = 0, high = 0, threshold = 0; /* bytes of the memory pool */
+    std::map<void *, size_t> pooled;                          /* its blocks */
 };
 
 machine_state g;
@@ -160,7 +162,7 @@ body kernel_body(const void *function, dim3 grid, dim3 block, void **args)
     };
 }
 
-enum { KERNEL = 1, COPY, FILL };
+enum { KERNEL = 1, COPY, FILL, FREE };
 
 cudaError_t add_node(cudaGraphNode_t *handle, graph *to, const cudaGraphNode_t *up, size_t count, int kind, body run)
 {
@@ -259,6 +261,23 @@ int fake_gpu_live()
 {
     std::lock_guard<std::mutex> guard(g.lock);
     return static_cast<int>(g.live.size());
+}
+
+int fake_gpu_free_lost()
+{
+    std::lock_guard<std::mutex> guard(g.lock);
+    const int count = static_cast<int>(g.live.size());
+    for (void *p : g.live)
+        free(p);
+    g.live.clear();
+    g.pooled.clear();
+    return count;
+}
+
+uint64_t fake_gpu_pool_reserved()
+{
+    std::lock_guard<std::mutex> guard(g.lock);
+    return g.reserved;
 }
 
 /* ---------------------------------------------------------------------------------------------------- the runtime */
@@ -388,6 +407,82 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t s)
 {
     CALLED();
     return issue(s, FILL, [=] { memset(to, value, bytes); });
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    CALLED();
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+{
+    CALLED();
+    *value = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int)
+{
+    CALLED();
+    *pool = reinterpret_cast<cudaMemPool_t>(&g.reserved);
+    return cudaSuccess;
+}
+
+static uint64_t *pool_attribute(cudaMemPoolAttr which)
+{
+    return which == cudaMemPoolAttrReleaseThreshold ? &g.threshold : &g.high;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void *value)
+{
+    CALLED();
+    *static_cast<uint64_t *>(value) = *pool_attribute(which);
+    return cudaSuccess;
+}
+
+/* The mark of the most that was reserved can be set back only, to what is reserved now. */
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void *value)
+{
+    CALLED();
+    *pool_attribute(which) = which == cudaMemPoolAttrReleaseThreshold ? *static_cast<uint64_t *>(value) : g.reserved;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t keep)
+{
+    CALLED();
+    const uint64_t given = std::min<uint64_t>(g.idle, g.reserved > keep ? g.reserved - keep : 0);
+    g.reserved -= given;
+    g.idle -= given;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
+{
+    CALLED();
+    const uint64_t kept = std::min<uint64_t>(g.idle, bytes);
+    g.idle -= kept;
+    g.reserved += bytes - kept;
+    g.high = std::max(g.high, g.reserved);
+    const cudaError_t code = allocate(p, bytes);
+    g.pooled[*p] = bytes;
+    return code;
+}
+
+cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
+{
+    CALLED();
+    const auto found = g.pooled.find(p);
+    if (found == g.pooled.end())
+        return cudaErrorInvalidValue;
+    const size_t bytes = found->second;
+    g.pooled.erase(found);
+    return issue(s, FREE, [=] {
+        g.idle += bytes;
+        (void)release(p);
+    });
 }
 
 cudaError_t cudaGraphCreate(cudaGraph_t *created, unsigned)

@@ -17,7 +17,11 @@ void fake_gpu_kernel(const void *function, size_t arg_bytes);
 void fake_gpu_fail(const char *function, int count);
 /** How often a function was called since the last fake_gpu_seed(). */
 int fake_gpu_calls(const char *function);
+/** Bytes that the device's memory pool has reserved. */
+uint64_t fake_gpu_pool_reserved();
 /** Streams, events, graphs and allocations that were not destroyed. */
 int fake_gpu_live();
+/** Frees the allocations whose free has failed, where nothing else is left. @return how many those are. */
+int fake_gpu_free_lost();
 
 #endif

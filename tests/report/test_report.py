@@ -146,6 +146,25 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.rows(section, "steps without a wait"), [["1.25 (acs, graph-max) acs wins"]])
         self.assertEqual(self.rows(section, "256"), [["730", "900", "71", "139"]])
 
+    def test_memory_is_per_pair_beside_the_reference(self):
+        section = self.section("### Allocate and free on the GPU, blocks not used: `memory.json`")
+        self.assertEqual(self.rows(section, "same"), [
+            ["100", "1.00 MiB", "-"],
+            ["1.00 (0.900-1.10), 2.00 x", "2.00 (2.00-2.00)", "100 (100-100), 0.020 x", "left out"],
+            ["3.10, 0.645 x (loses)", "2.00", "100, 0.020 x", "left out"],
+            ["1.50 / 2.50", "3.00 / 4.00", "80.0 / 90.0", "left out"],
+            ["5.00", "9.00", "120", "left out"],
+            ["2.00 (2.00 MiB)", "32.0 (32.0 MiB)", "not known", "left out"]])
+        for remark in ("- `malloc`: on the CPU only", "- `cuda`: the first 10 pairs", "the easy case"):
+            self.assertIn(remark, section)
+
+    def test_memory_tells_used_blocks_apart_and_hides_wrong_ways(self):
+        section = self.section("### Allocate and free on the GPU, blocks used: `memory.json`")
+        self.assertEqual(self.rows(section, "log.csv")[0], ["50", "4.00 MiB", "of host memory, so left out: 3"])
+        self.assertEqual(self.rows(section, "log.csv")[1], ["**WRONG**", "1.00 (1.00-1.00)"])
+        self.assertIn("a block lies in one that has not been freed", section)
+        self.assertNotIn("7777", section)
+
     def test_micro_has_the_index_beside_all_pairs(self):
         section = self.section("### Host costs")
         self.assertEqual(self.rows(section, "tiles, window 32"), [["100 (90.0-110)", "1000 (900-1100)", "10.0"]])
@@ -192,7 +211,7 @@ class Comparison(Scratch):
         return self.copy("one", "patterns.json"), other
 
     def test_a_run_agrees_with_itself(self):
-        one = self.copy("one", "[mo]*.json")
+        one = self.copy("one", "[mo][iv]*.json")
         done = run("--compare", one, one, "--agree", "1")
         self.assertEqual(done.returncode, 0)
         self.assertIn("11 of 11 agree", done.stdout)
@@ -318,6 +337,14 @@ class Errors(Scratch):
     def test_runner_twice(self):
         self.refused(self.changed(lambda d: d["rows"][4].update(runner="stream"), "rivals.json"),
                      "names a runner twice")
+
+    def test_memory_without_the_pairs_of_a_way(self):
+        self.refused(self.changed(lambda d: d["rows"][0]["runners"][1].pop("pairs"), "memory.json"),
+                     "memory.json: rows[0].runners[1].pairs is missing")
+
+    def test_memory_without_the_times_of_the_calls(self):
+        self.refused(self.changed(lambda d: d["rows"][0]["runners"][1].update(calls_us=[]), "memory.json"),
+                     "memory.json: rows[0].runners[1].calls_us has no times")
 
     def test_physics_without_its_median(self):
         self.refused(self.changed(lambda d: d["rows"][0]["step_us"].pop("p50"), "rivals.json"),

@@ -1,0 +1,204 @@
+/*
+ * acs-memory: what a malloc and a free cost, by ACS and by its rivals in one run, on the same trace.
+ *
+ * Owns the command line and the order of measurements. Exit status: 0; 1: something was wrong, or failed; 2: bad command
+ * line, or a trace that cannot be read.
+ */
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "arguments.h"
+#include "results.h"
+
+using namespace bench;
+
+namespace {
+
+struct settings {
+    std::vector<std::string> only, ways = {"all"};
+    std::string trace_file, write_file, json;
+    synthetic_settings synthetic;
+    pass_settings passes;
+    bool list = false;
+};
+
+std::string usage()
+{
+    std::string text =
+        "usage: acs-memory [options]\n"
+        "  --only TRACE[,TRACE]     these synthetic traces, see below               (all; none where --trace is given)\n"
+        "  --trace FILE             a recorded one: CSV, event,block,bytes,memory,op,file,line\n"
+        "  --use                    an op writes each block (4 KiB of it at most) between its malloc and its free\n"
+        "  --pairs N                mallocs of a synthetic trace, about                                       (4096)\n"
+        "  --live N                 blocks that random keeps                                                   (256)\n"
+        "  --seed N                 of synthetic traces                                                          (1)\n"
+        "  --write FILE             write the synthetic trace that --only names as CSV, and measure nothing\n"
+        "  --backend cuda|host      where the memory is                     (cuda where a GPU answers, else host)\n"
+        "  --way W[,W]|all          who allocates, see below                                                   (all)\n"
+        "  --reps N                 repetitions, in each of which every way starts cold                          (5)\n"
+        "  --cpu N                  pin the program's thread to CPU N and the library's to those behind (not pinned)\n"
+        "  --json FILE              write all figures for bench/report\n"
+        "  --list                   traces and ways\n"
+        "traces:\n";
+    char line[200];
+    for (const synthetic_kind &k : synthetic_kinds()) {
+        snprintf(line, sizeof line, "  %-10s %s\n", k.name, k.about);
+        text += line;
+    }
+    text += "ways:\n";
+    for (const way_kind &k : way_kinds()) {
+        snprintf(line, sizeof line, "  %-10s %s%s\n", k.name, k.about, k.gpu && !k.host ? " (cuda only)" :
+                 (k.host && !k.gpu ? " (host only)" : ""));
+        text += line;
+    }
+    return text;
+}
+
+void parse_backend(settings &s, arguments &a)
+{
+    const std::string name = a.text();
+    if (name != "cuda" && name != "host")
+        a.refuse("'" + name + "' is neither cuda nor host");
+    if (name == "cuda" && !gpu_answers())
+        a.refuse("no GPU answers");
+    s.passes.where.gpu = name == "cuda";
+}
+
+void parse_cpu(settings &s, arguments &a)
+{
+    s.passes.where.first_cpu = static_cast<int>(a.number(0, 1023));
+    if (s.passes.where.first_cpu + 1 >= cpu_count())
+        a.refuse("the library's threads need CPUs behind it; this machine has " + std::to_string(cpu_count()));
+}
+
+bool parse_trace(settings &s, arguments &a)
+{
+    if (a.is("--only"))
+        s.only = a.list();
+    else if (a.is("--trace"))
+        s.trace_file = a.text();
+    else if (a.is("--write"))
+        s.write_file = a.text();
+    else if (a.is("--pairs"))
+        s.synthetic.pairs = static_cast<uint32_t>(a.number(1, 10000000));
+    else if (a.is("--live"))
+        s.synthetic.live = static_cast<uint32_t>(a.number(1, 1000000));
+    else if (a.is("--seed"))
+        s.synthetic.seed = a.number(0, UINT32_MAX);
+    else
+        return false;
+    return true;
+}
+
+settings parse(arguments &a)
+{
+    settings s;
+    s.passes.where.gpu = gpu_answers();
+    while (a.next()) {
+        if (parse_trace(s, a))
+            continue;
+        if (a.is("--use"))
+            s.passes.use = true;
+        else if (a.is("--list"))
+            s.list = true;
+        else if (a.is("--backend"))
+            parse_backend(s, a);
+        else if (a.is("--way"))
+            s.ways = a.list();
+        else if (a.is("--reps"))
+            s.passes.repetitions = static_cast<int>(a.number(1, 10000));
+        else if (a.is("--cpu"))
+            parse_cpu(s, a);
+        else if (a.is("--json"))
+            s.json = a.text();
+        else
+            a.refuse("there is no such option");
+    }
+    return s;
+}
+
+std::vector<allocation_trace> traces_of(const settings &s, const arguments &a)
+{
+    std::vector<allocation_trace> traces;
+    for (const std::string &name : s.only)
+        if (std::none_of(synthetic_kinds().begin(), synthetic_kinds().end(),
+                         [&](const synthetic_kind &k) { return name == k.name; }))
+            a.refuse_for("--only", "there is no trace '" + name + "'");
+    for (const synthetic_kind &k : synthetic_kinds())
+        if (s.only.empty() ? s.trace_file.empty() : std::count(s.only.begin(), s.only.end(), k.name) > 0)
+            traces.push_back(k.make(s.synthetic));
+    if (!s.trace_file.empty()) {
+        allocation_trace t;
+        const std::string wrong = read_trace(s.trace_file, &t);
+        if (!wrong.empty()) {
+            fprintf(stderr, "acs-memory: --trace: %s\n", wrong.c_str());
+            exit(2);
+        }
+        traces.push_back(std::move(t));
+    }
+    return traces;
+}
+
+/* Those that do not run here are said once, and stay in the results. */
+std::vector<const way_kind *> ways_of(const settings &s, const arguments &a)
+{
+    std::vector<const way_kind *> ways;
+    const bool all = s.ways == std::vector<std::string>{"all"};
+
+    for (const std::string &name : s.ways)
+        if (!all && std::none_of(way_kinds().begin(), way_kinds().end(), [&](const way_kind &k) { return name == k.name; }))
+            a.refuse_for("--way", "there is no way '" + name + "'");
+    for (const way_kind &k : way_kinds())
+        if (all || std::count(s.ways.begin(), s.ways.end(), k.name) > 0)
+            ways.push_back(&k);
+    return ways;
+}
+
+int write_one(const settings &s, const arguments &a)
+{
+    if (s.only.size() != 1 || !s.trace_file.empty())
+        a.refuse_for("--write", "needs one synthetic trace: --only NAME");
+    const std::string wrong = write_trace(s.write_file, traces_of(s, a).front());
+    if (!wrong.empty())
+        fprintf(stderr, "acs-memory: --write: %s\n", wrong.c_str());
+    return wrong.empty() ? 0 : 1;
+}
+
+void list()
+{
+    for (const synthetic_kind &k : synthetic_kinds())
+        printf("trace %-10s %s\n", k.name, k.about);
+    for (const way_kind &k : way_kinds())
+        printf("way   %-10s %s\n", k.name, k.about);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    arguments a(argc, argv, "acs-memory", usage());
+    const settings s = parse(a);
+    bool ok = true;
+
+    if (s.list) {
+        list();
+        return 0;
+    }
+    if (!s.write_file.empty())
+        return write_one(s, a);
+    const std::vector<allocation_trace> traces = traces_of(s, a);
+    const std::vector<const way_kind *> ways = ways_of(s, a);
+    pin_thread(s.passes.where, 0);
+    printf("%s; reading the clock takes %.3f us\n", machine_line(s.passes.where.gpu).c_str(), clock_cost_us());
+    result_file file(s.json, "acs-memory", a.command(), s.passes.where.gpu);
+    for (const allocation_trace &t : traces) {
+        const std::vector<way_outcome> done = play(t, ways, s.passes);
+        print_ways(t, s.passes, done);
+        write_ways(file, t, s.passes, s.synthetic.seed, done);
+        ok = ok && std::all_of(done.begin(), done.end(), [](const way_outcome &o) { return o.wrong.empty(); });
+    }
+    if (!ok)
+        fprintf(stderr, "acs-memory: at least one way was wrong\n");
+    return ok ? 0 : 1;
+}
