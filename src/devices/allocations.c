@@ -177,14 +177,15 @@ static acs_status add_locked(acs_allocations *table, const acs_allocation *block
     return ACS_OK;
 }
 
-acs_status acs_allocations_add(acs_allocations *table, const acs_block *from, const acs_site *site)
+acs_status acs_allocations_add(acs_allocations *table, acs_block *from)
 {
     const acs_allocation block = {.base = (uint64_t)(uintptr_t)from->ptr, .bytes = from->bytes, .state = ACS_ALLOCATION_LIVE,
-                                  .memory = (uint8_t)from->kind, .range = from->range, .site = site};
+                                  .memory = (uint8_t)from->kind, .site = from->site};
     if (!from->ptr || from->bytes == 0 || block.base + block.bytes < block.base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", from->bytes, from->ptr);
     acs_lock_acquire(&table->lock);
     acs_status status = add_locked(table, &block);
+    from->id = table->last_id;
     acs_lock_release(&table->lock);
     return status;
 }
@@ -227,22 +228,6 @@ acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, a
         list_remove(n);
         list_append(&table->freeing, n);
         *copy = n->block;
-    } else {
-        status = refuse_free_locked(table, ptr);
-    }
-    acs_lock_release(&table->lock);
-    return status;
-}
-
-acs_status acs_allocations_free(acs_allocations *table, const void *ptr, acs_op last, acs_allocation *copy)
-{
-    acs_status status = ACS_OK;
-    acs_lock_acquire(&table->lock);
-    node *n = starting_at_locked(table, ptr);
-    if (n && n->block.state == ACS_ALLOCATION_LIVE) {
-        n->block.freed_by = last;
-        *copy = n->block;
-        remember_freed_locked(table, n);
     } else {
         status = refuse_free_locked(table, ptr);
     }
@@ -311,16 +296,6 @@ bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, u
     return any;
 }
 
-bool acs_allocations_holding(acs_allocations *table, uint64_t address, acs_allocation *copy)
-{
-    acs_lock_acquire(&table->lock);
-    const node *n = holding_locked(table, address);
-    if (n)
-        *copy = n->block;
-    acs_lock_release(&table->lock);
-    return n != NULL;
-}
-
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy)
 {
     acs_lock_acquire(&table->lock);
@@ -330,6 +305,16 @@ bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocati
         *copy = *block;
     acs_lock_release(&table->lock);
     return block != NULL;
+}
+
+void acs_allocations_each(acs_allocations *table, void (*visit)(void *user, const acs_block *block), void *user)
+{
+    acs_lock_acquire(&table->lock);
+    for (const node *n = table->live.next; n != &table->live; n = n->next) {
+        const acs_block block = acs_allocation_block(&n->block);
+        visit(user, &block);
+    }
+    acs_lock_release(&table->lock);
 }
 
 bool acs_allocations_take(acs_allocations *table, acs_allocation *copy)

@@ -1,6 +1,6 @@
 /*
- * The table of allocations of a context: blocks of acs_malloc, and foreign ones once they are looked up. An address finds
- * the block that holds it. Freed blocks are remembered for a while so that ACS_CHECK can say "freed memory". Thread-safe.
+ * The table of allocations of a context that are the driver's: blocks of acs_malloc where these are apart (ACS_POOL=off). An
+ * address finds the block that holds it. Freed blocks are remembered for a while so that ACS_CHECK can say "freed memory". Thread-safe.
  */
 #ifndef ACS_ALLOCATIONS_H
 #define ACS_ALLOCATIONS_H
@@ -22,27 +22,22 @@ typedef struct acs_allocation {
     uint8_t foreign;   /* not made by acs_malloc */
     uint16_t home;     /* device; 0 */
     uint32_t version;  /* 0 */
-    acs_op freed_by;   /* the free op, once queued; of a pool's block the latest op when it was freed */
-    acs_range *range;  /* of a pool's arena; NULL: an allocation of its own */
+    acs_op freed_by;   /* the free op, once queued */
     const acs_site *site; /* of acs_malloc */
 } acs_allocation;
 
 /* What was taken from src/pool for it. */
 static inline acs_block acs_allocation_block(const acs_allocation *a)
 {
-    return (acs_block){(void *)(uintptr_t)a->base, a->bytes, a->memory, a->range, 0};
+    return (acs_block){(void *)(uintptr_t)a->base, a->bytes, a->memory, NULL, 0, a->site, a->id};
 }
 
 typedef struct acs_allocations acs_allocations;
 
 acs_status acs_allocations_create(acs_allocations **table);
 void acs_allocations_destroy(acs_allocations *table);
-acs_status acs_allocations_add(acs_allocations *table, const acs_block *block, const acs_site *site);
-/*
- * LIVE -> FREED for the block that starts at ptr: no op after `last` names it. ACS_ERR_ARGUMENT through ACS_FAIL: not one,
- * or freed before.
- */
-acs_status acs_allocations_free(acs_allocations *table, const void *ptr, acs_op last, acs_allocation *copy);
+/* Sets block->id. */
+acs_status acs_allocations_add(acs_allocations *table, acs_block *block);
 /* LIVE -> FREEING for the block that starts at ptr. ACS_ERR_ARGUMENT through ACS_FAIL: not one, or freed before. */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy);
 /* Back to LIVE: the free op could not be queued. */
@@ -56,10 +51,10 @@ void acs_allocations_end_free(acs_allocations *table, const void *ptr);
  * latest that ran, whose memory may be on its way. 0: it is not known yet. *freed counts the blocks that were freed so far.
  */
 bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, uint64_t *freed);
-/* The block in use, LIVE or FREEING, that holds the address. False: none. */
-bool acs_allocations_holding(acs_allocations *table, uint64_t address, acs_allocation *copy);
 /* The block that holds the address, live ones first, else the latest freed one. False: none known. */
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy);
+/* Call `visit` for each LIVE block. It must not call back. */
+void acs_allocations_each(acs_allocations *table, void (*visit)(void *user, const acs_block *block), void *user);
 /* Take any block out of the table (close releases what the program did not). False: empty. */
 bool acs_allocations_take(acs_allocations *table, acs_allocation *copy);
 

@@ -13,6 +13,7 @@
 #define ACS_ARENA_H
 
 #include "base/base.h"
+#include "base/hash.h"
 
 enum { ACS_ARENA_ALIGN = 256 };
 
@@ -26,6 +27,12 @@ typedef struct acs_range {
     acs_arena *arena;
     acs_op last; /* ops up to this one may still use some of it, 0: none. The owner's to set; of merged ranges the latest */
     bool free;
+    /* of one that is out: its owner's */
+    uint8_t kind;
+    int hash_failed;
+    uint64_t asked, id; /* bytes; number */
+    const acs_site *site;
+    UT_hash_handle hh;
 } acs_range;
 
 typedef struct acs_arena_counts {

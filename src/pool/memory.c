@@ -14,33 +14,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 2, SIZES = 2, SETTLED_AT_ONCE = 16 };
+enum { KINDS = 2, SIZES = 2, SETTLED_AT_ONCE = 16, FREED_KEPT = 1024 };
 
 #define MIB (UINT64_C(1) << 20)
+#define REST_LEAST (16 * MIB)
 
 /* The device's allocators give memory by 2 MiB. Blocks of up to half a chunk share it. */
 static const struct {
     uint64_t block_most, chunk;
 } g_sizes[SIZES] = {{1 * MIB, 2 * MIB}, {16 * MIB, 32 * MIB}};
 
-typedef struct chunk {
-    uint64_t base, bytes;
-} chunk;
-
 typedef struct pool {
     acs_arena *arenas[SIZES];
     acs_memory_counts counts;
     acs_range *first, *newest; /* resting blocks, through `next`, by when they came */
     acs_op last;               /* the latest op that a block which was given back was behind */
-    chunk *chunks;             /* of both arenas, by address */
-    uint32_t chunk_count, chunk_capacity;
 } pool;
+
+/* Remembered for diagnostics. */
+typedef struct freed {
+    uint64_t base, bytes;
+    acs_op last;
+    const acs_site *site;
+} freed;
 
 struct acs_memory {
     acs_memory_config config; /* constant */
     pthread_mutex_t growing;  /* one thread asks the device for chunks, or gives them back, at a time; taken before `lock` */
     acs_lock lock;            /* rank POOL; guards what follows */
     pool pools[KINDS];
+    acs_blocks blocks;
+    freed freed[FREED_KEPT]; /* ring: freed_total counts all that ever entered */
+    uint64_t freed_total, taken_total;
 };
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
@@ -58,8 +63,7 @@ static void arenas_destroy(acs_memory *m)
     for (int kind = 0; kind < KINDS; kind++)
         for (int size = 0; size < SIZES; size++)
             acs_arena_destroy(m->pools[kind].arenas[size]);
-    for (int kind = 0; kind < KINDS; kind++)
-        free(m->pools[kind].chunks);
+    acs_blocks_clear(&m->blocks);
 }
 
 acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memory)
@@ -120,42 +124,6 @@ static acs_status obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
     return ACS_OK;
 }
 
-/* Where the chunk that begins at the address is in the table, or is to be. */
-static uint32_t chunk_at(const pool *p, uint64_t base)
-{
-    uint32_t from = 0, to = p->chunk_count;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (p->chunks[middle].base < base)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
-static acs_status chunk_note_locked(pool *p, uint64_t base, uint64_t bytes)
-{
-    if (p->chunk_count == p->chunk_capacity) {
-        uint32_t capacity = p->chunk_capacity ? 2 * p->chunk_capacity : 64;
-        chunk *grown = realloc(p->chunks, capacity * sizeof *grown);
-        if (!grown)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
-        p->chunks = grown;
-        p->chunk_capacity = capacity;
-    }
-    uint32_t at = chunk_at(p, base);
-    memmove(&p->chunks[at + 1], &p->chunks[at], (p->chunk_count++ - at) * sizeof *p->chunks);
-    p->chunks[at] = (chunk){base, bytes};
-    return ACS_OK;
-}
-
-static void chunk_forget_locked(pool *p, uint64_t base)
-{
-    uint32_t at = chunk_at(p, base);
-    memmove(&p->chunks[at], &p->chunks[at + 1], (--p->chunk_count - at) * sizeof *p->chunks);
-}
-
 static acs_status chunk_add(acs_memory *m, int kind, int size, uint64_t bytes)
 {
     pool *p = &m->pools[kind];
@@ -165,9 +133,9 @@ static acs_status chunk_add(acs_memory *m, int kind, int size, uint64_t bytes)
         return status;
     uint64_t base = (uint64_t)(uintptr_t)ptr;
     acs_lock_acquire(&m->lock);
-    status = chunk_note_locked(p, base, bytes);
+    status = acs_blocks_add_chunk(&m->blocks, base, bytes);
     if (status == ACS_OK && (status = acs_arena_add(p->arenas[size], base, bytes)) != ACS_OK)
-        chunk_forget_locked(p, base);
+        acs_blocks_remove_chunk(&m->blocks, base);
     acs_lock_release(&m->lock);
     if (status == ACS_OK)
         return ACS_OK;
@@ -207,7 +175,7 @@ static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep,
                 acs_arena_remove(p->arenas[size], settled, &base, &bytes);
     if (found) {
         p->counts.reserved -= bytes;
-        chunk_forget_locked(p, base);
+        acs_blocks_remove_chunk(&m->blocks, base);
         *ptr = (void *)(uintptr_t)base;
     }
     acs_lock_release(&m->lock);
@@ -237,25 +205,18 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 {
     if (!m)
         return;
+    while (m->blocks.table) {
+        acs_range *range = m->blocks.table;
+        acs_blocks_remove(&m->blocks, range);
+        m->pools[range->kind].counts.live -= range->bytes;
+        acs_arena_give(range);
+    }
     for (int kind = 0; kind < KINDS && !keep && m->config.pooled; kind++)
         (void)trim(m, kind, UINT64_MAX, 0); /* closing: nobody left to tell, and nothing that runs */
     arenas_destroy(m);
     acs_lock_fini(&m->lock);
     pthread_mutex_destroy(&m->growing);
     free(m);
-}
-
-bool acs_memory_pools(acs_memory *m, uint64_t address)
-{
-    bool found = false;
-    acs_lock_acquire(&m->lock);
-    for (int kind = 0; kind < KINDS && !found; kind++) {
-        const pool *p = &m->pools[kind];
-        uint32_t behind = address == UINT64_MAX ? p->chunk_count : chunk_at(p, address + 1); /* first that begins behind */
-        found = behind > 0 && address - p->chunks[behind - 1].base < p->chunks[behind - 1].bytes;
-    }
-    acs_lock_release(&m->lock);
-    return found;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ blocks */
@@ -268,48 +229,75 @@ static void count_taken_locked(pool *p, uint64_t bytes)
 }
 
 /* What the oldest blocks at rest leave, though ops may use it: until something fits. */
-static acs_range *take_early_locked(pool *p, int size, size_t bytes)
+static acs_range *take_early_locked(pool *p, acs_arena *arena, size_t bytes)
 {
     acs_range *range = NULL;
     while (!range && p->first) {
         end_rest_locked(p);
-        range = acs_arena_take(p->arenas[size], bytes);
+        range = acs_arena_take(arena, bytes);
     }
     return range;
 }
 
-/* What a taker asks for. */
-typedef struct request {
-    size_t bytes;
-    int kind, size;
+/* What a taker asks for, and what it gets. */
+typedef struct search {
+    const acs_memory_request *request;
+    acs_block *block;
+    int size;
     bool early;
-} request;
+} search;
 
-/* What is free; `rests`: or what rests, if it may be handed out early. NULL: there is none. */
-static acs_range *range_take(acs_memory *m, const request *r, bool rests, acs_op *behind)
+/* As much as is in use, within bounds. */
+static uint64_t rest_most(const acs_memory *m, const pool *p)
 {
+    uint64_t most = p->counts.live > REST_LEAST ? p->counts.live : REST_LEAST;
+    return most < m->config.slack ? most : m->config.slack;
+}
+
+/* The range is the taker's from here on. */
+static acs_status hand_out_locked(acs_memory *m, const search *s, acs_range *range, acs_op settled)
+{
+    const acs_memory_request *r = s->request;
     pool *p = &m->pools[r->kind];
+    range->kind = (uint8_t)r->kind;
+    range->asked = r->bytes;
+    range->site = r->site;
+    range->id = ++m->taken_total;
+    if (!acs_blocks_add(&m->blocks, range)) {
+        acs_arena_give(range);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of blocks");
+    }
+    acs_op behind = range->last > settled ? range->last : 0;
+    p->counts.early += behind != 0;
+    count_taken_locked(p, range->bytes);
+    *s->block = (acs_block){(void *)(uintptr_t)range->base, r->bytes, r->kind, range, behind, r->site, range->id};
+    return ACS_OK;
+}
+
+/* What is free; `rests`: or what rests, if it may be handed out early. ACS_NOT_READY: there is none. */
+static acs_status take(acs_memory *m, const search *s, bool rests)
+{
+    pool *p = &m->pools[s->request->kind];
+    acs_arena *arena = p->arenas[s->size];
+    acs_status status = ACS_NOT_READY;
     acs_lock_acquire(&m->lock);
     acs_op settled = m->config.settled(m->config.user);
     settle_locked(p, settled, SETTLED_AT_ONCE);
-    acs_range *range = acs_arena_take(p->arenas[r->size], r->bytes);
+    acs_range *range = acs_arena_take(arena, s->request->bytes);
     if (!range && p->first && p->first->last <= settled) {
         settle_locked(p, settled, UINT32_MAX);
-        range = acs_arena_take(p->arenas[r->size], r->bytes);
+        range = acs_arena_take(arena, s->request->bytes);
     }
-    if (!range && r->early && rests)
-        range = take_early_locked(p, r->size, r->bytes);
-    if (range && range->last > settled && !r->early) {
-        acs_arena_give(range); /* others may have it, who can wait */
+    if (!range && s->early && rests)
+        range = take_early_locked(p, arena, s->request->bytes);
+    if (range && range->last > settled && !s->early) {
+        acs_arena_give(range); /* others may have it, who can order their ops */
         range = NULL;
     }
-    if (range) {
-        *behind = range->last > settled ? range->last : 0;
-        p->counts.early += *behind != 0;
-        count_taken_locked(p, range->bytes);
-    }
+    if (range)
+        status = hand_out_locked(m, s, range, settled);
     acs_lock_release(&m->lock);
-    return range;
+    return status;
 }
 
 static bool is_short(acs_status status)
@@ -319,129 +307,185 @@ static bool is_short(acs_status status)
 
 /*
  * A chunk of the usual size; without room what rests is handed out early, then what lies idle goes, and at last the chunk is
- * only as large as it has to be. ACS_OK without a range: there is a chunk now.
+ * only as large as it has to be. ACS_OK: there is a chunk now, or *looking is false and the block was found; ACS_NOT_READY:
+ * the limit has no room.
  */
-static acs_status grow(acs_memory *m, const request *r, acs_range **range, acs_op *behind)
+static acs_status grow(acs_memory *m, const search *s, bool *looking)
 {
-    const uint64_t least = (r->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
+    const int kind = s->request->kind;
+    const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
     const uint64_t rounded = (least + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-    const uint64_t usual = r->bytes <= g_sizes[r->size].block_most ? g_sizes[r->size].chunk : rounded;
-    acs_status status = chunk_add(m, r->kind, r->size, usual);
-    if (!is_short(status) || (*range = range_take(m, r, true, behind)) != NULL)
-        return *range ? ACS_OK : status;
-    ACS_TRY(trim(m, r->kind, m->config.settled(m->config.user), 0));
-    status = chunk_add(m, r->kind, r->size, usual);
-    return is_short(status) && least < usual ? chunk_add(m, r->kind, r->size, least) : status;
+    const uint64_t usual = least <= g_sizes[s->size].block_most ? g_sizes[s->size].chunk : rounded;
+    acs_status status = chunk_add(m, kind, s->size, usual);
+    if (is_short(status) && take(m, s, true) == ACS_OK) {
+        *looking = false;
+        return ACS_OK;
+    }
+    if (is_short(status)) {
+        ACS_TRY(trim(m, kind, m->config.settled(m->config.user), 0));
+        status = chunk_add(m, kind, s->size, usual);
+    }
+    return is_short(status) && least < usual ? chunk_add(m, kind, s->size, least) : status;
 }
 
-static acs_status refuse(acs_memory *m, int kind, size_t bytes, acs_status status)
+static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
     static const char *const names[KINDS] = {"device", "pinned host"};
-    acs_memory_counts counts = acs_memory_count(m, kind);
-    int native = status == ACS_ERR_MEMORY ? acs_error_thread()->native : 0;
-    return ACS_FAIL(ACS_ERR_MEMORY, native, "no %zu bytes of %s memory: %llu are in use, %llu were freed and ops use them, "
-                    "%llu are reserved, the limit is %llu%s",
-                    bytes, names[kind], (unsigned long long)counts.live, (unsigned long long)counts.resting,
-                    (unsigned long long)counts.reserved,
-                    kind == ACS_MEMORY_DEVICE ? (unsigned long long)m->config.limit : 0,
-                    kind == ACS_MEMORY_DEVICE && m->config.limit ? "" : " (none)");
+    acs_memory_counts counts = acs_memory_count(m, r->kind);
+    uint64_t limit = r->kind == ACS_MEMORY_DEVICE ? m->config.limit : 0;
+    return ACS_FAIL(ACS_ERR_MEMORY, status == ACS_ERR_MEMORY ? acs_error_thread()->native : 0,
+                    "no %zu bytes of %s memory: %llu are in use, %llu were freed and ops use them, %llu are reserved, "
+                    "the limit is %llu%s",
+                    r->bytes, names[r->kind], (unsigned long long)counts.live, (unsigned long long)counts.resting,
+                    (unsigned long long)counts.reserved, (unsigned long long)limit, limit ? "" : " (none)");
 }
 
-static acs_status take_apart(acs_memory *m, int kind, size_t bytes, acs_block *block)
+static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
     void *ptr = NULL;
-    acs_status status = obtain(m, kind, bytes, &ptr);
+    acs_status status = obtain(m, r->kind, r->bytes, &ptr);
     if (is_short(status))
-        return refuse(m, kind, bytes, status);
+        return refuse(m, r, status);
     if (status != ACS_OK)
         return status;
     acs_lock_acquire(&m->lock);
-    count_taken_locked(&m->pools[kind], bytes);
+    count_taken_locked(&m->pools[r->kind], r->bytes);
     acs_lock_release(&m->lock);
-    *block = (acs_block){.ptr = ptr, .bytes = bytes, .kind = kind};
+    *block = (acs_block){.ptr = ptr, .bytes = r->bytes, .kind = r->kind, .site = r->site};
     return ACS_OK;
 }
 
 /* One thread at a time: what another is about to add, or to give back, is neither asked for twice nor missing. */
-static acs_range *grow_and_take(acs_memory *m, const request *r, acs_op *behind, acs_status *status)
+static acs_status grow_and_take(acs_memory *m, const search *s)
 {
     pthread_mutex_lock(&m->growing);
-    acs_range *range = range_take(m, r, false, behind);
-    *status = ACS_OK;
-    while (!range && *status == ACS_OK) { /* again where a thread that found something free was quicker */
-        *status = grow(m, r, &range, behind);
-        if (!range && *status == ACS_OK)
-            range = range_take(m, r, false, behind);
+    acs_status status = take(m, s, false);
+    bool looking = status == ACS_NOT_READY;
+    while (looking) { /* again where a thread that found something free was quicker */
+        status = grow(m, s, &looking);
+        if (status != ACS_OK)
+            break;
+        if (looking)
+            status = take(m, s, false);
+        looking = status == ACS_NOT_READY;
     }
     pthread_mutex_unlock(&m->growing);
-    return range;
+    return status;
 }
 
 /* What may not be handed out early is waited for rather than to reserve without bounds while one op runs. */
-static bool rests_too_much(acs_memory *m, const request *r)
+static bool rests_too_much(acs_memory *m, const search *s)
 {
+    const pool *p = &m->pools[s->request->kind];
     acs_lock_acquire(&m->lock);
-    bool too_much = !r->early && m->pools[r->kind].counts.resting > m->config.slack;
+    bool too_much = !s->early && p->counts.resting > rest_most(m, p);
     acs_lock_release(&m->lock);
     return too_much;
 }
 
-acs_status acs_memory_take(acs_memory *m, int kind, size_t bytes, bool early, acs_block *block)
+acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
-    const request r = {bytes, kind, bytes <= g_sizes[0].block_most ? 0 : 1, early && kind == ACS_MEMORY_DEVICE};
-    if (bytes > SIZE_MAX - 2 * MIB) /* no size may wrap when it is rounded up */
-        return refuse(m, kind, bytes, ACS_NOT_READY);
+    const search s = {r, block, r->bytes <= g_sizes[0].block_most ? 0 : 1, r->early && r->kind == ACS_MEMORY_DEVICE};
+    if (r->bytes > SIZE_MAX - 2 * MIB) /* no size may wrap when it is rounded up */
+        return refuse(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
-        return take_apart(m, kind, bytes, block);
-    acs_status status = ACS_OK;
-    acs_op behind = 0;
-    acs_range *range = range_take(m, &r, false, &behind);
-    if (!range && rests_too_much(m, &r))
-        return ACS_NOT_READY;
-    if (!range)
-        range = grow_and_take(m, &r, &behind, &status);
-    if (is_short(status))
-        return refuse(m, kind, bytes, status);
-    if (status != ACS_OK)
+        return take_apart(m, r, block);
+    acs_status status = take(m, &s, false);
+    if (status != ACS_NOT_READY || rests_too_much(m, &s))
         return status;
-    *block = (acs_block){(void *)(uintptr_t)range->base, bytes, kind, range, behind};
-    return ACS_OK;
+    status = grow_and_take(m, &s);
+    return is_short(status) ? refuse(m, r, status) : status;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- free */
+
+static acs_block block_of(const acs_range *range)
+{
+    return (acs_block){(void *)(uintptr_t)range->base, range->asked, range->kind, NULL, 0, range->site, range->id};
+}
+
+acs_status acs_memory_give(acs_memory *m, const acs_block *block)
+{
+    pool *p = &m->pools[block->kind];
+    acs_lock_acquire(&m->lock);
+    p->counts.live -= block->bytes;
+    p->counts.reserved -= block->bytes;
+    acs_lock_release(&m->lock);
+    return m->config.release(m->config.user, block->kind, block->ptr);
 }
 
 /* It rests, behind those that do. Who gave it in time finds it quiet at once. */
-static void rest_locked(pool *p, acs_range *range, acs_op last, acs_op settled)
+static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
 {
+    pool *p = &m->pools[range->kind];
     if (range->last < last)
         range->last = last;
     if (p->last < range->last)
         p->last = range->last;
-    if (range->last <= settled) {
+    if (range->last <= m->config.settled(m->config.user)) {
         range->last = 0;
         acs_arena_give(range);
         return;
     }
     range->next = NULL;
-    if (p->first)
-        p->newest->next = range;
-    else
-        p->first = range;
+    *(p->first ? &p->newest->next : &p->first) = range;
     p->newest = range;
     p->counts.resting += range->bytes;
+    while (range->kind == ACS_MEMORY_DEVICE && p->counts.resting > rest_most(m, p))
+        end_rest_locked(p); /* to be handed out early */
 }
 
-acs_status acs_memory_give(acs_memory *m, const acs_block *block, acs_op last)
+/* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
+static const freed *latest_freed_locked(const acs_memory *m, uint64_t address)
 {
-    pool *p = &m->pools[block->kind];
+    for (uint64_t i = 1; i <= FREED_KEPT && i <= m->freed_total; i++) {
+        const freed *f = &m->freed[(m->freed_total - i) % FREED_KEPT];
+        if (address - f->base < f->bytes) /* below the base the difference wraps and is large */
+            return f;
+    }
+    return NULL;
+}
+
+static const char *file_of(const acs_site *site)
+{
+    return site && site->file ? site->file : "?";
+}
+
+/* Say why ptr cannot be freed: the message is all that a program's author gets to see. */
+static acs_status refuse_free_locked(acs_memory *m, const void *ptr)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    const acs_range *holder = acs_blocks_holding(&m->blocks, address);
+    const freed *f = latest_freed_locked(m, address);
+    if (holder)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                        "%p lies %llu bytes inside the block of %llu bytes at 0x%llx (%s:%d); free its start", ptr,
+                        (unsigned long long)(address - holder->base), (unsigned long long)holder->asked,
+                        (unsigned long long)holder->base, file_of(holder->site), holder->site ? holder->site->line : 0);
+    if (f)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                        "%p was freed before, behind op %llu, as the block of %llu bytes at 0x%llx (%s:%d)", ptr,
+                        (unsigned long long)f->last, (unsigned long long)f->bytes, (unsigned long long)f->base,
+                        file_of(f->site), f->site ? f->site->line : 0);
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is not a block of acs_malloc of this context", ptr);
+}
+
+acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_block *block)
+{
+    acs_status status = ACS_OK;
     acs_lock_acquire(&m->lock);
-    p->counts.live -= block->range ? block->range->bytes : block->bytes;
-    if (block->range)
-        rest_locked(p, block->range, last, m->config.settled(m->config.user));
-    else
-        p->counts.reserved -= block->bytes;
-    while (block->kind == ACS_MEMORY_DEVICE && p->counts.resting > m->config.slack)
-        end_rest_locked(p); /* to be handed out early */
+    acs_range *range = acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr);
+    if (range) {
+        m->freed[m->freed_total++ % FREED_KEPT] = (freed){range->base, range->asked, last, range->site};
+        *block = block_of(range);
+        acs_blocks_remove(&m->blocks, range);
+        m->pools[range->kind].counts.live -= range->bytes;
+        rest_locked(m, range, last);
+    } else {
+        status = refuse_free_locked(m, ptr);
+    }
     acs_lock_release(&m->lock);
-    return block->range ? ACS_OK : m->config.release(m->config.user, block->kind, block->ptr);
+    return status;
 }
 
 bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
@@ -452,12 +496,18 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
     if (range) {
         p->first = range->next;
         p->counts.resting -= range->bytes;
-        p->counts.live += range->bytes;
-        range->last = 0;
-        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, 0};
+        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, range->last, NULL, 0};
     }
     acs_lock_release(&m->lock);
     return range != NULL;
+}
+
+void acs_memory_settled(acs_memory *m, const acs_block *block)
+{
+    acs_lock_acquire(&m->lock);
+    block->range->last = 0;
+    acs_arena_give(block->range);
+    acs_lock_release(&m->lock);
 }
 
 acs_op acs_memory_rests_until(acs_memory *m, int kind)
@@ -469,6 +519,36 @@ acs_op acs_memory_rests_until(acs_memory *m, int kind)
     acs_op op = last > m->config.settled(m->config.user) ? last : 0;
     acs_lock_release(&m->lock);
     return op;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- ask */
+
+acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *block)
+{
+    acs_memory_place place = ACS_PLACE_FOREIGN;
+    acs_lock_acquire(&m->lock);
+    const acs_range *range = acs_blocks_holding(&m->blocks, address);
+    if (range) {
+        place = ACS_PLACE_BLOCK;
+        *block = block_of(range);
+    } else if (acs_blocks_chunk(&m->blocks, address)) {
+        const freed *f = latest_freed_locked(m, address);
+        place = f ? ACS_PLACE_FREED : ACS_PLACE_IDLE;
+        if (f)
+            *block = (acs_block){(void *)(uintptr_t)f->base, f->bytes, 0, NULL, f->last, f->site, 0};
+    }
+    acs_lock_release(&m->lock);
+    return place;
+}
+
+void acs_memory_each(acs_memory *m, void (*visit)(void *user, const acs_block *block), void *user)
+{
+    acs_lock_acquire(&m->lock);
+    for (const acs_range *range = acs_blocks_next(&m->blocks, NULL); range; range = acs_blocks_next(&m->blocks, range)) {
+        const acs_block block = block_of(range);
+        visit(user, &block);
+    }
+    acs_lock_release(&m->lock);
 }
 
 acs_memory_counts acs_memory_count(acs_memory *m, int kind)

@@ -5,17 +5,19 @@
  *
  * A pooled block is given back when no later op uses it, which does not mean that the earlier ones have ended. It *rests*
  * until they have. Where that is long in coming, and the taker can order ops, it is handed out before: `behind` says so.
+ * As much may rest as is in use (16 MiB at least, config.slack at most), so that a program which runs ahead of its ops does
+ * not fill the device.
  */
 #ifndef ACS_POOL_MEMORY_H
 #define ACS_POOL_MEMORY_H
 
 #include "base/base.h"
-#include "pool/arena.h"
+#include "pool/blocks.h"
 
 typedef struct acs_memory_config {
     bool pooled;    /* else each block is an allocation of its own, given back when no op uses it any more */
     uint64_t limit; /* most bytes of device memory that are reserved; 0: as many as there are */
-    uint64_t slack; /* bytes of each kind that may rest while more is reserved: beyond, they are handed out, or waited for */
+    uint64_t slack; /* most bytes of each kind that rest: beyond, they are handed out early, or waited for */
     void *user;
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
     acs_status (*obtain)(void *user, int kind, size_t bytes, void **ptr);
@@ -25,10 +27,12 @@ typedef struct acs_memory_config {
 
 typedef struct acs_block {
     void *ptr;
-    size_t bytes;     /* that were asked for */
-    int kind;         /* ACS_MEMORY_* */
-    acs_range *range; /* NULL: an allocation of its own */
-    acs_op behind;    /* ops up to this one may still use it; 0: none does */
+    size_t bytes;         /* that were asked for */
+    int kind;             /* ACS_MEMORY_* */
+    acs_range *range;     /* NULL: an allocation of its own */
+    acs_op behind;        /* ops up to this one may still use it; 0: none does */
+    const acs_site *site; /* who asked for it; NULL: not known */
+    uint64_t id;          /* from 1, of blocks that are apart and of pooled ones; never used again */
 } acs_block;
 
 typedef struct acs_memory_counts {
@@ -44,32 +48,53 @@ typedef struct acs_memory acs_memory;
 
 acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memory);
 /*
- * All blocks were given back and all ops have ended, or nothing is released: `keep`, for memory that may still be in use.
- * NULL is allowed.
+ * All ops have ended, and blocks that are apart were given back, or nothing is released: `keep`, for memory that may still
+ * be in use. NULL is allowed.
  */
 void acs_memory_destroy(acs_memory *memory, bool keep);
 
 /*
  * A block; `early`: device memory may be one that ops still use, which the taker then has to order its own ops behind. What
  * lies idle is released first where the device or the limit has no room. ACS_ERR_MEMORY through ACS_FAIL, with sizes:
- * nothing changed, but that idle chunks are gone. ACS_NOT_READY, no error: more than `slack` rests, which may not be handed
- * out early: wait for some of it. ACS_ERR_DEVICE.
+ * nothing changed, but that idle chunks are gone. ACS_NOT_READY, no error: more rests than may, and may not be handed out
+ * early: wait for some of it. ACS_ERR_DEVICE.
  */
-acs_status acs_memory_take(acs_memory *memory, int kind, size_t bytes, bool early, acs_block *block);
-/* No op after `last` uses it. As the device's `release` says; of a pooled block ACS_OK, without a call of the device. */
-acs_status acs_memory_give(acs_memory *memory, const acs_block *block, acs_op last);
+typedef struct acs_memory_request {
+    size_t bytes;
+    int kind; /* ACS_MEMORY_* */
+    bool early;
+    const acs_site *site;
+} acs_memory_request;
+acs_status acs_memory_take(acs_memory *memory, const acs_memory_request *request, acs_block *block);
+/* Of blocks that are apart, which no op uses any more: as the device's `release` says. */
+acs_status acs_memory_give(acs_memory *memory, const acs_block *block);
 /*
- * What to wait for, for more to be free. The block that has rested for longest: it is the caller's, to be given back, with
- * no `last`, once the ops that touch it have ended. False: none rests.
+ * The pooled block that begins at `ptr`, which no op after `last` uses; *block tells what it was. No call of the device.
+ * ACS_ERR_ARGUMENT through ACS_FAIL: there is none, and why.
+ */
+acs_status acs_memory_free(acs_memory *memory, const void *ptr, acs_op last, acs_block *block);
+
+/* What an address is to the pools, and the block that holds it, or did last (`behind`: the latest op when it was freed). */
+typedef enum acs_memory_place {
+    ACS_PLACE_FOREIGN, /* in none of their chunks */
+    ACS_PLACE_BLOCK,
+    ACS_PLACE_FREED,
+    ACS_PLACE_IDLE     /* in no block as far as is remembered */
+} acs_memory_place;
+acs_memory_place acs_memory_find(acs_memory *memory, uint64_t address, acs_block *block);
+/* Call `visit` for each pooled block that is out, in the order in which they were taken. It must not call back. */
+void acs_memory_each(acs_memory *memory, void (*visit)(void *user, const acs_block *block), void *user);
+
+/*
+ * What to wait for, for more to be free. The block that has rested for longest: the caller waits for the ops that touch it,
+ * then says that it has settled. False: none rests.
  */
 bool acs_memory_oldest(acs_memory *memory, int kind, acs_block *block);
+void acs_memory_settled(acs_memory *memory, const acs_block *block);
 /* Once all ops up to this one have ended nothing rests, and what was handed out early and came back is free; 0: at once. */
 acs_op acs_memory_rests_until(acs_memory *memory, int kind);
 /* Release chunks of which nothing is in use, the largest first, while more than `keep` bytes are reserved for nothing. */
 acs_status acs_memory_trim(acs_memory *memory, int kind, uint64_t keep);
-/* Whether the address lies in a chunk of a pool. */
-bool acs_memory_pools(acs_memory *memory, uint64_t address);
-
 acs_memory_counts acs_memory_count(acs_memory *memory, int kind);
 
 #endif

@@ -2,7 +2,7 @@
  * Contexts: open, close, the registry of open ones, and the gate through which every public call enters. Owns the
  * lifetime of everything a context has. Never issues an op itself.
  */
-#include "runtime/context.h"
+#include "runtime/memory_log.h"
 
 #include "base/options.h"
 #include "runtime/compat.h"
@@ -162,7 +162,7 @@ static acs_status give_back(void *user, const acs_record *op)
 {
     acs_context *context = user;
     const acs_block block = {.ptr = op->u.free.ptr, .bytes = op->u.free.bytes, .kind = op->u.free.memory};
-    return acs_memory_give(context->memory, &block, 0);
+    return acs_memory_give(context->memory, &block);
 }
 
 static acs_status status_of(void *user, acs_op op)
@@ -210,7 +210,7 @@ static acs_status open_core(acs_context *context)
 static acs_status give_back_allocation(acs_context *context, const acs_allocation *allocation)
 {
     const acs_block block = acs_allocation_block(allocation);
-    return acs_memory_give(context->memory, &block, 0);
+    return acs_memory_give(context->memory, &block);
 }
 
 /* Blocks whose free op ended without freeing them (the device was given up) included. */
@@ -252,6 +252,7 @@ static acs_status open_memory(acs_context *context)
         .release = release,
         .settled = settled,
     };
+    ACS_TRY(acs_memory_log_open(context));
     return acs_memory_create(&config, &context->memory);
 }
 
@@ -294,6 +295,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
             free_blocks(context);
         acs_allocations_destroy(context->allocations);
     }
+    acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);
     if (context->backend && !keep_backend)
         context->backend->ops->close(context->backend);
@@ -403,6 +405,8 @@ acs_status acs_close(acs_context *context)
     uint32_t inside = acs_workers_stop(context);
     if (context->options.stats)
         acs_stats_report(context);
+    acs_memory_log_leaks(context);
+    acs_memory_log_close(context);
     if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))
         return ACS_ERR_DEVICE;
     acs_context_release(context, false);

@@ -20,6 +20,7 @@
 #include "scheduler/core.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
 
@@ -44,6 +45,7 @@ struct acs_context {
     acs_record_pool *records;
     acs_allocations *allocations;
     acs_memory *memory;
+    FILE *memory_log;        /* NULL: none is written */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     unsigned char apart_before[ACS_CACHE_LINE];

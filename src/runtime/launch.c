@@ -136,66 +136,70 @@ acs_op acs_draft_queue(acs_draft *draft)
 
 /* --------------------------------------------------------------------------------------------------------- footprints */
 
-static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_allocation *block,
+static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                             acs_status status)
 {
     uint64_t last = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes; /* cannot wrap: checked before */
-    if (last <= block->base + block->bytes)
+    uint64_t base = (uint64_t)(uintptr_t)block->ptr;
+    if (last <= base + block->bytes)
         return ACS_OK;
     return ACS_FAIL(status, 0, "'%s': segment %u ends %llu bytes behind its allocation of %llu bytes at %#llx",
-                    draft->site->name, i, (unsigned long long)(last - block->base - block->bytes),
-                    (unsigned long long)block->bytes, (unsigned long long)block->base);
+                    draft->site->name, i, (unsigned long long)(last - base - block->bytes),
+                    (unsigned long long)block->bytes, (unsigned long long)base);
 }
 
-/* No live block is there: say which one was, as far as that is remembered. */
-static acs_status refuse_freed(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i,
+/* No live block is there; `block`: which was, NULL if that is not remembered. */
+static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                                acs_status status)
 {
-    acs_allocation block;
-    if (!acs_allocations_find(context->allocations, s->base, &block))
+    if (!block)
         return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory of a pool that is in no block", draft->site->name,
                         i, (unsigned long long)s->base);
     return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory freed by op %llu, of acs_malloc at %s:%d",
-                    draft->site->name, i, (unsigned long long)s->base, (unsigned long long)block.freed_by,
-                    block.site && block.site->file ? block.site->file : "?", block.site ? block.site->line : 0);
+                    draft->site->name, i, (unsigned long long)s->base, (unsigned long long)block->behind,
+                    block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
 }
 
-/* The driver would let a copy go on: what a pool has freed it still has, and behind the end of a block lies another one. */
-static acs_status check_copy(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
+/*
+ * The driver lets a copy go on: what a pool has freed it still has, and behind the end of a block lies another one. Of ops
+ * of other kinds only ACS_CHECK looks.
+ */
+static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uint32_t i, acs_status status)
 {
-    acs_allocation block;
-    if (!s->row_bytes)
-        return ACS_OK;
-    if (acs_allocations_holding(context->allocations, s->base, &block))
-        return check_end(draft, s, i, &block, ACS_ERR_ARGUMENT);
-    return acs_memory_pools(context->memory, s->base) ? refuse_freed(context, draft, s, i, ACS_ERR_ARGUMENT) : ACS_OK;
+    acs_block block;
+    switch (acs_memory_find(draft->context->memory, s->base, &block)) {
+    case ACS_PLACE_BLOCK: return check_end(draft, s, i, &block, status);
+    case ACS_PLACE_FREED: return refuse_freed(draft, s, i, &block, status);
+    case ACS_PLACE_IDLE: return refuse_freed(draft, s, i, NULL, status);
+    case ACS_PLACE_FOREIGN: break;
+    }
+    return ACS_OK;
 }
 
-static acs_status check_block(const acs_context *context, const acs_draft *draft, const acs_segment *s, uint32_t i)
+static acs_status check_apart(const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
-    acs_allocation block;
-    if (s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes)
+    acs_allocation allocation;
+    if (!acs_allocations_find(draft->context->allocations, s->base, &allocation))
         return ACS_OK;
-    bool known = acs_allocations_find(context->allocations, s->base, &block);
-    if (known && block.state == ACS_ALLOCATION_LIVE)
-        return check_end(draft, s, i, &block, ACS_ERR_CHECK);
-    return known || acs_memory_pools(context->memory, s->base) ? refuse_freed(context, draft, s, i, ACS_ERR_CHECK) : ACS_OK;
+    acs_block block = acs_allocation_block(&allocation);
+    block.behind = allocation.freed_by;
+    return allocation.state == ACS_ALLOCATION_LIVE ? check_end(draft, s, i, &block, ACS_ERR_CHECK)
+                                                   : refuse_freed(draft, s, i, &block, ACS_ERR_CHECK);
 }
 
 static acs_status check_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    bool blocks = draft->context->options.check == ACS_CHECK_OVERLAP;
-    bool copies = draft->context->pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
+    bool check = draft->context->options.check == ACS_CHECK_OVERLAP, pooled = draft->context->pooled;
+    bool copies = pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
     for (uint32_t i = 0; i < record->segment_count; i++) {
         acs_shape shape;
         acs_status status = acs_segment_is_run(&record->segments[i]) ? ACS_OK : acs_shape_of(&record->segments[i], &shape);
         if (ACS_UNLIKELY(status != ACS_OK && status != ACS_NOT_READY))
             return status;
-        if (ACS_UNLIKELY(blocks))
-            ACS_TRY(check_block(draft->context, draft, &record->segments[i], i));
-        else if (ACS_UNLIKELY(copies))
-            ACS_TRY(check_copy(draft->context, draft, &record->segments[i], i));
+        if (ACS_UNLIKELY(check || copies) && status == ACS_OK && record->segments[i].extent == ACS_EXTENT_BYTES)
+            ACS_TRY(pooled ? check_pooled(draft, &record->segments[i], i, check ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT)
+                           : check_apart(draft, &record->segments[i], i));
     }
     return ACS_OK;
 }

@@ -4,7 +4,7 @@
  * latest one, and who gets it while those may still run is ordered behind them by an op of kind REUSE. Called by the
  * program's threads; waits only where there is no room.
  */
-#include "runtime/context.h"
+#include "runtime/memory_log.h"
 
 #include <sched.h>
 
@@ -68,8 +68,8 @@ static bool wait_for_rest(acs_context *context, int kind)
 {
     acs_block block;
     if (!acs_capture_on(context) && acs_memory_oldest(context->memory, kind, &block)) {
-        bool over = acs_wait_range(context, block.ptr, block.bytes, ACS_UPDATE) != ACS_ERR_DEVICE;
-        (void)acs_memory_give(context->memory, &block, over ? 0 : UINT64_MAX); /* pooled: cannot fail */
+        if (acs_wait_range(context, block.ptr, block.bytes, ACS_UPDATE) != ACS_ERR_DEVICE) /* else it is nobody's for good */
+            acs_memory_settled(context->memory, &block);
         return true;
     }
     acs_op last = acs_memory_rests_until(context->memory, kind);
@@ -79,15 +79,15 @@ static bool wait_for_rest(acs_context *context, int kind)
 }
 
 /* Where there is no room blocks that are being freed come back one after the other. */
-static acs_status take_block(acs_context *context, size_t bytes, int kind, acs_block *block)
+static acs_status take_block(acs_context *context, size_t bytes, int kind, const acs_site *site, acs_block *block)
 {
+    const acs_memory_request request = {bytes, kind, !acs_capture_on(context), site};
     search s = {0};
     acs_op ignored;
     acs_status status, refused;
-    bool early = !acs_capture_on(context);
     (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
     for (;;) {
-        status = acs_memory_take(context->memory, kind, bytes, early, block);
+        status = acs_memory_take(context->memory, &request, block);
         if (status != ACS_ERR_MEMORY && status != ACS_NOT_READY)
             return status;
         bool waited = context->pooled ? wait_for_rest(context, kind) : wait_for_free(context, kind, &s);
@@ -100,14 +100,14 @@ static acs_status take_block(acs_context *context, size_t bytes, int kind, acs_b
 /* ------------------------------------------------------------------------------------------------------------- malloc */
 
 /* Later ops on the block come behind those of its former life, and do not inherit their failures. */
-static acs_status begin_life(acs_context *context, const acs_block *block, const acs_site *site)
+static acs_status begin_life(acs_context *context, const acs_block *block)
 {
     acs_draft draft;
     if (!block->behind) {
         acs_core_forget_block(&context->core, (uint64_t)(uintptr_t)block->ptr, block->bytes);
         return ACS_OK;
     }
-    if (!begin(&draft, context, ACS_KIND_REUSE, site))
+    if (!begin(&draft, context, ACS_KIND_REUSE, block->site))
         return acs_error_thread()->status;
     acs_status status = name_block(&draft, block->ptr, block->range->bytes);
     if (status != ACS_OK || !acs_draft_queue(&draft)) {
@@ -129,19 +129,21 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
     ACS_TRY(check_alive(context));
-    acs_status status = take_block(context, bytes, kind, &block);
+    acs_status status = take_block(context, bytes, kind, site, &block);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     if (status != ACS_OK)
         return status;
-    status = begin_life(context, &block, site);
-    if (status == ACS_OK)
-        status = acs_allocations_add(context->allocations, &block, site);
+    status = context->pooled ? begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
     if (status != ACS_OK) {
-        (void)acs_memory_give(context->memory, &block, acs_fifo_last(context->core.fifo)); /* the first error counts */
+        if (context->pooled) /* the first error counts */
+            (void)acs_memory_free(context->memory, block.ptr, acs_fifo_last(context->core.fifo), &block);
+        else
+            (void)acs_memory_give(context->memory, &block);
         return status;
     }
     *ptr = block.ptr;
+    acs_memory_log_block(context, "malloc", &block, acs_fifo_last(context->core.fifo));
     return ACS_OK;
 }
 
@@ -175,10 +177,13 @@ static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *p
     draft.record->u.free.memory = block.memory;
     draft.record->u.free.bytes = block.bytes;
     acs_op op = name_block(&draft, ptr, block.bytes) == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
-    if (op)
-        acs_allocations_set_freed_by(context->allocations, ptr, block.id, op);
-    else
+    if (!op) {
         acs_allocations_cancel_free(context->allocations, ptr);
+        return 0;
+    }
+    acs_allocations_set_freed_by(context->allocations, ptr, block.id, op);
+    const acs_block freed = acs_allocation_block(&block);
+    acs_memory_log_block(context, "free", &freed, op);
     return op;
 }
 
@@ -200,7 +205,7 @@ static acs_op refuse_free(acs_context *context, const acs_site *site)
 
 static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
 {
-    acs_allocation found;
+    acs_block block;
     if (acs_capture_on(context) && acs_capture_check(ACS_KIND_FREE) != ACS_OK)
         return refuse_free(context, site);
     if (check_alive(context) != ACS_OK) {
@@ -210,10 +215,9 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
     acs_op last = latest_op(context, site);
     if (!last)
         return 0;
-    if (acs_allocations_free(context->allocations, ptr, last, &found) != ACS_OK)
+    if (acs_memory_free(context->memory, ptr, last, &block) != ACS_OK)
         return refuse_free(context, site);
-    const acs_block block = acs_allocation_block(&found);
-    (void)acs_memory_give(context->memory, &block, last); /* pooled: cannot fail */
+    acs_memory_log_block(context, "free", &block, last);
     return last;
 }
 

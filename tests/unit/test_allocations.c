@@ -27,8 +27,8 @@ static int teardown(void **state)
 static acs_status add_block(acs_allocations *table, void *ptr, size_t bytes, int memory)
 {
     static const acs_site site = {"acs_malloc", "program.c", 7};
-    const acs_block block = {.ptr = ptr, .bytes = bytes, .kind = memory};
-    return acs_allocations_add(table, &block, &site);
+    acs_block block = {.ptr = ptr, .bytes = bytes, .kind = memory, .site = &site};
+    return acs_allocations_add(table, &block);
 }
 
 /* Take a block through its whole life. */

@@ -12,7 +12,10 @@
 #include "acs.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -234,6 +237,108 @@ static void close_releases_what_was_not_freed(void **state)
     }
 }
 
+/* ---------------------------------------------------------------------------------------------------- what is told */
+
+static acs_context *open_told(int32_t pool, const char *memory_log, int32_t log)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    options.pool = pool;
+    options.log = log;
+    (void)snprintf(options.memory_log, sizeof options.memory_log, "%s", memory_log);
+    acs_status status = acs_open(&options, &context);
+    assert_int_equal(status, *memory_log == '/' && memory_log[1] == '/' ? ACS_ERR_OPTION : ACS_OK);
+    return context;
+}
+
+/* What is in the file, which is removed. */
+static void read_away(const char *path, char *text, size_t bytes)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t count = fread(text, 1, bytes - 1, file);
+    text[count] = 0;
+    (void)fclose(file);
+    assert_int_equal(remove(path), 0);
+}
+
+static void each_call_is_a_line_of_the_log(void **state)
+{
+    (void)state;
+    for (int32_t pool = 0; pool < 2; pool++) {
+        char path[] = "/tmp/acs-memory-log-XXXXXX", text[2000], right[2000];
+        int file = mkstemp(path);
+        assert_true(file >= 0 && close(file) == 0);
+        acs_context *context = open_told(pool, path, ACS_LOG_OFF);
+        void *first = NULL, *second = NULL;
+        int line = __LINE__ + 1;
+        assert_int_equal(acs_malloc(context, 1000, ACS_MEMORY_DEVICE, &first), ACS_OK);
+        assert_int_equal(acs_malloc(context, 7, ACS_MEMORY_HOST, &second), ACS_OK);
+        acs_op op = acs_memset(context, first, 1, 10), last = acs_free(context, first);
+        assert_int_equal(acs_close(context), ACS_OK);
+
+        read_away(path, text, sizeof text);
+        (void)snprintf(right, sizeof right,
+                       "event,block,bytes,memory,op,file,line\nmalloc,1,1000,device,0,%s,%d\nmalloc,2,7,host,0,%s,%d\n"
+                       "free,1,1000,device,%d,%s,%d\n",
+                       __FILE__, line, __FILE__, line + 1, (int)last, __FILE__, line);
+        assert_string_equal(text, right);
+        assert_int_equal(last, pool ? op : op + 1);
+    }
+}
+
+static void a_log_that_cannot_be_written_is_refused(void **state)
+{
+    (void)state;
+    acs_error error = {.size = sizeof error};
+    assert_null(open_told(1, "//no/such/folder/log", ACS_LOG_OFF));
+    (void)acs_last_error(&error);
+    assert_non_null(strstr(error.text, "'//no/such/folder/log' cannot be written"));
+}
+
+static void what_was_not_freed_is_told_at_close(void **state)
+{
+    (void)state;
+    for (int32_t pool = 0; pool < 2; pool++) {
+        char path[] = "/tmp/acs-memory-leaks-XXXXXX", text[4000], right[300];
+        acs_context *context = open_told(pool, "", ACS_LOG_WARN);
+        void *block[3] = {NULL};
+        int line = __LINE__ + 2;
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(acs_malloc(context, 1000, ACS_MEMORY_DEVICE, &block[i]), ACS_OK);
+        assert_true(acs_free(context, block[1]) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        int errors = dup(2), file = mkstemp(path);
+        assert_true(errors >= 0 && file >= 0 && dup2(file, 2) == 2);
+        acs_status status = acs_close(context);
+        assert_true(dup2(errors, 2) == 2 && close(errors) == 0 && close(file) == 0);
+
+        assert_int_equal(status, ACS_OK);
+        read_away(path, text, sizeof text);
+        assert_non_null(strstr(text, "2 blocks of 2000 bytes were not freed"));
+        (void)snprintf(right, sizeof right, "2 of 2000 bytes by acs_malloc at %s:%d\n", __FILE__, line);
+        assert_non_null(strstr(text, right));
+    }
+}
+
+/* A copy that names memory which a pool has back is refused, whoever has it by then. */
+static void copies_that_name_freed_memory_are_refused(void **state)
+{
+    (void)state;
+    acs_error error = {.size = sizeof error};
+    acs_context *context = open_told(1, "", ACS_LOG_OFF);
+    unsigned char *block = block_of(context, 1000);
+    assert_true(acs_free(context, block) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_memset(context, block + 10, 1, 4), 0);
+    assert_int_equal(acs_last_error(&error), ACS_ERR_ARGUMENT);
+    assert_non_null(strstr(error.text, "names memory freed by op"));
+    assert_non_null(strstr(error.text, __FILE__));
+    assert_int_equal(acs_close(context), ACS_ERR_ARGUMENT); /* the first error */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +349,10 @@ int main(void)
         cmocka_unit_test(copies_that_leave_a_pools_block_are_refused),
         cmocka_unit_test(trim_gives_back_what_lies_idle),
         cmocka_unit_test(close_releases_what_was_not_freed),
+        cmocka_unit_test(each_call_is_a_line_of_the_log),
+        cmocka_unit_test(a_log_that_cannot_be_written_is_refused),
+        cmocka_unit_test(what_was_not_freed_is_told_at_close),
+        cmocka_unit_test(copies_that_name_freed_memory_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

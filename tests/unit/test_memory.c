@@ -80,19 +80,32 @@ static void close_pools(acs_memory *memory, device *d)
     assert_int_equal(d->released, d->obtained);
 }
 
+static acs_status ask(acs_memory *memory, int kind, size_t bytes, bool early, acs_block *block)
+{
+    static const acs_site site = {"acs_malloc", "program.c", 7};
+    const acs_memory_request request = {bytes, kind, early, &site};
+    return acs_memory_take(memory, &request, block);
+}
+
 static acs_block take(acs_memory *memory, int kind, size_t bytes)
 {
     acs_block block = {0};
-    assert_int_equal(acs_memory_take(memory, kind, bytes, true, &block), ACS_OK);
+    assert_int_equal(ask(memory, kind, bytes, true, &block), ACS_OK);
     assert_int_equal((uintptr_t)block.ptr % ACS_ARENA_ALIGN, 0);
     assert_int_equal(block.bytes, bytes);
     assert_int_equal(block.kind, kind);
     return block;
 }
 
+static acs_status release_block(acs_memory *memory, const acs_block *block, acs_op last)
+{
+    acs_block freed;
+    return block->range ? acs_memory_free(memory, block->ptr, last, &freed) : acs_memory_give(memory, block);
+}
+
 static void give(acs_memory *memory, acs_block block)
 {
-    assert_int_equal(acs_memory_give(memory, &block, 0), ACS_OK);
+    assert_int_equal(release_block(memory, &block, 0), ACS_OK);
 }
 
 static void small_blocks_share_a_chunk_that_stays(void **state)
@@ -140,7 +153,7 @@ static void apart_each_block_is_an_allocation(void **state)
     acs_block a = take(memory, ACS_MEMORY_DEVICE, 1000), b = take(memory, ACS_MEMORY_DEVICE, 4000), none;
 
     assert_null(a.range);
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 1, true, &none), ACS_ERR_MEMORY);
+    assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, 1, true, &none), ACS_ERR_MEMORY);
     assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).live, 5000);
     give(memory, a);
     assert_int_equal(d.released, 1);
@@ -157,7 +170,7 @@ static void a_limit_is_kept_and_the_error_says_what_is_in_use(void **state)
     acs_memory *memory = open_pools(&d, true, 40 * MIB);
     acs_block held = take(memory, ACS_MEMORY_DEVICE, 3 * MIB), none = {0};
 
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 35 * MIB, true, &none), ACS_ERR_MEMORY);
+    assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, 35 * MIB, true, &none), ACS_ERR_MEMORY);
     assert_non_null(strstr(acs_error_thread()->text, "no 36700160 bytes of device memory: 3145728 are in use"));
     assert_non_null(strstr(acs_error_thread()->text, "the limit is 41943040"));
     assert_null(none.ptr);
@@ -167,7 +180,7 @@ static void a_limit_is_kept_and_the_error_says_what_is_in_use(void **state)
     give(memory, more);
     give(memory, host);
     give(memory, held);
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, SIZE_MAX, true, &none), ACS_ERR_MEMORY);
+    assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, SIZE_MAX, true, &none), ACS_ERR_MEMORY);
     close_pools(memory, &d);
 }
 
@@ -196,7 +209,7 @@ static void a_device_that_is_short_gives_no_more_than_has_to_be(void **state)
     acs_block block = take(memory, ACS_MEMORY_DEVICE, 2 * MIB + 100), none;
     assert_int_equal(d.last, 2 * MIB + ACS_ARENA_ALIGN);
 
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 4 * MIB, true, &none), ACS_ERR_MEMORY);
+    assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, 4 * MIB, true, &none), ACS_ERR_MEMORY);
     assert_int_equal(acs_error_thread()->native, 2); /* the device's */
     assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 2 * MIB + ACS_ARENA_ALIGN);
     give(memory, block);
@@ -210,7 +223,7 @@ static void a_fault_is_handed_on(void **state)
     for (int pooled = 0; pooled < 2; pooled++) {
         acs_memory *memory = open_pools(&d, pooled, 0);
         acs_block none;
-        assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, 100, true, &none), ACS_ERR_DEVICE);
+        assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, 100, true, &none), ACS_ERR_DEVICE);
         assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 0);
         close_pools(memory, &d);
     }
@@ -242,7 +255,7 @@ static void trimming_keeps_what_is_in_use_and_what_is_to_be_kept(void **state)
 
 static void give_behind(acs_memory *memory, acs_block block, acs_op last)
 {
-    assert_int_equal(acs_memory_give(memory, &block, last), ACS_OK);
+    assert_int_equal(release_block(memory, &block, last), ACS_OK);
 }
 
 static void a_block_rests_until_its_ops_have_ended(void **state)
@@ -312,9 +325,9 @@ static void a_short_device_has_what_rests_handed_out_early(void **state)
     assert_int_equal(early.behind, 9);
     give_behind(memory, other, 10);
     give_behind(memory, early, 11);
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, MIB, false, &none), ACS_ERR_MEMORY); /* cannot order */
+    assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, MIB, false, &none), ACS_ERR_MEMORY); /* cannot order */
     d.settled = 11;
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_DEVICE, MIB, false, &none), ACS_OK);
+    assert_int_equal(ask(memory, ACS_MEMORY_DEVICE, MIB, false, &none), ACS_OK);
     assert_int_equal(none.behind, 0);
     give(memory, none);
     close_pools(memory, &d);
@@ -328,11 +341,11 @@ static void pinned_memory_is_waited_for(void **state)
     acs_memory *memory = open_pools(&d, true, 0);
     acs_block large = take(memory, ACS_MEMORY_HOST, 20 * MIB), none, oldest;
     give_behind(memory, large, 4);
-    assert_int_equal(acs_memory_take(memory, ACS_MEMORY_HOST, 20 * MIB, true, &none), ACS_NOT_READY);
+    assert_int_equal(ask(memory, ACS_MEMORY_HOST, 20 * MIB, true, &none), ACS_NOT_READY);
     assert_true(acs_memory_oldest(memory, ACS_MEMORY_HOST, &oldest));
     assert_ptr_equal(oldest.ptr, large.ptr);
     assert_false(acs_memory_oldest(memory, ACS_MEMORY_HOST, &none));
-    give(memory, oldest);
+    acs_memory_settled(memory, &oldest);
     acs_block again = take(memory, ACS_MEMORY_HOST, 20 * MIB);
 
     assert_ptr_equal(again.ptr, large.ptr);
@@ -342,25 +355,77 @@ static void pinned_memory_is_waited_for(void **state)
     close_pools(memory, &d);
 }
 
+static acs_memory_place place_of(acs_memory *memory, const void *ptr, uint64_t offset, acs_block *block)
+{
+    return acs_memory_find(memory, (uint64_t)(uintptr_t)ptr + offset, block);
+}
+
 static void addresses_of_pools_are_known(void **state)
 {
     (void)state;
     device d = {0};
     acs_memory *memory = open_pools(&d, true, 0);
-    acs_block small = take(memory, ACS_MEMORY_DEVICE, 1), host = take(memory, ACS_MEMORY_HOST, 20 * MIB);
-    uint64_t chunk = (uint64_t)(uintptr_t)small.ptr, own = (uint64_t)(uintptr_t)host.ptr;
+    acs_block small = take(memory, ACS_MEMORY_DEVICE, 100), next = take(memory, ACS_MEMORY_DEVICE, 100), found;
+    acs_block host = take(memory, ACS_MEMORY_HOST, 20 * MIB);
 
-    assert_true(acs_memory_pools(memory, chunk));
-    assert_true(acs_memory_pools(memory, chunk + 2 * MIB - 1)); /* in no block */
-    assert_true(acs_memory_pools(memory, own + 20 * MIB - 1));
-    assert_false(acs_memory_pools(memory, chunk - 1));
-    assert_false(acs_memory_pools(memory, 0));
-    assert_false(acs_memory_pools(memory, UINT64_MAX));
+    assert_int_equal(place_of(memory, small.ptr, 0, &found), ACS_PLACE_BLOCK);
+    assert_int_equal(place_of(memory, next.ptr, 255, &found), ACS_PLACE_BLOCK);
+    assert_ptr_equal(found.ptr, next.ptr);
+    assert_int_equal(found.bytes, 100);
+    assert_string_equal(found.site->file, "program.c");
+    assert_int_equal(place_of(memory, next.ptr, 256, &found), ACS_PLACE_IDLE);
+    assert_int_equal(place_of(memory, small.ptr, 2 * MIB - 1, &found), ACS_PLACE_IDLE);
+    assert_int_equal(place_of(memory, host.ptr, 19 * MIB, &found), ACS_PLACE_BLOCK);
+    assert_int_equal(place_of(memory, small.ptr, UINT64_MAX, &found), ACS_PLACE_FOREIGN); /* the byte before */
+    assert_int_equal(place_of(memory, NULL, 0, &found), ACS_PLACE_FOREIGN);
+    assert_int_equal(place_of(memory, NULL, UINT64_MAX, &found), ACS_PLACE_FOREIGN);
+    give_behind(memory, small, 6);
+    assert_int_equal(place_of(memory, small.ptr, 99, &found), ACS_PLACE_FREED);
+    assert_int_equal(found.behind, 6);
     give(memory, host);
     assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_HOST, 0), ACS_OK);
-    assert_false(acs_memory_pools(memory, own));
-    give(memory, small);
+    assert_int_equal(place_of(memory, host.ptr, 0, &found), ACS_PLACE_FOREIGN);
+    give(memory, next);
     close_pools(memory, &d);
+}
+
+static void frees_that_are_wrong_say_why(void **state)
+{
+    (void)state;
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 0);
+    acs_block block = take(memory, ACS_MEMORY_DEVICE, 1000);
+    char *ptr = block.ptr;
+    assert_int_equal(acs_memory_free(memory, ptr + 8, 0, &block), ACS_ERR_ARGUMENT);
+    assert_non_null(strstr(acs_error_thread()->text, "lies 8 bytes inside the block of 1000 bytes"));
+    assert_non_null(strstr(acs_error_thread()->text, "program.c:7"));
+    give_behind(memory, block, 3);
+    assert_int_equal(acs_memory_free(memory, ptr, 0, &block), ACS_ERR_ARGUMENT);
+    assert_non_null(strstr(acs_error_thread()->text, "freed before, behind op 3, as the block of 1000 bytes"));
+    assert_int_equal(acs_memory_free(memory, &d, 0, &block), ACS_ERR_ARGUMENT);
+    assert_non_null(strstr(acs_error_thread()->text, "is not a block of acs_malloc"));
+    close_pools(memory, &d);
+}
+
+static void count_block(void *user, const acs_block *block)
+{
+    *(size_t *)user += block->bytes;
+}
+
+/* At the end they go back, too. */
+static void blocks_that_are_out_are_listed(void **state)
+{
+    (void)state;
+    device d = {0};
+    size_t bytes = 0;
+    acs_memory *memory = open_pools(&d, true, 0);
+    (void)take(memory, ACS_MEMORY_DEVICE, 1000);
+    give(memory, take(memory, ACS_MEMORY_DEVICE, 7));
+    (void)take(memory, ACS_MEMORY_HOST, 20 * MIB);
+    acs_memory_each(memory, count_block, &bytes);
+    assert_int_equal(bytes, 1000 + 20 * MIB);
+    acs_memory_destroy(memory, false);
+    assert_int_equal(d.released, d.obtained);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- threads */
@@ -388,11 +453,11 @@ static void *take_and_give(void *argument)
         unsigned char value = (unsigned char)(t->seed * HELD + place);
         if (held[place].ptr) {
             t->wrong += !holds_only(&held[place], value);
-            t->wrong += acs_memory_give(t->memory, &held[place], 0) != ACS_OK;
+            t->wrong += release_block(t->memory, &held[place], 0) != ACS_OK;
             held[place].ptr = NULL;
         } else if (i < ROUNDS) {
             size_t bytes = 1 + acs_random_below(&random, 1u << acs_random_below(&random, 22));
-            if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, bytes, true, &held[place]) == ACS_OK)
+            if (ask(t->memory, ACS_MEMORY_DEVICE, bytes, true, &held[place]) == ACS_OK)
                 memset(held[place].ptr, value, bytes);
             else
                 t->refused++;
@@ -428,10 +493,10 @@ static void *take_hold_and_give(void *argument)
     taker *t = argument;
     for (uint32_t i = 0; i < ROUNDS / 20; i++) {
         acs_block block;
-        if (acs_memory_take(t->memory, ACS_MEMORY_DEVICE, 4 * MIB, true, &block) != ACS_OK)
+        if (ask(t->memory, ACS_MEMORY_DEVICE, 4 * MIB, true, &block) != ACS_OK)
             t->refused++;
         else
-            t->wrong += acs_memory_give(t->memory, &block, 0) != ACS_OK;
+            t->wrong += release_block(t->memory, &block, 0) != ACS_OK;
         if (i % 8 == 0)
             t->wrong += acs_memory_trim(t->memory, ACS_MEMORY_DEVICE, 0) != ACS_OK;
     }
@@ -473,6 +538,8 @@ int main(void)
         cmocka_unit_test(a_short_device_has_what_rests_handed_out_early),
         cmocka_unit_test(pinned_memory_is_waited_for),
         cmocka_unit_test(addresses_of_pools_are_known),
+        cmocka_unit_test(frees_that_are_wrong_say_why),
+        cmocka_unit_test(blocks_that_are_out_are_listed),
         cmocka_unit_test(threads_never_share_a_block),
         cmocka_unit_test(what_fits_together_is_never_refused),
     };

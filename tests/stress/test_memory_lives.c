@@ -1,0 +1,443 @@
+/*
+ * Random sequences of malloc, use and free against a model: every block is filled, copied and read while others come and go
+ * at its addresses, ops fail and are skipped, memory is short, and blocks are handed out while ops still use them. What each
+ * op did and how it ended is compared with one life of each block after the other, in program order. Through the public
+ * interface alone and without kernels, so that it runs on every backend; without cmocka, for a bare GPU machine.
+ */
+#include <acs.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SKIPPED_TEST = 77, UNITS = 8, LIVE_MOST = 40, PHASE = 256, SAMPLE = 64, THREADS_MOST = 8 };
+
+/* A block from acs_malloc to acs_free. Bytes are alike within a unit. */
+typedef struct life {
+    unsigned char *memory;
+    uint32_t unit, units; /* bytes of each, number */
+    int kind;
+    bool live;            /* now, as the program goes on */
+    uint8_t value[UNITS]; /* as far as it has been judged, like the rest */
+    bool known[UNITS], read_failed[UNITS], write_failed[UNITS];
+} life;
+
+typedef enum step_kind { STEP_MALLOC, STEP_FREE, STEP_FILL, STEP_COPY, STEP_CHECK, STEP_HOST } step_kind;
+
+/* Units of a life that an op names. */
+typedef struct part {
+    life *of;
+    uint32_t first, count;
+    acs_access access;
+} part;
+
+typedef struct step {
+    step_kind kind;
+    acs_op op;
+    part parts[2];
+    uint32_t part_count;
+    uint8_t value;         /* FILL; MALLOC of pinned memory, which the program fills itself */
+    bool fails;            /* HOST */
+    unsigned char *sample; /* CHECK: where the op copied to */
+} step;
+
+typedef struct settings {
+    acs_options options;
+    uint64_t steps, seed;
+    uint32_t threads;
+} settings;
+
+typedef struct player {
+    const settings *settings;
+    acs_context *context;
+    pthread_barrier_t *barrier;
+    uint32_t index;
+    uint64_t random;
+    life *lives[LIVE_MOST + PHASE]; /* live ones, and those that ended since it was last judged */
+    uint32_t life_count, live_count;
+    step steps[PHASE];
+    uint32_t step_count;
+    unsigned char *samples;
+    uint64_t failed, skipped, checked, wrong;
+} player;
+
+static uint32_t below(player *p, uint32_t n)
+{
+    p->random = p->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((p->random >> 33) % n);
+}
+
+static void complain(player *p, const step *s, const char *what, unsigned got, unsigned right)
+{
+    static const char *const names[] = {"malloc", "free", "fill", "copy", "check", "host function"};
+    if (p->wrong++ < 5)
+        fprintf(stderr, "thread %u, step %u of the phase (%s, op %llu): %s %u, should be %u\n", p->index,
+                (unsigned)(s - p->steps), names[s->kind], (unsigned long long)s->op, what, got, right);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ steps */
+
+static void play_malloc(player *p, step *s)
+{
+    static const uint32_t units[] = {16, 16, 64, 200, 200, 4096, 70000, 300000};
+    life *l = calloc(1, sizeof *l);
+    void *memory = NULL;
+    l->unit = units[below(p, sizeof units / sizeof *units)];
+    l->units = 1 + below(p, UNITS);
+    l->kind = below(p, 5) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
+    l->live = true;
+    s->kind = STEP_MALLOC;
+    s->parts[s->part_count++] = (part){l, 0, l->units, ACS_WRITE};
+    acs_status status = acs_malloc(p->context, (size_t)l->unit * l->units, l->kind, &memory);
+    if (status != ACS_OK) {
+        complain(p, s, "status", status, ACS_OK);
+        abort();
+    }
+    l->memory = memory;
+    s->value = (uint8_t)below(p, 256);
+    if (l->kind == ACS_MEMORY_HOST) /* nobody's but ours, from here on */
+        memset(memory, s->value, (size_t)l->unit * l->units);
+    p->lives[p->life_count++] = l;
+    p->live_count++;
+}
+
+static life *pick(player *p)
+{
+    uint32_t at = below(p, p->life_count);
+    while (!p->lives[at]->live)
+        at = (at + 1) % p->life_count;
+    return p->lives[at];
+}
+
+static void play_free(player *p, step *s)
+{
+    s->kind = STEP_FREE;
+    life *l = pick(p);
+    s->parts[s->part_count++] = (part){l, 0, l->units, ACS_WRITE};
+    if (!acs_free(p->context, l->memory))
+        complain(p, s, "status", (unsigned)acs_last_error(NULL), ACS_OK);
+    l->live = false;
+    p->live_count--;
+}
+
+static part pick_part(player *p, life *l, acs_access access)
+{
+    uint32_t first = below(p, l->units);
+    return (part){l, first, 1 + below(p, l->units - first), access};
+}
+
+static unsigned char *at(const part *q)
+{
+    return q->of->memory + (size_t)q->first * q->of->unit;
+}
+
+static size_t bytes_of(const part *q)
+{
+    return (size_t)q->count * q->of->unit;
+}
+
+static void play_fill(player *p, step *s)
+{
+    s->kind = STEP_FILL;
+    s->value = (uint8_t)below(p, 256);
+    s->parts[s->part_count++] = pick_part(p, pick(p), ACS_WRITE);
+    s->op = acs_memset(p->context, at(&s->parts[0]), s->value, bytes_of(&s->parts[0]));
+}
+
+/* From another block of the same units, or between units of one. */
+static bool play_copy(player *p, step *s)
+{
+    part from = pick_part(p, pick(p), ACS_READ), to = pick_part(p, pick(p), ACS_WRITE);
+    uint32_t count = from.count < to.count ? from.count : to.count;
+    if (from.of->unit != to.of->unit)
+        return false;
+    from.count = to.count = count;
+    if (from.of == to.of && from.first < to.first + count && to.first < from.first + count)
+        return false;
+    s->kind = STEP_COPY;
+    s->parts[s->part_count++] = from;
+    s->parts[s->part_count++] = to;
+    s->op = acs_memcpy(p->context, at(&to), at(&from), bytes_of(&to));
+    return true;
+}
+
+static void play_check(player *p, step *s)
+{
+    s->kind = STEP_CHECK;
+    part from = {pick(p), 0, 1, ACS_READ};
+    from.first = below(p, from.of->units);
+    s->parts[s->part_count++] = from;
+    s->sample = p->samples + (size_t)(s - p->steps) * SAMPLE;
+    memset(s->sample, 0, SAMPLE);
+    s->op = acs_memcpy(p->context, s->sample, at(&from), from.of->unit < SAMPLE ? from.of->unit : SAMPLE);
+}
+
+static int body(void *closure)
+{
+    return *(bool *)closure ? -7 : 0;
+}
+
+static void play_host(player *p, step *s)
+{
+    acs_segment segments[2];
+    s->kind = STEP_HOST;
+    s->fails = below(p, 8) == 0;
+    s->part_count = 1 + below(p, 2);
+    for (uint32_t i = 0; i < s->part_count; i++) {
+        part *q = &s->parts[i];
+        *q = pick_part(p, pick(p), below(p, 2) ? ACS_READ : ACS_UPDATE);
+        segments[i] = q->access == ACS_READ ? ACS_IN(at(q), bytes_of(q)) : ACS_INOUT(at(q), bytes_of(q));
+    }
+    acs_uses uses = {segments, s->part_count, NULL, NULL, 0};
+    s->op = acs_host(p->context, body, &s->fails, sizeof s->fails, uses);
+}
+
+static void play(player *p)
+{
+    step *s = &p->steps[p->step_count];
+    uint32_t what = below(p, 100);
+    memset(s, 0, sizeof *s);
+    if (p->live_count < 2 || (what < 14 && p->live_count < LIVE_MOST))
+        play_malloc(p, s);
+    else if (what < 28)
+        play_free(p, s);
+    else if (what < 55)
+        play_fill(p, s);
+    else if (what < 70 && !play_copy(p, s))
+        return;
+    else if (what >= 70 && what < 92)
+        play_check(p, s);
+    else if (what >= 92)
+        play_host(p, s);
+    if (s->kind > STEP_FREE && !s->op)
+        complain(p, s, "refused, status", (unsigned)acs_last_error(NULL), ACS_OK);
+    p->step_count++;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ judge */
+
+static bool suffers(const step *s)
+{
+    for (uint32_t i = 0; i < s->part_count; i++)
+        for (uint32_t u = s->parts[i].first; u < s->parts[i].first + s->parts[i].count; u++)
+            if (s->parts[i].of->write_failed[u] || ((s->parts[i].access & ACS_WRITE) && s->parts[i].of->read_failed[u]))
+                return true;
+    return false;
+}
+
+static void spread(const step *s)
+{
+    for (uint32_t i = 0; i < s->part_count; i++)
+        for (uint32_t u = s->parts[i].first; u < s->parts[i].first + s->parts[i].count; u++) {
+            life *l = s->parts[i].of;
+            l->read_failed[u] |= (s->parts[i].access & ACS_READ) != 0;
+            l->write_failed[u] |= (s->parts[i].access & ACS_WRITE) != 0;
+        }
+}
+
+/* What the op did, since it ended well. */
+static void apply(player *p, step *s)
+{
+    const part *q = &s->parts[0], *to = &s->parts[1];
+    for (uint32_t i = 0; i < q->count && s->kind == STEP_FILL; i++) {
+        q->of->value[q->first + i] = s->value;
+        q->of->known[q->first + i] = true;
+    }
+    for (uint32_t i = 0; i < q->count && s->kind == STEP_COPY; i++) {
+        to->of->value[to->first + i] = q->of->value[q->first + i];
+        to->of->known[to->first + i] = q->of->known[q->first + i];
+    }
+    uint32_t bytes = q->of->unit < SAMPLE ? q->of->unit : SAMPLE;
+    for (uint32_t i = 0; i < bytes && s->kind == STEP_CHECK && q->of->known[q->first]; i++)
+        if (s->sample[i] != q->of->value[q->first]) {
+            complain(p, s, "byte", s->sample[i], q->of->value[q->first]);
+            break;
+        }
+    p->checked += s->kind == STEP_CHECK && q->of->known[q->first];
+}
+
+static void judge_step(player *p, step *s)
+{
+    life *l = s->parts[0].of;
+    if (s->kind == STEP_MALLOC && l->kind == ACS_MEMORY_HOST) {
+        memset(l->value, s->value, sizeof l->value);
+        memset(l->known, true, sizeof l->known);
+    }
+    if (s->kind <= STEP_FREE || !s->op)
+        return;
+    acs_error error = {.size = sizeof error};
+    acs_status status = acs_op_error(p->context, s->op, &error);
+    bool skip = suffers(s), own = status == ACS_ERR_LAUNCH && p->settings->options.faults;
+    acs_status right = skip ? ACS_ERR_SKIPPED : s->fails ? ACS_ERR_HOST : own ? status : ACS_OK;
+    if (status != right)
+        complain(p, s, "status", status, right);
+    p->skipped += status == ACS_ERR_SKIPPED;
+    p->failed += status != ACS_OK && status != ACS_ERR_SKIPPED;
+    if (right == ACS_OK)
+        apply(p, s);
+    else
+        spread(s);
+}
+
+/* All ops have ended. Lives that are over are forgotten. */
+static void judge(player *p)
+{
+    for (uint32_t i = 0; i < p->step_count; i++)
+        judge_step(p, &p->steps[i]);
+    p->step_count = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->life_count; i++) {
+        life *l = p->lives[i];
+        memset(l->read_failed, 0, sizeof l->read_failed);
+        memset(l->write_failed, 0, sizeof l->write_failed);
+        if (l->live)
+            p->lives[kept++] = l;
+        else
+            free(l);
+    }
+    p->life_count = kept;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- runs */
+
+static void *run_player(void *argument)
+{
+    player *p = argument;
+    void *samples = NULL;
+    if (acs_malloc(p->context, (size_t)PHASE * SAMPLE, ACS_MEMORY_HOST, &samples) != ACS_OK)
+        abort();
+    p->samples = samples;
+    for (uint64_t done = 0; done < p->settings->steps; done += PHASE) {
+        while (p->step_count < PHASE && !p->wrong)
+            play(p);
+        pthread_barrier_wait(p->barrier);
+        if (p->index == 0)
+            (void)acs_sync(p->context);
+        pthread_barrier_wait(p->barrier);
+        judge(p);
+        pthread_barrier_wait(p->barrier);
+        if (p->index == 0)
+            (void)acs_clear(p->context);
+        pthread_barrier_wait(p->barrier);
+    }
+    for (uint32_t i = 0; i < p->life_count; i++)
+        free(p->lives[i]); /* the blocks are acs_close's */
+    return NULL;
+}
+
+static void print_run(const settings *s, const player *players, const acs_statistics *st)
+{
+    player all = {0};
+    for (uint32_t i = 0; i < s->threads; i++) {
+        all.failed += players[i].failed;
+        all.skipped += players[i].skipped;
+        all.checked += players[i].checked;
+    }
+    printf("backend %d, pool %d, slack %lld, limit %lld, faults %lld, %u threads, seed %llu: %llu ops, %llu failed, %llu "
+           "skipped, %llu blocks read; %llu handed out early, peak %llu of %llu reserved\n",
+           s->options.backend, s->options.pool, (long long)s->options.memory_slack, (long long)s->options.memory_limit,
+           (long long)s->options.faults, s->threads, (unsigned long long)s->seed, (unsigned long long)st->queued,
+           (unsigned long long)all.failed, (unsigned long long)all.skipped, (unsigned long long)all.checked,
+           (unsigned long long)st->memory_early, (unsigned long long)st->memory_peak,
+           (unsigned long long)st->memory_reserved);
+}
+
+static int run(const settings *s)
+{
+    acs_context *context = NULL;
+    pthread_barrier_t barrier;
+    pthread_t threads[THREADS_MOST];
+    player *players = calloc(s->threads, sizeof *players);
+    acs_statistics st = {.size = sizeof st};
+    uint64_t wrong = 0;
+    acs_status status = acs_open(&s->options, &context);
+    if (status == ACS_ERR_UNSUPPORTED) {
+        fprintf(stderr, "skipped: no such device\n");
+        free(players);
+        return SKIPPED_TEST;
+    }
+    if (status != ACS_OK || !players || pthread_barrier_init(&barrier, NULL, s->threads) != 0)
+        abort();
+    for (uint32_t i = 0; i < s->threads; i++) {
+        players[i] = (player){.settings = s, .context = context, .barrier = &barrier, .index = i, .random = s->seed + i};
+        if (pthread_create(&threads[i], NULL, run_player, &players[i]) != 0)
+            abort();
+    }
+    for (uint32_t i = 0; i < s->threads; i++) {
+        (void)pthread_join(threads[i], NULL);
+        wrong += players[i].wrong;
+    }
+    (void)acs_stats(context, &st);
+    print_run(s, players, &st);
+    if (s->options.memory_slack == 0 && s->options.pool == ACS_POOL_ON && st.memory_early == 0)
+        wrong++; /* nothing was put to the test */
+    (void)acs_close(context);
+    pthread_barrier_destroy(&barrier);
+    free(players);
+    return wrong ? 1 : 0;
+}
+
+/* What a test of its own runs: each backend without a GPU, in the ways that differ. */
+static int run_all(settings s)
+{
+    static const struct {
+        int32_t backend;
+        uint32_t threads;
+        int64_t slack, limit, faults, workers;
+        int32_t pool;
+    } ways[] = {
+        {ACS_BACKEND_SIM, 1, 0, 0, 0, 2, ACS_POOL_ON},         {ACS_BACKEND_SIM, 1, 100000, 160 << 20, 5, 1, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 1 << 28, 160 << 20, 5, 1, ACS_POOL_ON}, {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, ACS_POOL_OFF},
+        {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, ACS_POOL_ON},        {ACS_BACKEND_HOST, 1, 0, 160 << 20, 0, 0, ACS_POOL_ON},
+        {ACS_BACKEND_HOST, 2, 1 << 28, 0, 0, 2, ACS_POOL_ON},
+    };
+    int result = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && !result; i++) {
+        s.options.backend = ways[i].backend;
+        s.options.memory_slack = ways[i].slack;
+        s.options.memory_limit = ways[i].limit;
+        s.options.faults = ways[i].faults;
+        s.options.workers = ways[i].workers;
+        s.options.pool = ways[i].pool;
+        s.threads = ways[i].threads;
+        result = run(&s);
+    }
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.steps = 60000, .seed = 1, .threads = 1};
+    bool all = true;
+    (void)acs_options_init(&s.options, sizeof s.options);
+    (void)snprintf(s.options.fault_kinds, sizeof s.options.fault_kinds, "launch,copy,bounce");
+    for (int i = 1; i + 1 < argc; i += 2) {
+        int64_t number = strtoll(argv[i + 1], NULL, 10);
+        if (!strcmp(argv[i], "--steps"))
+            s.steps = (uint64_t)number;
+        else if (!strcmp(argv[i], "--seed"))
+            s.seed = (uint64_t)number;
+        else if (!strcmp(argv[i], "--slack"))
+            s.options.memory_slack = number;
+        else if (!strcmp(argv[i], "--limit"))
+            s.options.memory_limit = number;
+        else if (!strcmp(argv[i], "--threads") && number >= 1 && number <= THREADS_MOST)
+            s.threads = (uint32_t)number;
+        else if (!strcmp(argv[i], "--backend"))
+            all = (s.options.backend = !strcmp(argv[i + 1], "cuda")  ? ACS_BACKEND_CUDA
+                                       : !strcmp(argv[i + 1], "host") ? ACS_BACKEND_HOST
+                                                                      : ACS_BACKEND_SIM) < 0;
+        else
+            argc = 0;
+    }
+    if (argc % 2 == 0) {
+        fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B]]\n",
+                argv[0]);
+        return 2;
+    }
+    if (!all)
+        s.options.pool = ACS_POOL_ON;
+    return all ? run_all(s) : run(&s);
+}
