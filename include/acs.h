@@ -460,6 +460,18 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
 enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from the device */ };
+/**
+ * With ACS_MEMORY_DEVICE: ops reach the block through plain pointer arguments only, each of which points into it, so it may
+ * be renamed (ACS_RENAME): an op with one **out** segment over the whole block need not wait for those that use its old
+ * contents, and gets memory of its own; later ops' pointers and segments are changed accordingly. The contents come home, by
+ * a copy, before anything that may reach the block in another way: an op without footprint, a host function or library call
+ * on it, a kernel without a pointer argument into it, acs_wait_range or acs_stream_after on it, acs_sync, acs_pin.
+ *
+ * Where ops fail: who writes the whole of it begins anew, and is not skipped for what failed there before; if that op fails
+ * or is skipped itself, the contents are undefined. Whether an op that writes a part is skipped for one that failed and had
+ * only read that part is not promised; and what failed in one of more than 16 parts may make ops on another skip, too.
+ */
+#define ACS_MOVABLE 0x100
 
 /**
  * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes, kind,
@@ -470,7 +482,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
  * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
  *
- * @param      kind  ACS_MEMORY_DEVICE or ACS_MEMORY_HOST.
+ * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE added, or ACS_MEMORY_HOST.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
@@ -479,6 +491,14 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * Blocks: may wait for the device. Where there is no room, until memory that was freed is no longer in use by ops.
  */
 acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params);
+
+/**
+ * The block stays at its address from here on: its contents come home, and it is no longer renamed. For memory that is not
+ * ACS_MOVABLE there is nothing to do. Blocks: only where the FIFO is full.
+ * @param ptr  anywhere in the block.
+ * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  it may not be home.
+ */
+acs_status acs_pin(acs_context *context, const void *ptr);
 
 /**
  * Give memory that ACS_POOL keeps, and in which no block is, back to the device, until at most `keep_bytes` of each kind of
@@ -641,6 +661,8 @@ typedef struct acs_statistics {
     uint64_t memory_peak;      /**< most that were in use at once, blocks that were freed and ops still used included */
     uint64_t memory_obtained;  /**< allocations that the device made for them: with ACS_POOL few */
     uint64_t memory_resting;   /**< bytes in blocks that were freed and that ops may still use; in no other block */
+    uint64_t memory_versions;  /**< ops that got fresh memory for what they write (ACS_RENAME) */
+    uint64_t memory_homed;     /**< copies made for contents to come home */
     uint64_t memory_early;     /**< blocks handed out while ops might still use them: their next users were ordered behind */
 } acs_statistics;
 

@@ -1,6 +1,7 @@
 /*
- * The table of allocations of a context that are the driver's: blocks of acs_malloc where these are apart (ACS_POOL=off). An
- * address finds the block that holds it. Freed blocks are remembered for a while so that ACS_CHECK can say "freed memory". Thread-safe.
+ * The table of allocations of a context that are the driver's: blocks of acs_malloc where these are apart (ACS_POOL=off).
+ * An address finds the block that holds it. Freed blocks are remembered for a while so that ACS_CHECK can say "freed
+ * memory". Thread-safe.
  */
 #ifndef ACS_ALLOCATIONS_H
 #define ACS_ALLOCATIONS_H

@@ -124,28 +124,27 @@ static uint32_t next_filled(const acs_arena *arena, uint32_t bin)
  * The smallest that is large enough; of equals the lowest, so that the high end of chunks becomes free. What fits exactly is
  * taken at once: programs ask for the same sizes again and again.
  */
-static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, uint32_t looks)
+static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, acs_op settled, uint32_t looks)
 {
     acs_range *best = NULL;
     for (acs_range *range = arena->bins[bin]; range && looks > 0; range = range->next, looks--) {
+        if (range->bytes < bytes || range->last > settled)
+            continue;
         if (range->bytes == bytes)
             return range;
-        if (range->bytes < bytes)
-            continue;
         if (!best || range->bytes < best->bytes || (range->bytes == best->bytes && range->base < best->base))
             best = range;
     }
     return best;
 }
 
-static acs_range *find(const acs_arena *arena, uint64_t bytes)
+static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
 {
     uint32_t own = bin_of(bytes);
-    acs_range *range = best_in(arena, own, bytes, LOOKS);
-    if (range)
-        return range;
-    uint32_t larger = next_filled(arena, own + 1);
-    return larger < BINS ? best_in(arena, larger, bytes, LOOKS) : best_in(arena, own, bytes, UINT32_MAX);
+    acs_range *range = best_in(arena, own, bytes, settled, LOOKS);
+    for (uint32_t bin = next_filled(arena, own + 1); !range && bin < BINS; bin = next_filled(arena, bin + 1))
+        range = best_in(arena, bin, bytes, settled, LOOKS);
+    return range ? range : best_in(arena, own, bytes, settled, UINT32_MAX);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ranges */
@@ -180,12 +179,12 @@ static void split(acs_arena *arena, acs_range *range, uint64_t bytes)
     bin_add(arena, rest);
 }
 
-acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes)
+acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes, acs_op settled)
 {
     if (bytes == 0 || bytes > UINT64_MAX - ACS_ARENA_ALIGN)
         return NULL;
     bytes = (bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
-    acs_range *range = find(arena, bytes);
+    acs_range *range = find(arena, bytes, settled);
     if (!range)
         return NULL;
     bin_remove(arena, range);

@@ -32,6 +32,7 @@ typedef struct acs_range {
     int hash_failed;
     uint64_t asked, id; /* bytes; number */
     const acs_site *site;
+    void *mark;
     UT_hash_handle hh;
 } acs_range;
 
@@ -49,11 +50,11 @@ void acs_arena_destroy(acs_arena *arena);
 /* A new chunk, all of it free. ACS_ERR_ARGUMENT: not aligned, or empty; ACS_ERR_MEMORY: for its descriptor. */
 acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes);
 /*
- * A range of at least `bytes` (at least one): the smallest free one that is large enough, among up to 32 of its size class
- * (a sixteenth) the best, the rest of it left free. Of those that fit exactly the one that came back last, or if ops may use
- * all of them, first. NULL: there is none; a chunk could be added.
+ * A range of at least `bytes` (at least one) which only ops up to `settled` may use: the smallest free one that is large
+ * enough, among up to 32 of its size class (a sixteenth) the best, the rest of it left free. Of those that fit exactly the
+ * one that came back last, or if ops may use all of them, first. NULL: there is none; a chunk could be added.
  */
-acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes);
+acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes, acs_op settled);
 /* It is free again, and `range` no longer valid. */
 void acs_arena_give(acs_range *range);
 /* Take the largest chunk out of which nothing is, and which only ops up to `settled` use. False: there is none. */

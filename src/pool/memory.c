@@ -39,7 +39,7 @@ typedef struct freed {
 } freed;
 
 struct acs_memory {
-    acs_memory_config config; /* constant */
+    acs_memory_config config; /* constant until the end */
     pthread_mutex_t growing;  /* one thread asks the device for chunks, or gives them back, at a time; taken before `lock` */
     acs_lock lock;            /* rank POOL; guards what follows */
     pool pools[KINDS];
@@ -163,20 +163,18 @@ static void settle_locked(pool *p, acs_op settled, uint32_t most)
 }
 
 /* A chunk of which nothing is in use, the largest of the kind. */
-static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep, void **ptr)
+static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
 {
     pool *p = &m->pools[kind];
-    uint64_t base, bytes;
     bool found = false;
     acs_lock_acquire(&m->lock);
     settle_locked(p, settled, UINT32_MAX);
     for (int size = SIZES; size-- > 0 && !found;)
         found = p->counts.reserved - p->counts.live - p->counts.resting > keep &&
-                acs_arena_remove(p->arenas[size], settled, &base, &bytes);
+                acs_arena_remove(p->arenas[size], settled, &chunk->base, &chunk->bytes);
     if (found) {
-        p->counts.reserved -= bytes;
-        acs_blocks_remove_chunk(&m->blocks, base);
-        *ptr = (void *)(uintptr_t)base;
+        p->counts.reserved -= chunk->bytes;
+        acs_blocks_remove_chunk(&m->blocks, chunk->base);
     }
     acs_lock_release(&m->lock);
     return found;
@@ -185,9 +183,12 @@ static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep,
 static acs_status trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status status = ACS_OK;
-    void *ptr;
-    while (status == ACS_OK && chunk_remove(m, kind, settled, keep, &ptr))
-        status = m->config.release(m->config.user, kind, ptr);
+    acs_chunk chunk;
+    while (status == ACS_OK && chunk_remove(m, kind, settled, keep, &chunk)) {
+        if (m->config.forget)
+            m->config.forget(m->config.user, chunk.base, chunk.bytes);
+        status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base);
+    }
     return status;
 }
 
@@ -205,6 +206,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 {
     if (!m)
         return;
+    m->config.forget = NULL; /* nobody gets it next */
     while (m->blocks.table) {
         acs_range *range = m->blocks.table;
         acs_blocks_remove(&m->blocks, range);
@@ -234,7 +236,7 @@ static acs_range *take_early_locked(pool *p, acs_arena *arena, size_t bytes)
     acs_range *range = NULL;
     while (!range && p->first) {
         end_rest_locked(p);
-        range = acs_arena_take(arena, bytes);
+        range = acs_arena_take(arena, bytes, UINT64_MAX);
     }
     return range;
 }
@@ -262,6 +264,7 @@ static acs_status hand_out_locked(acs_memory *m, const search *s, acs_range *ran
     range->kind = (uint8_t)r->kind;
     range->asked = r->bytes;
     range->site = r->site;
+    range->mark = NULL;
     range->id = ++m->taken_total;
     if (!acs_blocks_add(&m->blocks, range)) {
         acs_arena_give(range);
@@ -283,17 +286,14 @@ static acs_status take(acs_memory *m, const search *s, bool rests)
     acs_lock_acquire(&m->lock);
     acs_op settled = m->config.settled(m->config.user);
     settle_locked(p, settled, SETTLED_AT_ONCE);
-    acs_range *range = acs_arena_take(arena, s->request->bytes);
+    const acs_op most = s->early ? UINT64_MAX : settled;
+    acs_range *range = acs_arena_take(arena, s->request->bytes, most);
     if (!range && p->first && p->first->last <= settled) {
         settle_locked(p, settled, UINT32_MAX);
-        range = acs_arena_take(arena, s->request->bytes);
+        range = acs_arena_take(arena, s->request->bytes, most);
     }
     if (!range && s->early && rests)
         range = take_early_locked(p, arena, s->request->bytes);
-    if (range && range->last > settled && !s->early) {
-        acs_arena_give(range); /* others may have it, who can order their ops */
-        range = NULL;
-    }
     if (range)
         status = hand_out_locked(m, s, range, settled);
     acs_lock_release(&m->lock);
@@ -492,11 +492,9 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
 {
     pool *p = &m->pools[kind];
     acs_lock_acquire(&m->lock);
-    acs_range *range = p->first;
+    const acs_range *range = p->first;
     if (range) {
-        p->first = range->next;
-        p->counts.resting -= range->bytes;
-        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, range->last, NULL, 0};
+        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, p->first, range->last, NULL, 0};
     }
     acs_lock_release(&m->lock);
     return range != NULL;
@@ -504,9 +502,20 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
 
 void acs_memory_settled(acs_memory *m, const acs_block *block)
 {
+    pool *p = &m->pools[block->kind];
+    acs_range *before = NULL;
     acs_lock_acquire(&m->lock);
-    block->range->last = 0;
-    acs_arena_give(block->range);
+    acs_range *range = p->first;
+    for (; range && (range != block->range || range->last != block->behind); range = range->next)
+        before = range;
+    if (range) {
+        *(before ? &before->next : &p->first) = range->next;
+        if (p->newest == range)
+            p->newest = before;
+        p->counts.resting -= range->bytes;
+        range->last = 0;
+        acs_arena_give(range);
+    }
     acs_lock_release(&m->lock);
 }
 
@@ -539,6 +548,22 @@ acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *blo
     }
     acs_lock_release(&m->lock);
     return place;
+}
+
+void acs_memory_mark(acs_memory *m, const void *ptr, void *mark)
+{
+    acs_lock_acquire(&m->lock);
+    acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr)->mark = mark;
+    acs_lock_release(&m->lock);
+}
+
+void *acs_memory_marked(acs_memory *m, uint64_t address)
+{
+    acs_lock_acquire(&m->lock);
+    const acs_range *range = acs_blocks_holding(&m->blocks, address);
+    void *mark = range ? range->mark : NULL;
+    acs_lock_release(&m->lock);
+    return mark;
 }
 
 void acs_memory_each(acs_memory *m, void (*visit)(void *user, const acs_block *block), void *user)

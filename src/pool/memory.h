@@ -22,6 +22,7 @@ typedef struct acs_memory_config {
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
     acs_status (*obtain)(void *user, int kind, size_t bytes, void **ptr);
     acs_status (*release)(void *user, int kind, void *ptr);
+    void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */
     acs_op (*settled)(void *user); /* all ops up to this one have ended; never falls. From any thread, under a lock */
 } acs_memory_config;
 
@@ -82,12 +83,15 @@ typedef enum acs_memory_place {
     ACS_PLACE_IDLE     /* in no block as far as is remembered */
 } acs_memory_place;
 acs_memory_place acs_memory_find(acs_memory *memory, uint64_t address, acs_block *block);
+/* A pooled block that is out can have a mark, which any address in it finds, until it is freed. NULL: it has none. */
+void acs_memory_mark(acs_memory *memory, const void *ptr, void *mark);
+void *acs_memory_marked(acs_memory *memory, uint64_t address);
 /* Call `visit` for each pooled block that is out, in the order in which they were taken. It must not call back. */
 void acs_memory_each(acs_memory *memory, void (*visit)(void *user, const acs_block *block), void *user);
 
 /*
- * What to wait for, for more to be free. The block that has rested for longest: the caller waits for the ops that touch it,
- * then says that it has settled. False: none rests.
+ * What to wait for, for more to be free. The block that has rested for longest, which stays where it is: the caller waits
+ * for the ops that touch it, then says that it has settled, as others may have done meanwhile. False: none rests.
  */
 bool acs_memory_oldest(acs_memory *memory, int kind, acs_block *block);
 void acs_memory_settled(acs_memory *memory, const acs_block *block);

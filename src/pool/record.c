@@ -208,6 +208,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
     record->any = 0;
     record->marked = 0;
+    record->carries = 0;
     record->type = 0;
     record->device = 0;
     record->segment_count = 0;

@@ -61,7 +61,8 @@ typedef struct acs_record {
     uint64_t content;       /* of a kernel with a type, set by check(): hash of its grid and its arguments */
     acs_segment inline_segments[ACS_INLINE_SEGMENTS];
     acs_dim3 grid;          /* of a kernel */
-    uint16_t device;        /* 0 */
+    uint8_t device;         /* 0 */
+    uint8_t carries;        /* a copy of the runtime's: also of what failed ops left, of which its end tells */
     uint16_t block_class;
     acs_arg_slot *args;     /* inline_args or in `block` */
     uint32_t arg_count;

@@ -3,6 +3,7 @@
  * lifetime of everything a context has. Never issues an op itself.
  */
 #include "runtime/memory_log.h"
+#include "runtime/rename.h"
 
 #include "base/options.h"
 #include "runtime/compat.h"
@@ -234,6 +235,11 @@ static acs_status release(void *user, int kind, void *ptr)
     return backend->ops->memory_free(backend, kind, ptr);
 }
 
+static void forget(void *user, uint64_t base, uint64_t bytes)
+{
+    acs_core_forget_block(&((acs_context *)user)->core, base, bytes);
+}
+
 static acs_op settled(void *user)
 {
     return acs_core_settled(&((acs_context *)user)->core);
@@ -250,9 +256,11 @@ static acs_status open_memory(acs_context *context)
         .user = context,
         .obtain = obtain,
         .release = release,
+        .forget = forget,
         .settled = settled,
     };
     ACS_TRY(acs_memory_log_open(context));
+    ACS_TRY(acs_renames_open(context));
     return acs_memory_create(&config, &context->memory);
 }
 
@@ -295,6 +303,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
             free_blocks(context);
         acs_allocations_destroy(context->allocations);
     }
+    acs_renames_close(context);
     acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);
     if (context->backend && !keep_backend)

@@ -45,6 +45,7 @@ struct acs_context {
     acs_record_pool *records;
     acs_allocations *allocations;
     acs_memory *memory;
+    struct acs_renames *renames; /* NULL: no block is renamed */
     FILE *memory_log;        /* NULL: none is written */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
@@ -197,6 +198,7 @@ typedef struct acs_draft {
     const acs_site *site;
     bool no_wait;
     bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
+    bool bound;    /* the lock of renames is held until it is queued or dropped: rename.h */
     acs_op queued; /* set by acs_draft_queue */
 } acs_draft;
 /* A record of this kind, waiting for one if the FIFO is full. NULL with an error. */
@@ -208,6 +210,10 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
 acs_op acs_draft_queue(acs_draft *draft);
 /* Give the record up; the error of this thread becomes the context's too. Returns 0. */
 acs_op acs_draft_drop(acs_draft *draft);
+
+/* memory.c */
+/* Memory that ops may use begins a new life: whoever touches it from here on is behind them, and inherits no failure. */
+acs_status acs_reuse_queue(acs_context *context, uint64_t base, uint64_t bytes, const acs_site *site);
 
 /* stats.c */
 acs_pairs *acs_pairs_create(void);

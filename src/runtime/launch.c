@@ -2,7 +2,7 @@
  * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
  * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
  */
-#include "runtime/context.h"
+#include "runtime/rename.h"
 
 #include <string.h>
 
@@ -70,6 +70,8 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
 
 acs_op acs_draft_drop(acs_draft *draft)
 {
+    if (ACS_UNLIKELY(draft->bound))
+        acs_rename_bound(draft, 0);
     (void)acs_failures_refuse(draft->context, draft->site);
     if (draft->record)
         acs_record_release(draft->context->records, draft->record);
@@ -103,7 +105,7 @@ static bool take_mark(acs_context *context)
            atomic_exchange_explicit(&context->marks, 0, memory_order_relaxed);
 }
 
-acs_op acs_draft_queue(acs_draft *draft)
+static acs_op queue(acs_draft *draft)
 {
     acs_context *context = draft->context;
     if (ACS_UNLIKELY(draft->captured))
@@ -131,6 +133,14 @@ acs_op acs_draft_queue(acs_draft *draft)
         acs_virtual_interleave(context);
     if (ACS_UNLIKELY(context->options.disable))
         issue_now(context, op);
+    return op;
+}
+
+acs_op acs_draft_queue(acs_draft *draft)
+{
+    acs_op op = queue(draft);
+    if (ACS_UNLIKELY(draft->bound))
+        acs_rename_bound(draft, op);
     return op;
 }
 
@@ -248,7 +258,9 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     if (uses->count)
         memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
     record->any = uses->any != 0;
-    return check_segments(draft);
+    ACS_TRY(check_segments(draft));
+    bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
+    return ACS_LIKELY(later || acs_rename_none(draft->context)) ? ACS_OK : acs_rename_bind(draft);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ kernels */
@@ -362,6 +374,8 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
                         draft->site->name);
+    if (ACS_UNLIKELY(!acs_rename_none(draft->context)))
+        ACS_TRY(acs_rename_bind(draft));
     return draft->context->backend->ops->check(draft->context->backend, record);
 }
 

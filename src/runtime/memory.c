@@ -5,6 +5,7 @@
  * program's threads; waits only where there is no room.
  */
 #include "runtime/memory_log.h"
+#include "runtime/rename.h"
 
 #include <sched.h>
 
@@ -59,62 +60,80 @@ static bool wait_for_free(acs_context *context, int kind, search *s)
     return true;
 }
 
+/* For the ops that touch a block which was freed: it cannot be named in a call any more. False: the device is lost. */
+static bool wait_for_users(acs_context *context, const acs_block *block)
+{
+    static const acs_site site = {"acs_malloc", NULL, 0};
+    acs_draft draft;
+    if (!begin(&draft, context, ACS_KIND_OBSERVE, &site))
+        return false;
+    acs_op op = name_block(&draft, block->ptr, block->bytes) == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
+    if (op)
+        acs_context_wait(context, ACS_WATCH_OP, op);
+    return op && check_alive(context) == ACS_OK;
+}
+
 /*
- * The block that has rested for longest is waited for by itself, other ops may take as long as they like; only what was
- * handed out early before is known by its latest op alone. Inside a capture there is no op that could wait for a block.
- * False: nothing rests.
+ * The block that has rested for longest is waited for by itself: other ops may take as long as they like. Only what was
+ * handed out early before is known by its latest op alone, and inside a capture there is no op that could wait. Nothing is
+ * waited for that was freed behind `until`, which others may go on to do for ever. False: nothing rests.
  */
-static bool wait_for_rest(acs_context *context, int kind)
+static bool wait_for_rest(acs_context *context, int kind, acs_op until)
 {
     acs_block block;
     if (!acs_capture_on(context) && acs_memory_oldest(context->memory, kind, &block)) {
-        if (acs_wait_range(context, block.ptr, block.bytes, ACS_UPDATE) != ACS_ERR_DEVICE) /* else it is nobody's for good */
-            acs_memory_settled(context->memory, &block);
+        if (block.behind > until || !wait_for_users(context, &block))
+            return false;
+        acs_memory_settled(context->memory, &block);
         return true;
     }
     acs_op last = acs_memory_rests_until(context->memory, kind);
-    if (last)
-        acs_context_wait(context, ACS_WATCH_ALL, last);
-    return last != 0;
+    last = last < until ? last : until;
+    if (last <= acs_core_settled(&context->core))
+        return false;
+    acs_context_wait(context, ACS_WATCH_ALL, last);
+    return true;
 }
 
 /* Where there is no room blocks that are being freed come back one after the other. */
 static acs_status take_block(acs_context *context, size_t bytes, int kind, const acs_site *site, acs_block *block)
 {
     const acs_memory_request request = {bytes, kind, !acs_capture_on(context), site};
+    const bool never = kind == ACS_MEMORY_DEVICE && context->options.memory_limit &&
+                       bytes > (uint64_t)context->options.memory_limit;
+    acs_op ignored, until = 0;
     search s = {0};
-    acs_op ignored;
-    acs_status status, refused;
     (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
-    for (;;) {
-        status = acs_memory_take(context->memory, &request, block);
-        if (status != ACS_ERR_MEMORY && status != ACS_NOT_READY)
+    for (bool waited = true;;) {
+        acs_status status = acs_memory_take(context->memory, &request, block);
+        if ((status != ACS_ERR_MEMORY && status != ACS_NOT_READY) || never || !waited)
             return status;
-        bool waited = context->pooled ? wait_for_rest(context, kind) : wait_for_free(context, kind, &s);
-        refused = waited ? check_alive(context) : status;
-        if (refused != ACS_OK && refused != ACS_NOT_READY) /* the latter: another thread waited for what rested */
-            return refused;
+        if (!until || status == ACS_NOT_READY)
+            until = acs_fifo_last(context->core.fifo);
+        waited = context->pooled ? wait_for_rest(context, kind, until) : wait_for_free(context, kind, &s);
+        waited |= status == ACS_NOT_READY; /* another thread waited for what rested */
+        ACS_TRY(check_alive(context));
     }
 }
 
 /* ------------------------------------------------------------------------------------------------------------- malloc */
 
+acs_status acs_reuse_queue(acs_context *context, uint64_t base, uint64_t bytes, const acs_site *site)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, ACS_KIND_REUSE, site))
+        return acs_error_thread()->status;
+    acs_status status = name_block(&draft, (void *)(uintptr_t)base, bytes);
+    acs_op op = status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
+    return op ? ACS_OK : acs_error_thread()->status;
+}
+
 /* Later ops on the block come behind those of its former life, and do not inherit their failures. */
 static acs_status begin_life(acs_context *context, const acs_block *block)
 {
-    acs_draft draft;
-    if (!block->behind) {
-        acs_core_forget_block(&context->core, (uint64_t)(uintptr_t)block->ptr, block->bytes);
-        return ACS_OK;
-    }
-    if (!begin(&draft, context, ACS_KIND_REUSE, block->site))
-        return acs_error_thread()->status;
-    acs_status status = name_block(&draft, block->ptr, block->range->bytes);
-    if (status != ACS_OK || !acs_draft_queue(&draft)) {
-        if (status != ACS_OK)
-            (void)acs_draft_drop(&draft);
-        return acs_error_thread()->status;
-    }
+    if (block->behind)
+        return acs_reuse_queue(context, block->range->base, block->range->bytes, block->site);
+    acs_core_forget_block(&context->core, (uint64_t)(uintptr_t)block->ptr, block->bytes);
     return ACS_OK;
 }
 
@@ -122,10 +141,12 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 {
     static const acs_site unnamed = {"acs_malloc", NULL, 0};
     const acs_site *site = params && params->site ? params->site : &unnamed;
+    const bool movable = kind == (ACS_MEMORY_DEVICE | ACS_MOVABLE);
     acs_block block;
     context = acs_context_enter(context, "acs_malloc");
     if (!context)
         return acs_error_thread()->status;
+    kind = movable ? ACS_MEMORY_DEVICE : kind;
     if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
     ACS_TRY(check_alive(context));
@@ -135,6 +156,8 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     if (status != ACS_OK)
         return status;
     status = context->pooled ? begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
+    if (status == ACS_OK && movable)
+        status = acs_rename_add(context, &block);
     if (status != ACS_OK) {
         if (context->pooled) /* the first error counts */
             (void)acs_memory_free(context->memory, block.ptr, acs_fifo_last(context->core.fifo), &block);
@@ -215,6 +238,7 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
     acs_op last = latest_op(context, site);
     if (!last)
         return 0;
+    acs_rename_remove(context, ptr, last);
     if (acs_memory_free(context->memory, ptr, last, &block) != ACS_OK)
         return refuse_free(context, site);
     acs_memory_log_block(context, "free", &block, last);

@@ -33,12 +33,13 @@ static const char *field(const acs_site *site, char *text)
 
 void acs_memory_log_block(acs_context *context, const char *event, const acs_block *block, acs_op last)
 {
-    char name[NAME_MOST];
+    char name[NAME_MOST], line[NAME_MOST + 120];
     if (ACS_LIKELY(!context->memory_log))
         return;
-    (void)fprintf(context->memory_log, "%s,%" PRIu64 ",%zu,%s,%" PRIu64 ",%s,%d\n", event, block->id, block->bytes,
-                  block->kind == ACS_MEMORY_DEVICE ? "device" : "host", last, field(block->site, name),
-                  block->site ? block->site->line : 0);
+    (void)snprintf(line, sizeof line, "%s,%" PRIu64 ",%zu,%s,%" PRIu64 ",%s,%d\n", event, block->id, block->bytes,
+                   block->kind == ACS_MEMORY_DEVICE ? "device" : "host", last, field(block->site, name),
+                   block->site ? block->site->line : 0);
+    (void)fputs(line, context->memory_log); /* errors are told at the end */
 }
 
 void acs_memory_log_close(acs_context *context)

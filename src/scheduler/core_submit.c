@@ -46,6 +46,10 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
 /* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
 static void look_for_cut(acs_core *core, const acs_record *op)
 {
+    if (op->kind == ACS_KIND_REUSE) { /* there or not as time would have it */
+        acs_cuts_skip(&core->cuts, op->seq);
+        return;
+    }
     uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->type : 0);
     acs_op cut = core->bundle_most ? acs_cuts_add(&core->cuts, op->seq, type, op->marked) : 0;
     if (!cut)
@@ -165,6 +169,8 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
 {
     acs_window *w = &core->window;
     uint16_t item = (uint16_t)(action->batch.items_used - 1);
+    if (entry->cause)
+        return; /* it carries a failure, of which they have to hear first */
     for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
         if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == INNER_EDGES_MOST)
             continue;

@@ -498,6 +498,8 @@ static void register_life(acs_window *w, acs_entry *join, acs_region *block)
 void acs_depend_reuse(acs_window *w, acs_entry *entry)
 {
     acs_shape block;
+    uint32_t expected;
+    (void)find_expected(w, entry->op, &expected); /* those behind it are */
     if (acs_shape_of(&entry->op->segments[0], &block) != ACS_OK)
         return; /* no block is empty */
     w->reuses++;

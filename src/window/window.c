@@ -352,13 +352,14 @@ static void settle_one(acs_window *w, acs_entry *entry)
 {
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
-    } else if (entry->cause && !entry->immune) {
+    } else if (entry->cause && !entry->immune && !entry->carries) {
         acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
     } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
         acs_window_end(w, entry, w->dead && !entry->immune ? ACS_ERR_DEVICE : ACS_OK, 0);
     } else if (w->dead && !entry->immune) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
     } else {
+        entry->rides &= entry->cause == 0; /* what follows in its bundle would not hear of it */
         acs_window_push_ready(w, entry, false);
     }
 }
@@ -423,10 +424,11 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     acs_entry_drop_claims(w, entry);
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
-    entry->cause = entry->immune ? 0 : cause;
+    bool carried = entry->carries && status == ACS_OK;
+    entry->cause = entry->immune ? 0 : carried ? entry->cause : cause;
     /* Before the edges: regions that still name this op must find a dead reference from here on (W4). */
     acs_entry_hold(w, entry)->generation++;
-    if (status != ACS_OK && entry->cause && !entry->observer)
+    if ((status != ACS_OK || carried) && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);
     w->reuses -= entry->kind == ACS_KIND_REUSE;
@@ -494,6 +496,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
     entry->immune = traits->immune;
+    entry->carries = op->carries;
     entry->reserved = traits->reserved;
     entry->state = traits->held ? ACS_ENTRY_HELD : ACS_ENTRY_PENDING;
     entry->level = 1;

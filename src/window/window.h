@@ -71,6 +71,7 @@ typedef struct acs_entry {
     uint8_t asked;         /* acs_op_kind: what the program called; `kind` but for copies that became kernels */
     uint8_t on_host;       /* runs on, or is only about, the host: its edges are RETIRE on both sides */
     uint8_t immune;        /* never skipped */
+    uint8_t carries;       /* not skipped, but those that depend on it are */
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* names any byte or token */
     uint8_t writes;        /* names a segment that it writes */

@@ -19,6 +19,7 @@ typedef struct life {
     unsigned char *memory;
     uint32_t unit, units; /* bytes of each, number */
     int kind;
+    bool movable;
     bool live;            /* now, as the program goes on */
     uint8_t value[UNITS]; /* as far as it has been judged, like the rest */
     bool known[UNITS], read_failed[UNITS], write_failed[UNITS];
@@ -87,10 +88,12 @@ static void play_malloc(player *p, step *s)
     l->unit = units[below(p, sizeof units / sizeof *units)];
     l->units = 1 + below(p, UNITS);
     l->kind = below(p, 5) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
+    l->movable = l->kind == ACS_MEMORY_DEVICE && below(p, 2);
     l->live = true;
     s->kind = STEP_MALLOC;
     s->parts[s->part_count++] = (part){l, 0, l->units, ACS_WRITE};
-    acs_status status = acs_malloc(p->context, (size_t)l->unit * l->units, l->kind, &memory);
+    int kind = l->movable ? ACS_MEMORY_DEVICE | ACS_MOVABLE : l->kind;
+    acs_status status = acs_malloc(p->context, (size_t)l->unit * l->units, kind, &memory);
     if (status != ACS_OK) {
         complain(p, s, "status", status, ACS_OK);
         abort();
@@ -111,6 +114,12 @@ static life *pick(player *p)
     return p->lives[at];
 }
 
+/* Read by many at once, now and then, so that readers are looked at as a set. */
+static life *pick_popular(player *p)
+{
+    return below(p, 2) ? pick(p) : p->lives[0]->live ? p->lives[0] : pick(p);
+}
+
 static void play_free(player *p, step *s)
 {
     s->kind = STEP_FREE;
@@ -125,6 +134,8 @@ static void play_free(player *p, step *s)
 static part pick_part(player *p, life *l, acs_access access)
 {
     uint32_t first = below(p, l->units);
+    if (below(p, 3) == 0)
+        return (part){l, 0, l->units, access};
     return (part){l, first, 1 + below(p, l->units - first), access};
 }
 
@@ -166,7 +177,7 @@ static bool play_copy(player *p, step *s)
 static void play_check(player *p, step *s)
 {
     s->kind = STEP_CHECK;
-    part from = {pick(p), 0, 1, ACS_READ};
+    part from = {pick_popular(p), 0, 1, ACS_READ};
     from.first = below(p, from.of->units);
     s->parts[s->part_count++] = from;
     s->sample = p->samples + (size_t)(s - p->steps) * SAMPLE;
@@ -174,9 +185,20 @@ static void play_check(player *p, step *s)
     s->op = acs_memcpy(p->context, s->sample, at(&from), from.of->unit < SAMPLE ? from.of->unit : SAMPLE);
 }
 
+/* Where the CPU can reach them, the bytes at the block's own address are looked at, too. */
+typedef struct body_data {
+    bool fails;
+    unsigned char *sample;
+    const unsigned char *at;
+    uint32_t bytes;
+} body_data;
+
 static int body(void *closure)
 {
-    return *(bool *)closure ? -7 : 0;
+    const body_data *b = closure;
+    if (b->bytes)
+        memcpy(b->sample, b->at, b->bytes);
+    return b->fails ? -7 : 0;
 }
 
 static void play_host(player *p, step *s)
@@ -187,11 +209,16 @@ static void play_host(player *p, step *s)
     s->part_count = 1 + below(p, 2);
     for (uint32_t i = 0; i < s->part_count; i++) {
         part *q = &s->parts[i];
-        *q = pick_part(p, pick(p), below(p, 2) ? ACS_READ : ACS_UPDATE);
+        *q = pick_part(p, pick_popular(p), below(p, 4) ? ACS_READ : ACS_UPDATE);
         segments[i] = q->access == ACS_READ ? ACS_IN(at(q), bytes_of(q)) : ACS_INOUT(at(q), bytes_of(q));
     }
     acs_uses uses = {segments, s->part_count, NULL, NULL, 0};
-    s->op = acs_host(p->context, body, &s->fails, sizeof s->fails, uses);
+    uint32_t unit = s->parts[0].of->unit;
+    s->sample = p->samples + (size_t)(s - p->steps) * SAMPLE;
+    body_data b = {s->fails, s->sample, at(&s->parts[0]), unit < SAMPLE ? unit : SAMPLE};
+    if (p->settings->options.backend == ACS_BACKEND_CUDA)
+        b.bytes = 0;
+    s->op = acs_host(p->context, body, &b, sizeof b, uses);
 }
 
 static void play(player *p)
@@ -218,13 +245,38 @@ static void play(player *p)
 
 /* ------------------------------------------------------------------------------------------------------------ judge */
 
-static bool suffers(const step *s)
+/* The op writes all of a block that may be renamed: its contents begin anew. */
+static bool begins_anew(const player *p, const part *q)
 {
+    return p->settings->options.rename && q->of->movable && q->access == ACS_WRITE && q->count == q->of->units;
+}
+
+static void begin_versions(const player *p, const step *s)
+{
+    for (uint32_t i = 0; i < s->part_count; i++) {
+        life *l = s->parts[i].of;
+        if (!begins_anew(p, &s->parts[i]))
+            continue;
+        memset(l->read_failed, 0, sizeof l->read_failed);
+        memset(l->write_failed, 0, sizeof l->write_failed);
+        memset(l->known, 0, sizeof l->known);
+    }
+}
+
+/* *may: it writes what a failed op read, in a block that may have been renamed since. */
+static bool suffers(const player *p, const step *s, bool *may)
+{
+    bool must = false;
+    *may = false;
     for (uint32_t i = 0; i < s->part_count; i++)
-        for (uint32_t u = s->parts[i].first; u < s->parts[i].first + s->parts[i].count; u++)
-            if (s->parts[i].of->write_failed[u] || ((s->parts[i].access & ACS_WRITE) && s->parts[i].of->read_failed[u]))
-                return true;
-    return false;
+        for (uint32_t u = s->parts[i].first; u < s->parts[i].first + s->parts[i].count; u++) {
+            const life *l = s->parts[i].of;
+            bool war = (s->parts[i].access & ACS_WRITE) && l->read_failed[u];
+            bool loose = l->movable && p->settings->options.rename;
+            must |= l->write_failed[u] || (war && !loose);
+            *may |= war && loose;
+        }
+    return must;
 }
 
 static void spread(const step *s)
@@ -250,12 +302,13 @@ static void apply(player *p, step *s)
         to->of->known[to->first + i] = q->of->known[q->first + i];
     }
     uint32_t bytes = q->of->unit < SAMPLE ? q->of->unit : SAMPLE;
-    for (uint32_t i = 0; i < bytes && s->kind == STEP_CHECK && q->of->known[q->first]; i++)
+    bool sees = s->kind == STEP_CHECK || (s->kind == STEP_HOST && p->settings->options.backend != ACS_BACKEND_CUDA);
+    for (uint32_t i = 0; i < bytes && sees && q->of->known[q->first]; i++)
         if (s->sample[i] != q->of->value[q->first]) {
             complain(p, s, "byte", s->sample[i], q->of->value[q->first]);
             break;
         }
-    p->checked += s->kind == STEP_CHECK && q->of->known[q->first];
+    p->checked += sees && q->of->known[q->first];
 }
 
 static void judge_step(player *p, step *s)
@@ -269,7 +322,10 @@ static void judge_step(player *p, step *s)
         return;
     acs_error error = {.size = sizeof error};
     acs_status status = acs_op_error(p->context, s->op, &error);
-    bool skip = suffers(s), own = status == ACS_ERR_LAUNCH && p->settings->options.faults;
+    bool may = false;
+    begin_versions(p, s);
+    bool skip = suffers(p, s, &may) || (may && status == ACS_ERR_SKIPPED);
+    bool own = status == ACS_ERR_LAUNCH && p->settings->options.faults;
     acs_status right = skip ? ACS_ERR_SKIPPED : s->fails ? ACS_ERR_HOST : own ? status : ACS_OK;
     if (status != right)
         complain(p, s, "status", status, right);
@@ -336,11 +392,12 @@ static void print_run(const settings *s, const player *players, const acs_statis
         all.checked += players[i].checked;
     }
     printf("backend %d, pool %d, slack %lld, limit %lld, faults %lld, %u threads, seed %llu: %llu ops, %llu failed, %llu "
-           "skipped, %llu blocks read; %llu handed out early, peak %llu of %llu reserved\n",
+           "skipped, %llu blocks read; %llu handed out early, %llu renamed, %llu brought home; peak %llu of %llu\n",
            s->options.backend, s->options.pool, (long long)s->options.memory_slack, (long long)s->options.memory_limit,
            (long long)s->options.faults, s->threads, (unsigned long long)s->seed, (unsigned long long)st->queued,
            (unsigned long long)all.failed, (unsigned long long)all.skipped, (unsigned long long)all.checked,
-           (unsigned long long)st->memory_early, (unsigned long long)st->memory_peak,
+           (unsigned long long)st->memory_early, (unsigned long long)st->memory_versions,
+           (unsigned long long)st->memory_homed, (unsigned long long)st->memory_peak,
            (unsigned long long)st->memory_reserved);
 }
 
@@ -373,6 +430,8 @@ static int run(const settings *s)
     print_run(s, players, &st);
     if (s->options.memory_slack == 0 && s->options.pool == ACS_POOL_ON && st.memory_early == 0)
         wrong++; /* nothing was put to the test */
+    if (s->options.rename && st.memory_versions == 0)
+        wrong++;
     (void)acs_close(context);
     pthread_barrier_destroy(&barrier);
     free(players);
@@ -385,13 +444,17 @@ static int run_all(settings s)
     static const struct {
         int32_t backend;
         uint32_t threads;
-        int64_t slack, limit, faults, workers;
+        int64_t slack, limit, faults, workers, rename;
         int32_t pool;
     } ways[] = {
-        {ACS_BACKEND_SIM, 1, 0, 0, 0, 2, ACS_POOL_ON},         {ACS_BACKEND_SIM, 1, 100000, 160 << 20, 5, 1, ACS_POOL_ON},
-        {ACS_BACKEND_SIM, 1, 1 << 28, 160 << 20, 5, 1, ACS_POOL_ON}, {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, ACS_POOL_OFF},
-        {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, ACS_POOL_ON},        {ACS_BACKEND_HOST, 1, 0, 160 << 20, 0, 0, ACS_POOL_ON},
-        {ACS_BACKEND_HOST, 2, 1 << 28, 0, 0, 2, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 0, 0, 0, 2, 0, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 100000, 48 << 20, 5, 1, 0, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 1 << 28, 48 << 20, 0, 1, -1, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 1 << 28, 0, 0, 3, 1 << 20, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, 0, ACS_POOL_OFF},
+        {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, 0, ACS_POOL_ON},
+        {ACS_BACKEND_HOST, 1, 0, 48 << 20, 0, 0, 0, ACS_POOL_ON},
+        {ACS_BACKEND_HOST, 3, 1 << 28, 0, 0, 2, -1, ACS_POOL_ON},
     };
     int result = 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !result; i++) {
@@ -400,6 +463,7 @@ static int run_all(settings s)
         s.options.memory_limit = ways[i].limit;
         s.options.faults = ways[i].faults;
         s.options.workers = ways[i].workers;
+        s.options.rename = ways[i].rename;
         s.options.pool = ways[i].pool;
         s.threads = ways[i].threads;
         result = run(&s);
@@ -423,6 +487,8 @@ int main(int argc, char **argv)
             s.options.memory_slack = number;
         else if (!strcmp(argv[i], "--limit"))
             s.options.memory_limit = number;
+        else if (!strcmp(argv[i], "--rename"))
+            s.options.rename = number;
         else if (!strcmp(argv[i], "--threads") && number >= 1 && number <= THREADS_MOST)
             s.threads = (uint32_t)number;
         else if (!strcmp(argv[i], "--backend"))
@@ -433,8 +499,8 @@ int main(int argc, char **argv)
             argc = 0;
     }
     if (argc % 2 == 0) {
-        fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B]]\n",
-                argv[0]);
+        fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B]"
+                        " [--rename B]]\n", argv[0]);
         return 2;
     }
     if (!all)

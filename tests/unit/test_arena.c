@@ -33,7 +33,7 @@ static acs_arena *arena_of(uint64_t base, uint64_t bytes)
 
 static acs_range *take(acs_arena *arena, uint64_t bytes)
 {
-    acs_range *range = acs_arena_take(arena, bytes);
+    acs_range *range = acs_arena_take(arena, bytes, 0);
     assert_non_null(range);
     assert_true(acs_arena_check(arena));
     return range;
@@ -64,12 +64,12 @@ static void nothing_is_handed_out_of_too_little(void **state)
 {
     (void)state;
     acs_arena *arena = arena_of(UNIT, units(8));
-    assert_null(acs_arena_take(arena, units(8) + 1));
-    assert_null(acs_arena_take(arena, 0));
-    assert_null(acs_arena_take(arena, UINT64_MAX));
-    assert_null(acs_arena_take(arena, UINT64_MAX - UNIT));
+    assert_null(acs_arena_take(arena, units(8) + 1, 0));
+    assert_null(acs_arena_take(arena, 0, 0));
+    assert_null(acs_arena_take(arena, UINT64_MAX, 0));
+    assert_null(acs_arena_take(arena, UINT64_MAX - UNIT, 0));
     (void)take(arena, units(8));
-    assert_null(acs_arena_take(arena, 1));
+    assert_null(acs_arena_take(arena, 1, 0));
     assert_int_equal(acs_arena_largest(arena), 0);
     acs_arena_destroy(arena);
 }
@@ -146,7 +146,7 @@ static void chunks_stay_apart(void **state)
     acs_arena *arena = arena_of(UNIT, units(4));
     uint64_t base, bytes;
     assert_int_equal(acs_arena_add(arena, UNIT + units(4), units(6)), ACS_OK);
-    assert_null(acs_arena_take(arena, units(7)));
+    assert_null(acs_arena_take(arena, units(7), 0));
     acs_range *four = take(arena, units(4)), *six = take(arena, units(6));
     assert_false(acs_arena_remove(arena, 0, &base, &bytes));
     give(arena, six);
@@ -227,7 +227,7 @@ static uint64_t some_size(acs_random *random)
 static void model_take(acs_arena *arena, model *m, acs_random *random, uint32_t place)
 {
     uint64_t bytes = some_size(random);
-    acs_range *range = acs_arena_take(arena, bytes);
+    acs_range *range = acs_arena_take(arena, bytes, 0);
     if (!range) {
         assert_true(largest_hole(m) * UNIT < bytes);
         return;

@@ -127,6 +127,25 @@ static void failures_in_a_quiet_block_are_forgotten(void **state)
     rig_close(r);
 }
 
+/* Of a part of what many read, and of two parts that the same ones do: their readers become joins. */
+static void many_readers_of_a_former_life(void **state)
+{
+    (void)state;
+    for (int parts = 1; parts < 3; parts++) {
+        rig *r = rig_open();
+        for (int i = 0; i < 12; i++)
+            (void)(parts == 1 ? KERNEL(r, ACS_IN(AT(0), 512)) : KERNEL(r, ACS_IN(AT(0), 64), ACS_IN(AT(64), 64)));
+        acs_op reuse = push_reuse(r, AT(0), 128), next = KERNEL(r, ACS_OUT(AT(32), 64));
+        acs_op other = KERNEL(r, ACS_IN(AT(64), 8));
+        run_to_end(r);
+        assert_int_equal(r->checks, 0);
+        assert_int_equal(r->status[reuse], ACS_OK);
+        assert_int_equal(r->status[next], ACS_OK);
+        assert_int_equal(r->status[other], ACS_OK);
+        rig_close(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_block_that_nobody_uses_is_handed_out_at_once),
         cmocka_unit_test(failures_stay_in_their_life),
         cmocka_unit_test(failures_in_a_quiet_block_are_forgotten),
+        cmocka_unit_test(many_readers_of_a_former_life),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -344,6 +344,7 @@ static void pinned_memory_is_waited_for(void **state)
     assert_int_equal(ask(memory, ACS_MEMORY_HOST, 20 * MIB, true, &none), ACS_NOT_READY);
     assert_true(acs_memory_oldest(memory, ACS_MEMORY_HOST, &oldest));
     assert_ptr_equal(oldest.ptr, large.ptr);
+    acs_memory_settled(memory, &oldest);
     assert_false(acs_memory_oldest(memory, ACS_MEMORY_HOST, &none));
     acs_memory_settled(memory, &oldest);
     acs_block again = take(memory, ACS_MEMORY_HOST, 20 * MIB);
