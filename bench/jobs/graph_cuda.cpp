@@ -19,8 +19,9 @@ public:
     void copy(void *to, const void *from, size_t bytes) override
     {
         cudaGraphNode_t node = nullptr;
-        add(cudaGraphAddMemcpyNode1D(&node, graph_, &last_, last_ ? 1 : 0, to, from, bytes, cudaMemcpyDefault), node,
-            "a copy");
+        const cudaError_t code = cudaGraphAddMemcpyNode1D(&node, graph_, &last_, last_ ? 1 : 0, to, from, bytes,
+                                                          cudaMemcpyDefault);
+        added(code, node, "a copy");
         copies.push_back(node);
     }
 
@@ -33,13 +34,14 @@ public:
         p.gridDim = dim3(l.grid);
         p.blockDim = dim3(l.block);
         p.kernelParams = args.list;
-        add(cudaGraphAddKernelNode(&node, graph_, &last_, last_ ? 1 : 0, &p), node, l.kernel->site.name);
+        const cudaError_t code = cudaGraphAddKernelNode(&node, graph_, &last_, last_ ? 1 : 0, &p);
+        added(code, node, l.kernel->site.name);
     }
 
     std::vector<cudaGraphNode_t> copies;
 
 private:
-    void add(cudaError_t code, cudaGraphNode_t node, const char *what)
+    void added(cudaError_t code, cudaGraphNode_t node, const char *what)
     {
         if (failure_.cuda(code, what))
             last_ = node;
@@ -74,15 +76,16 @@ private:
 
 class graph : public job_runner {
 public:
-    graph() : memory_(true), slot_(true, 0) {}
+    graph() : slot_(true, 0) {}
     ~graph() override { drop(); }
 
     std::string prepare(const job_list &jobs, size_t) override
     {
         drop();
         jobs_ = &jobs;
-        ring_.fill(jobs.what().buffers(), 1, [this](size_t bytes) { return memory_.allocate(bytes); },
-                   [this](void *p) { memory_.release(p); });
+        const std::string lacking = fill_ring(ring_, jobs.what(), 1, true);
+        if (!lacking.empty())
+            return lacking;
         if (!failure_.cuda(cudaGraphCreate(&graph_, 0), "cudaGraphCreate"))
             return failure_.take();
         graph_maker maker(graph_, failure_);
@@ -123,7 +126,6 @@ private:
         graph_ = nullptr;
     }
 
-    memory memory_;
     slot slot_;
     failure failure_;
     buffer_ring ring_; /* of one set */

@@ -1,5 +1,6 @@
 /*
- * Owns the host buffers of jobs. Called between runs; a runner's ops read and write the buffers during one.
+ * Owns the host buffers of jobs, and where device buffers come from. Called between runs; a runner's ops read and write the
+ * buffers during one.
  */
 #include <cstdlib>
 #include <cstring>
@@ -54,6 +55,37 @@ job_list::~job_list()
 {
     release(gpu_, in_);
     release(gpu_, out_);
+}
+
+static void *take_buffer(bool gpu, size_t bytes)
+{
+    void *p = nullptr;
+#if BENCH_CUDA
+    if (gpu && cudaMalloc(&p, rounded(bytes)) != cudaSuccess) {
+        (void)cudaGetLastError(); /* said by the caller: not found again by the next check */
+        return nullptr;
+    }
+#endif
+    return gpu ? p : aligned_alloc(256, rounded(bytes));
+}
+
+static void give_buffer(bool gpu, void *p)
+{
+#if BENCH_CUDA
+    if (gpu) {
+        (void)cudaFree(p);
+        return;
+    }
+#endif
+    (void)gpu;
+    free(p);
+}
+
+std::string fill_ring(buffer_ring &ring, const work &w, size_t sets, bool gpu)
+{
+    const bool filled = ring.fill(w.buffers(), sets, [gpu](size_t bytes) { return take_buffer(gpu, bytes); },
+                                  [gpu](void *p) { give_buffer(gpu, p); });
+    return filled ? "" : "there is no memory for " + std::to_string(sets) + " sets of device buffers";
 }
 
 void job_list::reset() const

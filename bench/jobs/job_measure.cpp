@@ -22,6 +22,11 @@ double us_since(clock_type::time_point begin)
     return std::chrono::duration<double, std::micro>(clock_type::now() - begin).count();
 }
 
+std::string why_left_out(const job_runner_kind &k, bool gpu)
+{
+    return (gpu ? k.gpu : k.host) ? "" : (k.make ? "needs a GPU" : "not built in: no CUDA");
+}
+
 /* A runner and what is known of it so far. */
 class contender {
 public:
@@ -129,10 +134,11 @@ std::string run_serially(const work &w, const job_list &jobs, const job_settings
     const std::unique_ptr<job_runner> serial = make_serial(s.where);
     std::string wrong = serial->prepare(jobs, 1);
 
+    if (!wrong.empty())
+        return wrong;
     jobs.reset();
     serial->run();
-    const std::string failed = serial->finish();
-    wrong = wrong.empty() ? failed : wrong;
+    wrong = serial->finish();
     for (size_t job = 0; job < jobs.count() && wrong.empty(); job++)
         if (s.check || job == 0 || job + 1 == jobs.count()) {
             const std::string off = w.check(jobs.in(job), jobs.out(job));

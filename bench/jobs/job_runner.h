@@ -39,6 +39,9 @@ private:
     char *in_, *out_;
 };
 
+/** Fills a ring with sets of device buffers for a work, outside of ACS. @return empty, or that there is no room. */
+std::string fill_ring(buffer_ring &ring, const work &w, size_t sets, bool gpu);
+
 class job_runner {
 public:
     virtual ~job_runner() = default;
@@ -66,8 +69,6 @@ struct job_runner_kind {
 
 /** Every runner built in, in the order of reports; the first one is the serial program. */
 const std::vector<job_runner_kind> &job_runner_kinds();
-/** Why a runner does not run on a machine; empty: it does. */
-std::string why_left_out(const job_runner_kind &k, bool gpu);
 
 std::unique_ptr<job_runner> make_serial(const machine &m);     /* serial.cpp */
 std::unique_ptr<job_runner> make_job_graph(const machine &m);  /* graph_cuda.cpp */

@@ -32,9 +32,4 @@ const std::vector<job_runner_kind> &job_runner_kinds()
     return list;
 }
 
-std::string why_left_out(const job_runner_kind &k, bool gpu)
-{
-    return (gpu ? k.gpu : k.host) ? "" : (k.gpu || !gpu ? "needs a GPU" : "not built in");
-}
-
 } // namespace bench

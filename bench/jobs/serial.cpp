@@ -50,14 +50,12 @@ namespace {
 
 class serial : public job_runner {
 public:
-    explicit serial(const machine &m) : gpu_(m.gpu), memory_(m.gpu), slot_(m.gpu, 0) {}
+    explicit serial(const machine &m) : gpu_(m.gpu), slot_(m.gpu, 0) {}
 
     std::string prepare(const job_list &jobs, size_t) override
     {
         jobs_ = &jobs;
-        ring_.fill(jobs.what().buffers(), 1, [this](size_t bytes) { return memory_.allocate(bytes); },
-                   [this](void *p) { memory_.release(p); });
-        return "";
+        return fill_ring(ring_, jobs.what(), 1, gpu_);
     }
 
     void run() override
@@ -77,7 +75,6 @@ public:
 
 private:
     const bool gpu_;
-    memory memory_;
     slot slot_;
     failure failure_;
     buffer_ring ring_; /* of one set */

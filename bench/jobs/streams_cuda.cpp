@@ -11,11 +11,9 @@ namespace bench {
 std::string stream_sets::prepare(const job_list &jobs, size_t sets)
 {
     jobs_ = &jobs;
-    ring_.fill(jobs.what().buffers(), sets, [this](size_t bytes) { return memory_.allocate(bytes); },
-               [this](void *p) { memory_.release(p); });
     while (slots_.size() < sets)
         slots_.emplace_back(new slot(true, static_cast<int>(slots_.size())));
-    return "";
+    return fill_ring(ring_, jobs.what(), sets, true);
 }
 
 std::string stream_sets::finish()

@@ -12,7 +12,7 @@ namespace bench {
 /** Job j goes to stream j modulo their number, and into the buffers of that number: only jobs of one stream share some. */
 class stream_sets : public job_runner {
 public:
-    explicit stream_sets(const machine &m) : machine_(m), memory_(true) {}
+    explicit stream_sets(const machine &m) : machine_(m) {}
 
     std::string prepare(const job_list &jobs, size_t sets) override;
     std::string finish() override;
@@ -20,19 +20,19 @@ public:
 
 protected:
     size_t streams() const { return ring_.sets(); }
-    void issue(size_t job, size_t stream)
+    void *stream(size_t number) const { return slots_[number]->stream(); }
+    void issue(size_t job, size_t number)
     {
-        plain_sink sink(slots_[stream]->stream(), true, failure_);
-        jobs_->issue(sink, job, ring_.of(stream));
+        plain_sink sink(stream(number), true, failure_);
+        jobs_->issue(sink, job, ring_.of(number));
     }
-    void wait(size_t stream) { slots_[stream]->wait(failure_); }
+    void wait(size_t number) { slots_[number]->wait(failure_); }
 
     const machine machine_;
     const job_list *jobs_ = nullptr;
     failure failure_;
 
 private:
-    memory memory_;
     buffer_ring ring_;
     std::vector<std::unique_ptr<slot>> slots_; /* at least as many as there are sets */
 };
