@@ -20,30 +20,47 @@ plain_args::plain_args(const job_launch &l)
         list[k] = const_cast<void *>(l.args[k].value);
 }
 
+/* Both return a cudaError_t. */
+#if BENCH_CUDA
+static int copy_on_gpu(void *to, const void *from, size_t bytes, void *stream)
+{
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream));
+}
+
+static int launch_on_gpu(const job_launch &l, void **args, void *stream)
+{
+    return cudaLaunchKernel(l.kernel->code.function, dim3(l.grid), dim3(l.block), args, 0,
+                            static_cast<cudaStream_t>(stream));
+}
+#else
+static int copy_on_gpu(void *, const void *, size_t, void *)
+{
+    return -1;
+}
+
+static int launch_on_gpu(const job_launch &, void **, void *)
+{
+    return -1;
+}
+#endif
+
 void plain_sink::copy(void *to, const void *from, size_t bytes)
 {
-#if BENCH_CUDA
-    if (gpu_) {
-        failure_.cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream_)), "a copy");
-        return;
-    }
-#endif
-    memcpy(to, from, bytes);
+    if (gpu_)
+        failure_.cuda(copy_on_gpu(to, from, bytes, stream_), "a copy");
+    else
+        memcpy(to, from, bytes);
 }
 
 void plain_sink::launch(const job_launch &l)
 {
     plain_args args(l);
-#if BENCH_CUDA
-    if (gpu_) {
-        failure_.cuda(cudaLaunchKernel(l.kernel->code.function, dim3(l.grid), dim3(l.block), args.list, 0,
-                                       static_cast<cudaStream_t>(stream_)),
-                      l.kernel->site.name);
-        return;
-    }
-#endif
     const acs_grid grid = {{l.grid, 1, 1}, {l.block, 1, 1}, 0, nullptr};
-    l.kernel->code.host(&grid, args.list);
+
+    if (gpu_)
+        failure_.cuda(launch_on_gpu(l, args.list, stream_), l.kernel->site.name);
+    else
+        l.kernel->code.host(&grid, args.list);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 /*
- * What acs-jobs rests on: the ring of buffers, the works and their oracles, what the paper says. On the CPU; nothing is timed.
+ * What acs-jobs rests on: the ring of buffers, the works and their oracles, what the paper says. On the CPU; nothing is
+ * timed.
  */
 #include <algorithm>
 #include <cstring>
