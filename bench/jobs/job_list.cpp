@@ -98,4 +98,9 @@ std::vector<char> job_list::results() const
     return std::vector<char>(out_, out_ + count_ * out_stride_);
 }
 
+bool job_list::results_are(const std::vector<char> &right) const
+{
+    return right.size() == count_ * out_stride_ && memcmp(out_, right.data(), right.size()) == 0;
+}
+
 } // namespace bench

@@ -116,7 +116,7 @@ private:
         submit_us_ = us_since(begin);
         result.wrong = runner_->finish();
         total_us_ = us_since(begin);
-        if (result.wrong.empty() && jobs_.results() != right_)
+        if (result.wrong.empty() && !jobs_.results_are(right_))
             result.wrong = "the results are not those of the serial program, bit for bit";
         return result.wrong.empty();
     }

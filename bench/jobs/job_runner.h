@@ -31,6 +31,8 @@ public:
     /** Overwrites all results. */
     void reset() const;
     std::vector<char> results() const;
+    /** Are the results those, bit for bit? */
+    bool results_are(const std::vector<char> &right) const;
 
 private:
     const work &work_;
