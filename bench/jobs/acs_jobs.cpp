@@ -41,9 +41,9 @@ std::string last_error(const char *what)
 }
 
 /* A context that closes with the object, and the first failure. */
-class acs_session : public job_sink {
+class acs_sink : public job_sink {
 public:
-    acs_session(const machine &m, const acs_way &how)
+    acs_sink(const machine &m, const acs_way &how)
     {
         acs_options o;
         require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
@@ -54,13 +54,13 @@ public:
         require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
         require(acs_malloc(context_, WAKING_BYTES, ACS_MEMORY_HOST, &waking_) == ACS_OK, last_error("acs_malloc").c_str());
     }
-    ~acs_session() override
+    ~acs_sink() override
     {
         acs_free(context_, waking_);
         (void)acs_close(context_);
     }
-    acs_session(const acs_session &) = delete;
-    acs_session &operator=(const acs_session &) = delete;
+    acs_sink(const acs_sink &) = delete;
+    acs_sink &operator=(const acs_sink &) = delete;
 
     void copy(void *to, const void *from, size_t bytes) override
     {
@@ -132,36 +132,36 @@ public:
     {
         jobs_ = &jobs;
         ring_.clear();
-        session_.reset();
-        session_.reset(new acs_session(machine_, how_));
+        sink_.reset();
+        sink_.reset(new acs_sink(machine_, how_));
         if (!how_.per_job)
-            ring_.fill(jobs.what().buffers(), sets, [this](size_t bytes) { return session_->allocate(bytes, how_.kind); },
-                       [this](void *p) { session_->free(p); });
-        return session_->failed() ? session_->finish() : "";
+            ring_.fill(jobs.what().buffers(), sets, [this](size_t bytes) { return sink_->allocate(bytes, how_.kind); },
+                       [this](void *p) { sink_->free(p); });
+        return sink_->failed() ? sink_->finish() : "";
     }
 
     void ready() override
     {
-        session_->wake();
-        before_ = session_->statistics();
+        sink_->wake();
+        before_ = sink_->statistics();
     }
 
     void run() override
     {
-        for (size_t job = 0; job < jobs_->count() && !session_->failed(); job++)
+        for (size_t job = 0; job < jobs_->count() && !sink_->failed(); job++)
             if (how_.per_job)
                 run_alone(job);
             else
-                jobs_->issue(*session_, job, ring_.of(job));
+                jobs_->issue(*sink_, job, ring_.of(job));
     }
 
-    std::string finish() override { return session_->finish(); }
-    uint64_t device_bytes() override { return session_->statistics().memory_peak; }
+    std::string finish() override { return sink_->finish(); }
+    uint64_t device_bytes() override { return sink_->statistics().memory_peak; }
 
     /* Of the last run. */
     std::string note() override
     {
-        const acs_statistics s = session_->statistics();
+        const acs_statistics s = sink_->statistics();
         char text[160];
         const auto per_job = [&](uint64_t acs_statistics::*count) {
             return static_cast<double>(s.*count - before_.*count) / static_cast<double>(jobs_->count());
@@ -177,19 +177,19 @@ private:
     {
         buffer_set mine;
         for (size_t bytes : jobs_->what().buffers())
-            mine.push_back(session_->allocate(bytes, how_.kind));
-        if (!session_->failed())
-            jobs_->issue(*session_, job, mine);
+            mine.push_back(sink_->allocate(bytes, how_.kind));
+        if (!sink_->failed())
+            jobs_->issue(*sink_, job, mine);
         for (void *p : mine)
-            session_->free(p);
+            sink_->free(p);
     }
 
     const machine machine_;
     const acs_way &how_;
     const job_list *jobs_ = nullptr;
     acs_statistics before_ = {};
-    std::unique_ptr<acs_session> session_;
-    buffer_ring ring_; /* behind the session, so that it is empty before that ends */
+    std::unique_ptr<acs_sink> sink_;
+    buffer_ring ring_; /* behind the sink, so that it is empty before that ends */
 };
 
 } // namespace
