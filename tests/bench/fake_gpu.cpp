@@ -65,7 +65,7 @@ struct machine_state {
     std::mt19937_64 random;
     std::vector<work_ptr> ready;
     size_t pending = 0;
-    std::map<const void *, size_t> kernels;
+    std::map<const void *, std::vector<size_t>> kernels; /* bytes of their arguments */
     std::map<std::string, int> calls;
     std::string failing;
     int fail_at = 0;
@@ -153,12 +153,17 @@ body kernel_body(const void *function, dim3 grid, dim3 block, void **args)
 {
     if (!function) /* compiled without nvcc: the join */
         return [] {};
-    const char *const bytes = static_cast<const char *>(args[0]);
-    const auto copy = std::make_shared<std::vector<char>>(bytes, bytes + g.kernels.at(function));
+    const auto copies = std::make_shared<std::vector<std::vector<char>>>();
+    for (size_t bytes : g.kernels.at(function)) {
+        const char *const value = static_cast<const char *>(args[copies->size()]);
+        copies->emplace_back(value, value + bytes);
+    }
     return [=] {
         const acs_grid shape = {{grid.x, 1, 1}, {block.x, 1, 1}, 0, nullptr};
-        void *list[1] = {copy->data()};
-        reinterpret_cast<acs_host_body>(const_cast<void *>(function))(&shape, list);
+        std::vector<void *> list;
+        for (std::vector<char> &value : *copies)
+            list.push_back(value.data());
+        reinterpret_cast<acs_host_body>(const_cast<void *>(function))(&shape, list.data());
     };
 }
 
@@ -240,6 +245,11 @@ void fake_gpu_seed(uint64_t seed)
 }
 
 void fake_gpu_kernel(const void *function, size_t arg_bytes)
+{
+    g.kernels[function] = {arg_bytes};
+}
+
+void fake_gpu_kernel(const void *function, const std::vector<size_t> &arg_bytes)
 {
     g.kernels[function] = arg_bytes;
 }
@@ -557,6 +567,14 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t e, cudaGraphNode_t 
     CALLED();
     node &mine = as<exec>(e)->nodes[as<exec>(e)->place.at(as<node>(n))];
     mine.run = kernel_body(p->func, p->gridDim, p->blockDim, p->kernelParams);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t e, cudaGraphNode_t n, void *dst, const void *src,
+                                               size_t bytes, cudaMemcpyKind)
+{
+    CALLED();
+    as<exec>(e)->nodes[as<exec>(e)->place.at(as<node>(n))].run = [=] { memmove(dst, src, bytes); };
     return cudaSuccess;
 }
 

@@ -8,11 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 /** Orders of execution from now on. */
 void fake_gpu_seed(uint64_t seed);
 /** A kernel's function is its host body; launches copy `arg_bytes` of its only argument. */
 void fake_gpu_kernel(const void *function, size_t arg_bytes);
+/** The same for a kernel of several arguments. */
+void fake_gpu_kernel(const void *function, const std::vector<size_t> &arg_bytes);
 /** The call number `count` (from 1) of this function fails with cudaErrorInvalidValue, once. */
 void fake_gpu_fail(const char *function, int count);
 /** How often a function was called since the last fake_gpu_seed(). */

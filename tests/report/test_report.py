@@ -165,6 +165,26 @@ class Tables(unittest.TestCase):
         self.assertIn("a block lies in one that has not been freed", section)
         self.assertNotIn("7777", section)
 
+    def test_jobs_are_per_job_beside_the_paper(self):
+        section = self.section("### Job loops on the GPU: `jobs.json`")
+        self.assertEqual(self.rows(section, "sobel"), [
+            ["100", "7", "65536", "65536", "1048576"],
+            ["20.0 (19.0-21.0)", "10.0 (10.0-10.0)", "left out", "5.00 (5.00-5.00)", "8.00 (8.00-8.00) (loses)",
+             "3.00 (3.00-3.00)", "4.00 (4.00-4.00)"],
+            ["1.00", "8.00", "left out", "16.0", "1.00", "16.0", "4.00"],
+            ["2.00", "-", "4.00", "2.50", "6.67", "5.00", "2.99 / 1.86"],
+            ["0.500", "-", "2.00", "1.25", "3.33", "2.50", "1.23 / 1.12"],
+            ["0.625", "1.25", "0.750"]])
+        self.assertIn("*SET in the paper, RTX 3090 / RTX 5090*", section)
+        for remark in ("- `queue` (sobel): there are not CPUs enough", "- `batch` (sobel): 8 streams"):
+            self.assertIn(remark, section)
+
+    def test_jobs_hide_wrong_runners_and_have_works_that_the_paper_lacks(self):
+        section = self.section("### Job loops on the GPU: `jobs.json`")
+        self.assertEqual(self.rows(section, "own")[1][4], "**WRONG**")
+        self.assertEqual(self.rows(section, "own")[3][-1], "-")
+        self.assertNotIn("888", section)
+
     def test_micro_has_the_index_beside_all_pairs(self):
         section = self.section("### Host costs")
         self.assertEqual(self.rows(section, "tiles, window 32"), [["100 (90.0-110)", "1000 (900-1100)", "10.0"]])
@@ -345,6 +365,9 @@ class Errors(Scratch):
     def test_memory_without_the_times_of_the_calls(self):
         self.refused(self.changed(lambda d: d["rows"][0]["runners"][1].update(calls_us=[]), "memory.json"),
                      "memory.json: rows[0].runners[1].calls_us has no times")
+
+    def test_jobs_without_their_number(self):
+        self.refused(self.changed(lambda d: d["rows"][0].pop("jobs"), "jobs.json"), "jobs.json: rows[0].jobs is missing")
 
     def test_physics_without_its_median(self):
         self.refused(self.changed(lambda d: d["rows"][0]["step_us"].pop("p50"), "rivals.json"),
