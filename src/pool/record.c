@@ -207,8 +207,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     record->asked = ACS_KIND_KERNEL;
     record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
     record->any = 0;
-    record->marked = 0;
-    record->carries = 0;
+    record->flags = 0;
     record->type = 0;
     record->device = 0;
     record->segment_count = 0;
@@ -221,6 +220,18 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     record->block_class = 0;
     record->index = index;
     return record;
+}
+
+void acs_record_drop_reuses(acs_record *record)
+{
+    if (ACS_LIKELY(!(record->flags & ACS_RECORD_REUSES)))
+        return;
+    record->flags &= (uint8_t)~ACS_RECORD_REUSES;
+    while (record->reuses) {
+        acs_reuse *reuse = record->reuses;
+        record->reuses = reuse->next;
+        free(reuse);
+    }
 }
 
 /* The smallest class of at least `bytes`, or BLOCK_EXACT. */

@@ -21,7 +21,6 @@ typedef enum acs_op_kind {
     ACS_KIND_OBSERVE,       /* acs_wait_range: collects dependencies, registers none, does nothing */
     ACS_KIND_STREAM_WAIT,   /* acs_after_stream: its slot waits for a foreign stream */
     ACS_KIND_STREAM_SIGNAL, /* acs_stream_after: a foreign stream waits for the upstream ops */
-    ACS_KIND_REUSE,         /* a freed block is handed out again: what touches it from here on is behind what did before */
     ACS_KIND_JOIN,          /* made by the window: stands for many upstream ops; never issued */
     ACS_KIND_COUNT
 } acs_op_kind;
@@ -38,6 +37,19 @@ _Static_assert(ACS_ARG_BYTES_MAX <= UINT16_MAX, "a row has 16 bits for where an 
 
 enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 256, ACS_INLINE_SEGMENTS = 6 };
 
+enum {
+    ACS_RECORD_REPEATS = 1, /* acs_mark_repeat: a repeat begins with it */
+    ACS_RECORD_REUSES = 2,  /* blocks were handed out again just before it */
+    ACS_RECORD_CARRIES = 4  /* a copy of the runtime's: also of what failed ops left, of which its end tells */
+};
+
+/* Memory that earlier ops may use begins a new life: whoever touches it later comes behind them, without their failures. */
+typedef struct acs_reuse {
+    struct acs_reuse *next;
+    uint64_t base, bytes;
+} acs_reuse;
+enum { ACS_REUSES_MOST = 8 }; /* of one op; a few more where threads add some at once */
+
 /*
  * By cache line, since another CPU has just written them and each costs who reads it 0.1 us: of an op that goes in a bundle
  * the head and the segments are read when it enters the window, the head, the grid and the argument bytes when it is issued,
@@ -50,7 +62,7 @@ typedef struct acs_record {
     uint8_t kind;           /* acs_op_kind */
     uint8_t any;            /* may touch anything */
     uint8_t asked;          /* acs_op_kind: what the program called; a small copy may have become a kernel since */
-    uint8_t marked;         /* acs_mark_repeat: a repeat begins with it */
+    uint8_t flags;          /* ACS_RECORD_* */
     uint32_t type;          /* of a kernel, set by the backend's check(): number of (kernel, block, shared memory) for
                                vehicles; 0: plain launches only */
     uint32_t segment_count;
@@ -61,10 +73,10 @@ typedef struct acs_record {
     uint64_t content;       /* of a kernel with a type, set by check(): hash of its grid and its arguments */
     acs_segment inline_segments[ACS_INLINE_SEGMENTS];
     acs_dim3 grid;          /* of a kernel */
-    uint8_t device;         /* 0 */
-    uint8_t carries;        /* a copy of the runtime's: also of what failed ops left, of which its end tells */
+    uint16_t device;        /* 0 */
     uint16_t block_class;
     acs_arg_slot *args;     /* inline_args or in `block` */
+    acs_reuse *reuses;      /* ACS_RECORD_REUSES */
     uint32_t arg_count;
     uint32_t arg_bytes_used;
     union {
@@ -125,6 +137,8 @@ acs_record *acs_record_acquire(acs_record_pool *pool);
  */
 acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_t args, uint32_t arg_bytes,
                               uint32_t segments);
+/* Its reuses are of no use any more. */
+void acs_record_drop_reuses(acs_record *record);
 /* Any thread. Frees what the record owns. */
 void acs_record_release(acs_record_pool *pool, acs_record *record);
 /*

@@ -303,6 +303,8 @@ void acs_context_release(acs_context *context, bool keep_backend)
             free_blocks(context);
         acs_allocations_destroy(context->allocations);
     }
+    acs_record left = {.flags = ACS_RECORD_REUSES, .reuses = atomic_load_explicit(&context->reuses, memory_order_acquire)};
+    acs_record_drop_reuses(&left); /* D: no op came behind them */
     acs_renames_close(context);
     acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);

@@ -47,6 +47,8 @@ struct acs_context {
     acs_memory *memory;
     struct acs_renames *renames; /* NULL: no block is renamed */
     FILE *memory_log;        /* NULL: none is written */
+    _Atomic(acs_reuse *) reuses; /* for the next op */
+    _Atomic(uint32_t) reuse_count; /* of them, about */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     unsigned char apart_before[ACS_CACHE_LINE];
@@ -212,8 +214,12 @@ acs_op acs_draft_queue(acs_draft *draft);
 acs_op acs_draft_drop(acs_draft *draft);
 
 /* memory.c */
-/* Memory that ops may use begins a new life: whoever touches it from here on is behind them, and inherits no failure. */
-acs_status acs_reuse_queue(acs_context *context, uint64_t base, uint64_t bytes, const acs_site *site);
+/* Memory that ops may use begins a new life (acs_reuse) with the next op that is queued. ACS_ERR_MEMORY. */
+acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes);
+/* An op is about to be queued: it takes what was added (ACS_RECORD_REUSES). Then it was queued, or that goes back. */
+void acs_reuse_attach(acs_context *context, acs_record *record);
+void acs_reuse_queued(acs_context *context);
+void acs_reuse_put_back(acs_context *context, acs_record *record);
 
 /* stats.c */
 acs_pairs *acs_pairs_create(void);

@@ -73,6 +73,8 @@ acs_op acs_draft_drop(acs_draft *draft)
     if (ACS_UNLIKELY(draft->bound))
         acs_rename_bound(draft, 0);
     (void)acs_failures_refuse(draft->context, draft->site);
+    if (draft->record && (draft->record->flags & ACS_RECORD_REUSES))
+        acs_reuse_put_back(draft->context, draft->record);
     if (draft->record)
         acs_record_release(draft->context->records, draft->record);
     draft->record = NULL;
@@ -111,11 +113,15 @@ static acs_op queue(acs_draft *draft)
     if (ACS_UNLIKELY(draft->captured))
         return acs_capture_add(draft);
     bool kernel = draft->record->kind == ACS_KIND_KERNEL;
-    draft->record->marked = take_mark(context);
+    if (take_mark(context))
+        draft->record->flags |= ACS_RECORD_REPEATS;
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->reuses, memory_order_acquire) != NULL)) /* D, in memory.c */
+        acs_reuse_attach(context, draft->record);
+    bool reuses = draft->record->flags & ACS_RECORD_REUSES; /* once it is queued the record is not ours */
     acs_op op = acs_fifo_push(context->core.fifo, draft->record);
     if (ACS_UNLIKELY(!op)) {
         if (draft->no_wait) {
-            if (draft->record->marked)
+            if (draft->record->flags & ACS_RECORD_REPEATS)
                 atomic_store_explicit(&context->marks, 1, memory_order_relaxed); /* for the next try */
             ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
             return acs_draft_drop(draft);
@@ -128,6 +134,8 @@ static acs_op queue(acs_draft *draft)
             return acs_draft_drop(draft);
         }
     }
+    if (ACS_UNLIKELY(reuses))
+        acs_reuse_queued(context);
     acs_context_queued(context, op, kernel);
     if (ACS_UNLIKELY(context->virtual_count))
         acs_virtual_interleave(context);

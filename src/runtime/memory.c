@@ -1,13 +1,14 @@
 /*
  * acs_malloc, acs_free, acs_trim: blocks in program order. Without pools a block is the driver's, and its free is an op,
  * which the thread of host functions runs. With them both are lists: a freed block is known to be used by no op after the
- * latest one, and who gets it while those may still run is ordered behind them by an op of kind REUSE. Called by the
- * program's threads; waits only where there is no room.
+ * latest one, and who gets it while those may still run is ordered behind them, as the next op says that is queued
+ * (acs_reuse). Called by the program's threads; waits only where there is no room.
  */
 #include "runtime/memory_log.h"
 #include "runtime/rename.h"
 
 #include <sched.h>
+#include <stdlib.h>
 
 static bool begin(acs_draft *draft, acs_context *context, acs_op_kind kind, const acs_site *site)
 {
@@ -118,21 +119,79 @@ static acs_status take_block(acs_context *context, size_t bytes, int kind, const
 
 /* ------------------------------------------------------------------------------------------------------------- malloc */
 
-acs_status acs_reuse_queue(acs_context *context, uint64_t base, uint64_t bytes, const acs_site *site)
+/*
+ * The next op takes all, and until it is in the FIFO `g_taken` stands for them: else the op of another thread, which names
+ * memory of its own malloc, could overtake the one that carries it.
+ */
+static acs_reuse g_taken;
+
+/* D: who finds the list finds what stands in it, and who finds it empty finds an op behind which that stands. */
+static acs_reuse *wait_while_taken(acs_context *context)
 {
+    acs_reuse *list;
+    while ((list = atomic_load_explicit(&context->reuses, memory_order_acquire)) == &g_taken) /* D */
+        if (context->virtual_count)
+            acs_virtual_wait(context);
+        else if (!acs_context_step(context))
+            sched_yield(); /* its thread is inside a call, perhaps waiting for room */
+    return list;
+}
+
+static void add_reuse(acs_context *context, acs_reuse *reuse)
+{
+    do
+        reuse->next = wait_while_taken(context);
+    while (!atomic_compare_exchange_weak_explicit(&context->reuses, &reuse->next, reuse, memory_order_acq_rel, /* D */
+                                                  memory_order_relaxed));
+}
+
+void acs_reuse_attach(acs_context *context, acs_record *record)
+{
+    acs_reuse *list;
+    do
+        list = wait_while_taken(context);
+    while (list && !atomic_compare_exchange_weak_explicit(&context->reuses, &list, &g_taken, memory_order_acq_rel, /* D */
+                                                          memory_order_relaxed));
+    if (!list)
+        return;
+    atomic_store_explicit(&context->reuse_count, 0, memory_order_relaxed); /* about */
+    record->reuses = list;
+    record->flags |= ACS_RECORD_REUSES;
+}
+
+void acs_reuse_queued(acs_context *context)
+{
+    atomic_store_explicit(&context->reuses, NULL, memory_order_release); /* D */
+}
+
+void acs_reuse_put_back(acs_context *context, acs_record *record)
+{
+    record->flags &= (uint8_t)~ACS_RECORD_REUSES;
+    atomic_store_explicit(&context->reuses, record->reuses, memory_order_release); /* D */
+}
+
+/* An op takes few of them: one that does nothing else takes them before they are more. */
+acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes)
+{
+    static const acs_site site = {"acs_malloc", NULL, 0};
     acs_draft draft;
-    if (!begin(&draft, context, ACS_KIND_REUSE, site))
-        return acs_error_thread()->status;
-    acs_status status = name_block(&draft, (void *)(uintptr_t)base, bytes);
-    acs_op op = status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
-    return op ? ACS_OK : acs_error_thread()->status;
+    acs_reuse *reuse = malloc(sizeof *reuse);
+    if (!reuse)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to hand a block out again");
+    *reuse = (acs_reuse){.base = base, .bytes = bytes};
+    add_reuse(context, reuse);
+    uint32_t count = 1 + atomic_fetch_add_explicit(&context->reuse_count, 1, memory_order_relaxed); /* about */
+    if (count < ACS_REUSES_MOST)
+        return ACS_OK;
+    bool queued = begin(&draft, context, ACS_KIND_OBSERVE, &site) && acs_draft_queue(&draft);
+    return queued ? ACS_OK : acs_error_thread()->status;
 }
 
 /* Later ops on the block come behind those of its former life, and do not inherit their failures. */
 static acs_status begin_life(acs_context *context, const acs_block *block)
 {
     if (block->behind)
-        return acs_reuse_queue(context, block->range->base, block->range->bytes, block->site);
+        return acs_reuse_add(context, block->range->base, block->range->bytes);
     acs_core_forget_block(&context->core, (uint64_t)(uintptr_t)block->ptr, block->bytes);
     return ACS_OK;
 }

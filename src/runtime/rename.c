@@ -159,7 +159,7 @@ static acs_op queue_copy(acs_context *context, const movable *m, uint64_t first,
     draft.record->segments[0] = ACS_IN(from, end - first);
     draft.record->segments[1] = ACS_OUT(to, end - first);
     draft.record->segment_count = 2;
-    draft.record->carries = 1;
+    draft.record->flags |= ACS_RECORD_CARRIES;
     draft.record->u.copy.dst = to;
     draft.record->u.copy.src = from;
     draft.record->u.copy.bytes = end - first;
@@ -172,7 +172,7 @@ static acs_op queue_copy(acs_context *context, const movable *m, uint64_t first,
 static acs_status begin_anew(acs_context *context, const movable *m, uint64_t base, acs_op last)
 {
     if (last > acs_core_settled(&context->core))
-        return acs_reuse_queue(context, base, m->bytes, m->site);
+        return acs_reuse_add(context, base, m->bytes);
     acs_core_forget_block(&context->core, base, m->bytes);
     return ACS_OK;
 }

@@ -21,9 +21,6 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
     case ACS_KIND_FREE:
         traits.on_host = traits.immune = true;
         break;
-    case ACS_KIND_REUSE:
-        traits.on_host = traits.immune = traits.observer = true;
-        break;
     case ACS_KIND_CALLBACK:
         traits.on_host = traits.immune = true;
         traits.behind = op->u.callback.target;
@@ -46,12 +43,8 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
 /* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
 static void look_for_cut(acs_core *core, const acs_record *op)
 {
-    if (op->kind == ACS_KIND_REUSE) { /* there or not as time would have it */
-        acs_cuts_skip(&core->cuts, op->seq);
-        return;
-    }
     uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->type : 0);
-    acs_op cut = core->bundle_most ? acs_cuts_add(&core->cuts, op->seq, type, op->marked) : 0;
+    acs_op cut = core->bundle_most ? acs_cuts_add(&core->cuts, op->seq, type, op->flags & ACS_RECORD_REPEATS) : 0;
     if (!cut)
         return;
     core->cut = cut;
@@ -93,6 +86,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         entry->cut = op->seq == core->cut;
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
+        acs_record_drop_reuses(op);
     }
     acs_core_collect_locked(core);
 }

@@ -74,14 +74,6 @@ acs_op acs_cuts_add(acs_cuts *cuts, acs_op op, uint64_t type, bool marked)
     return cuts->start;
 }
 
-void acs_cuts_skip(acs_cuts *cuts, acs_op op)
-{
-    if (op != cuts->newest + 1)
-        return; /* the next that counts begins anew */
-    cuts->newest = op;
-    *rank_of(cuts, op) = 0;
-}
-
 bool acs_cuts_full(const acs_cuts *cuts)
 {
     return cuts->newest + 1 >= cuts->start + cuts->most;

@@ -38,8 +38,6 @@ void acs_cuts_init(acs_cuts *cuts, uint32_t most);
  * one; else 0. That op begins the next piece.
  */
 acs_op acs_cuts_add(acs_cuts *cuts, acs_op op, uint64_t type, bool marked);
-/* An op that is no part of what the program repeats: numbers go on, and nothing is cut for it. */
-void acs_cuts_skip(acs_cuts *cuts, acs_op op);
 /* A piece begins with the newest op, whatever came before: the runtime was idle. */
 void acs_cuts_restart(acs_cuts *cuts);
 /* The op before which the piece at hand ends if the best of those that came is the best of all; 0: too few came. */

@@ -491,20 +491,27 @@ static void register_life(acs_window *w, acs_entry *join, acs_region *block)
             register_write(w, join, link->region);
 }
 
-/*
- * All that touched the block before becomes a join, which stands for them from here on. The op itself is behind
- * it, and so stays in the window until nobody of the former life is left that could fail: acs_depend_poison looks for it.
- */
-void acs_depend_reuse(acs_window *w, acs_entry *entry)
+/* Those of which nobody is left make room. There is one for each live join at most. */
+static void note_life(acs_window *w, const acs_shape *block, acs_op seq, const acs_entry *join)
 {
-    acs_shape block;
-    uint32_t expected;
-    (void)find_expected(w, entry->op, &expected); /* those behind it are */
-    if (acs_shape_of(&entry->op->segments[0], &block) != ACS_OK)
-        return; /* no block is empty */
-    w->reuses++;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; w->life_count == w->joins && i < w->life_count; i++)
+        if (w->holds[w->lives[i].join].generation == w->lives[i].generation)
+            w->lives[kept++] = w->lives[i];
+    if (w->life_count == w->joins)
+        w->life_count = kept;
+    w->lives[w->life_count++] = (acs_life){*block, seq, join->index, w->holds[join->index].generation};
+}
+
+/*
+ * All that touched the block before becomes a join, which stands for them from here on. It lives until nobody of the former
+ * life is left that could fail, and acs_depend_poison looks for it.
+ */
+void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
+{
+    const acs_shape block = {.base = reuse->base, .row_bytes = reuse->bytes, .rows = 1};
     acs_window_forget_block(w, block.base, block.row_bytes);
-    acs_entry *join = acs_window_new_join(w, entry->seq);
+    acs_entry *join = acs_window_new_join(w, seq);
     join->immune = 1;
     acs_region *region = acs_regions_get(w->regions, &block);
     op_regions found = {.writes = &region, .write_count = region != NULL};
@@ -524,7 +531,7 @@ void acs_depend_reuse(acs_window *w, acs_entry *entry)
         else
             register_all(w, join, ACS_UPDATE);
         acs_window_close_join(w, join);
-        acs_window_link(w, join, entry);
+        note_life(w, &block, seq, join);
     }
     unpin(&found);
 }

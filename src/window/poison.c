@@ -41,12 +41,9 @@ static void poison_any(acs_window *w, uint8_t access, acs_op cause)
  */
 static bool reused_since(const acs_window *w, const acs_record *op, const acs_shape *shape)
 {
-    acs_shape block;
-    if (ACS_LIKELY(w->reuses == 0))
-        return false;
-    for (uint32_t i = w->order_tail; i && w->entries[i].seq > op->seq; i = w->entries[i].order_prev)
-        if (w->entries[i].kind == ACS_KIND_REUSE && acs_shape_of(&w->entries[i].op->segments[0], &block) == ACS_OK &&
-            acs_shape_overlap(&block, shape))
+    for (uint32_t i = 0; i < w->life_count; i++)
+        if (w->lives[i].seq > op->seq && w->holds[w->lives[i].join].generation == w->lives[i].generation &&
+            acs_shape_overlap(&w->lives[i].block, shape))
             return true;
     return false;
 }

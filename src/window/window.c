@@ -118,6 +118,10 @@ bool acs_window_has_room(const acs_window *w, const acs_record *op, bool reserve
     /* At most two joins per segment, at most one edge from each entry, and the edges of those joins. */
     uint64_t joins = 2 * (uint64_t)op->segment_count + 2;
     uint64_t edges = all + (uint64_t)ACS_JOIN_EDGES * (op->segment_count + 1);
+    for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; r; r = r->next) {
+        joins += 5; /* as of an op with one segment, and its own */
+        edges += all + 2 * ACS_JOIN_EDGES;
+    }
     return w->live_joins + joins <= w->joins && w->edges_used + edges <= w->edge_count;
 }
 
@@ -431,7 +435,6 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     if ((status != ACS_OK || carried) && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);
-    w->reuses -= entry->kind == ACS_KIND_REUSE;
     satisfy_end(w, entry, issued);
     queue_push(w, &w->ended, entry);
 }
@@ -489,6 +492,8 @@ static void count_insertion(acs_window *w, const acs_entry *entry)
 acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_traits *traits)
 {
     w->insertion++;
+    for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; ACS_UNLIKELY(r != NULL); r = r->next)
+        acs_depend_reuse(w, op->seq, r);
     acs_entry *entry = entry_take(w, op->seq, op);
     entry->kind = op->kind;
     entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
@@ -496,7 +501,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
     entry->immune = traits->immune;
-    entry->carries = op->carries;
+    entry->carries = (op->flags & ACS_RECORD_CARRIES) != 0;
     entry->reserved = traits->reserved;
     entry->state = traits->held ? ACS_ENTRY_HELD : ACS_ENTRY_PENDING;
     entry->level = 1;
@@ -505,10 +510,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     else
         w->live++;
     /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
-    if (ACS_UNLIKELY(op->kind == ACS_KIND_REUSE))
-        acs_depend_reuse(w, entry);
-    else
-        acs_depend_insert(w, entry);
+    acs_depend_insert(w, entry);
     acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
     if (behind)
         acs_window_link(w, behind, entry);

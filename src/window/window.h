@@ -141,6 +141,13 @@ typedef struct acs_shared {
     acs_ref refs[ACS_SHARED_MOST];
 } acs_shared;
 
+/* A block's new life, until nobody of the one before is left: `join` stands for those. */
+typedef struct acs_life {
+    acs_shape block;
+    acs_op seq; /* the first op of the new life, about */
+    uint32_t join, generation;
+} acs_life;
+
 typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;
 } acs_window_counters;
@@ -187,7 +194,8 @@ typedef struct acs_window {
     uint64_t insertion;    /* counts insertions */
     uint64_t stamp;        /* counts entries whose upstream ops were collected: ops and joins */
     uint32_t poisoned;     /* regions with poison */
-    uint32_t reuses;       /* live ops of kind REUSE */
+    acs_life *lives;       /* that began lately: see acs_depend_reuse */
+    uint32_t life_count;
     uint64_t epoch;        /* insertion of the newest op that wrote all memory */
     acs_ref all_writer;
     uint32_t all_reader_count;
@@ -308,8 +316,8 @@ bool acs_window_check(acs_window *window);
 
 /* Collect the upstream ops of an entry and register its segments for later ones. */
 void acs_depend_insert(acs_window *window, acs_entry *entry);
-/* The same for an op of kind REUSE: later ops on its block come behind all earlier ones, and no failure is passed on. */
-void acs_depend_reuse(acs_window *window, acs_entry *entry);
+/* From op `seq` on, ops that touch this memory come behind all earlier ones, and no failure is passed on. */
+void acs_depend_reuse(acs_window *window, acs_op seq, const acs_reuse *reuse);
 /* Remember the segments of an op that failed or was skipped; `cause` is the op that failed first. */
 void acs_depend_poison(acs_window *window, const acs_record *op, acs_op cause);
 /* Make `entry` depend on `upstream`, once. */

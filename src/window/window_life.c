@@ -66,7 +66,8 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->clocks = calloc(places * w->slots, sizeof *w->clocks);
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
     w->by_seq = calloc(numbers, sizeof *w->by_seq);
-    if (!w->entries || !w->holds || !w->needs || !w->clocks || !w->edges || !w->by_seq) {
+    w->lives = calloc(w->joins, sizeof *w->lives);
+    if (!w->entries || !w->holds || !w->needs || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
@@ -89,6 +90,7 @@ void acs_window_fini(acs_window *w)
     free(w->clocks);
     free(w->edges);
     free(w->by_seq);
+    free(w->lives);
     free(w->scratch);
     memset(w, 0, sizeof *w);
 }

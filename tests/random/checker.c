@@ -21,7 +21,8 @@ typedef struct traced {
     const char *name;
     acs_op target;          /* CALLBACK */
     footprint uses;
-    acs_segment *segments;
+    footprint reuses;       /* blocks that were handed out again just before it */
+    acs_segment *segments, *reused;
     uint64_t issued, retired; /* when, counted in events; 0: never */
     int slot;
     uint64_t value;
@@ -56,6 +57,7 @@ void checker_destroy(checker *c)
 {
     for (size_t i = 0; c && i < c->count; i++) {
         free(c->ops[i].segments);
+        free(c->ops[i].reused);
         free(c->ops[i].waits);
         free(c->ops[i].behind);
     }
@@ -101,6 +103,19 @@ static traced *traced_at(checker *c, acs_op seq)
     return &c->ops[seq - 1];
 }
 
+static void note_reuses(checker *c, traced *t, const acs_record *op)
+{
+    const acs_reuse *first = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL;
+    size_t count = 0;
+    for (const acs_reuse *r = first; r; r = r->next)
+        count++;
+    t->reused = count ? malloc(count * sizeof *t->reused) : NULL;
+    c->no_memory |= count && !t->reused;
+    t->reuses = (footprint){t->reused, t->reused ? count : 0, false};
+    for (const acs_reuse *r = first; r && t->reused; r = r->next)
+        t->reused[--count] = ACS_OUT((void *)(uintptr_t)r->base, r->bytes);
+}
+
 static void note_insert(checker *c, traced *t, const acs_record *op)
 {
     t->seq = op->seq;
@@ -108,6 +123,7 @@ static void note_insert(checker *c, traced *t, const acs_record *op)
     t->name = op->site ? op->site->name : "";
     t->target = op->kind == ACS_KIND_CALLBACK ? op->u.callback.target : 0;
     t->segments = copy_of(c, op->segments, op->segment_count * sizeof *op->segments);
+    note_reuses(c, t, op);
     t->uses = (footprint){t->segments, t->segments ? op->segment_count : 0, op->any != 0};
     t->slot = -1;
 }
@@ -324,11 +340,10 @@ static bool complain(checker_report *report, const traced *a, const traced *b, c
     return false;
 }
 
-/* Ops that only look do not make others wait; that a block is handed out again is no work. */
+/* Ops that only look do not make others wait. */
 static bool orders_later_ops(const traced *t)
 {
-    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK &&
-           t->kind != ACS_KIND_REUSE;
+    return t->kind != ACS_KIND_OBSERVE && t->kind != ACS_KIND_STREAM_SIGNAL && t->kind != ACS_KIND_CALLBACK;
 }
 
 /* Whether b has to come behind a: they conflict, or a used a block that was handed out again, and that b uses. */
@@ -336,10 +351,12 @@ static bool must_follow(const checker *c, const traced *b, const traced *a)
 {
     if (footprint_conflict(&a->uses, &b->uses))
         return true;
-    for (size_t i = (size_t)a->seq; i + 1 < (size_t)b->seq; i++)
-        if (c->ops[i].kind == ACS_KIND_REUSE && footprint_conflict(&a->uses, &c->ops[i].uses) &&
-            footprint_conflict(&c->ops[i].uses, &b->uses))
-            return true;
+    for (size_t i = (size_t)a->seq; i < (size_t)b->seq; i++)
+        for (size_t k = 0; k < c->ops[i].reuses.count; k++) {
+            const footprint block = {&c->ops[i].reuses.list[k], 1, false};
+            if (footprint_conflict(&a->uses, &block) && footprint_conflict(&block, &b->uses))
+                return true;
+        }
     return false;
 }
 

@@ -293,10 +293,15 @@ static inline acs_op push_free(rig *r, uintptr_t base, uint64_t bytes)
     return push(r, RECORD(r, ACS_KIND_FREE, ACS_OUT(base, bytes)));
 }
 
-/* A block that was freed is handed out again. */
+/* A block that was freed is handed out again, before an op that does nothing. */
 static inline acs_op push_reuse(rig *r, uintptr_t base, uint64_t bytes)
 {
-    return push(r, RECORD(r, ACS_KIND_REUSE, ACS_OUT(base, bytes)));
+    acs_record *op = record(r, ACS_KIND_OBSERVE, NULL, 0);
+    op->flags |= ACS_RECORD_REUSES;
+    op->reuses = malloc(sizeof *op->reuses);
+    assert_non_null(op->reuses);
+    *op->reuses = (acs_reuse){.base = base, .bytes = bytes};
+    return push(r, op);
 }
 
 typedef struct told {

@@ -330,7 +330,7 @@ static void what_is_blocked_holds_nothing_that_comes_behind_it(void **state)
         push_host(r, ACS_IN(AT(0), 64), &host);
         for (int i = 0; i < 20; i++) {
             acs_record *op = RECORD(r, ACS_KIND_KERNEL, ACS_INOUT(AT(4096 + 64 * i), 64));
-            op->marked = marked && i == 0;
+            op->flags |= marked && i == 0 ? ACS_RECORD_REPEATS : 0;
             push_type(r, 1, op);
         }
         for (int i = 0; i < 100; i++)

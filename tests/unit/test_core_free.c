@@ -29,7 +29,7 @@ static void free_waits_for_users_and_is_not_skipped_and_forgets_failures(void **
     rig_close(r);
 }
 
-/* Users of the new life run behind those of the old one, and the reuse itself ends with the last of these. */
+/* Users of the new life run behind those of the old one. */
 static void lives_of_a_block_are_ordered(void **state)
 {
     (void)state;
@@ -43,8 +43,9 @@ static void lives_of_a_block_are_ordered(void **state)
         step(r);
     assert_int_equal(r->backend.issued[next], 1); /* chained: ACS_CHECK looks at how */
     assert_int_equal(r->backend.issued[beside], 1);
-    assert_int_equal(r->status[reuse], NO_END);
+    assert_int_equal(r->status[reuse], ACS_OK);
     assert_int_equal(acs_core_settled(&r->core), 0);
+    assert_int_equal(r->core.window.life_count, 1);
     run_to_end(r);
 
     assert_int_equal(r->checks, 0);
@@ -56,7 +57,7 @@ static void lives_of_a_block_are_ordered(void **state)
     rig_close(r);
 }
 
-/* Where nobody of the former life is left the reuse ends at once, and makes nobody wait. */
+/* Where nobody of the former life is left it makes nobody wait. */
 static void a_block_that_nobody_uses_is_handed_out_at_once(void **state)
 {
     (void)state;
@@ -71,6 +72,7 @@ static void a_block_that_nobody_uses_is_handed_out_at_once(void **state)
     assert_int_equal(r->status[reuse], ACS_OK);
     assert_int_equal(r->core.window.counters.edges, 0);
     assert_int_equal(r->core.window.live_joins, 0);
+    assert_int_equal(r->core.window.life_count, 0);
     run_to_end(r);
     assert_int_equal(acs_core_settled(&r->core), other + 1);
     rig_close(r);
