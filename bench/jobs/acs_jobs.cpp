@@ -4,8 +4,8 @@
  */
 #include <cstdio>
 
+#include "acs_context.h"
 #include "job_runner.h"
-#include "spread.h"
 
 namespace bench {
 
@@ -33,26 +33,16 @@ const acs_way ways[] = {
 #endif
 };
 
-std::string last_error(const char *what)
-{
-    acs_error e = {};
-    e.size = sizeof e;
-    return std::string(what) + ": " + (acs_last_error(&e) != ACS_OK ? e.text : "failed");
-}
-
 /* A context that closes with the object, and the first failure. */
 class acs_sink : public job_sink {
 public:
     acs_sink(const machine &m, const acs_way &how)
     {
-        acs_options o;
-        require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
-        o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
+        acs_options o = acs_options_for(m);
         how.set(o);
-        if (m.first_cpu >= 0 && o.cpus[0] == 0)
-            snprintf(o.cpus, sizeof o.cpus, "%s", spread_list(m.first_cpu, cpu_count()).c_str());
-        require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
-        require(acs_malloc(context_, WAKING_BYTES, ACS_MEMORY_HOST, &waking_) == ACS_OK, last_error("acs_malloc").c_str());
+        context_ = acs_open_for(m, o);
+        require(acs_malloc(context_, WAKING_BYTES, ACS_MEMORY_HOST, &waking_) == ACS_OK,
+                acs_error_text("acs_malloc").c_str());
     }
     ~acs_sink() override
     {
@@ -115,7 +105,7 @@ private:
     void note(bool ok, const char *what)
     {
         if (!ok && failure_.empty())
-            failure_ = last_error(what);
+            failure_ = acs_error_text(what);
     }
 
     acs_context *context_ = nullptr;

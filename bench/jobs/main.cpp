@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "arguments.h"
+#include "contest.h"
 #include "job_report.h"
 
 using namespace bench;
@@ -16,7 +16,8 @@ namespace {
 
 struct settings {
     std::vector<std::string> only, runners = {"all"};
-    std::string size = "normal", json;
+    std::string size = "normal";
+    measuring how;
     job_settings jobs;
     bool jobs_given = false, list = false;
 };
@@ -48,23 +49,6 @@ std::string usage()
         text += line;
     }
     return text;
-}
-
-void parse_backend(settings &s, arguments &a)
-{
-    const std::string name = a.text();
-    if (name != "cuda" && name != "host")
-        a.refuse("'" + name + "' is neither cuda nor host");
-    if (name == "cuda" && !gpu_answers())
-        a.refuse("no GPU answers");
-    s.jobs.where.gpu = name == "cuda";
-}
-
-void parse_cpu(settings &s, arguments &a)
-{
-    s.jobs.where.first_cpu = static_cast<int>(a.number(0, 1023));
-    if (s.jobs.where.first_cpu + 1 >= cpu_count())
-        a.refuse("runners need CPUs behind it; this machine has " + std::to_string(cpu_count()));
 }
 
 void parse_sets(settings &s, arguments &a)
@@ -106,25 +90,18 @@ bool parse_jobs(settings &s, arguments &a)
 settings parse(arguments &a)
 {
     settings s;
-    s.jobs.where.gpu = gpu_answers();
     while (a.next()) {
-        if (parse_jobs(s, a))
+        if (parse_jobs(s, a) || s.how.take(a))
             continue;
         if (a.is("--list"))
             s.list = true;
-        else if (a.is("--backend"))
-            parse_backend(s, a);
         else if (a.is("--runner"))
             s.runners = a.list();
-        else if (a.is("--reps"))
-            s.jobs.repetitions = static_cast<int>(a.number(1, 10000));
-        else if (a.is("--cpu"))
-            parse_cpu(s, a);
-        else if (a.is("--json"))
-            s.json = a.text();
         else
             a.refuse("there is no such option");
     }
+    s.jobs.where = s.how.where();
+    s.jobs.repetitions = s.how.repetitions;
     if (!s.jobs_given)
         s.jobs.jobs = s.size == "tiny" ? 24 : (s.size == "large" ? 96 : 256);
     return s;
@@ -187,7 +164,7 @@ int main(int argc, char **argv)
     const std::vector<const job_runner_kind *> runners = chosen(job_runner_kinds(), s.runners, a, "--runner");
     pin_thread(s.jobs.where, 0);
     printf("%s\n", machine_line(s.jobs.where.gpu).c_str());
-    result_file file(s.json, "acs-jobs", a.command(), s.jobs.where.gpu);
+    result_file file(s.how.json, "acs-jobs", a.command(), s.jobs.where.gpu);
     for (const work_kind *k : works)
         ok = play(*k, runners, s, file) && ok;
     if (!ok)

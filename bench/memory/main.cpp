@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "arguments.h"
+#include "contest.h"
 #include "results.h"
 
 using namespace bench;
@@ -17,7 +17,8 @@ namespace {
 
 struct settings {
     std::vector<std::string> only, ways = {"all"};
-    std::string trace_file, write_file, json;
+    std::string trace_file, write_file;
+    measuring how;
     synthetic_settings synthetic;
     pass_settings passes;
     bool list = false;
@@ -55,23 +56,6 @@ std::string usage()
     return text;
 }
 
-void parse_backend(settings &s, arguments &a)
-{
-    const std::string name = a.text();
-    if (name != "cuda" && name != "host")
-        a.refuse("'" + name + "' is neither cuda nor host");
-    if (name == "cuda" && !gpu_answers())
-        a.refuse("no GPU answers");
-    s.passes.where.gpu = name == "cuda";
-}
-
-void parse_cpu(settings &s, arguments &a)
-{
-    s.passes.where.first_cpu = static_cast<int>(a.number(0, 1023));
-    if (s.passes.where.first_cpu + 1 >= cpu_count())
-        a.refuse("the library's threads need CPUs behind it; this machine has " + std::to_string(cpu_count()));
-}
-
 bool parse_trace(settings &s, arguments &a)
 {
     if (a.is("--only"))
@@ -94,27 +78,20 @@ bool parse_trace(settings &s, arguments &a)
 settings parse(arguments &a)
 {
     settings s;
-    s.passes.where.gpu = gpu_answers();
     while (a.next()) {
-        if (parse_trace(s, a))
+        if (parse_trace(s, a) || s.how.take(a))
             continue;
         if (a.is("--use"))
             s.passes.use = true;
         else if (a.is("--list"))
             s.list = true;
-        else if (a.is("--backend"))
-            parse_backend(s, a);
         else if (a.is("--way"))
             s.ways = a.list();
-        else if (a.is("--reps"))
-            s.passes.repetitions = static_cast<int>(a.number(1, 10000));
-        else if (a.is("--cpu"))
-            parse_cpu(s, a);
-        else if (a.is("--json"))
-            s.json = a.text();
         else
             a.refuse("there is no such option");
     }
+    s.passes.where = s.how.where();
+    s.passes.repetitions = s.how.repetitions;
     return s;
 }
 
@@ -191,7 +168,7 @@ int main(int argc, char **argv)
     const std::vector<const way_kind *> ways = ways_of(s, a);
     pin_thread(s.passes.where, 0);
     printf("%s; reading the clock takes %.3f us\n", machine_line(s.passes.where.gpu).c_str(), clock_cost_us());
-    result_file file(s.json, "acs-memory", a.command(), s.passes.where.gpu);
+    result_file file(s.how.json, "acs-memory", a.command(), s.passes.where.gpu);
     for (const allocation_trace &t : traces) {
         const std::vector<way_outcome> done = play(t, ways, s.passes);
         print_ways(t, s.passes, done);

@@ -11,32 +11,22 @@
 #endif
 
 #include "acs.h"
-#include "spread.h"
+#include "acs_context.h"
 #include "way.h"
 
 namespace bench {
 
 namespace {
 
-std::string last_error(const char *what)
-{
-    acs_error e = {};
-    e.size = sizeof e;
-    return std::string(what) + ": " + (acs_last_error(&e) != ACS_OK ? e.text : "failed");
-}
-
 class acs_way : public way {
 public:
     acs_way(const machine &m, bool pool)
     {
-        acs_options o;
-        require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
-        o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
+        acs_options o = acs_options_for(m);
         o.pool = pool;
-        if (m.first_cpu >= 0 && o.cpus[0] == 0)
-            snprintf(o.cpus, sizeof o.cpus, "%s", spread_list(m.first_cpu, cpu_count()).c_str());
-        require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
-        require(acs_malloc(context_, WAKING_BYTES, ACS_MEMORY_HOST, &waking_) == ACS_OK, last_error("acs_malloc").c_str());
+        context_ = acs_open_for(m, o);
+        require(acs_malloc(context_, WAKING_BYTES, ACS_MEMORY_HOST, &waking_) == ACS_OK,
+                acs_error_text("acs_malloc").c_str());
     }
 
     ~acs_way() override
@@ -95,7 +85,7 @@ private:
     void note(const char *what)
     {
         if (failure_.empty())
-            failure_ = last_error(what);
+            failure_ = acs_error_text(what);
     }
 
     acs_context *context_ = nullptr;

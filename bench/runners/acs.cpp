@@ -4,8 +4,8 @@
  */
 #include <cstring>
 
+#include "acs_context.h"
 #include "runners.h"
-#include "spread.h"
 
 namespace bench {
 
@@ -37,26 +37,15 @@ const mode modes[] = {
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
 };
 
-std::string last_error(const char *what)
-{
-    acs_error e = {};
-    e.size = sizeof e;
-    return std::string(what) + ": " + (acs_last_error(&e) != ACS_OK ? e.text : "failed");
-}
-
 class acs_runner : public runner {
 public:
     acs_runner(const machine &m, const mode &how)
     {
-        acs_options o;
-        require(acs_options_init(&o, sizeof o) == ACS_OK, last_error("ACS options").c_str());
-        o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
+        acs_options o = acs_options_for(m);
         how.set(o);
-        if (m.first_cpu >= 0 && o.cpus[0] == 0)
-            snprintf(o.cpus, sizeof o.cpus, "%s", spread_list(m.first_cpu, cpu_count()).c_str());
-        require(acs_open(&o, &context_) == ACS_OK, last_error("acs_open").c_str());
+        context_ = acs_open_for(m, o);
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
-                last_error("acs_malloc").c_str());
+                acs_error_text("acs_malloc").c_str());
     }
 
     ~acs_runner() override
@@ -84,14 +73,14 @@ public:
         case OP_READ: break;
         }
         if (queued == 0 && failure_.empty())
-            failure_ = last_error(op_name(o));
+            failure_ = acs_error_text(op_name(o));
     }
 
     void read(void *to, const void *from, size_t bytes) override
     {
         const acs_op queued = acs_memcpy(context_, landing_, from, bytes);
         if ((queued == 0 || acs_wait(context_, queued) != ACS_OK) && failure_.empty())
-            failure_ = last_error("reading back");
+            failure_ = acs_error_text("reading back");
         memcpy(to, landing_, bytes);
     }
 
@@ -122,7 +111,7 @@ public:
     std::string finish() override
     {
         if (acs_sync(context_) != ACS_OK && failure_.empty())
-            failure_ = last_error("acs_sync");
+            failure_ = acs_error_text("acs_sync");
         std::string what;
         what.swap(failure_);
         return what;

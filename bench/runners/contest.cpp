@@ -7,7 +7,7 @@
 
 namespace bench {
 
-bool contest::take(arguments &a)
+bool measuring::take(arguments &a)
 {
     if (a.is("--backend")) {
         const std::string name = a.text();
@@ -16,8 +16,6 @@ bool contest::take(arguments &a)
         if (name == "cuda" && !gpu_answers())
             a.refuse("no GPU answers");
         gpu = name == "cuda";
-    } else if (a.is("--runner")) {
-        runners = a.list();
     } else if (a.is("--reps")) {
         repetitions = static_cast<int>(a.number(1, 10000));
     } else if (a.is("--cpu")) {
@@ -32,9 +30,17 @@ bool contest::take(arguments &a)
     return true;
 }
 
+bool contest::take(arguments &a)
+{
+    if (!a.is("--runner"))
+        return measuring::take(a);
+    runners = a.list();
+    return true;
+}
+
 std::vector<contestant> contest::enter(const arguments &a) const
 {
-    const machine m = {gpu, first_cpu};
+    const machine m = where();
     std::string unknown;
 
     pin_thread(m, 0);

@@ -12,16 +12,24 @@
 
 namespace bench {
 
-struct contest {
-    /** @param runners  the default of --runner */
-    explicit contest(const std::vector<std::string> &runners_) : runners(runners_), gpu(gpu_answers()) {}
-
-    std::vector<std::string> runners;
+/** Where and how often. */
+struct measuring {
     std::string json;
     int repetitions = 5, first_cpu = -1;
-    bool gpu;
+    bool gpu = gpu_answers();
 
-    /** Takes --backend, --runner, --reps, --cpu and --json. @return false: the option is another one. */
+    /** Takes --backend, --reps, --cpu and --json. @return false: the option is another one. */
+    bool take(arguments &a);
+    machine where() const { return {gpu, first_cpu}; }
+};
+
+struct contest : measuring {
+    /** @param runners  the default of --runner */
+    explicit contest(const std::vector<std::string> &runners_) : runners(runners_) {}
+
+    std::vector<std::string> runners;
+
+    /** Takes --runner, too. */
     bool take(arguments &a);
     /** Pins the calling thread and makes the runners; refuses names that are none. */
     std::vector<contestant> enter(const arguments &a) const;

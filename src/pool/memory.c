@@ -317,6 +317,8 @@ static acs_status grow(acs_memory *m, const search *s, bool *looking)
     const uint64_t rounded = (least + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
     const uint64_t usual = least <= g_sizes[s->size].block_most ? g_sizes[s->size].chunk : rounded;
     acs_status status = chunk_add(m, kind, s->size, usual);
+    if (is_short(status) && s->request->optional)
+        return ACS_NOT_READY;
     if (is_short(status) && take(m, s, true) == ACS_OK) {
         *looking = false;
         return ACS_OK;
@@ -394,6 +396,8 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
     if (status != ACS_NOT_READY || rests_too_much(m, &s))
         return status;
     status = grow_and_take(m, &s);
+    if (r->optional && is_short(status))
+        return ACS_NOT_READY;
     return is_short(status) ? refuse(m, r, status) : status;
 }
 

@@ -62,8 +62,9 @@ void acs_memory_destroy(acs_memory *memory, bool keep);
  */
 typedef struct acs_memory_request {
     size_t bytes;
-    int kind; /* ACS_MEMORY_* */
+    int kind;      /* ACS_MEMORY_* */
     bool early;
+    bool optional; /* ACS_NOT_READY where there is none, and nothing that lies idle is released for it */
     const acs_site *site;
 } acs_memory_request;
 acs_status acs_memory_take(acs_memory *memory, const acs_memory_request *request, acs_block *block);

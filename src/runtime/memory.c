@@ -99,7 +99,7 @@ static bool wait_for_rest(acs_context *context, int kind, acs_op until)
 /* Where there is no room blocks that are being freed come back one after the other. */
 static acs_status take_block(acs_context *context, size_t bytes, int kind, const acs_site *site, acs_block *block)
 {
-    const acs_memory_request request = {bytes, kind, !acs_capture_on(context), site};
+    const acs_memory_request request = {bytes, kind, !acs_capture_on(context), false, site};
     const bool never = kind == ACS_MEMORY_DEVICE && context->options.memory_limit &&
                        bytes > (uint64_t)context->options.memory_limit;
     acs_op ignored, until = 0;

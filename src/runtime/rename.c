@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUTS = 15 };
+enum { CUTS = 15, PAUSE = 256 };
 
 /* A block that may be renamed. */
 typedef struct movable {
@@ -34,6 +34,7 @@ struct acs_renames {
     uint64_t most;           /* bytes for versions; UINT64_MAX: as many as blocks have */
     uint64_t block_bytes;    /* of all movable blocks */
     uint64_t version_bytes;  /* of them, those that are not at home */
+    acs_op again;            /* where there was no memory: from this op on more is asked for */
     _Atomic(uint64_t) versions, homed; /* counters */
 };
 
@@ -294,14 +295,16 @@ static naming naming_of(const acs_draft *draft, const movable *m)
 static bool take_version(acs_context *context, const movable *m, acs_block *block)
 {
     acs_renames *r = context->renames;
-    const acs_memory_request request = {m->bytes, ACS_MEMORY_DEVICE, false, m->site};
+    const acs_memory_request request = {m->bytes, ACS_MEMORY_DEVICE, false, true, m->site};
     uint64_t most = r->most == UINT64_MAX ? r->block_bytes : r->most;
     uint64_t held = r->version_bytes - (m->at == m->home ? 0 : m->bytes);
-    if (m->bytes > most || held > most - m->bytes)
+    acs_op last = acs_fifo_last(context->core.fifo);
+    if (m->bytes > most || held > most - m->bytes || last < r->again)
         return false;
     const acs_error before = *acs_error_thread(); /* that there is none is nobody's error */
     bool taken = acs_memory_take(context->memory, &request, block) == ACS_OK;
     *acs_error_thread() = before;
+    r->again = taken ? 0 : last + PAUSE;
     return taken;
 }
 

@@ -83,7 +83,7 @@ static void close_pools(acs_memory *memory, device *d)
 static acs_status ask(acs_memory *memory, int kind, size_t bytes, bool early, acs_block *block)
 {
     static const acs_site site = {"acs_malloc", "program.c", 7};
-    const acs_memory_request request = {bytes, kind, early, &site};
+    const acs_memory_request request = {bytes, kind, early, false, &site};
     return acs_memory_take(memory, &request, block);
 }
 
@@ -390,6 +390,32 @@ static void addresses_of_pools_are_known(void **state)
     close_pools(memory, &d);
 }
 
+/* Who can do without is told no, no error is made, and nothing is released for it. */
+static void what_is_optional_takes_nothing_from_others(void **state)
+{
+    (void)state;
+    static const acs_site site = {"acs_malloc", "program.c", 7};
+    device d = {0};
+    acs_memory *memory = open_pools(&d, true, 34 * MIB);
+    const acs_memory_request request = {20 * MIB, ACS_MEMORY_DEVICE, false, true, &site};
+    acs_block block, kept = take(memory, ACS_MEMORY_DEVICE, 2 * MIB), idle = take(memory, ACS_MEMORY_DEVICE, 100);
+    give(memory, idle);
+    *acs_error_thread() = (acs_error){0};
+    assert_int_equal(acs_memory_take(memory, &request, &block), ACS_OK);
+    assert_int_equal(block.behind, 0);
+    acs_block none;
+    assert_int_equal(acs_memory_take(memory, &request, &none), ACS_NOT_READY);
+    assert_int_equal(acs_error_thread()->status, ACS_OK);
+    assert_int_equal(d.released, 0);
+    give_behind(memory, block, 9);
+    assert_int_equal(acs_memory_take(memory, &request, &none), ACS_NOT_READY); /* ops use it */
+    d.settled = 9;
+    assert_int_equal(acs_memory_take(memory, &request, &none), ACS_OK);
+    give(memory, none);
+    give(memory, kept);
+    close_pools(memory, &d);
+}
+
 static void frees_that_are_wrong_say_why(void **state)
 {
     (void)state;
@@ -539,6 +565,7 @@ int main(void)
         cmocka_unit_test(a_short_device_has_what_rests_handed_out_early),
         cmocka_unit_test(pinned_memory_is_waited_for),
         cmocka_unit_test(addresses_of_pools_are_known),
+        cmocka_unit_test(what_is_optional_takes_nothing_from_others),
         cmocka_unit_test(frees_that_are_wrong_say_why),
         cmocka_unit_test(blocks_that_are_out_are_listed),
         cmocka_unit_test(threads_never_share_a_block),

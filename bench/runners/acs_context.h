@@ -1,0 +1,23 @@
+/*
+ * A context of ACS to be measured, opened alike by all programs.
+ */
+#ifndef BENCH_ACS_CONTEXT_H
+#define BENCH_ACS_CONTEXT_H
+
+#include <string>
+
+#include "acs.h"
+#include "runner.h"
+
+namespace bench {
+
+/** "what: why", of this thread's latest error of ACS. */
+std::string acs_error_text(const char *what);
+
+/** The defaults and the environment, for that machine; then a context with them. Both end the program where they fail. */
+acs_options acs_options_for(const machine &m);
+acs_context *acs_open_for(const machine &m, acs_options &options);
+
+} // namespace bench
+
+#endif
