@@ -465,7 +465,9 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * be renamed (ACS_RENAME): an op with one **out** segment over the whole block need not wait for those that use its old
  * contents, and gets memory of its own; later ops' pointers and segments are changed accordingly. The contents come home, by
  * a copy, before anything that may reach the block in another way: an op without footprint, a host function or library call
- * on it, a kernel without a pointer argument into it, acs_wait_range or acs_stream_after on it, acs_sync, acs_pin.
+ * on it, a kernel without a pointer argument into it, an op inside a capture, acs_wait_range, acs_stream_after or
+ * acs_after_stream on it, acs_sync, acs_pin. acs_wait, acs_query and acs_on_retire do not bring them home: call one of those
+ * before work of your own on the block, and acs_pin for a block that a graph uses.
  *
  * Where ops fail: who writes the whole of it begins anew, and is not skipped for what failed there before; if that op fails
  * or is skipped itself, the contents are undefined. Whether an op that writes a part is skipped for one that failed and had
@@ -494,7 +496,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 
 /**
  * The block stays at its address from here on: its contents come home, and it is no longer renamed. For memory that is not
- * ACS_MOVABLE there is nothing to do. Blocks: only where the FIFO is full.
+ * ACS_MOVABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to queue an op.
  * @param ptr  anywhere in the block.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  it may not be home.
  */

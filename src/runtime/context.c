@@ -416,6 +416,7 @@ acs_status acs_close(acs_context *context)
     uint32_t inside = acs_workers_stop(context);
     if (context->options.stats)
         acs_stats_report(context);
+    acs_renames_close(context);
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
     if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))

@@ -146,6 +146,8 @@ static acs_op queue(acs_draft *draft)
 
 acs_op acs_draft_queue(acs_draft *draft)
 {
+    if (ACS_UNLIKELY(draft->bound) && acs_rename_begin(draft->context) != ACS_OK)
+        return acs_draft_drop(draft);
     acs_op op = queue(draft);
     if (ACS_UNLIKELY(draft->bound))
         acs_rename_bound(draft, op);

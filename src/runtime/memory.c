@@ -107,7 +107,9 @@ static acs_status take_block(acs_context *context, size_t bytes, int kind, const
     (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
     for (bool waited = true;;) {
         acs_status status = acs_memory_take(context->memory, &request, block);
-        if ((status != ACS_ERR_MEMORY && status != ACS_NOT_READY) || never || !waited)
+        if (never && status == ACS_NOT_READY)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no %zu bytes of device memory: ACS_MEMORY_LIMIT is less", bytes);
+        if ((status != ACS_ERR_MEMORY && status != ACS_NOT_READY) || never || (!waited && status == ACS_ERR_MEMORY))
             return status;
         if (!until || status == ACS_NOT_READY)
             until = acs_fifo_last(context->core.fifo);
@@ -181,7 +183,7 @@ acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes)
     *reuse = (acs_reuse){.base = base, .bytes = bytes};
     add_reuse(context, reuse);
     uint32_t count = 1 + atomic_fetch_add_explicit(&context->reuse_count, 1, memory_order_relaxed); /* about */
-    if (count < ACS_REUSES_MOST)
+    if (count < ACS_REUSES_MOST || acs_capture_on(context))
         return ACS_OK;
     bool queued = begin(&draft, context, ACS_KIND_OBSERVE, &site) && acs_draft_queue(&draft);
     return queued ? ACS_OK : acs_error_thread()->status;
@@ -297,7 +299,7 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
     acs_op last = latest_op(context, site);
     if (!last)
         return 0;
-    acs_rename_remove(context, ptr, last);
+    last = acs_rename_remove(context, ptr, last);
     if (acs_memory_free(context->memory, ptr, last, &block) != ACS_OK)
         return refuse_free(context, site);
     acs_memory_log_block(context, "free", &block, last);

@@ -23,7 +23,8 @@ typedef struct movable {
     const acs_site *site;
     struct movable *next, *previous;
     struct movable *next_touched;
-    bool touched;
+    bool touched;         /* by the op that is being bound */
+    bool anew;            /* and all of it is written */
 } movable;
 
 struct acs_renames {
@@ -34,6 +35,7 @@ struct acs_renames {
     uint64_t most;           /* bytes for versions; UINT64_MAX: as many as blocks have */
     uint64_t block_bytes;    /* of all movable blocks */
     uint64_t version_bytes;  /* of them, those that are not at home */
+    bool no_wait;            /* the op that is being bound may not wait for room */
     acs_op again;            /* where there was no memory: from this op on more is asked for */
     _Atomic(uint64_t) versions, homed; /* counters */
 };
@@ -60,12 +62,24 @@ acs_status acs_renames_open(acs_context *context)
     return ACS_OK;
 }
 
+/* The version at m->at is nobody's: its memory goes back, behind all that was queued so far. */
+static void drop_version(acs_context *context, movable *m, acs_op last)
+{
+    acs_block block;
+    if (m->at == m->home)
+        return;
+    context->renames->version_bytes -= m->bytes;
+    (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->at, last, &block); /* it is a block: cannot fail */
+    m->at = m->to = m->home;
+}
+
 void acs_renames_close(acs_context *context)
 {
     acs_renames *r = context->renames;
     while (r && r->first.next != &r->first) {
         movable *m = r->first.next;
         r->first.next = m->next;
+        drop_version(context, m, UINT64_MAX); /* that could not come home: the device is lost */
         free(m);
     }
     if (r)
@@ -114,23 +128,13 @@ acs_status acs_rename_add(acs_context *context, const acs_block *block)
     return ACS_OK;
 }
 
-/* The version at m->at is nobody's: its memory goes back, behind all that was queued so far. */
-static void drop_version(acs_context *context, movable *m, acs_op last)
-{
-    acs_block block;
-    if (m->at == m->home)
-        return;
-    context->renames->version_bytes -= m->bytes;
-    (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->at, last, &block); /* it is a block: cannot fail */
-    m->at = m->to = m->home;
-}
-
-void acs_rename_remove(acs_context *context, const void *ptr, acs_op last)
+acs_op acs_rename_remove(acs_context *context, const void *ptr, acs_op last)
 {
     acs_renames *r = context->renames;
     if (acs_rename_none(context))
-        return;
+        return last;
     enter(context);
+    last = acs_fifo_last(context->core.fifo); /* copies home that other threads' calls queued included */
     movable *m = acs_memory_marked(context->memory, (uint64_t)(uintptr_t)ptr);
     if (m && m->home == (uint64_t)(uintptr_t)ptr) {
         drop_version(context, m, last);
@@ -142,6 +146,7 @@ void acs_rename_remove(acs_context *context, const void *ptr, acs_op last)
         free(m);
     }
     pthread_mutex_unlock(&r->lock);
+    return last;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- home */
@@ -149,7 +154,7 @@ void acs_rename_remove(acs_context *context, const void *ptr, acs_op last)
 /* A copy of some of the contents, as the program would queue it. */
 static acs_op queue_copy(acs_context *context, const movable *m, uint64_t first, uint64_t end)
 {
-    acs_draft draft = {.context = context, .site = m->site};
+    acs_draft draft = {.context = context, .site = m->site, .no_wait = context->renames->no_wait};
     void *to = (void *)(uintptr_t)(m->home + first);
     const void *from = (const void *)(uintptr_t)(m->at + first);
     if (!acs_draft_begin(&draft, ACS_KIND_MEMCPY))
@@ -312,26 +317,38 @@ static bool take_version(acs_context *context, const movable *m, acs_block *bloc
  * The op writes all of it: the contents begin anew, in memory of their own if who uses those before has not ended (which
  * comes true in commit()). What failed before is no concern of theirs, wherever they are.
  */
-static acs_status begin_version(acs_context *context, movable *m)
+static void begin_version(acs_context *context, movable *m)
 {
     acs_op settled = acs_core_settled(&context->core);
     acs_block block;
     if (m->last > settled) {
         if (m->at != m->home && m->home_last <= settled)
             m->to = m->home;
-        else if (take_version(context, m, &block))
+        else if (take_version(context, m, &block)) {
             m->to = (uint64_t)(uintptr_t)block.ptr;
+            context->renames->version_bytes += m->bytes;
+        }
     }
-    ACS_TRY(begin_anew(context, m, m->to, m->to == m->at ? m->last : 0));
-    m->cut_count = 0;
+    m->anew = true;
+}
+
+/* All that can be refused has been looked at. */
+acs_status acs_rename_begin(acs_context *context)
+{
+    for (const movable *m = context->renames->touched; m; m = m->next_touched)
+        if (m->anew)
+            ACS_TRY(begin_anew(context, m, m->to, m->to == m->at ? m->last : 0));
     return ACS_OK;
 }
 
 /* The op was queued, and the old version goes back. */
-static void commit(acs_context *context, movable *m, acs_op last)
+static void commit(acs_context *context, movable *m)
 {
     acs_renames *r = context->renames;
+    acs_op last = acs_fifo_last(context->core.fifo);
     uint64_t to = m->to;
+    if (m->anew)
+        m->cut_count = 0;
     if (to == m->at)
         return;
     if (m->at == m->home)
@@ -339,7 +356,6 @@ static void commit(acs_context *context, movable *m, acs_op last)
     else
         drop_version(context, m, last);
     m->at = m->to = to;
-    r->version_bytes += to == m->home ? 0 : m->bytes;
     atomic_fetch_add_explicit(&r->versions, 1, memory_order_relaxed); /* a counter */
 }
 
@@ -347,8 +363,10 @@ static void commit(acs_context *context, movable *m, acs_op last)
 static void undo(acs_context *context, movable *m)
 {
     acs_block block;
-    if (m->to != m->home && m->to != m->at)
+    if (m->to != m->home && m->to != m->at) {
+        context->renames->version_bytes -= m->bytes;
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->to, 0, &block); /* nobody has used it: cannot fail */
+    }
     m->to = m->at;
 }
 
@@ -403,19 +421,22 @@ static acs_status prepare(acs_draft *draft)
         if (!m)
             continue;
         naming n = naming_of(draft, m);
+        if (record->kind == ACS_KIND_STREAM_WAIT && n.whole && !draft->captured) /* it was written there anew */
+            drop_version(draft->context, m, acs_fifo_last(draft->context->core.fifo));
         if (!can_change(record) || draft->captured || !n.inside || !n.pointers)
             ACS_TRY(bring_home(draft->context, m));
         else if (n.whole && n.segments == 1 && !m->pinned)
-            ACS_TRY(begin_version(draft->context, m));
+            begin_version(draft->context, m);
         touch(draft->context->renames, m, &record->segments[i]);
     }
     return ACS_OK;
 }
 
+/* Of blocks that the op names: a pointer may be the end of a block before. */
 static uint64_t moved(const acs_draft *draft, uint64_t address)
 {
     const movable *m = at_address(draft, address);
-    return m ? address + (m->to - m->home) : address;
+    return m && m->touched ? address + (m->to - m->home) : address;
 }
 
 static const void *moved_pointer(const acs_draft *draft, const void *pointer)
@@ -451,19 +472,25 @@ static void end_bind(acs_context *context, acs_op op)
         r->touched = m->next_touched;
         m->touched = false;
         if (op)
-            commit(context, m, op);
+            commit(context, m);
         else
             undo(context, m);
+        m->anew = false;
         if (op)
-            m->last = op;
+            m->last = acs_fifo_last(context->core.fifo); /* at least its number: a captured op has none of the FIFO's */
     }
 }
 
 acs_status acs_rename_bind(acs_draft *draft)
 {
     acs_context *context = draft->context;
-    enter(context);
+    if (!draft->no_wait)
+        enter(context);
+    else if (pthread_mutex_trylock(&context->renames->lock) != 0)
+        return ACS_FAIL(ACS_ERR_FULL, 0, "another thread waits for room in the FIFO, or is about to queue an op");
+    context->renames->no_wait = draft->no_wait;
     acs_status status = prepare(draft);
+    context->renames->no_wait = false;
     if (status == ACS_OK)
         rebase(draft);
     draft->bound = status == ACS_OK && is_work(draft->record);

@@ -15,13 +15,13 @@ typedef struct acs_renames acs_renames;
 
 /* As options.rename and the pools say; ACS_ERR_OPTION: it needs pools, and they were switched off. */
 acs_status acs_renames_open(acs_context *context);
-/* No op is under way. */
+/* No op is under way. What could not come home goes back. */
 void acs_renames_close(acs_context *context);
 
 /* The block is movable from here on. ACS_ERR_MEMORY. */
 acs_status acs_rename_add(acs_context *context, const acs_block *block);
-/* The block is about to be freed, behind op `last`. */
-void acs_rename_remove(acs_context *context, const void *ptr, acs_op last);
+/* The block is about to be freed, behind op `last`; returns the op behind which its memory is nobody's. */
+acs_op acs_rename_remove(acs_context *context, const void *ptr, acs_op last);
 
 /* Nothing was made movable. */
 bool acs_rename_none(const acs_context *context);
@@ -31,6 +31,8 @@ bool acs_rename_none(const acs_context *context);
  * thread, unless it is about streams or a wait: acs_draft_queue and acs_draft_drop call acs_rename_bound.
  */
 acs_status acs_rename_bind(acs_draft *draft);
+/* The draft is queued next: what it writes as a whole begins anew. ACS_ERR_MEMORY: drop it. */
+acs_status acs_rename_begin(acs_context *context);
 /* The draft was queued as `op`; 0: it was not. */
 void acs_rename_bound(acs_draft *draft, acs_op op);
 /* All contents come home: what the program does next may reach them in any way. Queues, does not wait. */

@@ -13,6 +13,17 @@
 #include <string.h>
 
 enum { SKIPPED_TEST = 77, UNITS = 8, LIVE_MOST = 40, PHASE = 256, SAMPLE = 64, THREADS_MOST = 8 };
+#if defined(__SANITIZE_THREAD__)
+#define STEPS 6000
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STEPS 6000
+#endif
+#endif
+#ifndef STEPS
+#define STEPS 60000 /* of each way */
+#endif
+
 enum { LIVE_BYTES = 10 << 20 }; /* so that a limit of twice as much is enough, whatever gaps there are */
 
 /* A block from acs_malloc to acs_free. Bytes are alike within a unit. */
@@ -477,7 +488,7 @@ static int run_all(settings s)
 
 int main(int argc, char **argv)
 {
-    settings s = {.steps = 60000, .seed = 1, .threads = 1};
+    settings s = {.steps = STEPS, .seed = 1, .threads = 1};
     bool all = true;
     (void)acs_options_init(&s.options, sizeof s.options);
     (void)snprintf(s.options.fault_kinds, sizeof s.options.fault_kinds, "launch,copy,bounce");

@@ -136,6 +136,13 @@ static void look_body(const acs_grid *grid, void *const *args)
     *(*(int **)args[1]) = hidden->at[0];
 }
 
+static void keep_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    **(unsigned char ***)args[0] = *(unsigned char **)args[1];
+}
+
+static const acs_kernel g_keep = ACS_KERNEL_HOST_INIT("keep", keep_body);
 static const acs_kernel g_look = ACS_KERNEL_HOST_INIT("look", look_body);
 
 /* Whatever may reach the block's own address finds the newest contents there. */
@@ -195,6 +202,51 @@ static void a_refused_call_renames_nothing(void **state)
     (void)acs_close(context);
 }
 
+static int fail_body(void *closure)
+{
+    (void)closure;
+    return -3;
+}
+
+/* What failed in the block is not forgotten for an op that then is refused. */
+static void a_refused_call_forgets_no_failure(void **state)
+{
+    (void)state;
+    acs_context *context = open_renaming();
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE), *b = block_of(context, ACS_MEMORY_DEVICE);
+    acs_kernel none = {"none", (const void *)&g_add, NULL, ACS_KERNEL_FUNCTION, 0};
+    acs_op failed = acs_host(context, fail_body, NULL, 0, ACS_USES(ACS_INOUT(a, 4)));
+    assert_int_equal(acs_wait(context, failed), ACS_ERR_HOST);
+    assert_int_equal(ACS_LAUNCH_ON(context, &none, 1, 1, 0, ACS_ARGS(a), ACS_USES(ACS_OUT(a, BYTES))), 0);
+    acs_op reader = acs_memcpy(context, b, a, BYTES), writer = acs_memset(context, a, 1, BYTES);
+    acs_op next = acs_memcpy(context, b, a, 4);
+    assert_int_equal(acs_wait(context, reader), ACS_ERR_SKIPPED);
+    assert_int_equal(acs_wait(context, writer), ACS_OK);
+    assert_int_equal(acs_wait(context, next), ACS_ERR_SKIPPED); /* b was not written */
+    unsigned char seen = 0;
+    assert_int_equal(acs_wait(context, acs_memcpy(context, &seen, a + 9, 1)), ACS_OK);
+    assert_int_equal(seen, 1);
+    (void)acs_close(context);
+}
+
+/* The end of the block before is where a movable one may begin. */
+static void ends_of_other_blocks_stay(void **state)
+{
+    (void)state;
+    acs_context *context = open_renaming();
+    unsigned char *blocks[8], *seen = NULL, **to = &seen;
+    for (int i = 0; i < 8; i++) {
+        void *block = NULL;
+        assert_int_equal(acs_malloc(context, 1024, ACS_MEMORY_DEVICE | ACS_MOVABLE, &block), ACS_OK);
+        blocks[i] = block;
+        assert_true(acs_memset(context, block, 1, 1024) && acs_memset(context, block, 2, 1024));
+    }
+    acs_op op = ACS_LAUNCH_ON(context, &g_keep, 1, 1, 0, ACS_ARGS(to, blocks[1]), ACS_USES(ACS_OUT(to, sizeof *to)));
+    assert_int_equal(acs_wait(context, op), ACS_OK);
+    assert_ptr_equal(seen, blocks[1]);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 static void it_needs_pools_and_device_memory(void **state)
 {
     (void)state;
@@ -213,6 +265,8 @@ int main(void)
         cmocka_unit_test(others_are_not_renamed),
         cmocka_unit_test(contents_come_home),
         cmocka_unit_test(a_refused_call_renames_nothing),
+        cmocka_unit_test(a_refused_call_forgets_no_failure),
+        cmocka_unit_test(ends_of_other_blocks_stay),
         cmocka_unit_test(it_needs_pools_and_device_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
