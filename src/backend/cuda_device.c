@@ -44,11 +44,15 @@ static bool traced_by_cuda_gdb(void)
     return strncmp(name, "cuda-gdb", 8) == 0;
 }
 
-/* Tools that look at kernels one by one see more of plain launches, and cannot follow nodes that the device changes. */
-static const char *debugger(void)
+/*
+ * Tools that look at kernels one by one see more of plain launches, and cannot follow nodes that the device changes.
+ * compute-sanitizer also looks where allocations end.
+ */
+static const char *debugger(acs_cuda *self)
 {
     bool sanitizer = false;
     (void)dl_iterate_phdr(is_sanitizer, &sanitizer);
+    self->base.apart = sanitizer;
     return sanitizer ? "compute-sanitizer is at work" : traced_by_cuda_gdb() ? "cuda-gdb is at work" : NULL;
 }
 
@@ -68,9 +72,9 @@ static const char *driver_lacks(const acs_cuda *self)
 bool acs_cuda_device_init(acs_cuda *self)
 {
     CUresult result = CUDA_SUCCESS;
-    const char *why = driver_lacks(self);
+    const char *tool = debugger(self), *why = driver_lacks(self);
     if (!why)
-        why = debugger();
+        why = tool;
 #ifdef ACS_HAVE_DEVICE
     if (!why)
         result = self->cu.cuLibraryLoadData(&self->library, acs_device_image, NULL, NULL, 0, NULL, NULL, 0);
