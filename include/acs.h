@@ -474,6 +474,20 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * only read that part is not promised; and what failed in one of more than 16 parts may make ops on another skip, too.
  */
 #define ACS_MOVABLE 0x100
+/**
+ * With ACS_MEMORY_DEVICE: an address alone. Memory comes with the first op that names the block, and where device memory is
+ * short the contents of the block that was named longest ago go to pinned host memory (ACS_SPILL), and come back before the
+ * next op that reads them. So a program may have more in such blocks than fits the device, or ACS_MEMORY_LIMIT, as long as
+ * the operands of each op fit together. The address is the block's until acs_free.
+ *
+ * Ops reach the block as an ACS_MOVABLE one: kernels through plain pointer arguments into it, copies and fills. Other ways
+ * (host functions and library calls on it, kernels that name it without a pointer argument into it, ops inside a capture,
+ * acs_pin) are refused with ACS_ERR_UNSUPPORTED, what leaves it or names it after acs_free with ACS_ERR_ARGUMENT, and an op
+ * whose operands find no room with ACS_ERR_MEMORY. Nothing of the program's own finds memory at the address: read by
+ * acs_memcpy. Failures as with ACS_MOVABLE: who writes the whole of it begins anew. With ACS_POOL=off the memory is there at
+ * once, and stays.
+ */
+#define ACS_LAZY 0x200
 
 /**
  * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes, kind,
@@ -484,7 +498,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
  * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
  *
- * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE added, or ACS_MEMORY_HOST.
+ * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
@@ -666,6 +680,8 @@ typedef struct acs_statistics {
     uint64_t memory_versions;  /**< ops that got fresh memory for what they write (ACS_RENAME) */
     uint64_t memory_homed;     /**< copies made for contents to come home */
     uint64_t memory_early;     /**< blocks handed out while ops might still use them: their next users were ordered behind */
+    uint64_t memory_spilled;   /**< bytes of ACS_LAZY blocks copied to host memory, since the device's was short */
+    uint64_t memory_returned;  /**< bytes of them copied back */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -140,7 +140,7 @@ static acs_status chunk_add(acs_memory *m, int kind, int size, uint64_t bytes)
     if (status == ACS_OK)
         return ACS_OK;
     unreserve(m, kind, bytes);
-    (void)m->config.release(m->config.user, kind, ptr); /* the first error counts */
+    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error counts */
     return status;
 }
 
@@ -187,7 +187,7 @@ static acs_status trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
     while (status == ACS_OK && chunk_remove(m, kind, settled, keep, &chunk)) {
         if (m->config.forget)
             m->config.forget(m->config.user, chunk.base, chunk.bytes);
-        status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base);
+        status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
     }
     return status;
 }
@@ -347,7 +347,7 @@ static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_blo
     void *ptr = NULL;
     acs_status status = obtain(m, r->kind, r->bytes, &ptr);
     if (is_short(status))
-        return refuse(m, r, status);
+        return r->quiet ? ACS_NOT_READY : refuse(m, r, status);
     if (status != ACS_OK)
         return status;
     acs_lock_acquire(&m->lock);
@@ -389,14 +389,14 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
 {
     const search s = {r, block, r->bytes <= g_sizes[0].block_most ? 0 : 1, r->early && r->kind == ACS_MEMORY_DEVICE};
     if (r->bytes > SIZE_MAX - 2 * MIB) /* no size may wrap when it is rounded up */
-        return refuse(m, r, ACS_NOT_READY);
+        return r->quiet ? ACS_NOT_READY : refuse(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
         return take_apart(m, r, block);
     acs_status status = take(m, &s, false);
     if (status != ACS_NOT_READY || rests_too_much(m, &s))
         return status;
     status = grow_and_take(m, &s);
-    if (r->optional && is_short(status))
+    if ((r->optional || r->quiet) && is_short(status))
         return ACS_NOT_READY;
     return is_short(status) ? refuse(m, r, status) : status;
 }
@@ -415,7 +415,7 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
     p->counts.live -= block->bytes;
     p->counts.reserved -= block->bytes;
     acs_lock_release(&m->lock);
-    return m->config.release(m->config.user, block->kind, block->ptr);
+    return m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
 }
 
 /* It rests, behind those that do. Who gave it in time finds it quiet at once. */

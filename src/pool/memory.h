@@ -21,7 +21,7 @@ typedef struct acs_memory_config {
     void *user;
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
     acs_status (*obtain)(void *user, int kind, size_t bytes, void **ptr);
-    acs_status (*release)(void *user, int kind, void *ptr);
+    acs_status (*release)(void *user, int kind, void *ptr, size_t bytes); /* as obtain was asked for */
     void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */
     acs_op (*settled)(void *user); /* all ops up to this one have ended; never falls. From any thread, under a lock */
 } acs_memory_config;
@@ -65,6 +65,7 @@ typedef struct acs_memory_request {
     int kind;      /* ACS_MEMORY_* */
     bool early;
     bool optional; /* ACS_NOT_READY where there is none, and nothing that lies idle is released for it */
+    bool quiet;    /* ACS_NOT_READY, and no error, instead of ACS_ERR_MEMORY */
     const acs_site *site;
 } acs_memory_request;
 acs_status acs_memory_take(acs_memory *memory, const acs_memory_request *request, acs_block *block);

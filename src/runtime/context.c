@@ -3,7 +3,7 @@
  * lifetime of everything a context has. Never issues an op itself.
  */
 #include "runtime/memory_log.h"
-#include "runtime/rename.h"
+#include "runtime/movable.h"
 
 #include "base/options.h"
 #include "runtime/compat.h"
@@ -229,8 +229,9 @@ static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
     return backend->ops->memory_alloc(backend, kind, bytes, ptr);
 }
 
-static acs_status release(void *user, int kind, void *ptr)
+static acs_status release(void *user, int kind, void *ptr, size_t bytes)
 {
+    (void)bytes;
     acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_free(backend, kind, ptr);
 }
@@ -260,7 +261,7 @@ static acs_status open_memory(acs_context *context)
         .settled = settled,
     };
     ACS_TRY(acs_memory_log_open(context));
-    ACS_TRY(acs_renames_open(context));
+    ACS_TRY(acs_movables_open(context));
     return acs_memory_create(&config, &context->memory);
 }
 
@@ -305,9 +306,10 @@ void acs_context_release(acs_context *context, bool keep_backend)
     }
     acs_record left = {.flags = ACS_RECORD_REUSES, .reuses = atomic_load_explicit(&context->reuses, memory_order_acquire)};
     acs_record_drop_reuses(&left); /* D: no op came behind them */
-    acs_renames_close(context);
+    acs_movables_close(context);
     acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);
+    acs_memory_destroy(context->addresses, keep_backend);
     if (context->backend && !keep_backend)
         context->backend->ops->close(context->backend);
     if (context->records)
@@ -416,7 +418,7 @@ acs_status acs_close(acs_context *context)
     uint32_t inside = acs_workers_stop(context);
     if (context->options.stats)
         acs_stats_report(context);
-    acs_renames_close(context);
+    acs_movables_close(context);
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
     if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))

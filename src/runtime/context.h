@@ -26,6 +26,7 @@ enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
+typedef struct acs_movables acs_movables;
 
 /* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
 typedef struct acs_virtual_worker {
@@ -45,7 +46,8 @@ struct acs_context {
     acs_record_pool *records;
     acs_allocations *allocations;
     acs_memory *memory;
-    struct acs_renames *renames; /* NULL: no block is renamed */
+    acs_movables *movables;  /* NULL: without pools there are none */
+    acs_memory *addresses;   /* of lazy blocks: no memory is there; NULL: there was none yet */
     FILE *memory_log;        /* NULL: none is written */
     _Atomic(acs_reuse *) reuses; /* for the next op */
     _Atomic(uint32_t) reuse_count; /* of them, about */
@@ -214,6 +216,12 @@ acs_op acs_draft_queue(acs_draft *draft);
 acs_op acs_draft_drop(acs_draft *draft);
 
 /* memory.c */
+/* Make room in device memory by other means than waiting. False: there is none. */
+typedef bool (*acs_room_fn)(acs_context *context);
+/* A block; waits for blocks that were freed, then spills, as long as either helps. Errors as acs_memory_take. */
+acs_status acs_memory_find_room(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block);
+/* Later ops on the block come behind those of its former life, and do not inherit their failures. ACS_ERR_MEMORY. */
+acs_status acs_memory_begin_life(acs_context *context, const acs_block *block);
 /* Memory that ops may use begins a new life (acs_reuse) with the next op that is queued. ACS_ERR_MEMORY. */
 acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes);
 /* An op is about to be queued: it takes what was added (ACS_RECORD_REUSES). Then it was queued, or that goes back. */

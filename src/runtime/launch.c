@@ -2,6 +2,7 @@
  * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
  * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
  */
+#include "runtime/movable.h"
 #include "runtime/rename.h"
 
 #include <string.h>
@@ -270,7 +271,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     record->any = uses->any != 0;
     ACS_TRY(check_segments(draft));
     bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
-    return ACS_LIKELY(later || acs_rename_none(draft->context)) ? ACS_OK : acs_rename_bind(draft);
+    return ACS_LIKELY(later || acs_movables_none(draft->context)) ? ACS_OK : acs_rename_bind(draft);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ kernels */
@@ -384,7 +385,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
                         draft->site->name);
-    if (ACS_UNLIKELY(!acs_rename_none(draft->context)))
+    if (ACS_UNLIKELY(!acs_movables_none(draft->context)))
         ACS_TRY(acs_rename_bind(draft));
     return draft->context->backend->ops->check(draft->context->backend, record);
 }

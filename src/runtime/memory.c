@@ -5,7 +5,7 @@
  * (acs_reuse). Called by the program's threads; waits only where there is no room.
  */
 #include "runtime/memory_log.h"
-#include "runtime/rename.h"
+#include "runtime/movable.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -96,27 +96,38 @@ static bool wait_for_rest(acs_context *context, int kind, acs_op until)
     return true;
 }
 
-/* Where there is no room blocks that are being freed come back one after the other. */
-static acs_status take_block(acs_context *context, size_t bytes, int kind, const acs_site *site, acs_block *block)
+/* Where there is no room blocks that are being freed come back one after the other; then lazy ones are spilled. */
+acs_status acs_memory_find_room(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block)
 {
-    const acs_memory_request request = {bytes, kind, !acs_capture_on(context), false, site};
-    const bool never = kind == ACS_MEMORY_DEVICE && context->options.memory_limit &&
-                       bytes > (uint64_t)context->options.memory_limit;
-    acs_op ignored, until = 0;
+    const int kind = request.kind;
+    acs_op ignored, until = acs_fifo_last(context->core.fifo);
     search s = {0};
     (void)acs_allocations_next_free(context->allocations, kind, &ignored, &s.freed);
-    for (bool waited = true;;) {
+    for (;;) {
+        request.quiet = true;
         acs_status status = acs_memory_take(context->memory, &request, block);
-        if (never && status == ACS_NOT_READY)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no %zu bytes of device memory: ACS_MEMORY_LIMIT is less", bytes);
-        if ((status != ACS_ERR_MEMORY && status != ACS_NOT_READY) || never || (!waited && status == ACS_ERR_MEMORY))
+        if (status != ACS_NOT_READY)
             return status;
-        if (!until || status == ACS_NOT_READY)
-            until = acs_fifo_last(context->core.fifo);
-        waited = context->pooled ? wait_for_rest(context, kind, until) : wait_for_free(context, kind, &s);
-        waited |= status == ACS_NOT_READY; /* another thread waited for what rested */
+        bool more = context->pooled ? wait_for_rest(context, kind, until) : wait_for_free(context, kind, &s);
         ACS_TRY(check_alive(context));
+        if (more)
+            continue;
+        if (kind != ACS_MEMORY_DEVICE || !spill(context)) {
+            request.quiet = false; /* say why */
+            status = acs_memory_take(context->memory, &request, block);
+            if (status != ACS_NOT_READY) /* another thread waited for what rested */
+                return status;
+        }
+        until = acs_fifo_last(context->core.fifo);
     }
+}
+
+static acs_status take_block(acs_context *context, size_t bytes, int kind, const acs_site *site, acs_block *block)
+{
+    const acs_memory_request request = {.bytes = bytes, .kind = kind, .early = !acs_capture_on(context), .site = site};
+    if (kind == ACS_MEMORY_DEVICE && context->options.memory_limit && bytes > (uint64_t)context->options.memory_limit)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no %zu bytes of device memory: ACS_MEMORY_LIMIT is less", bytes);
+    return acs_memory_find_room(context, request, acs_lazy_spill, block);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- malloc */
@@ -189,8 +200,7 @@ acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes)
     return queued ? ACS_OK : acs_error_thread()->status;
 }
 
-/* Later ops on the block come behind those of its former life, and do not inherit their failures. */
-static acs_status begin_life(acs_context *context, const acs_block *block)
+acs_status acs_memory_begin_life(acs_context *context, const acs_block *block)
 {
     if (block->behind)
         return acs_reuse_add(context, block->range->base, block->range->bytes);
@@ -202,23 +212,29 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 {
     static const acs_site unnamed = {"acs_malloc", NULL, 0};
     const acs_site *site = params && params->site ? params->site : &unnamed;
-    const bool movable = kind == (ACS_MEMORY_DEVICE | ACS_MOVABLE);
+    const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY), movable = kind == (ACS_MEMORY_DEVICE | ACS_MOVABLE);
     acs_block block;
     context = acs_context_enter(context, "acs_malloc");
     if (!context)
         return acs_error_thread()->status;
-    kind = movable ? ACS_MEMORY_DEVICE : kind;
+    kind = movable || lazy ? ACS_MEMORY_DEVICE : kind;
     if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
     ACS_TRY(check_alive(context));
+    if (lazy && context->pooled) {
+        ACS_TRY(acs_lazy_malloc(context, bytes, site, &block));
+        *ptr = block.ptr;
+        acs_memory_log_block(context, "malloc", &block, acs_fifo_last(context->core.fifo));
+        return ACS_OK;
+    }
     acs_status status = take_block(context, bytes, kind, site, &block);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     if (status != ACS_OK)
         return status;
-    status = context->pooled ? begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
+    status = context->pooled ? acs_memory_begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
     if (status == ACS_OK && movable)
-        status = acs_rename_add(context, &block);
+        status = acs_movable_add(context, &block);
     if (status != ACS_OK) {
         if (context->pooled) /* the first error counts */
             (void)acs_memory_free(context->memory, block.ptr, acs_fifo_last(context->core.fifo), &block);
@@ -299,8 +315,12 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
     acs_op last = latest_op(context, site);
     if (!last)
         return 0;
-    last = acs_rename_remove(context, ptr, last);
-    if (acs_memory_free(context->memory, ptr, last, &block) != ACS_OK)
+    acs_status status = acs_lazy_free(context, ptr, &block);
+    if (status == ACS_NOT_READY) {
+        last = acs_movable_remove(context, ptr, last);
+        status = acs_memory_free(context->memory, ptr, last, &block);
+    }
+    if (status != ACS_OK)
         return refuse_free(context, site);
     acs_memory_log_block(context, "free", &block, last);
     return last;

@@ -2,6 +2,7 @@
  * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks, foreign streams. Each function
  * validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after.
  */
+#include "runtime/movable.h"
 #include "runtime/rename.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ static acs_uses uses_of(const acs_segment *segments, size_t count)
 static acs_op finish_copy(acs_draft *draft, acs_status status)
 {
     acs_backend *backend = draft->context->backend;
-    if (status == ACS_OK && !acs_rename_none(draft->context))
+    if (status == ACS_OK && !acs_movables_none(draft->context))
         status = acs_rename_bind(draft);
     if (status == ACS_OK && !draft->captured && backend->ops->adapt)
         backend->ops->adapt(backend, draft->record);

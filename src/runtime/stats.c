@@ -2,7 +2,7 @@
  * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops that
  * serialise are counted as ops end, under the core's lock. Reads only.
  */
-#include "runtime/rename.h"
+#include "runtime/movable.h"
 
 #include "base/hash.h"
 
@@ -123,7 +123,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
     s->memory_obtained = memory.obtained;
     s->memory_resting = memory.resting;
     s->memory_early = memory.early;
-    acs_rename_count(context, s);
+    acs_movables_count(context, s);
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
     *running_sum_ns = c->running_sum_ns;

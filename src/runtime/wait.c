@@ -2,12 +2,12 @@
  * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (worker.c), so no wait depends on a
  * sleeping worker. Nothing here changes what runs.
  */
-#include "runtime/rename.h"
+#include "runtime/movable.h"
 
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
 void acs_context_drain(acs_context *context)
 {
-    (void)acs_rename_home_all(context);
+    (void)acs_movables_home(context);
     acs_context_wait(context, ACS_WATCH_ALL, acs_fifo_last(context->core.fifo));
 }
 

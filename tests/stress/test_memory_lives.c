@@ -32,6 +32,7 @@ typedef struct life {
     uint32_t unit, units; /* bytes of each, number */
     int kind;
     bool movable;
+    bool lazy;            /* an address alone, and memory as it is needed */
     bool live;            /* now, as the program goes on */
     uint8_t value[UNITS]; /* as far as it has been judged, like the rest */
     bool known[UNITS], read_failed[UNITS], write_failed[UNITS];
@@ -60,6 +61,7 @@ typedef struct settings {
     acs_options options;
     uint64_t steps, seed;
     uint32_t threads;
+    uint32_t lazy; /* per cent of the blocks of device memory */
 } settings;
 
 typedef struct player {
@@ -98,14 +100,16 @@ static void play_malloc(player *p, step *s)
     static const uint32_t units[] = {16, 16, 64, 200, 200, 4096, 70000, 300000};
     life *l = calloc(1, sizeof *l);
     void *memory = NULL;
-    l->unit = units[below(p, sizeof units / sizeof *units)];
-    l->units = 1 + below(p, UNITS);
     l->kind = below(p, 5) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
-    l->movable = l->kind == ACS_MEMORY_DEVICE && below(p, 2);
+    l->lazy = l->kind == ACS_MEMORY_DEVICE && below(p, 100) < p->settings->lazy;
+    const uint32_t sizes = sizeof units / sizeof *units;
+    l->unit = units[below(p, p->settings->lazy && !l->lazy ? sizes - 2 : sizes)]; /* what cannot move leaves room */
+    l->units = 1 + below(p, UNITS);
+    l->movable = l->kind == ACS_MEMORY_DEVICE && !l->lazy && below(p, 2);
     l->live = true;
     s->kind = STEP_MALLOC;
     s->parts[s->part_count++] = (part){l, 0, l->units, ACS_WRITE};
-    int kind = l->movable ? ACS_MEMORY_DEVICE | ACS_MOVABLE : l->kind;
+    int kind = l->kind | (l->lazy ? ACS_LAZY : l->movable ? ACS_MOVABLE : 0);
     acs_status status = acs_malloc(p->context, (size_t)l->unit * l->units, kind, &memory);
     if (status != ACS_OK) {
         complain(p, s, "status", status, ACS_OK);
@@ -216,7 +220,7 @@ static int body(void *closure)
     return b->fails ? -7 : 0;
 }
 
-static void play_host(player *p, step *s)
+static bool play_host(player *p, step *s)
 {
     acs_segment segments[2];
     s->kind = STEP_HOST;
@@ -225,6 +229,8 @@ static void play_host(player *p, step *s)
     for (uint32_t i = 0; i < s->part_count; i++) {
         part *q = &s->parts[i];
         *q = pick_part(p, pick_popular(p), below(p, 4) ? ACS_READ : ACS_UPDATE);
+        if (q->of->lazy) /* has no memory at its address */
+            return false;
         segments[i] = q->access == ACS_READ ? ACS_IN(at(q), bytes_of(q)) : ACS_INOUT(at(q), bytes_of(q));
     }
     acs_uses uses = {segments, s->part_count, NULL, NULL, 0};
@@ -234,6 +240,7 @@ static void play_host(player *p, step *s)
     if (p->settings->options.backend == ACS_BACKEND_CUDA)
         b.bytes = 0;
     s->op = acs_host(p->context, body, &b, sizeof b, uses);
+    return true;
 }
 
 static void play(player *p)
@@ -251,8 +258,8 @@ static void play(player *p)
         return;
     else if (what >= 70 && what < 92)
         play_check(p, s);
-    else if (what >= 92)
-        play_host(p, s);
+    else if (what >= 92 && !play_host(p, s))
+        return;
     if (s->kind > STEP_FREE && !s->op)
         complain(p, s, "refused, status", (unsigned)acs_last_error(NULL), ACS_OK);
     p->step_count++;
@@ -260,10 +267,16 @@ static void play(player *p)
 
 /* ------------------------------------------------------------------------------------------------------------ judge */
 
+/* Its contents may lie elsewhere. */
+static bool moves(const player *p, const life *l)
+{
+    return l->lazy || (l->movable && p->settings->options.rename);
+}
+
 /* The op writes all of a block that may be renamed: its contents begin anew. */
 static bool begins_anew(const player *p, const part *q)
 {
-    return p->settings->options.rename && q->of->movable && q->access == ACS_WRITE && q->count == q->of->units;
+    return moves(p, q->of) && q->access == ACS_WRITE && q->count == q->of->units;
 }
 
 static void begin_versions(const player *p, const step *s)
@@ -287,7 +300,7 @@ static bool suffers(const player *p, const step *s, bool *may)
         for (uint32_t u = s->parts[i].first; u < s->parts[i].first + s->parts[i].count; u++) {
             const life *l = s->parts[i].of;
             bool war = (s->parts[i].access & ACS_WRITE) && l->read_failed[u];
-            bool loose = l->movable && p->settings->options.rename;
+            bool loose = moves(p, l);
             must |= l->write_failed[u] || (war && !loose);
             *may |= war && loose;
         }
@@ -407,12 +420,14 @@ static void print_run(const settings *s, const player *players, const acs_statis
         all.checked += players[i].checked;
     }
     printf("backend %d, pool %d, slack %lld, limit %lld, faults %lld, %u threads, seed %llu: %llu ops, %llu failed, %llu "
-           "skipped, %llu blocks read; %llu handed out early, %llu renamed, %llu brought home; peak %llu of %llu\n",
+           "skipped, %llu blocks read; %llu handed out early, %llu renamed, %llu brought home; %llu bytes spilled, %llu "
+           "returned; peak %llu of %llu\n",
            s->options.backend, s->options.pool, (long long)s->options.memory_slack, (long long)s->options.memory_limit,
            (long long)s->options.faults, s->threads, (unsigned long long)s->seed, (unsigned long long)st->queued,
            (unsigned long long)all.failed, (unsigned long long)all.skipped, (unsigned long long)all.checked,
            (unsigned long long)st->memory_early, (unsigned long long)st->memory_versions,
-           (unsigned long long)st->memory_homed, (unsigned long long)st->memory_peak,
+           (unsigned long long)st->memory_homed, (unsigned long long)st->memory_spilled,
+           (unsigned long long)st->memory_returned, (unsigned long long)st->memory_peak,
            (unsigned long long)st->memory_reserved);
 }
 
@@ -447,6 +462,8 @@ static int run(const settings *s)
         wrong++; /* nothing was put to the test */
     if (s->options.rename && st.memory_versions == 0)
         wrong++;
+    if (s->lazy && s->options.memory_limit && st.memory_spilled == 0)
+        wrong++;
     (void)acs_close(context);
     pthread_barrier_destroy(&barrier);
     free(players);
@@ -461,15 +478,18 @@ static int run_all(settings s)
         uint32_t threads;
         int64_t slack, limit, faults, workers, rename;
         int32_t pool;
+        uint32_t lazy;
     } ways[] = {
-        {ACS_BACKEND_SIM, 1, 0, 0, 0, 2, 0, ACS_POOL_ON},
-        {ACS_BACKEND_SIM, 1, 100000, 20 << 20, 5, 1, 0, ACS_POOL_ON},
-        {ACS_BACKEND_SIM, 1, 1 << 28, 20 << 20, 0, 1, -1, ACS_POOL_ON},
-        {ACS_BACKEND_SIM, 1, 1 << 28, 0, 0, 3, 1 << 20, ACS_POOL_ON},
-        {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, 0, ACS_POOL_OFF},
-        {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, 0, ACS_POOL_ON},
-        {ACS_BACKEND_HOST, 1, 0, 20 << 20, 0, 0, 0, ACS_POOL_ON},
-        {ACS_BACKEND_HOST, 3, 1 << 28, 0, 0, 2, -1, ACS_POOL_ON},
+        {ACS_BACKEND_SIM, 1, 0, 0, 0, 2, 0, ACS_POOL_ON, 0},
+        {ACS_BACKEND_SIM, 1, 100000, 20 << 20, 5, 1, 0, ACS_POOL_ON, 0},
+        {ACS_BACKEND_SIM, 1, 1 << 28, 10 << 20, 0, 1, -1, ACS_POOL_ON, 80},
+        {ACS_BACKEND_SIM, 1, 1 << 28, 0, 0, 3, 1 << 20, ACS_POOL_ON, 10},
+        {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, 0, ACS_POOL_OFF, 0},
+        {ACS_BACKEND_SIM, 1, 1 << 20, 10 << 20, 0, 2, 0, ACS_POOL_ON, 90},
+        {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, 0, ACS_POOL_ON, 0},
+        {ACS_BACKEND_HOST, 1, 0, 10 << 20, 0, 0, 0, ACS_POOL_ON, 90},
+        {ACS_BACKEND_HOST, 3, 1 << 28, 0, 0, 2, -1, ACS_POOL_ON, 20},
+        {ACS_BACKEND_HOST, 3, 1 << 20, 14 << 20, 0, 2, 0, ACS_POOL_ON, 90},
     };
     int result = 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !result; i++) {
@@ -481,6 +501,7 @@ static int run_all(settings s)
         s.options.rename = ways[i].rename;
         s.options.pool = ways[i].pool;
         s.threads = ways[i].threads;
+        s.lazy = ways[i].lazy;
         result = run(&s);
     }
     return result;
@@ -504,6 +525,8 @@ int main(int argc, char **argv)
             s.options.memory_limit = number;
         else if (!strcmp(argv[i], "--rename"))
             s.options.rename = number;
+        else if (!strcmp(argv[i], "--lazy"))
+            s.lazy = (uint32_t)number;
         else if (!strcmp(argv[i], "--threads") && number >= 1 && number <= THREADS_MOST)
             s.threads = (uint32_t)number;
         else if (!strcmp(argv[i], "--backend"))
@@ -515,7 +538,7 @@ int main(int argc, char **argv)
     }
     if (argc % 2 == 0) {
         fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B]"
-                        " [--rename B]]\n", argv[0]);
+                        " [--rename B] [--lazy PERCENT]]\n", argv[0]);
         return 2;
     }
     if (!all)

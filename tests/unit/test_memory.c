@@ -49,9 +49,9 @@ static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
     return ACS_OK;
 }
 
-static acs_status release(void *user, int kind, void *ptr)
+static acs_status release(void *user, int kind, void *ptr, size_t bytes)
 {
-    (void)kind;
+    (void)kind, (void)bytes;
     free(ptr);
     atomic_fetch_add(&((device *)user)->released, 1);
     return ACS_OK;
@@ -83,7 +83,7 @@ static void close_pools(acs_memory *memory, device *d)
 static acs_status ask(acs_memory *memory, int kind, size_t bytes, bool early, acs_block *block)
 {
     static const acs_site site = {"acs_malloc", "program.c", 7};
-    const acs_memory_request request = {bytes, kind, early, false, &site};
+    const acs_memory_request request = {.bytes = bytes, .kind = kind, .early = early, .site = &site};
     return acs_memory_take(memory, &request, block);
 }
 
@@ -397,7 +397,7 @@ static void what_is_optional_takes_nothing_from_others(void **state)
     static const acs_site site = {"acs_malloc", "program.c", 7};
     device d = {0};
     acs_memory *memory = open_pools(&d, true, 34 * MIB);
-    const acs_memory_request request = {20 * MIB, ACS_MEMORY_DEVICE, false, true, &site};
+    const acs_memory_request request = {.bytes = 20 * MIB, .kind = ACS_MEMORY_DEVICE, .optional = true, .site = &site};
     acs_block block, kept = take(memory, ACS_MEMORY_DEVICE, 2 * MIB), idle = take(memory, ACS_MEMORY_DEVICE, 100);
     give(memory, idle);
     *acs_error_thread() = (acs_error){0};

@@ -1,0 +1,285 @@
+/*
+ * Lazy blocks (ACS_LAZY): addresses, to which an op that names one is bound like to a renamed block. They get device memory
+ * with the first op, and give it up where it is short: the contents of the block that was named longest ago are copied to
+ * pinned host memory, and come back before the next op that reads them. The copies are ops, and nothing waits for them.
+ * Called by acs_malloc and acs_free, and by rename.c for ops; under the lock of movable blocks.
+ */
+#include "runtime/movable.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define IDS (UINT64_C(1) << 48) /* of lazy blocks in the log: from here on */
+
+/* --------------------------------------------------------------------------------------------------------- addresses */
+
+/* Nothing else of the process gets them, the driver included: it places device memory in the same address space. */
+static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
+{
+    (void)user, (void)kind;
+    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return ACS_FAIL(ACS_ERR_MEMORY, errno, "no %zu addresses for lazy blocks: %s", bytes, strerror(errno));
+    *ptr = at;
+    return ACS_OK;
+}
+
+static acs_status release(void *user, int kind, void *ptr, size_t bytes)
+{
+    (void)user, (void)kind;
+    return munmap(ptr, bytes) == 0 ? ACS_OK : ACS_FAIL(ACS_ERR_INTERNAL, errno, "munmap: %s", strerror(errno));
+}
+
+/* No op knows of them. */
+static acs_op settled(void *user)
+{
+    (void)user;
+    return UINT64_MAX;
+}
+
+static acs_status open_addresses(acs_context *context)
+{
+    const acs_memory_config config = {.pooled = true, .obtain = obtain, .release = release, .settled = settled};
+    if (context->addresses)
+        return ACS_OK;
+    ACS_TRY(acs_memory_create(&config, &context->addresses));
+    atomic_fetch_add_explicit(&context->movables->count, 1, memory_order_relaxed); /* for good: see acs_movables_none */
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------ malloc, free */
+
+static acs_status make(acs_context *context, const acs_memory_request *request, acs_block *block)
+{
+    ACS_TRY(open_addresses(context));
+    ACS_TRY(acs_memory_take(context->addresses, request, block));
+    acs_movable *m = acs_movable_make(context, block);
+    if (!m) {
+        (void)acs_memory_free(context->addresses, block->ptr, 0, block); /* it is a block: cannot fail */
+        return acs_error_thread()->status;
+    }
+    m->lazy = true;
+    m->named = context->movables->turn;
+    acs_memory_mark(context->addresses, block->ptr, m);
+    block->id += IDS;
+    return ACS_OK;
+}
+
+acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *site, acs_block *block)
+{
+    const acs_memory_request request = {.bytes = bytes, .kind = ACS_MEMORY_DEVICE, .site = site};
+    acs_movables_enter(context);
+    acs_status status = make(context, &request, block);
+    acs_movables_leave(context);
+    return status;
+}
+
+static void drop_host(acs_context *context, acs_movable *m, acs_op last)
+{
+    acs_block block;
+    if (!m->host)
+        return;
+    context->movables->host_bytes -= m->bytes;
+    (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->host, last, &block); /* it is a block: cannot fail */
+    m->host = 0;
+    m->host_valid = false;
+}
+
+void acs_lazy_close(acs_context *context, acs_movable *m)
+{
+    acs_movable_drop(context, m, UINT64_MAX);
+    drop_host(context, m, UINT64_MAX);
+}
+
+acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    if (acs_movables_none(context))
+        return ACS_NOT_READY;
+    acs_movables_enter(context);
+    acs_status status = ACS_NOT_READY;
+    if (context->addresses && acs_memory_find(context->addresses, address, block) != ACS_PLACE_FOREIGN) {
+        acs_movable *m = acs_memory_marked(context->addresses, address);
+        status = acs_memory_free(context->addresses, ptr, acs_fifo_last(context->core.fifo), block);
+        if (status == ACS_OK) {
+            acs_movable_drop(context, m, acs_fifo_last(context->core.fifo));
+            drop_host(context, m, acs_fifo_last(context->core.fifo));
+            acs_movable_unlink(context, m);
+            block->id += IDS;
+        }
+    }
+    acs_movables_leave(context);
+    return status;
+}
+
+acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t i)
+{
+    acs_memory *addresses = draft->context->addresses;
+    acs_block block;
+    if (!addresses || s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes)
+        return ACS_OK;
+    acs_memory_place place = acs_memory_find(addresses, s->base, &block);
+    if (place == ACS_PLACE_FOREIGN)
+        return ACS_OK;
+    if (place != ACS_PLACE_BLOCK)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
+                        draft->site->name, i, (unsigned long long)s->base);
+    uint64_t base = (uint64_t)(uintptr_t)block.ptr, end = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes;
+    if (end <= base + block.bytes)
+        return ACS_OK;
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u ends %llu bytes behind its ACS_LAZY block of %zu bytes at %p",
+                    draft->site->name, i, (unsigned long long)(end - base - block.bytes), block.bytes, block.ptr);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- spill */
+
+/* The one that was named longest ago, of those that are not wanted now. */
+static acs_movable *victim_of(const acs_movables *r)
+{
+    acs_movable *best = NULL;
+    for (acs_movable *m = r->first.next; m != &r->first; m = m->next)
+        if (m->lazy && m->at && !m->lent && !m->touched && (!best || m->named < best->named))
+            best = m;
+    return best;
+}
+
+static bool no_room(acs_context *context)
+{
+    (void)context;
+    return false;
+}
+
+static bool has_host_room(const acs_movables *r, const acs_movable *m)
+{
+    return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
+}
+
+/* Memory for the host copy, at the first time. */
+static acs_status take_host(acs_context *context, acs_movable *m)
+{
+    acs_movables *r = context->movables;
+    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_HOST, .site = m->site};
+    acs_block block;
+    if (m->host)
+        return ACS_OK;
+    for (acs_movable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next)
+        if (o->lazy && o->at && !o->touched)
+            drop_host(context, o, acs_fifo_last(context->core.fifo)); /* it would have saved a copy */
+    if (!has_host_room(r, m))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no host memory for %llu bytes of a lazy block: %llu of %llu are in use",
+                        (unsigned long long)m->bytes, (unsigned long long)r->host_bytes,
+                        (unsigned long long)r->host_most);
+    ACS_TRY(r->no_wait ? acs_memory_take(context->memory, &request, &block)
+                       : acs_memory_find_room(context, request, no_room, &block));
+    m->host = (uint64_t)(uintptr_t)block.ptr;
+    m->host_last = 0;
+    r->host_bytes += m->bytes;
+    return ACS_OK;
+}
+
+/* Its contents are in the host copy from here on; what was not changed since it came back is there already. */
+static acs_status move_out(acs_context *context, acs_movable *m)
+{
+    if (!m->host_valid) {
+        ACS_TRY(take_host(context, m));
+        ACS_TRY(acs_movable_begin_anew(context, m, m->host, m->host_last));
+        acs_op op = acs_movable_copy(context, m, m->host, m->at);
+        if (!op)
+            return acs_error_thread()->status;
+        m->host_last = op;
+        m->host_valid = true;
+        atomic_fetch_add_explicit(&context->movables->spilled, m->bytes, memory_order_relaxed); /* a counter */
+    }
+    acs_movable_drop(context, m, acs_fifo_last(context->core.fifo));
+    return ACS_OK;
+}
+
+static bool spill_locked(acs_context *context)
+{
+    acs_movable *m = context->movables->host_most ? victim_of(context->movables) : NULL;
+    return m && move_out(context, m) == ACS_OK;
+}
+
+bool acs_lazy_spill(acs_context *context)
+{
+    if (acs_movables_none(context))
+        return false;
+    acs_movables_enter(context);
+    bool spilled = spill_locked(context);
+    acs_movables_leave(context);
+    return spilled;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- fetch */
+
+/* What the op names is in memory together, so that no two ops take each other's blocks for ever. */
+static acs_status check_fits(const acs_draft *draft)
+{
+    const acs_context *context = draft->context;
+    const uint64_t limit = (uint64_t)context->options.memory_limit;
+    uint64_t bytes = 0;
+    uint32_t blocks = 0;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+        bytes += m->lazy ? m->bytes : 0;
+        blocks += m->lazy;
+    }
+    if (!limit || bytes <= limit)
+        return ACS_OK;
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s' needs %llu bytes in %u ACS_LAZY blocks at once: ACS_MEMORY_LIMIT is %llu",
+                    draft->site->name, (unsigned long long)bytes, blocks, (unsigned long long)limit);
+}
+
+/* No wait is wanted: what can be spilled is. */
+static acs_status find_at_once(acs_context *context, const acs_memory_request *request, acs_block *block)
+{
+    acs_status status;
+    while ((status = acs_memory_take(context->memory, request, block)) == ACS_NOT_READY)
+        if (!spill_locked(context))
+            return ACS_FAIL(ACS_ERR_FULL, 0, "%zu bytes of device memory would have to be waited for", request->bytes);
+    return status;
+}
+
+static acs_status find_memory(acs_context *context, const acs_movable *m, acs_block *block)
+{
+    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_DEVICE, .early = true, .quiet = true,
+                                        .site = m->site};
+    if (context->movables->no_wait)
+        return find_at_once(context, &request, block);
+    return acs_memory_find_room(context, request, spill_locked, block);
+}
+
+static acs_status fetch(acs_context *context, acs_movable *m)
+{
+    acs_block block;
+    ACS_TRY(find_memory(context, m, &block));
+    acs_status status = acs_memory_begin_life(context, &block);
+    m->at = m->to = (uint64_t)(uintptr_t)block.ptr;
+    m->last = 0;
+    m->fresh = m->anew;
+    if (status == ACS_OK && m->host_valid && !m->fresh) {
+        acs_op op = acs_movable_copy(context, m, m->at, m->host);
+        status = op ? ACS_OK : acs_error_thread()->status;
+        m->last = m->host_last = op;
+        atomic_fetch_add_explicit(&context->movables->returned, m->bytes, memory_order_relaxed); /* a counter */
+    }
+    if (status != ACS_OK)
+        acs_movable_drop(context, m, acs_fifo_last(context->core.fifo)); /* the host copy still holds the contents */
+    return status;
+}
+
+acs_status acs_lazy_fetch(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    ACS_TRY(check_fits(draft));
+    for (acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        if (m->lazy && !m->at)
+            ACS_TRY(fetch(context, m));
+    return ACS_OK;
+}
+
+void acs_lazy_undo(acs_context *context, acs_movable *m)
+{
+    if (m->fresh)
+        acs_movable_drop(context, m, 0); /* nobody has used it */
+}

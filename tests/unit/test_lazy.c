@@ -1,0 +1,275 @@
+/*
+ * Lazy blocks through the public API: more of them than the device has room for, what brings contents back, what is refused,
+ * and that refused calls leave contents as they were. On the host backend without threads. test_memory_lives does the same
+ * at random.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "acs.h"
+
+#include <string.h>
+
+enum { BYTES = 512 << 10, BLOCKS = 16, LIMIT = 4 << 20, LAZY = ACS_MEMORY_DEVICE | ACS_LAZY };
+
+static acs_context *open_with(int64_t limit, int64_t spill, int32_t pool)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    options.workers = 0;
+    options.executors = 1;
+    options.memory_limit = limit;
+    options.spill = spill;
+    options.pool = pool;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+static unsigned char *block_of(acs_context *context, int kind, size_t bytes)
+{
+    void *block = NULL;
+    assert_int_equal(acs_malloc(context, bytes, kind, &block), ACS_OK);
+    return block;
+}
+
+static acs_statistics statistics_of(acs_context *context)
+{
+    acs_statistics s = {.size = sizeof s};
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    return s;
+}
+
+static int byte_at(acs_context *context, const unsigned char *block, size_t at)
+{
+    unsigned char byte = 0;
+    assert_true(acs_memcpy(context, &byte, block + at, 1) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    return byte;
+}
+
+static void refused(acs_op op, acs_status status, const char *why)
+{
+    acs_error error = {.size = sizeof error};
+    assert_int_equal(op, 0);
+    assert_int_equal(acs_last_error(&error), status);
+    if (!strstr(error.text, why))
+        fail_msg("'%s' is not in '%s'", why, error.text);
+}
+
+/* Adds one to each byte of `from`, in `to`. */
+static void add_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    unsigned char *to = *(unsigned char **)args[0];
+    const unsigned char *from = *(const unsigned char **)args[1];
+    for (int i = 0; i < BYTES; i++)
+        to[i] = (unsigned char)(from[i] + 1);
+}
+
+static const acs_kernel g_add = ACS_KERNEL_HOST_INIT("add", add_body);
+static const acs_kernel g_nowhere = {"nowhere", &g_add, NULL, ACS_KERNEL_FUNCTION, 0}; /* no body for this backend */
+
+static acs_op add(acs_context *context, const acs_kernel *kernel, unsigned char *to, unsigned char *from)
+{
+    return ACS_LAUNCH_ON(context, kernel, 1, 1, 0, ACS_ARGS(to, from),
+                         ACS_USES(ACS_OUT(to, BYTES), ACS_IN(from, BYTES)));
+}
+
+static int nothing(void *closure)
+{
+    (void)closure;
+    return 0;
+}
+
+static void twice_what_fits_is_spilled_and_comes_back(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = block_of(context, LAZY, BYTES);
+    assert_int_equal(statistics_of(context).memory_reserved, 0); /* addresses alone */
+    for (int i = 0; i < BLOCKS; i++)
+        assert_true(acs_memset(context, blocks[i], 3 * i, BYTES) > 0);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < BLOCKS; i++)
+            assert_true(add(context, &g_add, blocks[(i + 7) % BLOCKS], blocks[i]) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    unsigned char value[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        value[i] = (unsigned char)(3 * i);
+    for (int i = 0; i < 3 * BLOCKS; i++)
+        value[(i % BLOCKS + 7) % BLOCKS] = (unsigned char)(value[i % BLOCKS] + 1);
+    for (int i = 0; i < BLOCKS; i++)
+        assert_int_equal(byte_at(context, blocks[i], BYTES - 1), value[i]);
+
+    acs_statistics s = statistics_of(context);
+    assert_true(s.memory_spilled >= (BLOCKS - LIMIT / BYTES) * BYTES);
+    assert_true(s.memory_returned > 0);
+    assert_true(s.memory_peak <= LIMIT && s.memory_reserved <= LIMIT);
+    for (int i = 0; i < BLOCKS; i++)
+        assert_true(acs_free(context, blocks[i]) > 0);
+    assert_int_equal(statistics_of(context).memory_live, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* What was only read since it came back is in host memory already. */
+static void what_is_only_read_goes_out_once(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = block_of(context, LAZY, BYTES);
+        assert_true(acs_memset(context, blocks[i], i, BYTES) > 0);
+    }
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < BLOCKS; i++)
+            assert_int_equal(byte_at(context, blocks[i], 5), i);
+    assert_int_equal(statistics_of(context).memory_spilled, BLOCKS * BYTES);
+    assert_true(statistics_of(context).memory_returned >= 2 * BLOCKS * BYTES);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* acs_malloc of other memory takes the place of lazy blocks, too. */
+static void other_blocks_push_lazy_ones_out(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *lazy[6], *fixed[6];
+    for (int i = 0; i < 6; i++) {
+        lazy[i] = block_of(context, LAZY, BYTES);
+        assert_true(acs_memset(context, lazy[i], 40 + i, BYTES) > 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        fixed[i] = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+        assert_true(acs_memset(context, fixed[i], 50 + i, BYTES) > 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(byte_at(context, lazy[i], 1), 40 + i);
+        assert_int_equal(byte_at(context, fixed[i], 1), 50 + i);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void impossible_ops_are_errors_at_once(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *large = block_of(context, LAZY, LIMIT - BYTES), *other = block_of(context, LAZY, LIMIT - BYTES);
+    unsigned char *huge = block_of(context, LAZY, 2 * LIMIT);
+    assert_true(acs_memset(context, large, 7, LIMIT - BYTES) > 0);
+    refused(acs_memset(context, huge, 1, 10), ACS_ERR_MEMORY, "8388608 bytes in 1 ACS_LAZY blocks");
+    refused(acs_memcpy(context, other, large, 10), ACS_ERR_MEMORY, "ACS_MEMORY_LIMIT is 4194304");
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(byte_at(context, large, 100), 7);
+    assert_true(acs_memset(context, other, 8, LIMIT - BYTES) > 0);
+    assert_int_equal(byte_at(context, large, 100), 7);
+    assert_int_equal(byte_at(context, other, 100), 8);
+    assert_int_equal(acs_close(context), ACS_OK);
+
+    context = open_with(LIMIT, BYTES, ACS_POOL_ON); /* one block may go to host memory */
+    for (int i = 0; i < 9; i++)
+        assert_true(acs_memset(context, block_of(context, LAZY, BYTES), i, BYTES) > 0);
+    refused(acs_memset(context, block_of(context, LAZY, BYTES), 9, BYTES), ACS_ERR_MEMORY, "no 524288 bytes of device");
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* The one that has to come in does not push out the one that came in for it. */
+static void operands_of_an_op_are_in_memory_together(void **state)
+{
+    (void)state;
+    enum { LARGE = LIMIT * 3 / 8 };
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *blocks[6];
+    for (int i = 0; i < 6; i++) {
+        blocks[i] = block_of(context, LAZY, LARGE);
+        assert_true(acs_memset(context, blocks[i], i, LARGE) > 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        unsigned char *to = blocks[i], *from = blocks[(i + 3) % 6];
+        assert_true(ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_ARGS(to, from),
+                                  ACS_USES(ACS_IN(from, LARGE), ACS_INOUT(to, LARGE))) > 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(byte_at(context, blocks[i], 0), i < 3 ? i + 4 : i - 3 + 4 + 1);
+        assert_int_equal(byte_at(context, blocks[i], LARGE - 1), i);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void other_ways_to_reach_one_are_refused(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, -1, ACS_POOL_ON);
+    unsigned char *a = block_of(context, LAZY, BYTES);
+    acs_uses uses = ACS_USES(ACS_IN(a, 10));
+    assert_true(acs_memset(context, a, 5, BYTES) > 0);
+    refused(acs_host(context, nothing, NULL, 0, uses), ACS_ERR_UNSUPPORTED, "ACS_LAZY block of 524288 bytes");
+    refused(ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_NO_ARGS, uses), ACS_ERR_UNSUPPORTED, __FILE__);
+    assert_int_equal(acs_pin(context, a), ACS_ERR_UNSUPPORTED);
+    refused(acs_memset(context, a + BYTES - 1, 1, 2), ACS_ERR_ARGUMENT, "1 bytes behind its ACS_LAZY block");
+    refused(acs_free(context, a + 1), ACS_ERR_ARGUMENT, "free its start");
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_wait_range(context, a, BYTES, ACS_WRITE), ACS_OK);
+    assert_int_equal(byte_at(context, a, 0), 5);
+    assert_true(acs_free(context, a) > 0);
+    refused(acs_memset(context, a, 1, 2), ACS_ERR_ARGUMENT, "was freed");
+    refused(acs_free(context, a), ACS_ERR_ARGUMENT, "was freed before");
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* It would have written all of a block that lies in host memory. */
+static void a_refused_call_keeps_spilled_contents(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = block_of(context, LAZY, BYTES);
+        assert_true(acs_memset(context, blocks[i], i + 1, BYTES) > 0);
+    }
+    uint64_t live = statistics_of(context).memory_live;
+    assert_int_equal(add(context, &g_nowhere, blocks[0], blocks[BLOCKS - 1]), 0);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_true(statistics_of(context).memory_live <= live);
+    assert_int_equal(byte_at(context, blocks[0], 9), 1);
+    assert_int_equal(acs_wait_range(context, blocks[1], BYTES, ACS_WRITE), ACS_OK); /* brings nothing in, loses nothing */
+    assert_int_equal(byte_at(context, blocks[1], 9), 2);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void without_pools_the_memory_is_there_at_once(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, -1, ACS_POOL_OFF);
+    unsigned char *a = block_of(context, LAZY, BYTES);
+    assert_true(acs_memset(context, a, 6, BYTES) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(a[BYTES - 1], 6); /* host backend: at its address */
+    assert_true(acs_free(context, a) > 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twice_what_fits_is_spilled_and_comes_back),
+        cmocka_unit_test(what_is_only_read_goes_out_once),
+        cmocka_unit_test(other_blocks_push_lazy_ones_out),
+        cmocka_unit_test(impossible_ops_are_errors_at_once),
+        cmocka_unit_test(operands_of_an_op_are_in_memory_together),
+        cmocka_unit_test(other_ways_to_reach_one_are_refused),
+        cmocka_unit_test(a_refused_call_keeps_spilled_contents),
+        cmocka_unit_test(without_pools_the_memory_is_there_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
