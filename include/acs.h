@@ -94,6 +94,9 @@ typedef uint64_t acs_op;
 /** Set in the number of an op that became a node of somebody else's graph: see acs_after_stream. */
 #define ACS_OP_CAPTURED (1ull << 63)
 
+/** Set in the number of an op that is held in a group: see acs_group_begin. */
+#define ACS_OP_HELD (1ull << 62)
+
 /** Where in the program an op was launched. Static storage: the library keeps the pointer. */
 typedef struct acs_site {
     const char *name; /**< the kernel or call as written */
@@ -341,8 +344,10 @@ typedef struct acs_kernel {
     { (text), NULL, (body), ACS_KERNEL_NONE, 0 }
 
 typedef enum acs_arg_type {
-    ACS_ARG_VALUE = 0,  /**< bytes that the library never changes */
-    ACS_ARG_POINTER = 1 /**< a plain device pointer */
+    ACS_ARG_VALUE = 0,   /**< bytes that the library never changes */
+    ACS_ARG_POINTER = 1, /**< a plain device pointer */
+    ACS_ARG_POINTERS = 2 /**< a struct by value with plain device pointers in it: each word of 8 bytes, at a multiple of 8,
+                              that is an address in a movable or lazy block which the op names is taken for one */
 } acs_arg_type;
 
 /** One kernel argument; its bytes are copied by the launch. */
@@ -600,6 +605,74 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
  * ACS_ERR_STATE after it. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
+
+/* ----------------------------------------------------------------------------------------------------------- groups */
+
+/** Most ops that a group may hold. */
+#define ACS_GROUP_OPS_MAX 4096
+
+/**
+ * Hold the ops that this thread launches on the context from now on, until acs_group_submit (HuntKTm, sections 5.3 and 5.4:
+ * its *lazy engine*). What the group does is then known as a whole, so memory is planned before anything runs: an ACS_LAZY
+ * block that was allocated and freed in the group has memory from its first use to its last alone, and blocks that are not in
+ * use at the same time share it.
+ *
+ * Held are kernels, copies, fills, host functions and library calls, whose numbers have ACS_OP_HELD set and mean nothing
+ * outside, and acs_free. Their arguments and footprints are checked, copied and computed in the call, as always. acs_malloc
+ * is not held; blocks of other kinds than ACS_LAZY have memory at once. Waiting for ops that are held would last for ever:
+ * acs_sync, acs_wait_range, acs_on_retire, acs_after_stream and acs_stream_after are refused with ACS_ERR_STATE, and so is
+ * acs_wait for a held op. What other threads launch goes on as always, before the group's ops or between them.
+ *
+ * @param ops_most  most ops that are held, ACS_GROUP_OPS_MAX at most; 0: 1024. One more is refused with ACS_ERR_FULL.
+ * @retval ACS_ERR_STATE     the thread holds a group, of this context or another, or its ops are being captured.
+ * @retval ACS_ERR_ARGUMENT  ops_most is too large.
+ * @retval ACS_ERR_MEMORY    for what is held. Nothing changed.
+ */
+acs_status acs_group_begin(acs_context *context, size_t ops_most);
+
+typedef struct acs_group_params {
+    size_t size;    /**< sizeof(acs_group_params) */
+    uint32_t slots; /**< 0: ops are ordered as their footprints say, and memory is shared by what follows from that alone.
+                         Else by what follows if they also go one after the other in so many slots: fewer take less memory,
+                         and let less run at once */
+    uint32_t reserved; /**< 0 */
+} acs_group_params;
+
+/** What a group came to. Set `size` before passing it to a function. */
+typedef struct acs_group_report {
+    size_t size;           /**< sizeof(acs_group_report) of the caller */
+    uint64_t ops;          /**< that were held */
+    uint64_t blocks;       /**< ACS_LAZY blocks that were allocated and freed in the group */
+    uint64_t memory_sum;   /**< their bytes: what they take without a plan */
+    uint64_t memory_bound; /**< HuntKTm's upper bound of what they take at once, from each slot by itself (section 5.4) */
+    uint64_t memory_peak;  /**< what the plan takes: reserved as one block */
+    uint64_t slots;        /**< that the plan used */
+    uint64_t threads;      /**< of kernels, the most of each slot, added up; the same for bytes of dynamic shared memory */
+    uint64_t shared_bytes;
+    acs_op first, last;    /**< the group's ops have numbers from `first` to `last`, not in the order of their launches, and
+                                other threads' ops may be among them; 0: none was queued */
+} acs_group_report;
+
+/**
+ * Queue the ops that this thread holds. They take their place in program order now, in an order among themselves that their
+ * footprints allow: each just before what needs it, copies to the host as soon as they can go. Results are as in the order of
+ * the launches. Memory for the group's blocks is reserved as one block; where it is short, as for acs_malloc. acs_free of
+ * other blocks happens behind the group's ops.
+ * @param      params  NULL: all zero.
+ * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
+ * @return ACS_OK: the ops are queued, and the thread holds no group any more. ACS_ERR_STATE: it holds none.
+ *         ACS_ERR_MEMORY: the plan, or its memory, has no room: the group is still held; submit it again with fewer slots,
+ *         or cancel it. ACS_ERR_DEVICE, or the error of an op that was refused: ops behind it were not queued, and the group
+ *         is gone.
+ * Blocks: while the FIFO is full, and as acs_malloc.
+ */
+acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
+
+/**
+ * Forget the ops that this thread holds: none runs. Blocks that were freed in the group are freed.
+ * @retval ACS_ERR_STATE  it holds none.
+ */
+acs_status acs_group_cancel(acs_context *context);
 
 /* ------------------------------------------------------------------------------------------------------------ hints */
 

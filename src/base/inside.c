@@ -4,6 +4,10 @@
  */
 #include "base/inside.h"
 
+#include <stdatomic.h>
+
+static _Atomic(uint64_t) g_threads;
+static _Thread_local uint64_t tl_number;
 static _Thread_local bool tl_inside;
 
 bool acs_inside(void)
@@ -14,4 +18,11 @@ bool acs_inside(void)
 void acs_inside_set(bool inside)
 {
     tl_inside = inside;
+}
+
+uint64_t acs_thread_number(void)
+{
+    if (!tl_number)
+        tl_number = 1 + atomic_fetch_add_explicit(&g_threads, 1, memory_order_relaxed); /* only has to be unique */
+    return tl_number;
 }

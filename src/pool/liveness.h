@@ -3,10 +3,10 @@
  * not in use at the same time share it (HuntKTm, section 5.4). Knows numbers only: ops, who is behind whom, blocks and who
  * uses them. A pure function, but for the memory that it works in.
  *
- * Two blocks may lie in the same place if all users of one are behind all users of the other: by what they depend on, and, if
- * `slots` is given, by the slot that they are in, for which the plan takes an order into account that nobody needs. So few
- * slots take less memory, and let less run at once. Who takes a place over has to be ordered behind its former users where
- * that is not known to be so: `taken_over` says.
+ * Two blocks may lie in the same place if all users of one are behind all users of the other: by what they depend on, and,
+ * if `slots` is given, by the slot that they are in, whose order nobody needs but for this. So few slots take less memory,
+ * and let less run at once. Who takes a place over comes behind its former users, as whoever touches the same bytes;
+ * `taken_over` tells where a new life begins.
  *
  * P1  blocks that overlap have users of which all of one are before all of the other in `order`, by dependencies or slots.
  * P2  `order` has each op once, behind all that it depends on.
@@ -37,7 +37,7 @@ typedef struct acs_live_block {
 typedef struct acs_liveness {
     /* in */
     const acs_op_sets *before; /* for each op all that it depends on, directly or through others: lower numbers */
-    const bool *soon;          /* for each op: it goes as soon as it can, since it only lets memory go (copies to the host) */
+    const bool *soon;          /* for each op: it goes as soon as it can, since it only lets memory go */
     acs_live_block *blocks;
     uint32_t block_count;
     uint32_t slots;            /* 0: nothing is ordered for the sake of memory */

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     BLOCK_BYTES_MIN = 512,
@@ -333,6 +334,30 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
         record->args = (acs_arg_slot *)(void *)(start + arg_offset);
     if (byte_part)
         record->arg_bytes = start + byte_offset;
+    return ACS_OK;
+}
+
+acs_status acs_record_copy(acs_record_pool *pool, acs_record *to, const acs_record *from)
+{
+    ACS_TRY(acs_record_reserve(pool, to, from->arg_count, from->arg_bytes_used, from->segment_count));
+    memcpy(to->segments, from->segments, from->segment_count * sizeof *to->segments);
+    memcpy(to->args, from->args, from->arg_count * sizeof *to->args);
+    memcpy(to->arg_bytes, from->arg_bytes, from->arg_bytes_used);
+    to->site = from->site;
+    to->kind = from->kind;
+    to->any = from->any;
+    to->asked = from->asked;
+    to->type = from->type;
+    to->segment_count = from->segment_count;
+    to->content = from->content;
+    to->grid = from->grid;
+    to->arg_count = from->arg_count;
+    to->arg_bytes_used = from->arg_bytes_used;
+    to->u = from->u;
+    if (from->kind == ACS_KIND_HOST && from->u.host.closure == from->arg_bytes)
+        to->u.host.closure = to->arg_bytes;
+    if (from->kind == ACS_KIND_CALL && from->u.call.closure == from->arg_bytes)
+        to->u.call.closure = to->arg_bytes;
     return ACS_OK;
 }
 

@@ -137,6 +137,8 @@ acs_record *acs_record_acquire(acs_record_pool *pool);
  */
 acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_t args, uint32_t arg_bytes,
                               uint32_t segments);
+/* `to`, as it was acquired, becomes the same op, not queued yet. ACS_ERR_MEMORY: it is as before. */
+acs_status acs_record_copy(acs_record_pool *pool, acs_record *to, const acs_record *from);
 /* Its reuses are of no use any more. */
 void acs_record_drop_reuses(acs_record *record);
 /* Any thread. Frees what the record owns. */

@@ -32,18 +32,8 @@ struct acs_section {
     acs_nodes began; /* which was this */
 };
 
-/* Of threads, never used again: the system's ids are. */
-static _Atomic(uint64_t) g_threads;
-static _Thread_local uint64_t tl_thread;
 /* Sections that this thread opened and did not close, in any context: threads that capture nothing take no lock. */
 static _Thread_local uint32_t tl_open;
-
-static uint64_t this_thread(void)
-{
-    if (!tl_thread)
-        tl_thread = 1 + atomic_fetch_add_explicit(&g_threads, 1, memory_order_relaxed); /* only has to be unique */
-    return tl_thread;
-}
 
 static const acs_capture_ops *ops_of(const acs_context *context)
 {
@@ -55,7 +45,7 @@ static const acs_capture_ops *ops_of(const acs_context *context)
 static acs_section *section_mine_locked(acs_context *context)
 {
     acs_section *section = context->captures.sections;
-    while (section && section->thread != this_thread())
+    while (section && section->thread != acs_thread_number())
         section = section->next;
     return section;
 }
@@ -77,7 +67,7 @@ static void section_close_locked(acs_context *context, acs_section *section)
         at = &(*at)->next;
     *at = section->next;
     section->capture->sections--;
-    tl_open -= section->thread == this_thread(); /* another thread's count stays too high, which costs it a look */
+    tl_open -= section->thread == acs_thread_number(); /* another thread's count stays too high, which costs it a look */
     acs_nodes_fini(&section->began);
     free(section);
     atomic_fetch_sub_explicit(&context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
@@ -90,7 +80,7 @@ static acs_section *section_open_locked(acs_context *context, acs_capture *captu
         ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to begin a capture");
         return NULL;
     }
-    section->thread = this_thread();
+    section->thread = acs_thread_number();
     section->capture = capture;
     section->stream = stream;
     section->next = context->captures.sections;

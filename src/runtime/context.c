@@ -418,6 +418,7 @@ acs_status acs_close(acs_context *context)
     uint32_t inside = acs_workers_stop(context);
     if (context->options.stats)
         acs_stats_report(context);
+    acs_groups_fini(context);
     acs_movables_close(context);
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);

@@ -17,6 +17,7 @@
 #include "pool/record.h"
 #include "runtime/capture.h"
 #include "runtime/gate.h"
+#include "runtime/group.h"
 #include "scheduler/core.h"
 
 #include <stdatomic.h>
@@ -62,7 +63,7 @@ struct acs_context {
     acs_pairs *pairs;
     _Atomic(uint32_t) faulted;  /* the device is lost */
     _Atomic(uint32_t) marks;    /* nonzero: a repeat begins with the next op that is queued */
-    _Atomic(uint32_t) sections; /* threads whose ops are captured: beside what every launch reads anyway */
+    _Atomic(uint32_t) sections; /* threads whose ops are captured or held: beside what every launch reads anyway */
     uint64_t opened_ns;
 
     /* actions for callers that step; guarded by core.lock */
@@ -111,6 +112,14 @@ static inline bool acs_capture_on(acs_context *context)
     /* relaxed: a thread sees what it stored itself, and sections of others are not its concern */
     return ACS_UNLIKELY(atomic_load_explicit(&context->sections, memory_order_relaxed) != 0) &&
            acs_capture_mine(context);
+}
+
+/* The group whose ops the calling thread holds, or NULL. */
+static inline struct acs_group *acs_group_on(acs_context *context)
+{
+    /* relaxed: as in acs_capture_on */
+    return ACS_UNLIKELY(atomic_load_explicit(&context->sections, memory_order_relaxed) != 0) ? acs_group_mine(context)
+                                                                                               : NULL;
 }
 
 /* context.c */
@@ -201,7 +210,9 @@ typedef struct acs_draft {
     acs_record *record;
     const acs_site *site;
     bool no_wait;
+    bool own;      /* the runtime's: it is not held */
     bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
+    struct acs_group *group; /* the same: it is held; NULL: it is not */
     bool bound;    /* the lock of renames is held until it is queued or dropped: rename.h */
     acs_op queued; /* set by acs_draft_queue */
 } acs_draft;
@@ -210,6 +221,10 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
 /* Copy the footprint into the record, computing it where a function is given. */
 acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
                           uint32_t arg_bytes);
+/* Where its record came from. */
+acs_record_pool *acs_draft_records(const acs_draft *draft);
+/* The record is filled in, but for what the backend adds: acs_rename_bind, where there is something to bind to. */
+acs_status acs_draft_bind(acs_draft *draft);
 /* Queue the record. 0 with an error. */
 acs_op acs_draft_queue(acs_draft *draft);
 /* Give the record up; the error of this thread becomes the context's too. Returns 0. */

@@ -42,6 +42,9 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
     draft->captured = acs_capture_on(context);
     if (ACS_UNLIKELY(draft->captured) && !may_capture(draft, kind))
         return NULL;
+    draft->group = draft->own ? NULL : acs_group_on(context);
+    if (ACS_UNLIKELY(draft->group != NULL))
+        return acs_group_begin_op(draft, kind);
     /* E: the fault's error is in `failures` */
     if (ACS_UNLIKELY(atomic_load_explicit(&context->faulted, memory_order_acquire))) {
         ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
@@ -69,6 +72,18 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
     return draft->record;
 }
 
+acs_record_pool *acs_draft_records(const acs_draft *draft)
+{
+    return ACS_UNLIKELY(draft->group != NULL) ? acs_group_records(draft->group) : draft->context->records;
+}
+
+acs_status acs_draft_bind(acs_draft *draft)
+{
+    if (ACS_LIKELY(acs_movables_none(draft->context)))
+        return ACS_OK;
+    return draft->group ? acs_rename_check(draft) : acs_rename_bind(draft);
+}
+
 acs_op acs_draft_drop(acs_draft *draft)
 {
     if (ACS_UNLIKELY(draft->bound))
@@ -77,7 +92,7 @@ acs_op acs_draft_drop(acs_draft *draft)
     if (draft->record && (draft->record->flags & ACS_RECORD_REUSES))
         acs_reuse_put_back(draft->context, draft->record);
     if (draft->record)
-        acs_record_release(draft->context->records, draft->record);
+        acs_record_release(acs_draft_records(draft), draft->record);
     draft->record = NULL;
     return 0;
 }
@@ -147,6 +162,8 @@ static acs_op queue(acs_draft *draft)
 
 acs_op acs_draft_queue(acs_draft *draft)
 {
+    if (ACS_UNLIKELY(draft->group != NULL))
+        return acs_group_hold(draft);
     if (ACS_UNLIKELY(draft->bound) && acs_rename_begin(draft->context) != ACS_OK)
         return acs_draft_drop(draft);
     acs_op op = queue(draft);
@@ -238,7 +255,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", draft->site->name,
                         wanted);
     uint32_t given = (uint32_t)uses->count;
-    ACS_TRY(acs_record_reserve(draft->context->records, record, args, arg_bytes, given + (uint32_t)wanted));
+    ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, given + (uint32_t)wanted));
     if (wanted <= SEGMENTS_GUESS) {
         memcpy(record->segments + given, guess, wanted * sizeof *guess);
     } else {
@@ -263,7 +280,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     if (uses->footprint) {
         ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
     } else {
-        ACS_TRY(acs_record_reserve(draft->context->records, record, args, arg_bytes, (uint32_t)uses->count));
+        ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, (uint32_t)uses->count));
         record->segment_count = (uint32_t)uses->count;
     }
     if (uses->count)
@@ -271,7 +288,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     record->any = uses->any != 0;
     ACS_TRY(check_segments(draft));
     bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
-    return ACS_LIKELY(later || acs_movables_none(draft->context)) ? ACS_OK : acs_rename_bind(draft);
+    return ACS_LIKELY(later) ? ACS_OK : acs_draft_bind(draft);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ kernels */
@@ -291,7 +308,7 @@ static acs_status measure_args(const acs_draft *draft, const acs_args *args, uin
     uint64_t offset = 0;
     for (size_t i = 0; i < args->count; i++) {
         const acs_arg *arg = &args->list[i];
-        if (ACS_UNLIKELY(!arg->value || !arg->size || arg->type > ACS_ARG_POINTER))
+        if (ACS_UNLIKELY(!arg->value || !arg->size || arg->type > ACS_ARG_POINTERS))
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu has value %p, %u bytes and type %u",
                             draft->site->name, i, arg->value, arg->size, arg->type);
         uint32_t align = arg_alignment(arg->size);
@@ -385,8 +402,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
                         draft->site->name);
-    if (ACS_UNLIKELY(!acs_movables_none(draft->context)))
-        ACS_TRY(acs_rename_bind(draft));
+    ACS_TRY(acs_draft_bind(draft));
     return draft->context->backend->ops->check(draft->context->backend, record);
 }
 

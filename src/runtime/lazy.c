@@ -61,6 +61,7 @@ static acs_status make(acs_context *context, const acs_memory_request *request, 
     }
     m->lazy = true;
     m->named = context->movables->turn;
+    m->group = acs_group_number(context);
     acs_memory_mark(context->addresses, block->ptr, m);
     block->id += IDS;
     return ACS_OK;
@@ -92,23 +93,27 @@ void acs_lazy_close(acs_context *context, acs_movable *m)
     drop_host(context, m, UINT64_MAX);
 }
 
+acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block)
+{
+    const uint64_t address = (uint64_t)(uintptr_t)ptr;
+    const acs_op last = acs_fifo_last(context->core.fifo);
+    if (!context->addresses || acs_memory_find(context->addresses, address, block) == ACS_PLACE_FOREIGN)
+        return ACS_NOT_READY;
+    acs_movable *m = acs_memory_marked(context->addresses, address);
+    ACS_TRY(acs_memory_free(context->addresses, ptr, last, block));
+    acs_movable_drop(context, m, last);
+    drop_host(context, m, last);
+    acs_movable_unlink(context, m);
+    block->id += IDS;
+    return ACS_OK;
+}
+
 acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block)
 {
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
     if (acs_movables_none(context))
         return ACS_NOT_READY;
     acs_movables_enter(context);
-    acs_status status = ACS_NOT_READY;
-    if (context->addresses && acs_memory_find(context->addresses, address, block) != ACS_PLACE_FOREIGN) {
-        acs_movable *m = acs_memory_marked(context->addresses, address);
-        status = acs_memory_free(context->addresses, ptr, acs_fifo_last(context->core.fifo), block);
-        if (status == ACS_OK) {
-            acs_movable_drop(context, m, acs_fifo_last(context->core.fifo));
-            drop_host(context, m, acs_fifo_last(context->core.fifo));
-            acs_movable_unlink(context, m);
-            block->id += IDS;
-        }
-    }
+    acs_status status = acs_lazy_free_locked(context, ptr, block);
     acs_movables_leave(context);
     return status;
 }
@@ -130,6 +135,14 @@ acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u ends %llu bytes behind its ACS_LAZY block of %zu bytes at %p",
                     draft->site->name, i, (unsigned long long)(end - base - block.bytes), block.bytes, block.ptr);
+}
+
+acs_status acs_lazy_refuse(const acs_movable *m)
+{
+    return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                    "the ACS_LAZY block of %llu bytes at %#llx (acs_malloc at %s:%d) can be reached by the pointers of "
+                    "kernels, by copies and by fills alone", (unsigned long long)m->bytes, (unsigned long long)m->home,
+                    m->site && m->site->file ? m->site->file : "?", m->site ? m->site->line : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- spill */
@@ -276,6 +289,13 @@ acs_status acs_lazy_fetch(acs_draft *draft)
         if (m->lazy && !m->at)
             ACS_TRY(fetch(context, m));
     return ACS_OK;
+}
+
+void acs_lazy_lend(acs_movable *m, uint64_t at)
+{
+    m->at = m->to = at;
+    m->lent = m->fresh = true;
+    m->last = 0;
 }
 
 void acs_lazy_undo(acs_context *context, acs_movable *m)

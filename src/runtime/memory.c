@@ -12,7 +12,7 @@
 
 static bool begin(acs_draft *draft, acs_context *context, acs_op_kind kind, const acs_site *site)
 {
-    *draft = (acs_draft){.context = context, .site = site};
+    *draft = (acs_draft){.context = context, .site = site, .own = true};
     return acs_draft_begin(draft, kind) != NULL;
 }
 
@@ -335,5 +335,7 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
         return 0;
     if (!ptr)
         return acs_fifo_last(context->core.fifo);
+    if (ACS_UNLIKELY(acs_group_on(context) != NULL))
+        return acs_group_free(context, ptr, site);
     return context->pooled ? free_pooled(context, ptr, site) : free_apart(context, ptr, params, site);
 }

@@ -162,7 +162,7 @@ void acs_movable_drop(acs_context *context, acs_movable *m, acs_op last)
 /* As the program would queue it. */
 static acs_op queue_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    acs_draft draft = {.context = context, .site = m->site, .no_wait = context->movables->no_wait};
+    acs_draft draft = {.context = context, .site = m->site, .no_wait = context->movables->no_wait, .own = true};
     void *dst = (void *)(uintptr_t)to;
     const void *src = (const void *)(uintptr_t)from;
     if (!acs_draft_begin(&draft, ACS_KIND_MEMCPY))
@@ -205,10 +205,7 @@ acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, ui
 acs_status acs_movable_bring_home(acs_context *context, acs_movable *m)
 {
     if (m->lazy)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
-                        "the ACS_LAZY block of %llu bytes at %#llx (acs_malloc at %s:%d) can be reached by the pointers of "
-                        "kernels, by copies and by fills alone", (unsigned long long)m->bytes, (unsigned long long)m->home,
-                        m->site && m->site->file ? m->site->file : "?", m->site ? m->site->line : 0);
+        return acs_lazy_refuse(m);
     if (m->at == m->home)
         return ACS_OK;
     ACS_TRY(acs_movable_begin_anew(context, m, m->home, m->home_last));

@@ -38,6 +38,9 @@ typedef struct acs_movable {
     uint64_t host;        /* pinned memory for its copy; 0: none was needed yet */
     acs_op host_last;     /* latest op that touches it */
     uint64_t named;       /* turn of the latest op */
+    uint64_t group;       /* number of the group in which it was made, as long as that is held; 0: none */
+    bool dying;           /* and freed */
+    uint32_t planned;     /* of those, its place in the group's plan */
 } acs_movable;
 
 struct acs_movables {
@@ -101,8 +104,13 @@ acs_status acs_movable_bring_home(acs_context *context, acs_movable *m);
 
 /* A lazy block: an address of its own. Takes the lock itself. */
 acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *site, acs_block *block);
-/* Where `ptr` is one, free it. ACS_NOT_READY: it is none. Takes the lock itself. */
+/* Where `ptr` is one, free it. ACS_NOT_READY: it is none. The first takes the lock itself. */
 acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block);
+acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block);
+/* Memory of somebody else's for it, with nothing in it: until acs_lazy_free, or it is dropped. */
+void acs_lazy_lend(acs_movable *m, uint64_t at);
+/* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
+acs_status acs_lazy_refuse(const acs_movable *m);
 /* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */
 acs_status acs_lazy_fetch(acs_draft *draft);
 /* The memory that it got for the op is not wanted: it was not queued. */

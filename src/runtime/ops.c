@@ -2,8 +2,7 @@
  * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks, foreign streams. Each function
  * validates its call, fills a record and queues it; nothing here waits for an op to run, except acs_stream_after.
  */
-#include "runtime/movable.h"
-#include "runtime/rename.h"
+#include "runtime/context.h"
 
 #include <string.h>
 
@@ -33,9 +32,9 @@ static acs_uses uses_of(const acs_segment *segments, size_t count)
 static acs_op finish_copy(acs_draft *draft, acs_status status)
 {
     acs_backend *backend = draft->context->backend;
-    if (status == ACS_OK && !acs_movables_none(draft->context))
-        status = acs_rename_bind(draft);
-    if (status == ACS_OK && !draft->captured && backend->ops->adapt)
+    if (status == ACS_OK)
+        status = acs_draft_bind(draft);
+    if (status == ACS_OK && !draft->captured && !draft->group && backend->ops->adapt)
         backend->ops->adapt(backend, draft->record);
     return finish(draft, status);
 }
@@ -134,7 +133,7 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     acs_op_params params = {&site, 0};
     if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
         return 0;
-    if (acs_capture_check_op(op, __func__) != ACS_OK)
+    if (acs_capture_check_op(op, __func__) != ACS_OK || acs_group_check_op(op, __func__) != ACS_OK)
         return acs_draft_drop(&draft);
     if (!function || op == 0 || op > acs_fifo_last(draft.context->core.fifo)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on_retire: %s", function ? "no such op was queued" : "the function is NULL");

@@ -28,16 +28,19 @@ typedef struct naming {
     bool whole, inside;
 } naming;
 
-static uint64_t pointer_at(const acs_record *record, const acs_arg_slot *arg)
+/* How many words of an argument may be pointers. */
+static uint32_t pointers_in(const acs_record *record, const acs_arg_slot *arg)
 {
-    uint64_t value;
-    memcpy(&value, record->arg_bytes + arg->offset, sizeof value);
-    return value;
+    if (record->kind != ACS_KIND_KERNEL || arg->type == ACS_ARG_VALUE)
+        return 0;
+    return arg->type == ACS_ARG_POINTERS ? arg->size / sizeof(uint64_t) : arg->size == sizeof(uint64_t);
 }
 
-static bool is_pointer(const acs_arg_slot *arg)
+static uint64_t pointer_at(const acs_record *record, const acs_arg_slot *arg, uint32_t word)
 {
-    return arg->type == ACS_ARG_POINTER && arg->size == sizeof(uint64_t);
+    uint64_t value;
+    memcpy(&value, record->arg_bytes + arg->offset + word * sizeof value, sizeof value);
+    return value;
 }
 
 static bool points_into(const acs_movable *m, uint64_t address)
@@ -60,8 +63,9 @@ static naming naming_of(const acs_draft *draft, const acs_movable *m)
     }
     if (record->kind != ACS_KIND_KERNEL)
         n.pointers = 1; /* a copy's ends are its segments */
-    for (uint32_t i = 0; i < record->arg_count && record->kind == ACS_KIND_KERNEL; i++)
-        n.pointers += is_pointer(&record->args[i]) && points_into(m, pointer_at(record, &record->args[i]));
+    for (uint32_t i = 0; i < record->arg_count; i++)
+        for (uint32_t k = 0; k < pointers_in(record, &record->args[i]); k++)
+            n.pointers += points_into(m, pointer_at(record, &record->args[i], k));
     return n;
 }
 
@@ -183,6 +187,34 @@ static void touch(acs_movables *r, acs_movable *m, const acs_segment *s)
 
 /* -------------------------------------------------------------------------------------------------------------- bind */
 
+/* Whether the op reaches the block in another way than by what can be changed. */
+static bool goes_astray(const acs_draft *draft, const naming *n)
+{
+    return !can_change(draft->record) || draft->captured || !n->inside || !n->pointers;
+}
+
+acs_status acs_rename_check(const acs_draft *draft)
+{
+    const acs_record *record = draft->record;
+    acs_status status = ACS_OK;
+    acs_movables_enter(draft->context);
+    for (uint32_t i = 0; i < record->segment_count && status == ACS_OK; i++) {
+        bool inside;
+        const acs_movable *m = of_segment(draft, &record->segments[i], &inside);
+        status = acs_lazy_check(draft, &record->segments[i], i);
+        if (status != ACS_OK || !m || !m->lazy)
+            continue;
+        const naming n = naming_of(draft, m);
+        if (m->dying)
+            status = ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
+                              draft->site->name, i, (unsigned long long)record->segments[i].base);
+        else if (goes_astray(draft, &n))
+            status = acs_lazy_refuse(m);
+    }
+    acs_movables_leave(draft->context);
+    return status;
+}
+
 /* Whatever the op names of it that is not to be reached by what can be changed comes home; the rest may be renamed. */
 static acs_status prepare_block(const acs_draft *draft, acs_movable *m, const acs_segment *s)
 {
@@ -191,7 +223,7 @@ static acs_status prepare_block(const acs_draft *draft, acs_movable *m, const ac
     const bool only_looks = m->lazy && !is_work(record);
     if (record->kind == ACS_KIND_STREAM_WAIT && n.whole && !draft->captured && !m->lazy) /* it was written there anew */
         acs_movable_drop(draft->context, m, acs_fifo_last(draft->context->core.fifo));
-    if ((!can_change(record) && !only_looks) || draft->captured || !n.inside || !n.pointers)
+    if (!only_looks && goes_astray(draft, &n))
         ACS_TRY(acs_movable_bring_home(draft->context, m));
     else if (n.whole && n.segments == 1 && !m->pinned && is_work(record))
         begin_version(draft->context, m);
@@ -237,12 +269,11 @@ static const void *moved_pointer(const acs_draft *draft, const void *pointer)
 static void rebase(acs_draft *draft)
 {
     acs_record *record = draft->record;
-    for (uint32_t i = 0; i < record->arg_count && record->kind == ACS_KIND_KERNEL; i++) {
-        if (!is_pointer(&record->args[i]))
-            continue;
-        uint64_t value = moved(draft, pointer_at(record, &record->args[i]));
-        memcpy(record->arg_bytes + record->args[i].offset, &value, sizeof value);
-    }
+    for (uint32_t i = 0; i < record->arg_count; i++)
+        for (uint32_t k = 0; k < pointers_in(record, &record->args[i]); k++) {
+            uint64_t value = moved(draft, pointer_at(record, &record->args[i], k));
+            memcpy(record->arg_bytes + record->args[i].offset + k * sizeof value, &value, sizeof value);
+        }
     if (record->kind == ACS_KIND_MEMCPY)
         record->u.copy.src = moved_pointer(draft, record->u.copy.src);
     if (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET)

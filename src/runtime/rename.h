@@ -14,6 +14,8 @@
  * thread, unless it is about streams or a wait: acs_draft_queue and acs_draft_drop call acs_rename_bound.
  */
 acs_status acs_rename_bind(acs_draft *draft);
+/* Whether it will be possible to bind it: for ops that are held. Changes nothing. */
+acs_status acs_rename_check(const acs_draft *draft);
 /* The draft is queued next: what it writes as a whole begins anew. ACS_ERR_MEMORY: drop it. */
 acs_status acs_rename_begin(acs_context *context);
 /* The draft was queued as `op`; 0: it was not. */

@@ -18,6 +18,8 @@ acs_status acs_sync(acs_context *context)
         return acs_error_thread()->status;
     if (acs_capture_on(context))
         return acs_capture_no_wait(__func__);
+    if (acs_group_on(context))
+        return acs_group_no_wait(__func__);
     acs_context_drain(context);
     return acs_failures_first(context, NULL);
 }
@@ -25,6 +27,7 @@ acs_status acs_sync(acs_context *context)
 static acs_status check_op(acs_context *context, acs_op op, const char *function)
 {
     ACS_TRY(acs_capture_check_op(op, function));
+    ACS_TRY(acs_group_check_op(op, function));
     if (op == 0 || op > acs_fifo_last(context->core.fifo))
         return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
     return ACS_OK;

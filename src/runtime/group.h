@@ -1,0 +1,31 @@
+/*
+ * Groups: a thread's ops that are held until acs_group_submit, in records of the group's own. Private to src/runtime.
+ */
+#ifndef ACS_GROUP_H
+#define ACS_GROUP_H
+
+#include "pool/record.h"
+
+typedef struct acs_group acs_group;
+struct acs_draft;
+
+/* The group that the calling thread holds in the context, or NULL. Calls ask acs_group_on (context.h). */
+acs_group *acs_group_mine(acs_context *context);
+/* Its number; 0: the thread holds none. */
+uint64_t acs_group_number(acs_context *context);
+acs_record_pool *acs_group_records(const acs_group *group);
+
+/* A record for an op that is held; NULL with an error: the kind cannot be, or there are as many as there may be. */
+acs_record *acs_group_begin_op(struct acs_draft *draft, acs_op_kind kind);
+/* Hold the draft's record. */
+acs_op acs_group_hold(struct acs_draft *draft);
+/* acs_free while the thread holds a group. */
+acs_op acs_group_free(acs_context *context, void *ptr, const acs_site *site);
+/* acs_sync and its like. */
+acs_status acs_group_no_wait(const char *function);
+/* A held op cannot be waited for. ACS_OK for other ops. */
+acs_status acs_group_check_op(acs_op op, const char *function);
+/* Groups that threads still hold are cancelled. */
+void acs_groups_fini(acs_context *context);
+
+#endif

@@ -1,0 +1,326 @@
+/*
+ * acs_group_submit: plan what a group takes, reserve that at once, and queue its ops (see group.h). Called by the thread
+ * that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be tried again.
+ */
+#include "runtime/group_internal.h"
+#include "runtime/memory_log.h"
+#include "runtime/movable.h"
+#include "window/footprints.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct submission {
+    acs_group *group;
+    acs_context *context;
+    acs_op_sets before;
+    acs_liveness plan;
+    acs_movable **movables; /* for each block of the plan */
+    uint32_t *users;        /* of all blocks */
+    bool *soon;
+    acs_block memory;       /* where its blocks lie; no bytes: there are none */
+    bool *lent;             /* for each block */
+    uint64_t queued;
+    acs_group_report report;
+} submission;
+
+static void release(submission *s)
+{
+    acs_op_sets_destroy(&s->before);
+    free(s->plan.blocks);
+    free(s->plan.order);
+    free(s->movables);
+    free(s->users);
+    free(s->soon);
+    free(s->lent);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- plan */
+
+/* The block of the plan that a segment names, or NULL. */
+static acs_movable *planned_at(const submission *s, const acs_segment *segment)
+{
+    if (!s->plan.block_count || segment->extent != ACS_EXTENT_BYTES || !segment->rows || !segment->row_bytes)
+        return NULL;
+    acs_movable *m = acs_movable_at(s->context, segment->base);
+    return m && m->group == s->group->number && m->dying ? m : NULL;
+}
+
+/* Blocks that live and die in the group, and room for as many users as there are segments. */
+static acs_status find_blocks(submission *s)
+{
+    const acs_movables *r = s->context->movables;
+    uint64_t segments = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->group->count; i++)
+        segments += s->group->ops[i]->segment_count;
+    for (const acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
+        count += m->group == s->group->number && m->dying;
+    s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
+    s->movables = calloc((size_t)count + 1, sizeof(acs_movable *));
+    s->lent = calloc((size_t)count + 1, sizeof *s->lent);
+    s->users = calloc(segments + 1, sizeof *s->users);
+    if (!s->plan.blocks || !s->movables || !s->lent || !s->users)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
+    for (acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
+        if (m->group != s->group->number || !m->dying)
+            continue;
+        m->planned = s->plan.block_count;
+        s->movables[s->plan.block_count] = m;
+        s->plan.blocks[s->plan.block_count++].bytes = m->bytes;
+    }
+    return ACS_OK;
+}
+
+/* Counts the users of each block, or puts them where they go. */
+static void walk_users(submission *s, bool put)
+{
+    for (uint32_t i = 0; i < s->group->count; i++) {
+        const acs_record *op = s->group->ops[i];
+        for (uint32_t k = 0; k < op->segment_count; k++) {
+            const acs_movable *m = planned_at(s, &op->segments[k]);
+            if (!m)
+                continue;
+            acs_live_block *block = &s->plan.blocks[m->planned];
+            uint32_t *users = s->users + (block->users - s->users); /* the same, to be written */
+            if (put && block->user_count && users[block->user_count - 1] == i)
+                continue;
+            if (put)
+                users[block->user_count] = i;
+            block->user_count++;
+        }
+    }
+}
+
+static void find_users(submission *s)
+{
+    uint32_t used = 0;
+    for (uint32_t b = 0; b < s->plan.block_count; b++)
+        s->plan.blocks[b].users = s->users;
+    walk_users(s, false);
+    for (uint32_t b = 0; b < s->plan.block_count; b++) {
+        s->plan.blocks[b].users = s->users + used;
+        used += s->plan.blocks[b].user_count;
+        s->plan.blocks[b].user_count = 0;
+    }
+    walk_users(s, true);
+    uint32_t kept = 0; /* a block that no op names needs no memory */
+    for (uint32_t b = 0; b < s->plan.block_count; b++)
+        if (s->plan.blocks[b].user_count) {
+            s->plan.blocks[kept] = s->plan.blocks[b];
+            s->movables[kept] = s->movables[b];
+            s->movables[kept]->planned = kept;
+            kept++;
+        }
+    s->plan.block_count = kept;
+}
+
+/* Copies out of the group's memory let it go. */
+static void find_soon(submission *s)
+{
+    for (uint32_t i = 0; i < s->group->count; i++) {
+        const acs_record *op = s->group->ops[i];
+        s->soon[i] = op->kind == ACS_KIND_MEMCPY && planned_at(s, &op->segments[0]) && !planned_at(s, &op->segments[1]);
+    }
+}
+
+static acs_status make_plan(submission *s, uint32_t slots)
+{
+    const uint32_t count = s->group->count;
+    ACS_TRY(acs_op_sets_create(&s->before, count));
+    ACS_TRY(acs_footprints_order(s->group->ops, count, &s->before));
+    s->soon = calloc((size_t)count + 1, sizeof *s->soon);
+    s->plan.order = calloc(2 * (size_t)count + 1, sizeof *s->plan.order);
+    if (!s->soon || !s->plan.order)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u ops", count);
+    s->plan.slot = s->plan.order + count;
+    if (s->context->movables)
+        acs_movables_enter(s->context);
+    acs_status status = find_blocks(s);
+    if (status == ACS_OK) {
+        find_users(s);
+        find_soon(s);
+    }
+    if (s->context->movables)
+        acs_movables_leave(s->context);
+    s->plan.before = &s->before;
+    s->plan.soon = s->soon;
+    s->plan.slots = slots;
+    return status == ACS_OK ? acs_liveness_plan(&s->plan) : status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ report */
+
+static uint64_t product(acs_dim3 d)
+{
+    return (uint64_t)d.x * d.y * d.z;
+}
+
+/* HuntKTm, section 5.3: what the kernels of a slot ask for at most, one after the other; slots run at once. */
+static acs_status count_needs(submission *s)
+{
+    const uint32_t count = s->group->count;
+    uint64_t *most = calloc(2 * (size_t)count + 1, sizeof *most);
+    if (!most)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the report of %u ops", count);
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_record *op = s->group->ops[i];
+        uint32_t slot = s->plan.slot[i];
+        s->report.slots = slot + 1 > s->report.slots ? slot + 1 : s->report.slots;
+        if (op->kind != ACS_KIND_KERNEL)
+            continue;
+        uint64_t threads = product(op->grid) * product(op->u.launch.block);
+        uint64_t shared = product(op->grid) * op->u.launch.shared_bytes;
+        most[2 * slot] = threads > most[2 * slot] ? threads : most[2 * slot];
+        most[2 * slot + 1] = shared > most[2 * slot + 1] ? shared : most[2 * slot + 1];
+    }
+    for (uint32_t slot = 0; slot < s->report.slots; slot++) {
+        s->report.threads += most[2 * slot];
+        s->report.shared_bytes += most[2 * slot + 1];
+    }
+    free(most);
+    return ACS_OK;
+}
+
+static acs_status fill_report(submission *s)
+{
+    s->report.ops = s->group->count;
+    s->report.blocks = s->plan.block_count;
+    s->report.memory_sum = s->plan.sum;
+    s->report.memory_bound = s->plan.bound;
+    s->report.memory_peak = s->plan.peak;
+    return count_needs(s);
+}
+
+static void hand_over(const submission *s, acs_group_report *report)
+{
+    if (!report)
+        return;
+    size_t size = report->size < sizeof s->report ? report->size : sizeof s->report;
+    if (size < sizeof report->size)
+        return; /* it was not set: nothing can be written safely */
+    memcpy(report, &s->report, size);
+    report->size = size;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- queue */
+
+static acs_status reserve(submission *s)
+{
+    static const acs_site site = {"acs_group_submit", NULL, 0};
+    acs_context *context = s->context;
+    const acs_memory_request request = {.bytes = s->plan.peak, .kind = ACS_MEMORY_DEVICE, .early = true, .site = &site};
+    const uint64_t limit = (uint64_t)context->options.memory_limit;
+    if (!s->plan.peak)
+        return ACS_OK;
+    if (limit && s->plan.peak > limit)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                        "a group of %u ops needs %llu bytes at once in %u slots: ACS_MEMORY_LIMIT is %llu", s->group->count,
+                        (unsigned long long)s->plan.peak, (unsigned)s->report.slots, (unsigned long long)limit);
+    ACS_TRY(acs_memory_find_room(context, request, acs_lazy_spill, &s->memory));
+    return acs_memory_begin_life(context, &s->memory);
+}
+
+/* Memory for the blocks that the op is the first to use, behind who had it before. */
+static acs_status lend(submission *s, uint32_t op)
+{
+    for (uint32_t b = 0; b < s->plan.block_count; b++) {
+        const acs_live_block *block = &s->plan.blocks[b];
+        bool uses = false;
+        for (uint32_t i = 0; i < block->user_count && !s->lent[b]; i++)
+            uses |= block->users[i] == op;
+        if (!uses)
+            continue;
+        uint64_t at = (uint64_t)(uintptr_t)s->memory.ptr + block->offset;
+        if (block->taken_over)
+            ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
+        acs_movables_enter(s->context);
+        acs_lazy_lend(s->movables[b], at);
+        acs_movables_leave(s->context);
+        s->lent[b] = true;
+    }
+    return ACS_OK;
+}
+
+static acs_op queue_op(submission *s, const acs_record *held)
+{
+    acs_context *context = s->context;
+    acs_backend *backend = context->backend;
+    acs_draft draft = {.context = context, .site = held->site};
+    if (!acs_draft_begin(&draft, held->kind))
+        return 0;
+    acs_status status = acs_record_copy(context->records, draft.record, held);
+    if (status == ACS_OK)
+        status = acs_draft_bind(&draft);
+    if (status == ACS_OK && held->kind == ACS_KIND_KERNEL)
+        status = backend->ops->check(backend, draft.record); /* again: what it knows of arguments has changed */
+    if (status == ACS_OK && backend->ops->adapt && (held->kind == ACS_KIND_MEMCPY || held->kind == ACS_KIND_MEMSET))
+        backend->ops->adapt(backend, draft.record);
+    return status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
+}
+
+static acs_status queue_ops(submission *s)
+{
+    for (; s->queued < s->group->count; s->queued++) {
+        uint32_t op = s->plan.order[s->queued];
+        ACS_TRY(lend(s, op));
+        acs_op number = queue_op(s, s->group->ops[op]);
+        if (!number)
+            return acs_error_thread()->status;
+        s->report.first = s->report.first ? s->report.first : number;
+        s->report.last = number;
+    }
+    return ACS_OK;
+}
+
+/* The group is over: its memory goes back behind its ops, and other blocks that were freed in it go. */
+static void finish(submission *s)
+{
+    acs_group *group = s->group;
+    acs_block block;
+    const acs_op last = acs_fifo_last(s->context->core.fifo);
+    acs_group_free_blocks(group);
+    if (s->memory.bytes)
+        (void)acs_memory_free(s->context->memory, s->memory.ptr, last, &block); /* it is a block: cannot fail */
+    for (uint32_t i = 0; i < group->free_count; i++)
+        (void)acs_free_op(s->context, group->frees[i].ptr, &(acs_op_params){group->frees[i].site, 0});
+    acs_group_set_thread(group, acs_thread_number()); /* who counts it as open */
+    acs_group_destroy(group);
+}
+
+static acs_status submit(submission *s, uint32_t slots)
+{
+    acs_status status = make_plan(s, slots);
+    if (status == ACS_OK)
+        status = fill_report(s);
+    acs_group_set_thread(s->group, 0);
+    if (status == ACS_OK)
+        status = reserve(s);
+    if (status != ACS_OK) {
+        acs_group_set_thread(s->group, acs_thread_number());
+        return status;
+    }
+    status = queue_ops(s);
+    const acs_error error = *acs_error_thread();
+    finish(s);
+    if (status != ACS_OK)
+        *acs_error_thread() = error; /* the first counts */
+    return status;
+}
+
+acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    submission s = {.group = acs_group_on(context), .context = context};
+    if (!s.group)
+        return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds no group of the context");
+    if (params && (params->size != sizeof *params || params->reserved))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_group_submit: size %zu instead of %zu, or a reserved field is %u",
+                        params->size, sizeof *params, params->reserved);
+    acs_status status = submit(&s, params ? params->slots : 0);
+    hand_over(&s, report);
+    release(&s);
+    return status;
+}

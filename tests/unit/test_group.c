@@ -1,0 +1,420 @@
+/*
+ * Groups through the public API: what is held and refused, that memory is shared as planned, and random programs against the
+ * same ops done one after the other in plain C. On the host backend, with and without threads.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "acs.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { BYTES = 4096, LAZY = ACS_MEMORY_DEVICE | ACS_LAZY };
+
+static acs_context *open_with(int64_t limit, int64_t workers, int32_t pool)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    options.workers = workers;
+    options.executors = 2;
+    options.memory_limit = limit;
+    options.pool = pool;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+static unsigned char *block_of(acs_context *context, int kind, size_t bytes)
+{
+    void *block = NULL;
+    assert_int_equal(acs_malloc(context, bytes, kind, &block), ACS_OK);
+    return block;
+}
+
+static uint64_t live(acs_context *context)
+{
+    acs_statistics s = {.size = sizeof s};
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    return s.memory_live;
+}
+
+static void refused(acs_op op, acs_status status, const char *why)
+{
+    acs_error error = {.size = sizeof error};
+    assert_int_equal(op, 0);
+    assert_int_equal(acs_last_error(&error), status);
+    if (!strstr(error.text, why))
+        fail_msg("'%s' is not in '%s'", why, error.text);
+}
+
+static acs_status submit(acs_context *context, uint32_t slots, acs_group_report *report)
+{
+    const acs_group_params params = {sizeof params, slots, 0};
+    *report = (acs_group_report){.size = sizeof *report};
+    return acs_group_submit(context, &params, report);
+}
+
+/* to[i] = a[i] + 3 b[i] + add; pointers in a struct. */
+typedef struct mix_args {
+    uint32_t add, bytes;
+    unsigned char *to;
+    const unsigned char *a, *b;
+} mix_args;
+
+static void mix(const mix_args *m)
+{
+    for (uint32_t i = 0; i < m->bytes; i++)
+        m->to[i] = (unsigned char)(m->a[i] + 3 * m->b[i] + m->add);
+}
+
+static void mix_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    mix(args[0]);
+}
+
+static const acs_kernel g_mix = ACS_KERNEL_HOST_INIT("mix", mix_body);
+
+/* `behind`: a token's key, or 0. */
+static acs_op launch_mix_behind(acs_context *context, const mix_args *m, uint64_t behind)
+{
+    static const acs_site site = {"mix", __FILE__, __LINE__};
+    const acs_arg arg = {m, sizeof *m, ACS_ARG_POINTERS};
+    const acs_segment uses[] = {ACS_IN(m->a, m->bytes), ACS_IN(m->b, m->bytes), ACS_OUT(m->to, m->bytes),
+                                ACS_TOKEN_IN(behind)};
+    const acs_launch_params p = {.size = sizeof p, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {64, 1, 1},
+                                 .shared_bytes = 32, .args = {&arg, 1}, .uses = {uses, behind ? 4 : 3, NULL, NULL, 0},
+                                 .site = &site};
+    return acs_launch(context, &p);
+}
+
+static acs_op launch_mix(acs_context *context, const mix_args *m)
+{
+    return launch_mix_behind(context, m, 0);
+}
+
+static int go_wrong(void *closure)
+{
+    (void)closure;
+    return -5;
+}
+
+static int count_up(void *closure)
+{
+    ++**(int **)closure;
+    return 0;
+}
+
+/* All copies in, all kernels, all copies out, all frees: as a program is written that knows nothing of groups. */
+static void streams(acs_context *context, unsigned char in[6][BYTES], unsigned char out[6][BYTES])
+{
+    unsigned char *x[6], *y[6];
+    for (int i = 0; i < 6; i++) {
+        x[i] = block_of(context, LAZY, BYTES);
+        y[i] = block_of(context, LAZY, BYTES);
+        assert_true(acs_memcpy(context, x[i], in[i], BYTES) & ACS_OP_HELD);
+    }
+    for (int i = 0; i < 6; i++)
+        assert_true(launch_mix(context, &(mix_args){(uint32_t)i, BYTES, y[i], x[i], x[i]}) & ACS_OP_HELD);
+    for (int i = 0; i < 6; i++)
+        assert_true(acs_memcpy(context, out[i], y[i], BYTES) & ACS_OP_HELD);
+    for (int i = 0; i < 6; i++)
+        assert_true(acs_free(context, x[i]) && acs_free(context, y[i]));
+}
+
+static void blocks_have_memory_while_they_are_used(void **state)
+{
+    (void)state;
+    static const uint64_t peaks[] = {12 * BYTES, 2 * BYTES, 4 * BYTES, 6 * BYTES};
+    static unsigned char in[6][BYTES], out[6][BYTES];
+    for (uint32_t slots = 0; slots < 4; slots++)
+        for (int64_t workers = 0; workers < 2; workers++) {
+            acs_context *context = open_with(0, workers, ACS_POOL_ON);
+            acs_group_report r;
+            memset(out, 0, sizeof out);
+            for (int i = 0; i < 6; i++)
+                memset(in[i], 10 * i + 1, BYTES);
+            assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+            streams(context, in, out);
+            assert_int_equal(live(context), 0);
+            assert_int_equal(submit(context, slots, &r), ACS_OK);
+            assert_int_equal(r.ops, 18);
+            assert_int_equal(r.blocks, 12);
+            assert_int_equal(r.memory_sum, 12 * BYTES);
+            assert_int_equal(r.memory_peak, peaks[slots]);
+            assert_int_equal(r.memory_bound, peaks[slots]);
+            assert_int_equal(r.slots, slots ? slots : 6);
+            assert_int_equal(r.threads, 64 * r.slots);
+            assert_int_equal(r.shared_bytes, 32 * r.slots);
+            assert_int_equal(r.last - r.first + 1, 18);
+            assert_int_equal(acs_wait(context, r.last), ACS_OK);
+            assert_int_equal(acs_sync(context), ACS_OK);
+            for (int i = 0; i < 6; i++)
+                assert_int_equal(out[i][BYTES - 1], (unsigned char)(4 * (10 * i + 1) + i));
+            assert_int_equal(live(context), 0);
+            assert_int_equal(acs_close(context), ACS_OK);
+        }
+}
+
+static void waits_and_what_cannot_be_held_are_refused(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 0, ACS_POOL_ON), *other = open_with(0, 0, ACS_POOL_ON);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+    acs_op before = acs_memset(context, a, 1, BYTES);
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_ERR_STATE);
+    assert_int_equal(acs_group_cancel(context), ACS_ERR_STATE);
+    assert_int_equal(acs_group_begin(context, ACS_GROUP_OPS_MAX + 1), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_group_begin(context, 3), ACS_OK);
+    assert_int_equal(acs_group_begin(context, 0), ACS_ERR_STATE);
+    assert_int_equal(acs_group_begin(other, 0), ACS_ERR_STATE);
+    assert_int_equal(acs_group_submit(other, NULL, NULL), ACS_ERR_STATE);
+    assert_int_equal(acs_memset(other, block_of(other, ACS_MEMORY_DEVICE, 10), 1, 10), 1); /* of another context */
+
+    acs_op held = acs_memset(context, a, 2, BYTES);
+    assert_int_equal(held, 1 | ACS_OP_HELD);
+    assert_int_equal(acs_wait(context, before), ACS_OK);
+    assert_int_equal(acs_wait(context, held), ACS_ERR_STATE);
+    assert_int_equal(acs_query(context, held), ACS_ERR_STATE);
+    assert_int_equal(acs_sync(context), ACS_ERR_STATE);
+    assert_int_equal(acs_wait_range(context, a, 1, ACS_READ), ACS_ERR_STATE);
+    refused(acs_on_retire(context, before, NULL, NULL), ACS_ERR_STATE, "acs_group_submit comes first");
+    refused(acs_after_stream(context, NULL, ACS_USES_NONE), ACS_ERR_STATE, "held in a group");
+    assert_int_equal(acs_stream_after(context, NULL, ACS_USES_NONE), ACS_ERR_STATE);
+    assert_true(acs_memset(context, a, 3, BYTES) && acs_memset(context, a, 4, 10));
+    refused(acs_memset(context, a, 5, 1), ACS_ERR_FULL, "the group holds 3 ops");
+    assert_int_equal(a[BYTES - 1], 1);
+    const acs_group_params bad = {1, 0, 0};
+    assert_int_equal(acs_group_submit(context, &bad, NULL), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+    assert_int_equal(acs_wait(context, held), ACS_ERR_STATE);
+    (void)acs_sync(context);
+    assert_int_equal(a[0], 4);
+    assert_int_equal(a[BYTES - 1], 3);
+    assert_int_equal(acs_clear(context), ACS_OK); /* of the one that was refused */
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(acs_close(other), ACS_OK);
+}
+
+static void what_names_a_lazy_block_wrongly_is_refused_when_it_is_launched(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 0, ACS_POOL_ON);
+    int zero = 0, *count = &zero;
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *a = block_of(context, LAZY, BYTES), *b = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+    refused(acs_host(context, count_up, &count, sizeof(int *), ACS_USES(ACS_IN(a, 1))), ACS_ERR_UNSUPPORTED, "ACS_LAZY");
+    refused(acs_memset(context, a + 1, 0, BYTES), ACS_ERR_ARGUMENT, "1 bytes behind");
+    assert_true(acs_memset(context, a, 7, BYTES) > 0);
+    assert_true(acs_memcpy(context, b, a, BYTES) > 0);
+    assert_true(acs_free(context, a) & ACS_OP_HELD);
+    refused(acs_memset(context, a, 0, 1), ACS_ERR_ARGUMENT, "was freed");
+    refused(acs_free(context, a), ACS_ERR_ARGUMENT, "freed before");
+    refused(acs_free(context, b + 1), ACS_ERR_ARGUMENT, "not the start");
+    assert_true(acs_free(context, b) & ACS_OP_HELD);
+    refused(acs_free(context, b), ACS_ERR_ARGUMENT, "freed before");
+    assert_true(acs_host(context, count_up, &count, sizeof(int *), ACS_USES(ACS_IN(b, 1))) & ACS_OP_HELD);
+    assert_true(live(context) > 0); /* b */
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+    assert_int_equal(live(context), 0);
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK); /* gets the memory of the one before: closures were copied */
+    assert_int_equal(acs_group_cancel(context), ACS_OK);
+    (void)acs_sync(context);
+    assert_int_equal(b[5], 7); /* host backend: nobody else has it yet */
+    assert_int_equal(zero, 1);
+    assert_int_equal(acs_close(context), ACS_ERR_UNSUPPORTED); /* the first that was refused */
+}
+
+static void cancelled_groups_never_run(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 0, ACS_POOL_ON);
+    unsigned char *kept = block_of(context, ACS_MEMORY_DEVICE, BYTES), *old = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+    assert_true(acs_memset(context, kept, 1, BYTES) > 0);
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *a = block_of(context, LAZY, BYTES), *lives = block_of(context, LAZY, BYTES);
+    assert_true(acs_memset(context, kept, 2, BYTES) && acs_memset(context, a, 2, BYTES));
+    assert_true(acs_free(context, a) && acs_free(context, old));
+    assert_int_equal(acs_group_cancel(context), ACS_OK);
+    assert_true(acs_memset(context, lives, 3, BYTES) > 0);
+    assert_true(acs_memcpy(context, kept + 1, lives, 1) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(kept[0], 1);
+    assert_int_equal(kept[1], 3);
+    assert_int_equal(live(context), 2 * BYTES);
+    refused(acs_free(context, a), ACS_ERR_ARGUMENT, "freed before");
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK); /* never ended */
+    assert_true(acs_memset(context, kept, 2, BYTES) > 0);
+    assert_int_equal(acs_close(context), ACS_ERR_ARGUMENT);
+}
+
+/* Blocks that were there before, or that stay, are not planned, and keep their contents. */
+static void blocks_from_outside_are_used_as_always(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 0, ACS_POOL_ON);
+    acs_group_report r;
+    unsigned char byte[3] = {0};
+    unsigned char *before = block_of(context, LAZY, BYTES);
+    assert_true(acs_memset(context, before, 5, BYTES) > 0);
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *inside = block_of(context, LAZY, BYTES), *stays = block_of(context, LAZY, BYTES);
+    unsigned char *unused = block_of(context, LAZY, BYTES);
+    assert_true(launch_mix(context, &(mix_args){1, BYTES, inside, before, before}) > 0);
+    assert_true(launch_mix(context, &(mix_args){2, BYTES, stays, inside, before}) > 0);
+    assert_true(acs_free(context, before) && acs_free(context, inside) && acs_free(context, unused));
+    assert_int_equal(submit(context, 0, &r), ACS_OK);
+    assert_int_equal(r.blocks, 1);
+    assert_int_equal(r.memory_peak, BYTES);
+    assert_true(acs_memcpy(context, byte, stays, 1) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(byte[0], 21 + 15 + 2);
+    assert_int_equal(live(context), BYTES);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void without_room_the_group_stays_and_takes_fewer_slots(void **state)
+{
+    (void)state;
+    enum { LARGE = 1 << 20 };
+    static unsigned char in[6][BYTES], out[6][BYTES];
+    acs_context *context = open_with(4 * LARGE, 0, ACS_POOL_ON);
+    acs_group_report r;
+    unsigned char *x[6], *y[6];
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    for (int i = 0; i < 6; i++) {
+        x[i] = block_of(context, LAZY, LARGE);
+        y[i] = block_of(context, LAZY, LARGE);
+        memset(in[i], i, BYTES);
+        assert_true(acs_memcpy(context, x[i], in[i], BYTES) > 0);
+        assert_true(launch_mix(context, &(mix_args){(uint32_t)i, BYTES, y[i], x[i], x[i]}) > 0);
+        assert_true(acs_memcpy(context, out[i], y[i], BYTES) > 0);
+        assert_true(acs_free(context, x[i]) && acs_free(context, y[i]));
+    }
+    assert_int_equal(submit(context, 0, &r), ACS_ERR_MEMORY);
+    assert_int_equal(r.memory_peak, 12 * LARGE);
+    assert_int_equal(submit(context, 3, &r), ACS_ERR_MEMORY);
+    assert_int_equal(submit(context, 2, &r), ACS_OK);
+    assert_int_equal(r.memory_peak, 4 * LARGE);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(out[i][3], 5 * i);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* The streams of a group share a place, one after the other; the first one is skipped. */
+static void what_fails_in_a_place_is_no_concern_of_who_gets_it_next(void **state)
+{
+    (void)state;
+    static unsigned char in[BYTES], out[4][BYTES];
+    acs_context *context = open_with(0, 0, ACS_POOL_ON);
+    acs_group_report r;
+    memset(in, 2, BYTES);
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    assert_true(acs_host(context, go_wrong, NULL, 0, ACS_USES(ACS_TOKEN(9))) & ACS_OP_HELD);
+    for (int i = 0; i < 4; i++) {
+        unsigned char *x = block_of(context, LAZY, BYTES), *y = block_of(context, LAZY, BYTES);
+        assert_true(acs_memcpy(context, x, in, BYTES) > 0);
+        assert_true(launch_mix_behind(context, &(mix_args){(uint32_t)i, BYTES, y, x, x}, i == 0 ? 9 : 0) > 0);
+        assert_true(acs_memcpy(context, out[i], y, BYTES) > 0);
+        assert_true(acs_free(context, x) && acs_free(context, y));
+    }
+    assert_int_equal(submit(context, 1, &r), ACS_OK);
+    assert_int_equal(r.memory_peak, 2 * BYTES);
+    assert_int_equal(acs_sync(context), ACS_ERR_HOST);
+    assert_int_equal(out[0][1], 0);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(out[i][1], 8 + i);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ random */
+
+static uint32_t below(uint64_t *random, uint32_t n)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((*random >> 33) % n);
+}
+
+/* Each block is written once or more, read by some, and copied out at last; sizes differ, so that places do. */
+static void random_group(acs_context *context, uint64_t *random, uint32_t slots, uint64_t *shared)
+{
+    enum { BLOCKS = 24, MOST = 3000 };
+    static unsigned char expected[BLOCKS][MOST], results[BLOCKS][MOST], in[BLOCKS][MOST];
+    unsigned char *blocks[BLOCKS];
+    uint32_t bytes[BLOCKS], count = 2 + below(random, BLOCKS - 1);
+    bool out[BLOCKS];
+    acs_group_report r;
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    for (uint32_t b = 0; b < count; b++) {
+        bytes[b] = 1 + below(random, MOST);
+        blocks[b] = block_of(context, LAZY, bytes[b]);
+        memset(in[b], (int)below(random, 256), MOST);
+        memset(results[b], 0, MOST);
+        if (b < 2 || below(random, 4) == 0) {
+            memcpy(expected[b], in[b], MOST);
+            assert_true(acs_memcpy(context, blocks[b], in[b], bytes[b]) > 0);
+        } else {
+            uint32_t u = below(random, b), v = below(random, b), common = bytes[u] < bytes[v] ? bytes[u] : bytes[v];
+            memset(expected[b], 9, MOST);
+            assert_true(acs_memset(context, blocks[b], 9, bytes[b]) > 0);
+            common = common < bytes[b] ? common : bytes[b];
+            mix(&(mix_args){b, common, expected[b], expected[u], expected[v]});
+            assert_true(launch_mix(context, &(mix_args){b, common, blocks[b], blocks[u], blocks[v]}) > 0);
+        }
+        if (below(random, 5) == 0) { /* again, behind who reads it */
+            uint32_t u = below(random, b + 1);
+            memset(expected[u], (int)b, bytes[u] / 2);
+            if (bytes[u] / 2)
+                assert_true(acs_memset(context, blocks[u], (int)b, bytes[u] / 2) > 0);
+        }
+    }
+    for (uint32_t b = 0; b < count; b++) {
+        out[b] = below(random, 3) > 0;
+        if (out[b])
+            assert_true(acs_memcpy(context, results[b], blocks[b], bytes[b]) > 0);
+        assert_true(acs_free(context, blocks[b]) > 0);
+    }
+    assert_int_equal(submit(context, slots, &r), ACS_OK);
+    *shared += r.memory_sum - r.memory_peak;
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (uint32_t b = 0; b < count; b++)
+        if (out[b])
+            assert_memory_equal(results[b], expected[b], bytes[b]);
+}
+
+static void random_groups_do_what_their_ops_say(void **state)
+{
+    (void)state;
+    uint64_t random = 3, shared = 0;
+    for (int64_t way = 0; way < 4; way++) {
+        acs_context *context = open_with(way == 3 ? 4 << 20 : 0, way & 1, way == 2 ? ACS_POOL_OFF : ACS_POOL_ON);
+        for (int round = 0; round < 60; round++)
+            random_group(context, &random, below(&random, 5), &shared);
+        assert_int_equal(live(context), 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+    assert_true(shared > 100000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_have_memory_while_they_are_used),
+        cmocka_unit_test(waits_and_what_cannot_be_held_are_refused),
+        cmocka_unit_test(what_names_a_lazy_block_wrongly_is_refused_when_it_is_launched),
+        cmocka_unit_test(cancelled_groups_never_run),
+        cmocka_unit_test(blocks_from_outside_are_used_as_always),
+        cmocka_unit_test(without_room_the_group_stays_and_takes_fewer_slots),
+        cmocka_unit_test(what_fails_in_a_place_is_no_concern_of_who_gets_it_next),
+        cmocka_unit_test(random_groups_do_what_their_ops_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
