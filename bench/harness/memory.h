@@ -45,6 +45,10 @@ private:
     std::vector<void *> blocks_;
 };
 
+/** Host memory that copies of the GPU reach at full speed; 256-byte aligned. Ends the program if there is none. */
+void *pinned_allocate(bool gpu, size_t bytes);
+void pinned_release(bool gpu, void *p);
+
 /** The number in [0, 1) that memory::random derives from seed and i: 24 random bits, so exact as a float. */
 double random_unit(uint64_t seed, uint64_t i);
 

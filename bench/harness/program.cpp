@@ -55,6 +55,14 @@ void program::reset()
     memory_.wait();
 }
 
+std::vector<program::buffer_facts> program::buffers() const
+{
+    std::vector<buffer_facts> facts;
+    for (const buffer &b : buffers_)
+        facts.push_back({b.place, b.bytes, b.what != CONTENTS_NONE, b.what == CONTENTS_ZERO, b.result});
+    return facts;
+}
+
 std::vector<char> program::result() const
 {
     size_t bytes = 0, place = 0;

@@ -45,6 +45,14 @@ public:
     }
     /** What run() will launch; recorded by running it serially, unless a program knows better. */
     virtual trace describe() { return record(*this); }
+    /** What is known of each buffer, in the order in which they were made. */
+    struct buffer_facts {
+        void *place;
+        size_t bytes;
+        bool given, zero; /* it has contents before the run; these are zeros */
+        bool result;
+    };
+    std::vector<buffer_facts> buffers() const;
     /** Bytes of all buffers marked as results: two runs are the same if these are. */
     std::vector<char> result() const;
     memory &mem() const { return memory_; }

@@ -18,34 +18,10 @@ static size_t rounded(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-static char *allocate(bool gpu, size_t bytes)
-{
-    void *p = nullptr;
-#if BENCH_CUDA
-    if (gpu)
-        require_cuda(cudaHostAlloc(&p, bytes, cudaHostAllocDefault), "cudaHostAlloc");
-#endif
-    if (!gpu)
-        p = aligned_alloc(256, bytes);
-    require(p != nullptr, "out of memory");
-    return static_cast<char *>(p);
-}
-
-static void release(bool gpu, void *p)
-{
-#if BENCH_CUDA
-    if (gpu) {
-        (void)cudaFreeHost(p);
-        return;
-    }
-#endif
-    (void)gpu;
-    free(p);
-}
-
 job_list::job_list(const work &w, size_t count, bool gpu)
     : work_(w), count_(count), in_stride_(rounded(w.in_bytes())), out_stride_(rounded(w.out_bytes())), gpu_(gpu),
-      in_(allocate(gpu, count * in_stride_)), out_(allocate(gpu, count * out_stride_))
+      in_(static_cast<char *>(pinned_allocate(gpu, count * in_stride_))),
+      out_(static_cast<char *>(pinned_allocate(gpu, count * out_stride_)))
 {
     for (size_t job = 0; job < count; job++)
         w.fill(job, in_ + job * in_stride_);
@@ -53,8 +29,8 @@ job_list::job_list(const work &w, size_t count, bool gpu)
 
 job_list::~job_list()
 {
-    release(gpu_, in_);
-    release(gpu_, out_);
+    pinned_release(gpu_, in_);
+    pinned_release(gpu_, out_);
 }
 
 static void *take_buffer(bool gpu, size_t bytes)

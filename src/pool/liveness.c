@@ -59,6 +59,7 @@ typedef struct work {
     uint32_t ops, blocks;
     uint32_t *direct;       /* upstream ops that no other upstream op is behind, op by op, each rising */
     uint32_t *direct_first; /* where those of an op begin; one more than there are ops */
+    bool *source;           /* depends on none, and others depend on it: a copy or fill of what comes in */
     acs_op_sets emitted;    /* one set: has its place in the order */
     uint32_t done;          /* entries of the order */
     uint32_t *stack, *next; /* ops that wait for those above them, and which upstream op comes next */
@@ -75,6 +76,7 @@ static void release(work *w)
 {
     free(w->direct);
     free(w->direct_first);
+    free(w->source);
     free(w->stack);
     free(w->rank);
     free(w->sorted);
@@ -95,13 +97,14 @@ static acs_status prepare(work *w)
     ACS_TRY(acs_op_sets_create(&w->users, most));
     ACS_TRY(acs_op_sets_create(&w->meet, most));
     w->direct_first = calloc((size_t)w->ops + 1, sizeof *w->direct_first);
+    w->source = calloc((size_t)w->ops + 1, sizeof *w->source);
     w->stack = calloc(2 * (size_t)w->ops + 1, sizeof *w->stack);
     w->rank = calloc((size_t)w->ops + 1, sizeof *w->rank);
     w->sorted = calloc((size_t)w->blocks + 1, sizeof *w->sorted);
     w->offsets = calloc((size_t)w->blocks + 1, sizeof *w->offsets);
     w->places = calloc((size_t)w->blocks + 1, sizeof *w->places);
     w->level = calloc(2 * (size_t)w->ops + 1, sizeof *w->level);
-    if (!w->direct_first || !w->stack || !w->rank || !w->sorted || !w->offsets || !w->places || !w->level)
+    if (!w->direct_first || !w->source || !w->stack || !w->rank || !w->sorted || !w->offsets || !w->places || !w->level)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u ops", w->ops);
     w->next = w->stack + w->ops;
     w->most = w->level + w->ops;
@@ -140,6 +143,8 @@ static acs_status find_direct(work *w)
         }
     }
     w->direct_first[w->ops] = count;
+    for (uint32_t i = 0; i < count; i++)
+        w->source[w->direct[i]] = w->direct_first[w->direct[i]] == w->direct_first[w->direct[i] + 1];
     memset(covered, 0, w->order.words * sizeof *covered);
     return ACS_OK;
 }
@@ -165,6 +170,15 @@ static void emit_soon(work *w)
             emit(w, op);
 }
 
+/* What comes in for the op just before it. */
+static void emit_with_sources(work *w, uint32_t op)
+{
+    for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
+        if (!has_gone(w, w->direct[k])) /* a source: others have gone by now */
+            emit(w, w->direct[k]);
+    emit(w, op);
+}
+
 /* The op, and before it what it depends on, each behind what that depends on. */
 static void emit_with_upstream(work *w, uint32_t op)
 {
@@ -175,7 +189,7 @@ static void emit_with_upstream(work *w, uint32_t op)
         uint32_t top = w->stack[depth - 1], *next = &w->next[depth - 1];
         if (*next < w->direct_first[top + 1]) {
             uint32_t up = w->direct[(*next)++];
-            if (!has_gone(w, up)) {
+            if (!has_gone(w, up) && !w->source[up]) {
                 w->stack[depth] = up;
                 w->next[depth++] = w->direct_first[up];
             }
@@ -183,7 +197,7 @@ static void emit_with_upstream(work *w, uint32_t op)
         }
         depth--;
         if (!has_gone(w, top)) {
-            emit(w, top);
+            emit_with_sources(w, top);
             emit_soon(w);
         }
     }
@@ -227,23 +241,37 @@ static uint32_t choose_slot(const work *w, slots *s, uint32_t op)
     return s->count < s->most ? s->count++ : least;
 }
 
+static void put(work *w, slots *s, uint32_t op, uint32_t slot)
+{
+    for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
+        acs_op_sets_behind(&w->order, op, w->direct[k]);
+    if (w->plan->slots && s->load[slot])
+        acs_op_sets_behind(&w->order, op, s->last[slot]);
+    w->plan->slot[op] = slot;
+    s->last[slot] = op;
+    s->load[slot]++;
+}
+
+/* What comes in goes in the slot of who needs it first, just before it: HuntKTm, algorithm 2. */
 static acs_status assign_slots(work *w)
 {
     acs_liveness *p = w->plan;
-    slots s = {.most = p->slots ? p->slots : w->ops};
+    slots s = {.most = p->slots && p->slots < w->ops ? p->slots : w->ops};
     s.last = calloc(2 * (size_t)w->ops + 1, sizeof *s.last);
     if (!s.last)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the slots of a plan");
     s.load = s.last + w->ops;
+    for (uint32_t i = 0; i < w->ops; i++)
+        p->slot[i] = NO_SLOT;
     for (uint32_t i = 0; i < w->ops; i++) {
-        uint32_t op = p->order[i], slot = choose_slot(w, &s, op);
+        uint32_t op = p->order[i];
+        if (w->source[op])
+            continue;
+        uint32_t slot = choose_slot(w, &s, op);
         for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
-            acs_op_sets_behind(&w->order, op, w->direct[k]);
-        if (p->slots && s.load[slot])
-            acs_op_sets_behind(&w->order, op, s.last[slot]);
-        p->slot[op] = slot;
-        s.last[slot] = op;
-        s.load[slot]++;
+            if (p->slot[w->direct[k]] == NO_SLOT)
+                put(w, &s, w->direct[k], slot);
+        put(w, &s, op, slot);
     }
     free(s.last);
     return ACS_OK;
@@ -397,8 +425,8 @@ static void find_bound(work *w)
             w->level[slot] += w->sorted[b] == i ? (int64_t)rounded(&p->blocks[b]) : 0;
         if (w->level[slot] > w->most[slot])
             w->most[slot] = w->level[slot];
-        for (uint32_t b = 0; b < w->blocks; b++)
-            w->level[slot] -= frees[b] == i ? (int64_t)rounded(&p->blocks[b]) : 0; /* below 0 where another slot allocated it */
+        for (uint32_t b = 0; b < w->blocks; b++) /* below 0 where it frees what another slot allocated */
+            w->level[slot] -= frees[b] == i ? (int64_t)rounded(&p->blocks[b]) : 0;
     }
     w->plan->bound = 0;
     for (uint32_t slot = 0; slot < w->ops; slot++)

@@ -562,6 +562,7 @@ int main(int argc, char **argv)
     settings s = {.steps = STEPS, .seed = 1, .threads = 1};
     bool all = true;
     (void)acs_options_init(&s.options, sizeof s.options);
+    s.options.pool = ACS_POOL_ON;
     (void)snprintf(s.options.fault_kinds, sizeof s.options.fault_kinds, "launch,copy,bounce");
     for (int i = 1; i + 1 < argc; i += 2) {
         int64_t number = strtoll(argv[i + 1], NULL, 10);
@@ -575,6 +576,9 @@ int main(int argc, char **argv)
             s.options.memory_limit = number;
         else if (!strcmp(argv[i], "--rename"))
             s.options.rename = number;
+        else if (!strcmp(argv[i], "--pool"))
+            s.options.pool = !strcmp(argv[i + 1], "auto") ? ACS_POOL_AUTO : !strcmp(argv[i + 1], "off") ? ACS_POOL_OFF
+                                                                                                        : ACS_POOL_ON;
         else if (!strcmp(argv[i], "--lazy"))
             s.lazy = (uint32_t)number;
         else if (!strcmp(argv[i], "--group"))
@@ -589,11 +593,9 @@ int main(int argc, char **argv)
             argc = 0;
     }
     if (argc % 2 == 0) {
-        fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B]"
+        fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B] [--pool on|off|auto]"
                         " [--rename B] [--lazy PERCENT] [--group STEPS]]\n", argv[0]);
         return 2;
     }
-    if (!all)
-        s.options.pool = ACS_POOL_ON;
     return all ? run_all(s) : run(&s);
 }

@@ -1,0 +1,181 @@
+/*
+ * Owns a task's ops and its host buffers. Called by the program between runs, and by ways during one for the next kernel.
+ * Launches nothing but the one serial run that it learns from.
+ */
+#include "task.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+namespace bench {
+
+static bool touches(const acs_segment &s, const program::buffer_facts &b)
+{
+    const uint64_t base = reinterpret_cast<uintptr_t>(b.place);
+    return s.extent == ACS_EXTENT_BYTES && s.base >= base && s.base < base + b.bytes;
+}
+
+/* A result that nobody reads after it was written for the last time. */
+bool task::is_output(const trace &t, const program::buffer_facts &b) const
+{
+    bool written = false, read = false;
+    for (const op &o : t.ops)
+        for (uint32_t i = 0; i < o.segment_count; i++)
+            if (touches(o.segments[i], b)) {
+                const bool writes = o.segments[i].access & ACS_WRITE;
+                read = writes ? false : true;
+                written = written || writes;
+            }
+    return b.result && written && !read;
+}
+
+void task::add_block(memory &m, const program::buffer_facts &b, bool wanted)
+{
+    task_block block = {b.bytes, b.given && b.zero, nullptr, nullptr, {}, SIZE_MAX, 0};
+    if (b.given && !b.zero) {
+        block.in = static_cast<char *>(pinned_allocate(gpu_, b.bytes));
+        m.download(block.in, b.place, b.bytes);
+    }
+    if (wanted)
+        block.out = static_cast<char *>(pinned_allocate(gpu_, b.bytes));
+    old_.push_back(reinterpret_cast<uintptr_t>(b.place));
+    blocks_.push_back(std::move(block));
+}
+
+void task::learn(const trace &t)
+{
+    for (const op &o : t.ops) {
+        require(o.kind == OP_KERNEL || o.kind == OP_FILL || o.kind == OP_COPY, "a task has kernels, copies and fills only");
+        const char *const args = static_cast<const char *>(o.args);
+        args_.emplace_back(args, args + o.arg_bytes);
+        segments_.emplace_back(o.segments, o.segments + o.segment_count);
+        uint64_t bytes = 0;
+        for (size_t b = 0; b < blocks_.size(); b++) {
+            const auto in_block = [&](const acs_segment &s) {
+                return s.extent == ACS_EXTENT_BYTES && s.base - old_[b] < blocks_[b].bytes;
+            };
+            if (std::none_of(segments_.back().begin(), segments_.back().end(), in_block))
+                continue;
+            bytes += blocks_[b].bytes;
+            blocks_[b].first = std::min(blocks_[b].first, ops_.size());
+            blocks_[b].last = std::max(blocks_[b].last, ops_.size());
+        }
+        kernel_bytes_ = std::max(kernel_bytes_, bytes);
+        ops_.push_back(o);
+    }
+}
+
+task::task(const workload &w, const sizes &s, bool gpu, bool check) : gpu_(gpu)
+{
+    memory m(gpu);
+    const std::unique_ptr<program> p = w.make(m, s);
+    p->reset();
+    const trace t = record(*p);
+    if (check)
+        wrong_ = p->check();
+    std::vector<bool> wanted;
+    for (const program::buffer_facts &b : p->buffers())
+        wanted.push_back(is_output(t, b));
+    std::vector<std::vector<char>> right(wanted.size());
+    for (size_t b = 0; b < wanted.size(); b++)
+        if (wanted[b]) {
+            right[b].resize(p->buffers()[b].bytes);
+            m.download(right[b].data(), p->buffers()[b].place, right[b].size());
+        }
+    p->reset(); /* for what goes in */
+    for (size_t b = 0; b < wanted.size(); b++) {
+        add_block(m, p->buffers()[b], wanted[b]);
+        blocks_[b].right = std::move(right[b]);
+    }
+    learn(t);
+}
+
+task::~task()
+{
+    for (const task_block &b : blocks_) {
+        if (b.in)
+            pinned_release(gpu_, b.in);
+        if (b.out)
+            pinned_release(gpu_, b.out);
+    }
+}
+
+/* What points into a block is moved with it; a number that happens to be such an address is not told apart. */
+const op &task::kernel(size_t k, const std::vector<void *> &places)
+{
+    const auto move = [&](uint64_t &address) {
+        for (size_t b = 0; b < blocks_.size(); b++)
+            if (address - old_[b] < blocks_[b].bytes) {
+                address += reinterpret_cast<uintptr_t>(places[b]) - old_[b];
+                return;
+            }
+    };
+    moved_ = ops_[k];
+    moved_args_ = args_[k];
+    moved_segments_ = segments_[k];
+    for (size_t at = 0; at + sizeof(uint64_t) <= moved_args_.size(); at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, &moved_args_[at], sizeof word);
+        move(word);
+        memcpy(&moved_args_[at], &word, sizeof word);
+    }
+    for (acs_segment &s : moved_segments_)
+        if (s.extent == ACS_EXTENT_BYTES)
+            move(s.base);
+    uint64_t to = reinterpret_cast<uintptr_t>(moved_.to), from = reinterpret_cast<uintptr_t>(moved_.from);
+    move(to);
+    move(from);
+    moved_.to = reinterpret_cast<void *>(to);
+    moved_.from = reinterpret_cast<const void *>(from);
+    moved_.args = moved_args_.data();
+    moved_.segments = moved_segments_.data();
+    return moved_;
+}
+
+uint64_t task::bytes() const
+{
+    uint64_t all = 0;
+    for (const task_block &b : blocks_)
+        all += b.bytes;
+    return all;
+}
+
+uint64_t task::kernel_bytes() const
+{
+    return kernel_bytes_;
+}
+
+/* Calls part(from, to) for parts of [0, bytes) on several threads: results are gigabytes. */
+template <class F> static void in_parts(size_t bytes, F part)
+{
+    const size_t parts = bytes < (1u << 20) ? 1 : 8, share = (bytes + parts - 1) / parts;
+    std::vector<std::thread> threads;
+    for (size_t from = share; from < bytes; from += share)
+        threads.emplace_back(part, from, std::min(bytes, from + share));
+    part(size_t{0}, std::min(bytes, share));
+    for (std::thread &t : threads)
+        t.join();
+}
+
+void task::reset()
+{
+    for (const task_block &b : blocks_)
+        if (b.out)
+            in_parts(b.bytes, [&](size_t from, size_t to) { memset(b.out + from, 0xff, to - from); });
+}
+
+bool task::is_right() const
+{
+    std::atomic<bool> right{true};
+    for (const task_block &b : blocks_)
+        if (b.out)
+            in_parts(b.bytes, [&](size_t from, size_t to) {
+                if (memcmp(b.out + from, b.right.data() + from, to - from) != 0)
+                    right = false;
+            });
+    return right;
+}
+
+} // namespace bench
