@@ -346,15 +346,17 @@ typedef struct acs_kernel {
 typedef enum acs_arg_type {
     ACS_ARG_VALUE = 0,   /**< bytes that the library never changes */
     ACS_ARG_POINTER = 1, /**< a plain device pointer */
-    ACS_ARG_POINTERS = 2 /**< a struct by value with plain device pointers in it: each word of 8 bytes, at a multiple of 8,
-                              that is an address in a movable or lazy block which the op names is taken for one */
+    ACS_ARG_POINTERS = 2 /**< a struct by value in which ACS_POINTER_AT, added for each, tells plain device pointers */
 } acs_arg_type;
+
+/** For ACS_ARG_POINTERS: there is a pointer at byte 8 * word; word < 30. ACS_ARG_POINTERS | ACS_POINTER_AT(0) | ... */
+#define ACS_POINTER_AT(word) (1u << ((word) + 2))
 
 /** One kernel argument; its bytes are copied by the launch. */
 typedef struct acs_arg {
     const void *value;
     uint32_t size; /**< bytes */
-    uint32_t type; /**< acs_arg_type */
+    uint32_t type; /**< acs_arg_type; of a struct with pointers also where they are */
 } acs_arg;
 
 /** A list of arguments, as ACS_ARGS makes it. */

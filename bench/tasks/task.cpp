@@ -67,6 +67,61 @@ void task::learn(const trace &t)
     }
 }
 
+namespace {
+
+/* Keeps arguments, and runs nothing. */
+class collector : public sink {
+public:
+    void launch(const op &o) override
+    {
+        const char *const from = static_cast<const char *>(o.args);
+        args.emplace_back(from, from + o.arg_bytes);
+    }
+    void read(void *, const void *, size_t) override { require(false, "a task reads nothing back on the way"); }
+    std::vector<std::vector<char>> args;
+};
+
+uint64_t word_of(const std::vector<char> &bytes, size_t word)
+{
+    uint64_t value;
+    memcpy(&value, &bytes[word * sizeof value], sizeof value);
+    return value;
+}
+
+} // namespace
+
+/*
+ * What points into a block in this program, and to the same place of the same block in another one that lies elsewhere: an
+ * address that is one by chance, in the padding of a struct, does not.
+ */
+void task::find_pointers(const workload &w, const sizes &s)
+{
+    memory m(gpu_);
+    const std::unique_ptr<program> other = w.make(m, s);
+    const std::vector<program::buffer_facts> facts = other->buffers();
+    collector c;
+    other->run(c);
+    require(c.args.size() == ops_.size(), "a program that launches other ops each time is no task");
+    for (size_t k = 0; k < ops_.size(); k++) {
+        pointers_.emplace_back(args_[k].size() / sizeof(uint64_t), false);
+        for (size_t i = 0; i < pointers_[k].size(); i++)
+            for (size_t b = 0; b < blocks_.size(); b++) {
+                const uint64_t offset = word_of(args_[k], i) - old_[b];
+                const uint64_t there = word_of(c.args[k], i) - reinterpret_cast<uintptr_t>(facts[b].place);
+                pointers_[k][i] = pointers_[k][i] || (offset < blocks_[b].bytes && offset == there);
+            }
+    }
+}
+
+uint32_t task::argument_type(size_t k) const
+{
+    uint32_t type = ACS_ARG_POINTERS;
+    for (unsigned i = 0; i < pointers_[k].size(); i++)
+        if (pointers_[k][i])
+            type |= ACS_POINTER_AT(i);
+    return type;
+}
+
 task::task(const workload &w, const sizes &s, bool gpu, bool check) : gpu_(gpu)
 {
     memory m(gpu);
@@ -90,6 +145,7 @@ task::task(const workload &w, const sizes &s, bool gpu, bool check) : gpu_(gpu)
         blocks_[b].right = std::move(right[b]);
     }
     learn(t);
+    find_pointers(w, s); /* while the first program has its buffers */
 }
 
 task::~task()
@@ -102,7 +158,6 @@ task::~task()
     }
 }
 
-/* What points into a block is moved with it; a number that happens to be such an address is not told apart. */
 const op &task::kernel(size_t k, const std::vector<void *> &places)
 {
     const auto move = [&](uint64_t &address) {
@@ -115,12 +170,12 @@ const op &task::kernel(size_t k, const std::vector<void *> &places)
     moved_ = ops_[k];
     moved_args_ = args_[k];
     moved_segments_ = segments_[k];
-    for (size_t at = 0; at + sizeof(uint64_t) <= moved_args_.size(); at += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, &moved_args_[at], sizeof word);
-        move(word);
-        memcpy(&moved_args_[at], &word, sizeof word);
-    }
+    for (size_t i = 0; i < pointers_[k].size(); i++)
+        if (pointers_[k][i]) {
+            uint64_t word = word_of(moved_args_, i);
+            move(word);
+            memcpy(&moved_args_[i * sizeof word], &word, sizeof word);
+        }
     for (acs_segment &s : moved_segments_)
         if (s.extent == ACS_EXTENT_BYTES)
             move(s.base);

@@ -36,6 +36,8 @@ public:
     size_t kernels() const { return ops_.size(); }
     /** Kernel `k` with its blocks at these places. What it points to lasts until the next call. */
     const op &kernel(size_t k, const std::vector<void *> &places);
+    /** The type of that kernel's argument, for ACS: a struct with pointers. */
+    uint32_t argument_type(size_t k) const;
     /** Bytes of all blocks; of those that one kernel uses, at most. */
     uint64_t bytes() const;
     uint64_t kernel_bytes() const;
@@ -45,6 +47,7 @@ public:
 
 private:
     void learn(const trace &t);
+    void find_pointers(const workload &w, const sizes &s);
     void add_block(memory &m, const program::buffer_facts &facts, bool wanted);
     bool is_output(const trace &t, const program::buffer_facts &facts) const;
 
@@ -55,6 +58,7 @@ private:
     std::vector<uint64_t> old_;          /* where the blocks were when the ops were recorded */
     std::vector<op> ops_;                /* kernels, copies and fills between blocks */
     std::vector<std::vector<char>> args_;
+    std::vector<std::vector<bool>> pointers_; /* which words of them are */
     std::vector<std::vector<acs_segment>> segments_;
     op moved_ = {};
     std::vector<char> moved_args_;

@@ -32,7 +32,7 @@ public:
         for (size_t b = 0; b < places.size(); b++)
             begin(t.blocks()[b], &places[b]);
         for (size_t k = 0; k < t.kernels(); k++)
-            launch(t.kernel(k, places));
+            launch(t.kernel(k, places), t.argument_type(k));
         for (size_t b = 0; b < places.size(); b++)
             if (t.blocks()[b].out)
                 need(acs_memcpy(context_, t.blocks()[b].out, places[b], t.blocks()[b].bytes) != 0, "acs_memcpy");
@@ -65,7 +65,7 @@ private:
             need(acs_memset(context_, *place, 0, block.bytes) != 0, "acs_memset");
     }
 
-    void launch(const op &o)
+    void launch(const op &o, uint32_t argument_type)
     {
         if (o.kind == OP_COPY)
             need(acs_memcpy(context_, o.to, o.from, o.bytes) != 0, "acs_memcpy");
@@ -73,7 +73,7 @@ private:
             need(acs_memset(context_, o.to, o.value, o.bytes) != 0, "acs_memset");
         if (o.kind != OP_KERNEL)
             return;
-        const acs_arg arg = {o.args, o.arg_bytes, ACS_ARG_POINTERS};
+        const acs_arg arg = {o.args, o.arg_bytes, argument_type};
         acs_launch_params p = {};
         p.size = sizeof p;
         p.kernel = &o.kernel->code;

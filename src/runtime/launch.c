@@ -303,12 +303,18 @@ static uint32_t arg_alignment(uint32_t size)
     return size > 8 ? 16 : size > 4 ? 8 : size > 2 ? 4 : size > 1 ? 2 : 1;
 }
 
+/* A struct with pointers, all of which lie in it. */
+static bool has_good_pointers(const acs_arg *arg)
+{
+    return (arg->type & 3) == ACS_ARG_POINTERS && (arg->size >= 30 * 8 || arg->type >> 2 >> arg->size / 8 == 0);
+}
+
 static acs_status measure_args(const acs_draft *draft, const acs_args *args, uint32_t *bytes)
 {
     uint64_t offset = 0;
     for (size_t i = 0; i < args->count; i++) {
         const acs_arg *arg = &args->list[i];
-        if (ACS_UNLIKELY(!arg->value || !arg->size || arg->type > ACS_ARG_POINTERS))
+        if (ACS_UNLIKELY(!arg->value || !arg->size || (arg->type > ACS_ARG_POINTER && !has_good_pointers(arg))))
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu has value %p, %u bytes and type %u",
                             draft->site->name, i, arg->value, arg->size, arg->type);
         uint32_t align = arg_alignment(arg->size);
@@ -331,7 +337,8 @@ static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
         if (ACS_UNLIKELY(gap)) /* equal arguments are equal bytes, which are compared and hashed as a whole */
             memset(to + offset, 0, gap);
         offset += gap;
-        *row = (acs_arg_slot){.offset = (uint16_t)offset, .size = (uint16_t)size, .type = arg->type & 3u};
+        *row = (acs_arg_slot){.offset = (uint16_t)offset, .size = (uint16_t)size, .type = arg->type & 3u,
+                              .words = (arg->type >> 2) & ((1u << 30) - 1)};
         if (ACS_LIKELY(size == 8))
             memcpy(to + offset, arg->value, 8);
         else if (size == 4)

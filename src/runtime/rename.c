@@ -28,12 +28,12 @@ typedef struct naming {
     bool whole, inside;
 } naming;
 
-/* How many words of an argument may be pointers. */
+/* Which words of an argument are pointers, a bit for each. */
 static uint32_t pointers_in(const acs_record *record, const acs_arg_slot *arg)
 {
     if (record->kind != ACS_KIND_KERNEL || arg->type == ACS_ARG_VALUE)
         return 0;
-    return arg->type == ACS_ARG_POINTERS ? arg->size / sizeof(uint64_t) : arg->size == sizeof(uint64_t);
+    return arg->type == ACS_ARG_POINTERS ? arg->words : arg->size == sizeof(uint64_t);
 }
 
 static uint64_t pointer_at(const acs_record *record, const acs_arg_slot *arg, uint32_t word)
@@ -64,8 +64,8 @@ static naming naming_of(const acs_draft *draft, const acs_movable *m)
     if (record->kind != ACS_KIND_KERNEL)
         n.pointers = 1; /* a copy's ends are its segments */
     for (uint32_t i = 0; i < record->arg_count; i++)
-        for (uint32_t k = 0; k < pointers_in(record, &record->args[i]); k++)
-            n.pointers += points_into(m, pointer_at(record, &record->args[i], k));
+        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1)
+            n.pointers += points_into(m, pointer_at(record, &record->args[i], (uint32_t)__builtin_ctz(left)));
     return n;
 }
 
@@ -270,7 +270,8 @@ static void rebase(acs_draft *draft)
 {
     acs_record *record = draft->record;
     for (uint32_t i = 0; i < record->arg_count; i++)
-        for (uint32_t k = 0; k < pointers_in(record, &record->args[i]); k++) {
+        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1) {
+            uint32_t k = (uint32_t)__builtin_ctz(left);
             uint64_t value = moved(draft, pointer_at(record, &record->args[i], k));
             memcpy(record->arg_bytes + record->args[i].offset + k * sizeof value, &value, sizeof value);
         }

@@ -593,8 +593,9 @@ int main(int argc, char **argv)
             argc = 0;
     }
     if (argc % 2 == 0) {
-        fprintf(stderr, "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--slack B] [--limit B] [--pool on|off|auto]"
-                        " [--rename B] [--lazy PERCENT] [--group STEPS]]\n", argv[0]);
+        fprintf(stderr,
+                "usage: %s [--steps N] [--seed N] [--backend cuda|host|sim [--threads N] [--pool on|off|auto] [--slack B]"
+                " [--limit B] [--rename B] [--lazy PERCENT] [--group STEPS]]\n", argv[0]);
         return 2;
     }
     return all ? run_all(s) : run(&s);

@@ -85,7 +85,7 @@ static const acs_kernel g_mix = ACS_KERNEL_HOST_INIT("mix", mix_body);
 static acs_op launch_mix_behind(acs_context *context, const mix_args *m, uint64_t behind)
 {
     static const acs_site site = {"mix", __FILE__, __LINE__};
-    const acs_arg arg = {m, sizeof *m, ACS_ARG_POINTERS};
+    const acs_arg arg = {m, sizeof *m, ACS_ARG_POINTERS | ACS_POINTER_AT(1) | ACS_POINTER_AT(2) | ACS_POINTER_AT(3)};
     const acs_segment uses[] = {ACS_IN(m->a, m->bytes), ACS_IN(m->b, m->bytes), ACS_OUT(m->to, m->bytes),
                                 ACS_TOKEN_IN(behind)};
     const acs_launch_params p = {.size = sizeof p, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {64, 1, 1},
@@ -213,6 +213,14 @@ static void what_names_a_lazy_block_wrongly_is_refused_when_it_is_launched(void 
     refused(acs_memset(context, a + 1, 0, BYTES), ACS_ERR_ARGUMENT, "1 bytes behind");
     assert_true(acs_memset(context, a, 7, BYTES) > 0);
     assert_true(acs_memcpy(context, b, a, BYTES) > 0);
+    const uint32_t bad[] = {3, ACS_ARG_VALUE | ACS_POINTER_AT(0), ACS_ARG_POINTERS | ACS_POINTER_AT(sizeof(mix_args) / 8)};
+    for (int i = 0; i < 3; i++) {
+        const mix_args m = {0, BYTES, b, b, b};
+        const acs_arg arg = {&m, sizeof m, bad[i]};
+        const acs_launch_params p = {.size = sizeof p, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                     .args = {&arg, 1}};
+        refused(acs_launch(context, &p), ACS_ERR_ARGUMENT, "argument 0 has value");
+    }
     assert_true(acs_free(context, a) & ACS_OP_HELD);
     refused(acs_memset(context, a, 0, 1), ACS_ERR_ARGUMENT, "was freed");
     refused(acs_free(context, a), ACS_ERR_ARGUMENT, "freed before");
