@@ -164,9 +164,11 @@ typedef struct acs_core {
     acs_lock lock;           /* rank CORE; guards everything below */
     acs_window window;
     acs_slots slots;
+    unsigned char apart_slots[ACS_CACHE_LINE]; /* each call reads what follows; what stands around it changes with each op */
     acs_fifo *fifo;
     acs_backend *backend;
     acs_core_config config;
+    unsigned char apart_stalled[ACS_CACHE_LINE];
     acs_record *stalled;     /* next op in program order, for which the window had no room */
     acs_op taken;            /* newest op in the window */
     uint64_t popped;         /* ops taken from the FIFO, `stalled` included */
