@@ -651,7 +651,7 @@ typedef struct acs_group_report {
     uint64_t slots;        /**< that the plan used */
     uint64_t threads;      /**< of kernels, the most of each slot, added up; the same for bytes of dynamic shared memory */
     uint64_t shared_bytes;
-    acs_op first, last;    /**< the group's ops have numbers from `first` to `last`, not in the order of their launches, and
+    acs_op first, last;    /**< the group's ops have numbers from `first` to `last`, not in the order of their launches;
                                 other threads' ops may be among them; 0: none was queued */
 } acs_group_report;
 

@@ -157,32 +157,6 @@ void memory::release(void *p)
     free(p);
 }
 
-void *pinned_allocate(bool gpu, size_t bytes)
-{
-    void *p = nullptr;
-    bytes = (bytes + 255) / 256 * 256;
-#ifdef __CUDACC__
-    if (gpu)
-        require_cuda(cudaHostAlloc(&p, bytes, cudaHostAllocDefault), "cudaHostAlloc");
-#endif
-    if (!gpu)
-        p = aligned_alloc(256, bytes);
-    require(p != nullptr, "out of memory");
-    return p;
-}
-
-void pinned_release(bool gpu, void *p)
-{
-#ifdef __CUDACC__
-    if (gpu) {
-        (void)cudaFreeHost(p);
-        return;
-    }
-#endif
-    (void)gpu;
-    free(p);
-}
-
 void memory::copy(void *to, const void *from, size_t bytes)
 {
 #ifdef __CUDACC__

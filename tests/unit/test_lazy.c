@@ -1,7 +1,7 @@
 /*
  * Lazy blocks through the public API: more of them than the device has room for, what brings contents back, what is refused,
- * and that refused calls leave contents as they were. On the host backend without threads. test_memory_lives does the same
- * at random.
+ * and that refused calls leave contents as they were, on the host backend without threads. Then random programs, on the sim
+ * backend too. test_memory_lives does the same with ops that fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,11 @@
 
 #include <string.h>
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { PROGRAMS = 200 };
+#else
+enum { PROGRAMS = 1000 };
+#endif
 enum { BYTES = 512 << 10, BLOCKS = 16, LIMIT = 4 << 20, LAZY = ACS_MEMORY_DEVICE | ACS_LAZY };
 
 static acs_context *open_with(int64_t limit, int64_t spill, int32_t pool)
@@ -259,6 +264,89 @@ static void without_pools_the_memory_is_there_at_once(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* ------------------------------------------------------------------------------------------------------------ random */
+
+/* to[i] = a[i] + 3 b[i] + add */
+static void mix(unsigned char *to, const unsigned char *a, const unsigned char *b, uint32_t bytes, uint32_t add)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(a[i] + 3 * b[i] + add);
+}
+
+static void mix_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    mix(*(unsigned char **)args[0], *(unsigned char **)args[1], *(unsigned char **)args[2], *(uint32_t *)args[3],
+        *(uint32_t *)args[4]);
+}
+
+static const acs_kernel g_mix = ACS_KERNEL_HOST_INIT("mix", mix_body);
+
+static uint32_t below(uint64_t *random, uint32_t n)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((*random >> 33) % n);
+}
+
+/* Six times as much in blocks as there is room for, kernels of three of them; every call is to succeed. */
+static void random_program(acs_context *context, uint64_t *random)
+{
+    enum { COUNT = 24, MOST = 12000, OPS = 60 };
+    static unsigned char expected[COUNT][MOST], result[COUNT][MOST];
+    unsigned char *blocks[COUNT];
+    uint32_t bytes[COUNT];
+    for (uint32_t b = 0; b < COUNT; b++) {
+        bytes[b] = MOST / 2 + below(random, MOST / 2);
+        blocks[b] = block_of(context, LAZY, bytes[b]);
+        memset(expected[b], (int)b, MOST);
+        assert_true(acs_memset(context, blocks[b], (int)b, bytes[b]) > 0);
+    }
+    for (uint32_t i = 0; i < OPS; i++) {
+        uint32_t t = below(random, COUNT), u = below(random, COUNT), v = below(random, COUNT), n = bytes[t];
+        unsigned char *to = blocks[t], *a = blocks[u], *b = blocks[v];
+        n = bytes[u] < n ? bytes[u] : n;
+        n = bytes[v] < n ? bytes[v] : n;
+        n = below(random, 3) ? n : 1 + below(random, n);
+        if (t == u || t == v)
+            continue;
+        mix(expected[t], expected[u], expected[v], n, i);
+        assert_true(ACS_LAUNCH_ON(context, &g_mix, 1, 1, 0, ACS_ARGS(to, a, b, n, i),
+                                  ACS_USES(ACS_IN(a, n), ACS_IN(b, n), ACS_OUT(to, n))) > 0);
+    }
+    for (uint32_t b = 0; b < COUNT; b++)
+        assert_true(acs_memcpy(context, result[b], blocks[b], bytes[b]) > 0);
+    for (uint32_t b = 0; b < COUNT; b++)
+        assert_true(acs_free(context, blocks[b]) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (uint32_t b = 0; b < COUNT; b++)
+        assert_memory_equal(result[b], expected[b], bytes[b]);
+}
+
+static void a_thousand_random_programs_under_a_tight_limit(void **state)
+{
+    (void)state;
+    enum { CONTEXTS = 20 };
+    uint64_t random = 11;
+    for (int c = 0; c < CONTEXTS; c++) {
+        acs_options options;
+        acs_context *context = NULL;
+        assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+        options.backend = c % 2 ? ACS_BACKEND_HOST : ACS_BACKEND_SIM;
+        options.workers = c / 2 % 3;
+        options.seed = c;
+        options.executors = 2;
+        options.memory_limit = 44000; /* of 216000 on average; three blocks of 12000 fit, whatever lies between them */
+        options.memory_slack = c % 3 ? 1 << 28 : 0;
+        options.rename = c % 5 == 0 ? -1 : 0;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        for (int i = 0; i < PROGRAMS / CONTEXTS; i++)
+            random_program(context, &random);
+        acs_statistics s = statistics_of(context);
+        assert_true(s.memory_spilled > 100 * 12000 && s.memory_peak <= 44000 && s.memory_live == 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +357,7 @@ int main(void)
         cmocka_unit_test(operands_of_an_op_are_in_memory_together),
         cmocka_unit_test(other_ways_to_reach_one_are_refused),
         cmocka_unit_test(a_refused_call_keeps_spilled_contents),
+        cmocka_unit_test(a_thousand_random_programs_under_a_tight_limit),
         cmocka_unit_test(without_pools_the_memory_is_there_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
