@@ -616,8 +616,8 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 /**
  * Hold the ops that this thread launches on the context from now on, until acs_group_submit (HuntKTm, sections 5.3 and 5.4:
  * its *lazy engine*). What the group does is then known as a whole, so memory is planned before anything runs: an ACS_LAZY
- * block that was allocated and freed in the group has memory from its first use to its last alone, and blocks that are not in
- * use at the same time share it.
+ * block that was allocated and freed in the group has memory from its first use to its last alone, and blocks that are not
+ * in use at the same time share it.
  *
  * Held are kernels, copies, fills, host functions and library calls, whose numbers have ACS_OP_HELD set and mean nothing
  * outside, and acs_free. Their arguments and footprints are checked, copied and computed in the call, as always. acs_malloc
@@ -657,8 +657,8 @@ typedef struct acs_group_report {
 
 /**
  * Queue the ops that this thread holds. They take their place in program order now, in an order among themselves that their
- * footprints allow: each just before what needs it, copies to the host as soon as they can go. Results are as in the order of
- * the launches. Memory for the group's blocks is reserved as one block; where it is short, as for acs_malloc. acs_free of
+ * footprints allow: each just before what needs it, copies to the host as soon as they can go. Results are as in the order
+ * of the launches. Memory for the group's blocks is reserved as one block; where it is short, as for acs_malloc. acs_free of
  * other blocks happens behind the group's ops.
  * @param      params  NULL: all zero.
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.

@@ -107,8 +107,8 @@ void print(const char *name, const task &t, const std::vector<result> &results, 
     printf("\n%s: %zu kernels, %zu blocks of %.4g GB; the paper: %.4g GB, with its memory manager %.4g (%.1f %% less)\n",
            name, t.kernels(), t.blocks().size(), gigabytes(t.bytes()), paper.without, paper.with,
            100 * (1 - paper.with / paper.without));
-    printf("  %-12s %10s %8s %10s %10s %28s %9s\n", "way", "peak GB", "less", "bound GB", "from device", "ms, median (least-most)",
-           "over acs");
+    printf("  %-12s %10s %8s %10s %10s %28s %9s\n", "way", "peak GB", "less", "bound GB", "from device",
+           "ms, median (least-most)", "over acs");
     for (const result &r : results) {
         if (!r.wrong.empty() || !r.left_out.empty()) {
             printf("  %-12s %s%s\n", r.kind->name.c_str(), r.left_out.empty() ? "WRONG: " : "left out: ",

@@ -310,18 +310,12 @@ static bool moves(const player *p, const life *l)
     return l->lazy || (l->movable && p->settings->options.rename);
 }
 
-/* The op writes all of a block that may be renamed: its contents begin anew. */
-static bool begins_anew(const player *p, const part *q)
-{
-    return moves(p, q->of) && q->access == ACS_WRITE && q->count == q->of->units;
-}
-
 static void begin_versions(const player *p, const step *s)
 {
     for (uint32_t i = 0; i < s->part_count; i++) {
         life *l = s->parts[i].of;
-        if (!begins_anew(p, &s->parts[i]))
-            continue;
+        if (!moves(p, l) || s->parts[i].access != ACS_WRITE || s->parts[i].count != l->units)
+            continue; /* else its contents begin anew */
         memset(l->read_failed, 0, sizeof l->read_failed);
         memset(l->write_failed, 0, sizeof l->write_failed);
         memset(l->known, 0, sizeof l->known);
@@ -508,7 +502,7 @@ static int run(const settings *s)
         wrong++;
     g_spilled += st.memory_spilled;
     for (uint32_t i = 0; i < s->threads; i++)
-        g_shared += players[i].sum - players[i].peak;
+        g_shared += players[i].sum - players[i].peak; /* of plans */
     (void)acs_close(context);
     pthread_barrier_destroy(&barrier);
     free(players);
