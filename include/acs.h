@@ -664,8 +664,8 @@ typedef struct acs_group_report {
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
  * @return ACS_OK: the ops are queued, and the thread holds no group any more. ACS_ERR_STATE: it holds none.
  *         ACS_ERR_MEMORY: the plan, or its memory, has no room: the group is still held; submit it again with fewer slots,
- *         or cancel it. ACS_ERR_DEVICE, or the error of an op that was refused: ops behind it were not queued, and the group
- *         is gone.
+ *         or cancel it. Then errors with which the group is gone: ACS_ERR_DEVICE; ACS_ERR_LAUNCH: there was no memory for an
+ *         op of the group beside its plan, and it and those behind it were not queued.
  * Blocks: while the FIFO is full, and as acs_malloc.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);

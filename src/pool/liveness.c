@@ -11,11 +11,11 @@ enum { ALIGN = 256, NO_SLOT = UINT32_MAX };
 
 /* -------------------------------------------------------------------------------------------------------------- sets */
 
-acs_status acs_op_sets_create(acs_op_sets *sets, uint32_t count)
+acs_status acs_op_sets_create(acs_op_sets *sets, uint32_t count, uint32_t ops)
 {
-    *sets = (acs_op_sets){.count = count, .words = count / 64 + 1};
+    *sets = (acs_op_sets){.count = count, .words = ops / 64 + 1};
     sets->bits = calloc((size_t)count * sets->words + 1, sizeof *sets->bits);
-    return sets->bits ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the order of %u ops", count);
+    return sets->bits ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the order of %u ops", ops);
 }
 
 void acs_op_sets_destroy(acs_op_sets *sets)
@@ -91,11 +91,10 @@ static void release(work *w)
 
 static acs_status prepare(work *w)
 {
-    ACS_TRY(acs_op_sets_create(&w->emitted, w->ops)); /* of the sets that there are the first is used */
-    ACS_TRY(acs_op_sets_create(&w->order, w->ops));
-    uint32_t most = w->ops > w->blocks ? w->ops : w->blocks; /* a set has room for ops, and there is one for each block */
-    ACS_TRY(acs_op_sets_create(&w->users, most));
-    ACS_TRY(acs_op_sets_create(&w->meet, most));
+    ACS_TRY(acs_op_sets_create(&w->emitted, 1, w->ops));
+    ACS_TRY(acs_op_sets_create(&w->order, w->ops, w->ops));
+    ACS_TRY(acs_op_sets_create(&w->users, w->blocks, w->ops));
+    ACS_TRY(acs_op_sets_create(&w->meet, w->blocks, w->ops));
     w->direct_first = calloc((size_t)w->ops + 1, sizeof *w->direct_first);
     w->source = calloc((size_t)w->ops + 1, sizeof *w->source);
     w->stack = calloc(2 * (size_t)w->ops + 1, sizeof *w->stack);
@@ -165,7 +164,7 @@ static void emit(work *w, uint32_t op)
 static void emit_soon(work *w)
 {
     for (uint32_t op = 0; op < w->ops; op++)
-        if (w->plan->soon[op] && !has_gone(w, op) &&
+        if (w->plan->soon[op] && !w->source[op] && !has_gone(w, op) &&
             is_subset(acs_op_set(w->plan->before, op), w->emitted.bits, w->emitted.words))
             emit(w, op);
 }

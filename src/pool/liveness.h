@@ -49,8 +49,8 @@ typedef struct acs_liveness {
     uint64_t peak;             /* bytes that are taken */
 } acs_liveness;
 
-/* Sets that are empty. ACS_ERR_MEMORY. */
-acs_status acs_op_sets_create(acs_op_sets *sets, uint32_t count);
+/* `count` sets of ops below `ops`, which are empty. ACS_ERR_MEMORY. */
+acs_status acs_op_sets_create(acs_op_sets *sets, uint32_t count, uint32_t ops);
 void acs_op_sets_destroy(acs_op_sets *sets);
 static inline uint64_t *acs_op_set(const acs_op_sets *sets, uint32_t op)
 {

@@ -82,7 +82,7 @@ static acs_context *struct_take(void)
         g_free = context->next;
     pthread_mutex_unlock(&g_registry_mutex);
     if (!context)
-        context = malloc(sizeof *context);
+        context = aligned_alloc(ACS_CACHE_LINE, sizeof *context);
     if (context)
         memset(context, 0, sizeof *context);
     return context;

@@ -54,8 +54,7 @@ struct acs_context {
     _Atomic(uint32_t) reuse_count; /* of them, about */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
-    unsigned char apart_before[ACS_CACHE_LINE];
-    acs_core core;
+    _Alignas(ACS_CACHE_LINE) acs_core core;
     unsigned char apart_behind[ACS_CACHE_LINE];
 
     /* failures and pairs: guarded by core.lock */

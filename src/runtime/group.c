@@ -207,7 +207,12 @@ static acs_status hold_free(acs_context *context, acs_group *group, void *ptr, c
 acs_op acs_group_free(acs_context *context, void *ptr, const acs_site *site)
 {
     acs_group *group = acs_group_mine(context);
-    if (hold_free(context, group, ptr, site) == ACS_OK)
+    if (context->movables)
+        acs_movables_enter(context);
+    acs_status status = hold_free(context, group, ptr, site);
+    if (context->movables)
+        acs_movables_leave(context);
+    if (status == ACS_OK)
         return group->count | ACS_OP_HELD;
     (void)acs_failures_refuse(context, site);
     return 0;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCKS_MOST = 4096, NOT_PLANNED = -1 }; /* blocks of a plan; more are as if they came from outside */
+
 typedef struct submission {
     acs_group *group;
     acs_context *context;
@@ -18,6 +20,7 @@ typedef struct submission {
     acs_movable **movables; /* for each block of the plan */
     uint32_t *users;        /* of all blocks */
     bool *soon;
+    uint64_t outside;       /* most bytes of other lazy blocks that an op names */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
     bool *lent;             /* for each block */
     uint64_t queued;
@@ -43,7 +46,13 @@ static acs_movable *planned_at(const submission *s, const acs_segment *segment)
     if (!s->plan.block_count || segment->extent != ACS_EXTENT_BYTES || !segment->rows || !segment->row_bytes)
         return NULL;
     acs_movable *m = acs_movable_at(s->context, segment->base);
-    return m && m->group == s->group->number && m->dying ? m : NULL;
+    return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
+}
+
+/* It lives and dies in the group, and nobody else has used it. */
+static bool can_be_planned(const submission *s, const acs_movable *m)
+{
+    return m->group == s->group->number && m->dying && !m->at && !m->host_valid;
 }
 
 /* Blocks that live and die in the group, and room for as many users as there are segments. */
@@ -55,7 +64,7 @@ static acs_status find_blocks(submission *s)
     for (uint32_t i = 0; i < s->group->count; i++)
         segments += s->group->ops[i]->segment_count;
     for (const acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
-        count += m->group == s->group->number && m->dying;
+        count += can_be_planned(s, m) && count < BLOCKS_MOST;
     s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
     s->movables = calloc((size_t)count + 1, sizeof(acs_movable *));
     s->lent = calloc((size_t)count + 1, sizeof *s->lent);
@@ -63,9 +72,10 @@ static acs_status find_blocks(submission *s)
     if (!s->plan.blocks || !s->movables || !s->lent || !s->users)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
     for (acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
-        if (m->group != s->group->number || !m->dying)
+        m->planned = NOT_PLANNED;
+        if (!can_be_planned(s, m) || s->plan.block_count == count)
             continue;
-        m->planned = s->plan.block_count;
+        m->planned = (int32_t)s->plan.block_count;
         s->movables[s->plan.block_count] = m;
         s->plan.blocks[s->plan.block_count++].bytes = m->bytes;
     }
@@ -109,7 +119,7 @@ static void find_users(submission *s)
         if (s->plan.blocks[b].user_count) {
             s->plan.blocks[kept] = s->plan.blocks[b];
             s->movables[kept] = s->movables[b];
-            s->movables[kept]->planned = kept;
+            s->movables[kept]->planned = (int32_t)kept;
             kept++;
         }
     s->plan.block_count = kept;
@@ -124,10 +134,35 @@ static void find_soon(submission *s)
     }
 }
 
+/* Bytes of lazy blocks that the op names beside those of the plan. */
+static uint64_t outside_bytes(const submission *s, const acs_record *op)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < op->segment_count; k++) {
+        const acs_segment *segment = &op->segments[k];
+        const bool named = segment->extent == ACS_EXTENT_BYTES && segment->rows && segment->row_bytes;
+        const acs_movable *m = named ? acs_movable_at(s->context, segment->base) : NULL;
+        bool again = false;
+        for (uint32_t i = 0; i < k && m; i++)
+            again |= op->segments[i].extent == ACS_EXTENT_BYTES && op->segments[i].base - m->home < m->bytes;
+        if (m && m->lazy && !again && !planned_at(s, segment))
+            bytes += m->bytes;
+    }
+    return bytes;
+}
+
+static void find_outside(submission *s)
+{
+    for (uint32_t i = 0; i < s->group->count; i++) {
+        uint64_t bytes = s->context->addresses ? outside_bytes(s, s->group->ops[i]) : 0;
+        s->outside = bytes > s->outside ? bytes : s->outside;
+    }
+}
+
 static acs_status make_plan(submission *s, uint32_t slots)
 {
     const uint32_t count = s->group->count;
-    ACS_TRY(acs_op_sets_create(&s->before, count));
+    ACS_TRY(acs_op_sets_create(&s->before, count, count));
     ACS_TRY(acs_footprints_order(s->group->ops, count, &s->before));
     s->soon = calloc((size_t)count + 1, sizeof *s->soon);
     s->plan.order = calloc(2 * (size_t)count + 1, sizeof *s->plan.order);
@@ -140,6 +175,7 @@ static acs_status make_plan(submission *s, uint32_t slots)
     if (status == ACS_OK) {
         find_users(s);
         find_soon(s);
+        find_outside(s);
     }
     if (s->context->movables)
         acs_movables_leave(s->context);
@@ -151,9 +187,16 @@ static acs_status make_plan(submission *s, uint32_t slots)
 
 /* ------------------------------------------------------------------------------------------------------------ report */
 
+/* As many as can be told. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 static uint64_t product(acs_dim3 d)
 {
-    return (uint64_t)d.x * d.y * d.z;
+    return times(times(d.x, d.y), d.z);
 }
 
 /* HuntKTm, section 5.3: what the kernels of a slot ask for at most, one after the other; slots run at once. */
@@ -169,8 +212,8 @@ static acs_status count_needs(submission *s)
         s->report.slots = slot + 1 > s->report.slots ? slot + 1 : s->report.slots;
         if (op->kind != ACS_KIND_KERNEL)
             continue;
-        uint64_t threads = product(op->grid) * product(op->u.launch.block);
-        uint64_t shared = product(op->grid) * op->u.launch.shared_bytes;
+        uint64_t threads = times(product(op->grid), product(op->u.launch.block));
+        uint64_t shared = times(product(op->grid), op->u.launch.shared_bytes);
         most[2 * slot] = threads > most[2 * slot] ? threads : most[2 * slot];
         most[2 * slot + 1] = shared > most[2 * slot + 1] ? shared : most[2 * slot + 1];
     }
@@ -205,20 +248,33 @@ static void hand_over(const submission *s, acs_group_report *report)
 
 /* ------------------------------------------------------------------------------------------------------------- queue */
 
+/* Behind the group's ops. */
+static void give_back(submission *s)
+{
+    acs_block block;
+    if (s->memory.bytes) /* it is a block: cannot fail */
+        (void)acs_memory_free(s->context->memory, s->memory.ptr, acs_fifo_last(s->context->core.fifo), &block);
+    s->memory.bytes = 0;
+}
+
 static acs_status reserve(submission *s)
 {
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
     const acs_memory_request request = {.bytes = s->plan.peak, .kind = ACS_MEMORY_DEVICE, .early = true, .site = &site};
     const uint64_t limit = (uint64_t)context->options.memory_limit;
+    if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                        "a group of %u ops needs %llu bytes at once in %u slots, and %llu for other lazy blocks of an op: "
+                        "ACS_MEMORY_LIMIT is %llu", s->group->count, (unsigned long long)s->plan.peak,
+                        (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
     if (!s->plan.peak)
         return ACS_OK;
-    if (limit && s->plan.peak > limit)
-        return ACS_FAIL(ACS_ERR_MEMORY, 0,
-                        "a group of %u ops needs %llu bytes at once in %u slots: ACS_MEMORY_LIMIT is %llu", s->group->count,
-                        (unsigned long long)s->plan.peak, (unsigned)s->report.slots, (unsigned long long)limit);
     ACS_TRY(acs_memory_find_room(context, request, acs_lazy_spill, &s->memory));
-    return acs_memory_begin_life(context, &s->memory);
+    acs_status status = acs_memory_begin_life(context, &s->memory);
+    if (status != ACS_OK)
+        give_back(s);
+    return status;
 }
 
 /* Memory for the blocks that the op is the first to use, behind who had it before. */
@@ -235,7 +291,8 @@ static acs_status lend(submission *s, uint32_t op)
         if (block->taken_over)
             ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
         acs_movables_enter(s->context);
-        acs_lazy_lend(s->movables[b], at);
+        if (can_be_planned(s, s->movables[b])) /* else another thread has used it just now, and it has memory */
+            acs_lazy_lend(s->movables[b], at);
         acs_movables_leave(s->context);
         s->lent[b] = true;
     }
@@ -277,17 +334,15 @@ static acs_status queue_ops(submission *s)
 static void finish(submission *s)
 {
     acs_group *group = s->group;
-    acs_block block;
-    const acs_op last = acs_fifo_last(s->context->core.fifo);
     acs_group_free_blocks(group);
-    if (s->memory.bytes)
-        (void)acs_memory_free(s->context->memory, s->memory.ptr, last, &block); /* it is a block: cannot fail */
+    give_back(s);
     for (uint32_t i = 0; i < group->free_count; i++)
         (void)acs_free_op(s->context, group->frees[i].ptr, &(acs_op_params){group->frees[i].site, 0});
     acs_group_set_thread(group, acs_thread_number()); /* who counts it as open */
     acs_group_destroy(group);
 }
 
+/* The group can be tried again; or it is over, and the error is of an op, or of the device. */
 static acs_status submit(submission *s, uint32_t slots)
 {
     acs_status status = make_plan(s, slots);
@@ -296,13 +351,19 @@ static acs_status submit(submission *s, uint32_t slots)
     acs_group_set_thread(s->group, 0);
     if (status == ACS_OK)
         status = reserve(s);
-    if (status != ACS_OK) {
+    if (status == ACS_ERR_MEMORY) {
         acs_group_set_thread(s->group, acs_thread_number());
         return status;
     }
-    status = queue_ops(s);
+    if (status == ACS_ERR_DEVICE)
+        acs_failures_lost(s->context);
+    if (status == ACS_OK)
+        status = queue_ops(s);
     const acs_error error = *acs_error_thread();
     finish(s);
+    if (status == ACS_ERR_MEMORY)
+        return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",
+                        (unsigned long long)s->queued, (unsigned long long)s->report.ops, error.text);
     if (status != ACS_OK)
         *acs_error_thread() = error; /* the first counts */
     return status;

@@ -100,6 +100,8 @@ acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block
     if (!context->addresses || acs_memory_find(context->addresses, address, block) == ACS_PLACE_FOREIGN)
         return ACS_NOT_READY;
     acs_movable *m = acs_memory_marked(context->addresses, address);
+    if (m && m->group && m->dying)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in a group that is held", ptr);
     ACS_TRY(acs_memory_free(context->addresses, ptr, last, block));
     acs_movable_drop(context, m, last);
     drop_host(context, m, last);
@@ -147,12 +149,12 @@ acs_status acs_lazy_refuse(const acs_movable *m)
 
 /* ------------------------------------------------------------------------------------------------------------- spill */
 
-/* The one that was named longest ago, of those that are not wanted now. */
+/* The one that was named longest ago, of those that are not wanted now and were not tried. */
 static acs_movable *victim_of(const acs_movables *r)
 {
     acs_movable *best = NULL;
     for (acs_movable *m = r->first.next; m != &r->first; m = m->next)
-        if (m->lazy && m->at && !m->lent && !m->touched && (!best || m->named < best->named))
+        if (m->lazy && m->at && !m->lent && !m->touched && m->tried != r->tries && (!best || m->named < best->named))
             best = m;
     return best;
 }
@@ -180,9 +182,7 @@ static acs_status take_host(acs_context *context, acs_movable *m)
         if (o->lazy && o->at && !o->touched)
             drop_host(context, o, acs_fifo_last(context->core.fifo)); /* it would have saved a copy */
     if (!has_host_room(r, m))
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no host memory for %llu bytes of a lazy block: %llu of %llu are in use",
-                        (unsigned long long)m->bytes, (unsigned long long)r->host_bytes,
-                        (unsigned long long)r->host_most);
+        return ACS_NOT_READY; /* a smaller one may have it */
     ACS_TRY(r->no_wait ? acs_memory_take(context->memory, &request, &block)
                        : acs_memory_find_room(context, request, no_room, &block));
     m->host = (uint64_t)(uintptr_t)block.ptr;
@@ -194,7 +194,7 @@ static acs_status take_host(acs_context *context, acs_movable *m)
 /* Its contents are in the host copy from here on; what was not changed since it came back is there already. */
 static acs_status move_out(acs_context *context, acs_movable *m)
 {
-    if (!m->host_valid) {
+    if (!m->host_valid && m->filled) {
         ACS_TRY(take_host(context, m));
         ACS_TRY(acs_movable_begin_anew(context, m, m->host, m->host_last));
         acs_op op = acs_movable_copy(context, m, m->host, m->at);
@@ -210,8 +210,14 @@ static acs_status move_out(acs_context *context, acs_movable *m)
 
 static bool spill_locked(acs_context *context)
 {
-    acs_movable *m = context->movables->host_most ? victim_of(context->movables) : NULL;
-    return m && move_out(context, m) == ACS_OK;
+    acs_movables *r = context->movables;
+    r->tries++;
+    for (acs_movable *m = victim_of(r); m; m = victim_of(r)) {
+        m->tried = r->tries;
+        if (move_out(context, m) == ACS_OK)
+            return true;
+    }
+    return false;
 }
 
 bool acs_lazy_spill(acs_context *context)
@@ -249,8 +255,17 @@ static acs_status find_at_once(acs_context *context, const acs_memory_request *r
     acs_status status;
     while ((status = acs_memory_take(context->memory, request, block)) == ACS_NOT_READY)
         if (!spill_locked(context))
-            return ACS_FAIL(ACS_ERR_FULL, 0, "%zu bytes of device memory would have to be waited for", request->bytes);
-    return status;
+            break;
+    if (status != ACS_NOT_READY)
+        return status;
+    if (!acs_memory_rests_until(context->memory, ACS_MEMORY_DEVICE)) { /* there is none: say why */
+        acs_memory_request loud = *request;
+        loud.quiet = false;
+        status = acs_memory_take(context->memory, &loud, block);
+    }
+    return status != ACS_NOT_READY ? status
+                                   : ACS_FAIL(ACS_ERR_FULL, 0, "%zu bytes of device memory would have to be waited for",
+                                              request->bytes);
 }
 
 static acs_status find_memory(acs_context *context, const acs_movable *m, acs_block *block)
@@ -273,7 +288,7 @@ static acs_status fetch(acs_context *context, acs_movable *m)
     if (status == ACS_OK && m->host_valid && !m->fresh) {
         acs_op op = acs_movable_copy(context, m, m->at, m->host);
         status = op ? ACS_OK : acs_error_thread()->status;
-        m->last = m->host_last = op;
+        m->last = m->host_last = op ? op : acs_fifo_last(context->core.fifo); /* of some parts, where one failed */
         atomic_fetch_add_explicit(&context->movables->returned, m->bytes, memory_order_relaxed); /* a counter */
     }
     if (status != ACS_OK)

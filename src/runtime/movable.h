@@ -37,10 +37,12 @@ typedef struct acs_movable {
     bool host_valid;      /* N3 */
     uint64_t host;        /* pinned memory for its copy; 0: none was needed yet */
     acs_op host_last;     /* latest op that touches it */
+    bool filled;          /* an op has written some of it */
     uint64_t named;       /* turn of the latest op */
+    uint64_t tried;       /* number of the search for room that has tried to move it out */
     uint64_t group;       /* number of the group in which it was made, as long as that is held; 0: none */
     bool dying;           /* and freed */
-    uint32_t planned;     /* of those, its place in the group's plan */
+    int32_t planned;      /* of those, its place in the group's plan; -1: it has none */
 } acs_movable;
 
 struct acs_movables {
@@ -54,6 +56,7 @@ struct acs_movables {
     uint64_t host_most;       /* bytes for host copies */
     uint64_t host_bytes;      /* that they have */
     uint64_t turn;            /* counts ops that name lazy blocks */
+    uint64_t tries;           /* and searches for room */
     bool no_wait;             /* the op that is being bound may not wait for room */
     acs_op again;             /* where there was no memory: from this op on more is asked for */
     _Atomic(uint64_t) versions, homed;   /* counters */

@@ -124,6 +124,7 @@ static void commit(acs_context *context, acs_movable *m)
     uint64_t to = m->to;
     if (m->anew)
         m->cut_count = 0;
+    m->filled |= m->written;
     if (m->written)
         m->host_valid = false;
     if (to == m->at || m->lazy)
@@ -232,6 +233,22 @@ static acs_status prepare_block(const acs_draft *draft, acs_movable *m, const ac
     return ACS_OK;
 }
 
+/* What may touch anything touches the lazy blocks that it has pointers into: there is no other way to them. */
+static void touch_pointed(const acs_draft *draft)
+{
+    const acs_record *record = draft->record;
+    for (uint32_t i = 0; i < record->arg_count && !draft->captured; i++)
+        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1) {
+            acs_movable *m = acs_movable_at(draft->context, pointer_at(record, &record->args[i],
+                                                                       (uint32_t)__builtin_ctz(left)));
+            if (!m || !m->lazy)
+                continue;
+            const acs_segment whole = ACS_INOUT(m->home, m->bytes);
+            touch(draft->context->movables, m, &whole);
+            m->written = true;
+        }
+}
+
 static acs_status prepare(acs_draft *draft)
 {
     acs_record *record = draft->record;
@@ -239,14 +256,16 @@ static acs_status prepare(acs_draft *draft)
     for (uint32_t i = 0; i < record->segment_count; i++)
         all |= record->segments[i].extent == ACS_EXTENT_ALL;
     if (all)
-        return acs_movables_home_locked(draft->context);
+        ACS_TRY(acs_movables_home_locked(draft->context));
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
         acs_movable *m = of_segment(draft, &record->segments[i], &inside);
         ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
-        if (m)
+        if (m && (m->lazy || !all))
             ACS_TRY(prepare_block(draft, m, &record->segments[i]));
     }
+    if (all)
+        touch_pointed(draft);
     return is_work(record) ? acs_lazy_fetch(draft) : ACS_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "acs.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -316,6 +317,70 @@ static void without_room_the_group_stays_and_takes_fewer_slots(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+typedef struct other_thread {
+    acs_context *context;
+    unsigned char *block;
+} other_thread;
+
+static void *fill_block(void *argument)
+{
+    const other_thread *t = argument;
+    return (void *)(uintptr_t)(acs_memset(t->context, t->block, 7, BYTES) > 0 && acs_sync(t->context) == ACS_OK);
+}
+
+/* Another thread's ops are not held: what it has written in a block of the group stays. */
+static void what_others_did_with_a_block_is_kept(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 1, ACS_POOL_ON);
+    acs_group_report r;
+    pthread_t thread;
+    unsigned char out[2] = {0};
+    void *done = NULL;
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    other_thread t = {context, block_of(context, LAZY, BYTES)};
+    unsigned char *own = block_of(context, LAZY, BYTES);
+    assert_int_equal(pthread_create(&thread, NULL, fill_block, &t), 0);
+    assert_int_equal(pthread_join(thread, &done), 0);
+    assert_true(done != NULL);
+    assert_true(launch_mix(context, &(mix_args){1, BYTES, own, t.block, t.block}) > 0);
+    assert_true(acs_memcpy(context, &out[0], t.block, 1) && acs_memcpy(context, &out[1], own, 1));
+    assert_true(acs_free(context, t.block) && acs_free(context, own));
+    assert_int_equal(submit(context, 0, &r), ACS_OK);
+    assert_int_equal(r.blocks, 1);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(out[0], 7);
+    assert_int_equal(out[1], 29);
+    assert_int_equal(live(context), 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Blocks from outside have to find room beside the group's. */
+static void what_cannot_fit_beside_the_plan_is_told_before_anything_runs(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20 };
+    acs_context *context = open_with(8 * MIB, 0, ACS_POOL_ON);
+    acs_group_report r;
+    unsigned char *outside = block_of(context, LAZY, 4 * MIB), *x[3], byte = 0;
+    assert_true(acs_memset(context, outside, 9, 4 * MIB) > 0);
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    for (int i = 0; i < 3; i++) {
+        x[i] = block_of(context, LAZY, 2 * MIB);
+        assert_true(launch_mix(context, &(mix_args){1, 2 * MIB, x[i], outside, outside}) > 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(acs_memcpy(context, &byte, x[i], 1) > 0);
+        assert_true(acs_free(context, x[i]) > 0);
+    }
+    assert_int_equal(submit(context, 0, &r), ACS_ERR_MEMORY);
+    assert_int_equal(r.last, 0);
+    assert_int_equal(submit(context, 1, &r), ACS_OK); /* one after the other they take one place */
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(byte, 37);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* The streams of a group share a place, one after the other; the first one is skipped. */
 static void what_fails_in_a_place_is_no_concern_of_who_gets_it_next(void **state)
 {
@@ -421,6 +486,8 @@ int main(void)
         cmocka_unit_test(cancelled_groups_never_run),
         cmocka_unit_test(blocks_from_outside_are_used_as_always),
         cmocka_unit_test(without_room_the_group_stays_and_takes_fewer_slots),
+        cmocka_unit_test(what_others_did_with_a_block_is_kept),
+        cmocka_unit_test(what_cannot_fit_beside_the_plan_is_told_before_anything_runs),
         cmocka_unit_test(what_fails_in_a_place_is_no_concern_of_who_gets_it_next),
         cmocka_unit_test(random_groups_do_what_their_ops_say),
     };

@@ -232,6 +232,69 @@ static void other_ways_to_reach_one_are_refused(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* What may touch anything reaches the blocks that it has pointers into. */
+static void ops_without_a_footprint_get_what_they_point_to(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    unsigned char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = block_of(context, LAZY, BYTES);
+        assert_true(acs_memset(context, blocks[i], i, BYTES) > 0);
+    }
+    for (int i = 0; i + 1 < BLOCKS; i++) {
+        unsigned char *to = blocks[i + 1], *from = blocks[i];
+        const acs_segment segments[] = {ACS_IN(from, BYTES), ACS_ALL_MEMORY};
+        const acs_uses all = {segments, 2, NULL, NULL, 0}, any = ACS_USES_ANY;
+        assert_true(ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_ARGS(to, from), i % 2 ? all : any) > 0);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        assert_int_equal(byte_at(context, blocks[i], BYTES - 1), i);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Of those that were named longest ago the first that has room in host memory; what nobody has written needs none. */
+static void what_cannot_go_lets_others_go(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20 };
+    acs_context *context = open_with(8 * MIB, 3 * MIB, ACS_POOL_ON);
+    const size_t bytes[] = {4 * MIB, 2 * MIB, 2 * MIB, 2 * MIB};
+    unsigned char *blocks[4], byte;
+    for (int i = 0; i < 4; i++) {
+        blocks[i] = block_of(context, LAZY, bytes[i]);
+        assert_true(acs_memset(context, blocks[i], i + 1, bytes[i]) > 0);
+    }
+    for (int i = 0; i < 4; i += i == 0 ? 2 : 1) /* but the one that went: to swap it there is no room */
+        assert_int_equal(byte_at(context, blocks[i], 1), i + 1);
+    refused(acs_memcpy(context, &byte, blocks[1], 1), ACS_ERR_MEMORY, "no 2097152 bytes");
+    assert_true(acs_free(context, blocks[0]) > 0);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(byte_at(context, blocks[1], 1), 2);
+    assert_int_equal(acs_close(context), ACS_OK);
+
+    context = open_with(8 * MIB, 0, ACS_POOL_ON);
+    for (int i = 0; i < 3; i++)
+        assert_true(acs_memcpy(context, &byte, block_of(context, LAZY, 4 * MIB), 1) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(statistics_of(context).memory_spilled, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Trying again would help as little as waiting. */
+static void without_a_wait_there_is_an_error_where_a_wait_ends_in_one(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(LIMIT, -1, ACS_POOL_ON);
+    const acs_op_params now = {NULL, 1};
+    unsigned char *fixed = block_of(context, ACS_MEMORY_DEVICE, LIMIT / 4 * 3), *lazy = block_of(context, LAZY, LIMIT / 2);
+    refused(acs_memset_op(context, lazy, 1, 10, &now), ACS_ERR_MEMORY, "no 2097152 bytes of device memory");
+    assert_true(acs_memset(context, fixed, 1, 10) && acs_free(context, fixed));
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_true(acs_memset_op(context, lazy, 1, 10, &now) > 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* It would have written all of a block that lies in host memory. */
 static void a_refused_call_keeps_spilled_contents(void **state)
 {
@@ -356,6 +419,9 @@ int main(void)
         cmocka_unit_test(impossible_ops_are_errors_at_once),
         cmocka_unit_test(operands_of_an_op_are_in_memory_together),
         cmocka_unit_test(other_ways_to_reach_one_are_refused),
+        cmocka_unit_test(ops_without_a_footprint_get_what_they_point_to),
+        cmocka_unit_test(what_cannot_go_lets_others_go),
+        cmocka_unit_test(without_a_wait_there_is_an_error_where_a_wait_ends_in_one),
         cmocka_unit_test(a_refused_call_keeps_spilled_contents),
         cmocka_unit_test(a_thousand_random_programs_under_a_tight_limit),
         cmocka_unit_test(without_pools_the_memory_is_there_at_once),

@@ -30,7 +30,7 @@ static program *program_of(uint32_t ops, uint32_t blocks)
 {
     program *p = calloc(1, sizeof *p);
     assert_non_null(p);
-    assert_int_equal(acs_op_sets_create(&p->before, ops), ACS_OK);
+    assert_int_equal(acs_op_sets_create(&p->before, ops, ops), ACS_OK);
     p->plan = (acs_liveness){.before = &p->before, .soon = p->soon, .blocks = p->blocks, .block_count = blocks,
                              .order = p->order, .slot = p->slot};
     for (uint32_t b = 0; b < blocks; b++)
