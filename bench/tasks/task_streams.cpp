@@ -129,7 +129,7 @@ private:
             require_cuda(cudaMemPoolGetAttribute(pool_, used ? cudaMemPoolAttrUsedMemHigh : cudaMemPoolAttrReservedMemHigh,
                                                  &value), "cudaMemPoolGetAttribute");
 #endif
-        (void)used;
+        (void)used, (void)gpu_;
         return value;
     }
 

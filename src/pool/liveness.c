@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 256, NO_SLOT = UINT32_MAX };
+enum { ALIGN = 256 };
+
+#define NO_SLOT UINT32_MAX
 
 /* -------------------------------------------------------------------------------------------------------------- sets */
 
