@@ -487,7 +487,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * next op that reads them. So a program may have more in such blocks than fits the device, or ACS_MEMORY_LIMIT, as long as
  * the operands of each op fit together. The address is the block's until acs_free.
  *
- * Ops reach the block as an ACS_MOVABLE one: kernels through plain pointer arguments into it, copies and fills. Other ways
+ * Ops reach the block as an ACS_MOVABLE one: kernels through plain pointer arguments into it (without a footprint of their
+ * own, too), copies and fills. Other ways
  * (host functions and library calls on it, kernels that name it without a pointer argument into it, ops inside a capture,
  * acs_pin) are refused with ACS_ERR_UNSUPPORTED, what leaves it or names it after acs_free with ACS_ERR_ARGUMENT, and an op
  * whose operands find no room with ACS_ERR_MEMORY. Nothing of the program's own finds memory at the address: read by
