@@ -149,13 +149,6 @@ std::string run_serially(const work &w, const job_list &jobs, const job_settings
 
 } // namespace
 
-double median_of(std::vector<double> values)
-{
-    const size_t n = values.size();
-    std::sort(values.begin(), values.end());
-    return n == 0 ? 0 : (n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2);
-}
-
 job_results measure_jobs(const work &w, const std::vector<const job_runner_kind *> &kinds, const job_settings &s)
 {
     const job_list jobs(w, s.jobs, s.where.gpu);

@@ -6,6 +6,7 @@
 #define BENCH_JOB_MEASURE_H
 
 #include "job_runner.h"
+#include "median.h"
 
 namespace bench {
 
@@ -35,8 +36,6 @@ struct job_results {
 };
 
 job_results measure_jobs(const work &w, const std::vector<const job_runner_kind *> &kinds, const job_settings &s);
-
-double median_of(std::vector<double> values);
 
 } // namespace bench
 

@@ -261,13 +261,6 @@ double quantile_of(std::vector<double> &values, double share)
     return values[place];
 }
 
-double median_of(std::vector<double> values)
-{
-    const size_t n = values.size();
-    std::sort(values.begin(), values.end());
-    return n == 0 ? 0 : (n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2);
-}
-
 std::string why_left_out(const way_kind &k, bool gpu)
 {
     if (gpu ? k.gpu : k.host)

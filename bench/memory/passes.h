@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "median.h"
 #include "allocation_trace.h"
 #include "way.h"
 
@@ -44,7 +45,6 @@ std::vector<way_outcome> play(const allocation_trace &t, const std::vector<const
 
 /** The cost of reading the clock in µs, which is taken off whatever is timed in pieces. */
 double clock_cost_us();
-double median_of(std::vector<double> values);
 /** The value that `share` of the values do not exceed; reorders them; 0 of none. */
 double quantile_of(std::vector<double> &values, double share);
 

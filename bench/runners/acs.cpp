@@ -66,7 +66,7 @@ public:
     {
         acs_op queued = 0;
         switch (o.kind) {
-        case OP_KERNEL: queued = launch_kernel(o); break;
+        case OP_KERNEL: queued = acs_launch_kernel(context_, o); break;
         case OP_COPY: queued = acs_memcpy(context_, o.to, o.from, o.bytes); break;
         case OP_FILL: queued = acs_memset(context_, o.to, o.value, o.bytes); break;
         case OP_CALL: queued = launch_call(o); break;
@@ -132,20 +132,6 @@ private:
         if (s.bundles_refused != before_.bundles_refused)
             text += ", " + std::to_string(s.bundles_refused - before_.bundles_refused) + " bundles refused";
         return text;
-    }
-
-    acs_op launch_kernel(const op &o)
-    {
-        const acs_arg arg = {o.args, o.arg_bytes, ACS_ARG_VALUE};
-        acs_launch_params p = {};
-        p.size = sizeof p;
-        p.kernel = &o.kernel->code;
-        p.grid = {o.grid, 1, 1};
-        p.block = {o.block, 1, 1};
-        p.args = {&arg, 1};
-        p.uses = {o.segments, o.segment_count, nullptr, nullptr, 0};
-        p.site = &o.kernel->site;
-        return acs_launch(context_, &p);
     }
 
     acs_op launch_call(const op &o)

@@ -1,5 +1,6 @@
 /*
- * Opens contexts (acs_context.h) for the runners of acs-bench, acs-workloads and acs-jobs, and the ways of acs-memory.
+ * Opens contexts (acs_context.h) for the runners of acs-bench, acs-workloads and acs-jobs, and the ways of acs-memory
+ * and acs-tasks; launches kernels for them.
  */
 #include "acs_context.h"
 
@@ -31,6 +32,20 @@ acs_context *acs_open_for(const machine &m, acs_options &o)
         snprintf(o.cpus, sizeof o.cpus, "%s", spread_list(m.first_cpu, cpu_count()).c_str());
     require(acs_open(&o, &context) == ACS_OK, acs_error_text("acs_open").c_str());
     return context;
+}
+
+acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_type)
+{
+    const acs_arg arg = {o.args, o.arg_bytes, argument_type};
+    acs_launch_params p = {};
+    p.size = sizeof p;
+    p.kernel = &o.kernel->code;
+    p.grid = {o.grid, 1, 1};
+    p.block = {o.block, 1, 1};
+    p.args = {&arg, 1};
+    p.uses = {o.segments, o.segment_count, nullptr, nullptr, 0};
+    p.site = &o.kernel->site;
+    return acs_launch(context, &p);
 }
 
 } // namespace bench

@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "contest.h"
+#include "median.h"
 #include "report.h"
 #include "task_way.h"
 
@@ -74,13 +75,6 @@ struct result {
     std::vector<double> us;
     uint64_t peak = 0, reserved = 0, bound = 0;
 };
-
-double median_of(std::vector<double> values)
-{
-    std::sort(values.begin(), values.end());
-    const size_t n = values.size();
-    return n == 0 ? 0 : (n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2);
-}
 
 void run_once(task &t, result &r, bool timed)
 {
@@ -155,10 +149,7 @@ void write(result_file &file, const settings &s, const char *name, const task &t
 bool play(const workload &w, const paper_row &paper, const std::vector<task_way_kind> &kinds, const settings &s,
           result_file &file)
 {
-    sizes chosen;
-    for (const parameter &p : w.parameters)
-        chosen.set(p.name, s.size == "tiny" ? p.tiny : (s.size == "normal" ? p.normal : p.paper));
-    task t(w, chosen, s.how.gpu, s.check);
+    task t(w, sizes_of_preset(w, s.size), s.how.gpu, s.check);
     if (!t.wrong().empty()) {
         printf("\n%s: the serial program is WRONG: %s\n", w.name, t.wrong().c_str());
         return false;

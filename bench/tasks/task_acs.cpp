@@ -71,18 +71,8 @@ private:
             need(acs_memcpy(context_, o.to, o.from, o.bytes) != 0, "acs_memcpy");
         else if (o.kind == OP_FILL)
             need(acs_memset(context_, o.to, o.value, o.bytes) != 0, "acs_memset");
-        if (o.kind != OP_KERNEL)
-            return;
-        const acs_arg arg = {o.args, o.arg_bytes, argument_type};
-        acs_launch_params p = {};
-        p.size = sizeof p;
-        p.kernel = &o.kernel->code;
-        p.grid = {o.grid, 1, 1};
-        p.block = {o.block, 1, 1};
-        p.args = {&arg, 1};
-        p.uses = {o.segments, o.segment_count, nullptr, nullptr, 0};
-        p.site = &o.kernel->site;
-        need(acs_launch(context_, &p) != 0, op_name(o));
+        else
+            need(acs_launch_kernel(context_, o, argument_type) != 0, op_name(o));
     }
 
     void submit()

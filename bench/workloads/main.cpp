@@ -88,11 +88,10 @@ void look_at(const settings &s, const arguments &a)
 
 sizes sizes_of(const workload &w, const settings &s)
 {
-    sizes chosen;
-    for (const parameter &p : w.parameters) {
-        const uint64_t preset = s.size == "tiny" ? p.tiny : (s.size == "normal" ? p.normal : p.paper);
-        chosen.set(p.name, s.set.has(p.name) ? s.set[p.name] : preset);
-    }
+    sizes chosen = sizes_of_preset(w, s.size);
+    for (const parameter &p : w.parameters)
+        if (s.set.has(p.name))
+            chosen.set(p.name, s.set[p.name]);
     return chosen;
 }
 

@@ -49,6 +49,9 @@ struct workload {
     bool decides; /* the host reads results on the way and chooses what to launch: no graph of the whole exists */
 };
 
+/** Every size of a preset: tiny, normal or paper. */
+sizes sizes_of_preset(const workload &w, const std::string &preset);
+
 /** All of them, in the order of reports. */
 const std::vector<workload> &workloads();
 

@@ -12,6 +12,14 @@ uint64_t sizes::operator[](const char *name) const
     return found->second;
 }
 
+sizes sizes_of_preset(const workload &w, const std::string &preset)
+{
+    sizes chosen;
+    for (const parameter &p : w.parameters)
+        chosen.set(p.name, preset == "tiny" ? p.tiny : (preset == "normal" ? p.normal : p.paper));
+    return chosen;
+}
+
 const std::vector<workload> &workloads()
 {
     static const std::vector<workload> list = [] {

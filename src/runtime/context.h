@@ -232,7 +232,8 @@ acs_op acs_draft_drop(acs_draft *draft);
 /* memory.c */
 /* Make room in device memory by other means than waiting. False: there is none. */
 typedef bool (*acs_room_fn)(acs_context *context);
-/* A block; waits for blocks that were freed, then spills, as long as either helps. Errors as acs_memory_take. */
+/* A block; waits for blocks that were freed, then (not for pinned memory) spills, as long as either helps. Errors as
+   acs_memory_take. */
 acs_status acs_memory_find_room(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block);
 /* Later ops on the block come behind those of its former life, and do not inherit their failures. ACS_ERR_MEMORY. */
 acs_status acs_memory_begin_life(acs_context *context, const acs_block *block);

@@ -128,9 +128,9 @@ acs_status acs_group_check_op(acs_op op, const char *function)
                     function, (unsigned long long)(op & ~ACS_OP_HELD));
 }
 
-acs_record *acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
+bool acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
 {
-    acs_group *group = draft->group;
+    const acs_group *group = draft->group;
     bool work = kind == ACS_KIND_KERNEL || kind == ACS_KIND_MEMCPY || kind == ACS_KIND_MEMSET || kind == ACS_KIND_HOST ||
                 kind == ACS_KIND_CALL;
     draft->record = work ? acs_record_acquire(group->records) : NULL;
@@ -138,14 +138,9 @@ acs_record *acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
         (void)acs_group_no_wait(draft->site->name);
     else if (!draft->record)
         ACS_FAIL(ACS_ERR_FULL, 0, "the group holds %u ops, as many as acs_group_begin was asked for", group->most);
-    if (!draft->record) {
+    if (!draft->record)
         acs_error_thread()->site = *draft->site;
-        return NULL;
-    }
-    draft->record->kind = draft->record->asked = (uint8_t)kind;
-    draft->record->site = draft->site;
-    draft->record->any = 0;
-    return draft->record;
+    return draft->record != NULL;
 }
 
 acs_op acs_group_hold(acs_draft *draft)

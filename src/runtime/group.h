@@ -15,8 +15,8 @@ acs_group *acs_group_mine(acs_context *context);
 uint64_t acs_group_number(acs_context *context);
 acs_record_pool *acs_group_records(const acs_group *group);
 
-/* A record for an op that is held; NULL with an error: the kind cannot be, or there are as many as there may be. */
-acs_record *acs_group_begin_op(struct acs_draft *draft, acs_op_kind kind);
+/* draft->record for an op that is held; false with an error: the kind cannot be, or there are as many as there may be. */
+bool acs_group_begin_op(struct acs_draft *draft, acs_op_kind kind);
 /* Hold the draft's record. */
 acs_op acs_group_hold(struct acs_draft *draft);
 /* acs_free while the thread holds a group. */

@@ -43,7 +43,7 @@ static void release(submission *s)
 /* The block of the plan that a segment names, or NULL. */
 static acs_movable *planned_at(const submission *s, const acs_segment *segment)
 {
-    if (!s->plan.block_count || segment->extent != ACS_EXTENT_BYTES || !segment->rows || !segment->row_bytes)
+    if (!s->plan.block_count || !acs_segment_has_bytes(segment))
         return NULL;
     acs_movable *m = acs_movable_at(s->context, segment->base);
     return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
@@ -140,8 +140,7 @@ static uint64_t outside_bytes(const submission *s, const acs_record *op)
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < op->segment_count; k++) {
         const acs_segment *segment = &op->segments[k];
-        const bool named = segment->extent == ACS_EXTENT_BYTES && segment->rows && segment->row_bytes;
-        const acs_movable *m = named ? acs_movable_at(s->context, segment->base) : NULL;
+        const acs_movable *m = acs_segment_has_bytes(segment) ? acs_movable_at(s->context, segment->base) : NULL;
         bool again = false;
         for (uint32_t i = 0; i < k && m; i++)
             again |= op->segments[i].extent == ACS_EXTENT_BYTES && op->segments[i].base - m->home < m->bytes;

@@ -33,6 +33,14 @@ static bool may_capture(acs_draft *draft, acs_op_kind kind)
     return false;
 }
 
+static acs_record *begin_record(const acs_draft *draft, acs_op_kind kind)
+{
+    draft->record->kind = draft->record->asked = (uint8_t)kind;
+    draft->record->site = draft->site;
+    draft->record->any = 0;
+    return draft->record;
+}
+
 acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
 {
     acs_context *context = draft->context;
@@ -44,7 +52,7 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
         return NULL;
     draft->group = draft->own ? NULL : acs_group_on(context);
     if (ACS_UNLIKELY(draft->group != NULL))
-        return acs_group_begin_op(draft, kind);
+        return acs_group_begin_op(draft, kind) ? begin_record(draft, kind) : NULL;
     /* E: the fault's error is in `failures` */
     if (ACS_UNLIKELY(atomic_load_explicit(&context->faulted, memory_order_acquire))) {
         ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
@@ -66,10 +74,7 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
             return NULL;
         }
     }
-    draft->record->kind = draft->record->asked = (uint8_t)kind;
-    draft->record->site = draft->site;
-    draft->record->any = 0;
-    return draft->record;
+    return begin_record(draft, kind);
 }
 
 acs_record_pool *acs_draft_records(const acs_draft *draft)
@@ -177,7 +182,7 @@ acs_op acs_draft_queue(acs_draft *draft)
 static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                             acs_status status)
 {
-    uint64_t last = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes; /* cannot wrap: checked before */
+    uint64_t last = acs_segment_end(s);
     uint64_t base = (uint64_t)(uintptr_t)block->ptr;
     if (last <= base + block->bytes)
         return ACS_OK;

@@ -124,7 +124,7 @@ acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t
 {
     acs_memory *addresses = draft->context->addresses;
     acs_block block;
-    if (!addresses || s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes)
+    if (!addresses || !acs_segment_has_bytes(s))
         return ACS_OK;
     acs_memory_place place = acs_memory_find(addresses, s->base, &block);
     if (place == ACS_PLACE_FOREIGN)
@@ -132,7 +132,7 @@ acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t
     if (place != ACS_PLACE_BLOCK)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
                         draft->site->name, i, (unsigned long long)s->base);
-    uint64_t base = (uint64_t)(uintptr_t)block.ptr, end = s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes;
+    uint64_t base = (uint64_t)(uintptr_t)block.ptr, end = acs_segment_end(s);
     if (end <= base + block.bytes)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u ends %llu bytes behind its ACS_LAZY block of %zu bytes at %p",
@@ -159,15 +159,10 @@ static acs_movable *victim_of(const acs_movables *r)
     return best;
 }
 
-static bool no_room(acs_context *context)
-{
-    (void)context;
-    return false;
-}
-
+/* It is not larger than all that there may be. */
 static bool has_host_room(const acs_movables *r, const acs_movable *m)
 {
-    return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
+    return r->host_bytes <= r->host_most - m->bytes;
 }
 
 /* Memory for the host copy, at the first time. */
@@ -178,13 +173,15 @@ static acs_status take_host(acs_context *context, acs_movable *m)
     acs_block block;
     if (m->host)
         return ACS_OK;
+    if (m->bytes > r->host_most)
+        return ACS_NOT_READY;
     for (acs_movable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next)
         if (o->lazy && o->at && !o->touched)
             drop_host(context, o, acs_fifo_last(context->core.fifo)); /* it would have saved a copy */
     if (!has_host_room(r, m))
         return ACS_NOT_READY; /* a smaller one may have it */
     ACS_TRY(r->no_wait ? acs_memory_take(context->memory, &request, &block)
-                       : acs_memory_find_room(context, request, no_room, &block));
+                       : acs_memory_find_room(context, request, NULL, &block));
     m->host = (uint64_t)(uintptr_t)block.ptr;
     m->host_last = 0;
     r->host_bytes += m->bytes;
@@ -250,30 +247,29 @@ static acs_status check_fits(const acs_draft *draft)
 }
 
 /* No wait is wanted: what can be spilled is. */
-static acs_status find_at_once(acs_context *context, const acs_memory_request *request, acs_block *block)
+static acs_status find_at_once(acs_context *context, acs_memory_request request, acs_block *block)
 {
     acs_status status;
-    while ((status = acs_memory_take(context->memory, request, block)) == ACS_NOT_READY)
+    request.quiet = true;
+    while ((status = acs_memory_take(context->memory, &request, block)) == ACS_NOT_READY)
         if (!spill_locked(context))
             break;
     if (status != ACS_NOT_READY)
         return status;
     if (!acs_memory_rests_until(context->memory, ACS_MEMORY_DEVICE)) { /* there is none: say why */
-        acs_memory_request loud = *request;
-        loud.quiet = false;
-        status = acs_memory_take(context->memory, &loud, block);
+        request.quiet = false;
+        status = acs_memory_take(context->memory, &request, block);
     }
     return status != ACS_NOT_READY ? status
                                    : ACS_FAIL(ACS_ERR_FULL, 0, "%zu bytes of device memory would have to be waited for",
-                                              request->bytes);
+                                              request.bytes);
 }
 
 static acs_status find_memory(acs_context *context, const acs_movable *m, acs_block *block)
 {
-    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_DEVICE, .early = true, .quiet = true,
-                                        .site = m->site};
+    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_DEVICE, .early = true, .site = m->site};
     if (context->movables->no_wait)
-        return find_at_once(context, &request, block);
+        return find_at_once(context, request, block);
     return acs_memory_find_room(context, request, spill_locked, block);
 }
 

@@ -15,10 +15,10 @@ enum { PAUSE = 256 };
 /* The movable block of a segment; *inside: all of the segment is in it. */
 static acs_movable *of_segment(const acs_draft *draft, const acs_segment *s, bool *inside)
 {
-    if (s->extent != ACS_EXTENT_BYTES || !s->rows || !s->row_bytes)
+    if (!acs_segment_has_bytes(s))
         return NULL;
     acs_movable *m = acs_movable_at(draft->context, s->base);
-    *inside = m && s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes <= m->home + m->bytes;
+    *inside = m && acs_segment_end(s) <= m->home + m->bytes;
     return m;
 }
 
@@ -178,7 +178,7 @@ static void cut(acs_movable *m, uint64_t offset)
 static void touch(acs_movables *r, acs_movable *m, const acs_segment *s)
 {
     cut(m, s->base - m->home);
-    cut(m, s->base - m->home + (s->rows - 1) * s->pitch_bytes + s->row_bytes);
+    cut(m, acs_segment_end(s) - m->home);
     if (m->touched)
         return;
     m->touched = true;

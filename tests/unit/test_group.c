@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "acs.h"
+#include "memory_fixture.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,10 +19,8 @@ enum { BYTES = 4096, LAZY = ACS_MEMORY_DEVICE | ACS_LAZY };
 
 static acs_context *open_with(int64_t limit, int64_t workers, int32_t pool)
 {
-    acs_options options;
+    acs_options options = host_options();
     acs_context *context = NULL;
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_HOST;
     options.workers = workers;
     options.executors = 2;
     options.memory_limit = limit;
@@ -31,27 +29,9 @@ static acs_context *open_with(int64_t limit, int64_t workers, int32_t pool)
     return context;
 }
 
-static unsigned char *block_of(acs_context *context, int kind, size_t bytes)
-{
-    void *block = NULL;
-    assert_int_equal(acs_malloc(context, bytes, kind, &block), ACS_OK);
-    return block;
-}
-
 static uint64_t live(acs_context *context)
 {
-    acs_statistics s = {.size = sizeof s};
-    assert_int_equal(acs_stats(context, &s), ACS_OK);
-    return s.memory_live;
-}
-
-static void refused(acs_op op, acs_status status, const char *why)
-{
-    acs_error error = {.size = sizeof error};
-    assert_int_equal(op, 0);
-    assert_int_equal(acs_last_error(&error), status);
-    if (!strstr(error.text, why))
-        fail_msg("'%s' is not in '%s'", why, error.text);
+    return statistics_of(context).memory_live;
 }
 
 static acs_status submit(acs_context *context, uint32_t slots, acs_group_report *report)
@@ -409,12 +389,6 @@ static void what_fails_in_a_place_is_no_concern_of_who_gets_it_next(void **state
 }
 
 /* ------------------------------------------------------------------------------------------------------------ random */
-
-static uint32_t below(uint64_t *random, uint32_t n)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((*random >> 33) % n);
-}
 
 /* Each block is written once or more, read by some, and copied out at last; sizes differ, so that places do. */
 static void random_group(acs_context *context, uint64_t *random, uint32_t slots, uint64_t *shared)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "acs.h"
+#include "memory_fixture.h"
 
 #include <string.h>
 
@@ -23,31 +23,13 @@ enum { BYTES = 512 << 10, BLOCKS = 16, LIMIT = 4 << 20, LAZY = ACS_MEMORY_DEVICE
 
 static acs_context *open_with(int64_t limit, int64_t spill, int32_t pool)
 {
-    acs_options options;
+    acs_options options = host_options();
     acs_context *context = NULL;
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_HOST;
-    options.workers = 0;
-    options.executors = 1;
     options.memory_limit = limit;
     options.spill = spill;
     options.pool = pool;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     return context;
-}
-
-static unsigned char *block_of(acs_context *context, int kind, size_t bytes)
-{
-    void *block = NULL;
-    assert_int_equal(acs_malloc(context, bytes, kind, &block), ACS_OK);
-    return block;
-}
-
-static acs_statistics statistics_of(acs_context *context)
-{
-    acs_statistics s = {.size = sizeof s};
-    assert_int_equal(acs_stats(context, &s), ACS_OK);
-    return s;
 }
 
 static int byte_at(acs_context *context, const unsigned char *block, size_t at)
@@ -56,15 +38,6 @@ static int byte_at(acs_context *context, const unsigned char *block, size_t at)
     assert_true(acs_memcpy(context, &byte, block + at, 1) > 0);
     assert_int_equal(acs_sync(context), ACS_OK);
     return byte;
-}
-
-static void refused(acs_op op, acs_status status, const char *why)
-{
-    acs_error error = {.size = sizeof error};
-    assert_int_equal(op, 0);
-    assert_int_equal(acs_last_error(&error), status);
-    if (!strstr(error.text, why))
-        fail_msg("'%s' is not in '%s'", why, error.text);
 }
 
 /* Adds one to each byte of `from`, in `to`. */
@@ -218,7 +191,7 @@ static void other_ways_to_reach_one_are_refused(void **state)
     acs_uses uses = ACS_USES(ACS_IN(a, 10));
     assert_true(acs_memset(context, a, 5, BYTES) > 0);
     refused(acs_host(context, nothing, NULL, 0, uses), ACS_ERR_UNSUPPORTED, "ACS_LAZY block of 524288 bytes");
-    refused(ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_NO_ARGS, uses), ACS_ERR_UNSUPPORTED, __FILE__);
+    refused(ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_NO_ARGS, uses), ACS_ERR_UNSUPPORTED, "memory_fixture.h");
     assert_int_equal(acs_pin(context, a), ACS_ERR_UNSUPPORTED);
     refused(acs_memset(context, a + BYTES - 1, 1, 2), ACS_ERR_ARGUMENT, "1 bytes behind its ACS_LAZY block");
     refused(acs_free(context, a + 1), ACS_ERR_ARGUMENT, "free its start");
@@ -344,12 +317,6 @@ static void mix_body(const acs_grid *grid, void *const *args)
 }
 
 static const acs_kernel g_mix = ACS_KERNEL_HOST_INIT("mix", mix_body);
-
-static uint32_t below(uint64_t *random, uint32_t n)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((*random >> 33) % n);
-}
 
 /* Six times as much in blocks as there is room for, kernels of three of them; every call is to succeed. */
 static void random_program(acs_context *context, uint64_t *random)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "acs.h"
+#include "memory_fixture.h"
 
 #include <string.h>
 
@@ -18,11 +18,7 @@ enum { BYTES = 1000 };
 
 static acs_status open_with(int64_t rename, int32_t pool, acs_context **context)
 {
-    acs_options options;
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_HOST;
-    options.workers = 0;
-    options.executors = 1;
+    acs_options options = host_options();
     options.rename = rename;
     options.pool = pool;
     return acs_open(&options, context);
@@ -33,20 +29,6 @@ static acs_context *open_renaming(void)
     acs_context *context = NULL;
     assert_int_equal(open_with(-1, ACS_POOL_ON, &context), ACS_OK);
     return context;
-}
-
-static unsigned char *block_of(acs_context *context, int kind)
-{
-    void *block = NULL;
-    assert_int_equal(acs_malloc(context, BYTES, kind, &block), ACS_OK);
-    return block;
-}
-
-static acs_statistics statistics_of(acs_context *context)
-{
-    acs_statistics s = {.size = sizeof s};
-    assert_int_equal(acs_stats(context, &s), ACS_OK);
-    return s;
 }
 
 /* Adds one to each byte of `to`, out of `from`. */
@@ -72,8 +54,8 @@ static void rounds_that_reuse_buffers_get_memory_of_their_own(void **state)
     (void)state;
     enum { ROUNDS = 5 };
     acs_context *context = open_renaming();
-    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE);
-    unsigned char *b = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+    unsigned char *b = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
     unsigned char in[ROUNDS][BYTES], out[ROUNDS][BYTES];
     for (int i = 0; i < ROUNDS; i++) {
         memset(in[i], 10 * i, BYTES);
@@ -106,7 +88,7 @@ static void others_are_not_renamed(void **state)
     for (int i = 0; i < 6; i++) {
         acs_context *context = NULL;
         assert_int_equal(open_with(i == 0 ? 0 : i == 1 ? BYTES - 1 : -1, ACS_POOL_ON, &context), ACS_OK);
-        unsigned char *a = block_of(context, i == 2 ? ACS_MEMORY_DEVICE : ACS_MEMORY_DEVICE | ACS_MOVABLE);
+        unsigned char *a = block_of(context, i == 2 ? ACS_MEMORY_DEVICE : ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
         if (i == 5)
             assert_int_equal(acs_pin(context, a + 5), ACS_OK);
         assert_true(acs_memset(context, a, 3, BYTES) > 0);
@@ -151,7 +133,7 @@ static void contents_come_home(void **state)
     (void)state;
     for (int way = 0; way < 6; way++) {
         acs_context *context = open_renaming();
-        unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE);
+        unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
         struct {
             const unsigned char *at;
         } hidden = {a};
@@ -186,7 +168,7 @@ static void a_refused_call_renames_nothing(void **state)
 {
     (void)state;
     acs_context *context = open_renaming();
-    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
     assert_true(acs_memset(context, a, 5, BYTES) > 0);
     uint64_t live = statistics_of(context).memory_live;
     acs_attributes cluster = {.cluster = {0, 0, 0}, .programmatic = 0};
@@ -213,7 +195,8 @@ static void a_refused_call_forgets_no_failure(void **state)
 {
     (void)state;
     acs_context *context = open_renaming();
-    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE), *b = block_of(context, ACS_MEMORY_DEVICE);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+    unsigned char *b = block_of(context, ACS_MEMORY_DEVICE, BYTES);
     acs_kernel none = {"none", (const void *)&g_add, NULL, ACS_KERNEL_FUNCTION, 0};
     acs_op failed = acs_host(context, fail_body, NULL, 0, ACS_USES(ACS_INOUT(a, 4)));
     assert_int_equal(acs_wait(context, failed), ACS_ERR_HOST);
