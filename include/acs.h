@@ -138,6 +138,7 @@ enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_
        ACS_ISSUE_COUNT };
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_AUTO };
+enum { ACS_GROWTH_PAGES, ACS_GROWTH_CHUNKS };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
 enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP };
 
@@ -758,6 +759,7 @@ typedef struct acs_statistics {
     uint64_t memory_early;     /**< blocks handed out while ops might still use them: their next users were ordered behind */
     uint64_t memory_spilled;   /**< bytes of ACS_LAZY blocks copied to host memory, since the device's was short */
     uint64_t memory_returned;  /**< bytes of them copied back */
+    uint64_t memory_moved;     /**< bytes of device memory that were mapped to other addresses, where they were missing */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "contest.h"
+#include "growth.h"
 #include "results.h"
 
 using namespace bench;
@@ -21,7 +22,7 @@ struct settings {
     measuring how;
     synthetic_settings synthetic;
     pass_settings passes;
-    bool list = false;
+    bool list = false, growth = false;
 };
 
 std::string usage()
@@ -39,6 +40,7 @@ std::string usage()
         "  --way W[,W]|all          who allocates, see below                                                   (all)\n"
         "  --reps N                 repetitions, in each of which every way starts cold                          (5)\n"
         "  --cpu N                  pin the program's thread to CPU N and the library's to those behind (not pinned)\n"
+        "  --growth                 only: what calls cost that get memory from the device and give it back (cuda only)\n"
         "  --json FILE              write all figures for bench/report\n"
         "  --list                   traces and ways\n"
         "traces:\n";
@@ -85,6 +87,8 @@ settings parse(arguments &a)
             s.passes.use = true;
         else if (a.is("--list"))
             s.list = true;
+        else if (a.is("--growth"))
+            s.growth = true;
         else if (a.is("--way"))
             s.ways = a.list();
         else
@@ -142,6 +146,26 @@ int write_one(const settings &s, const arguments &a)
     return wrong.empty() ? 0 : 1;
 }
 
+#if BENCH_CUDA
+int grow(const settings &s, const arguments &a)
+{
+    if (!s.passes.where.gpu)
+        a.refuse_for("--growth", "needs a GPU");
+    printf("%s\n", machine_line(true).c_str());
+    result_file file(s.how.json, "acs-memory", a.command(), true);
+    const std::vector<growth_cost> costs = measure_growth(s.how.repetitions);
+    print_growth(costs);
+    write_growth(file, costs);
+    return 0;
+}
+#else
+int grow(const settings &, const arguments &a)
+{
+    a.refuse_for("--growth", "this was built without GPUs");
+    return 2;
+}
+#endif
+
 void list()
 {
     for (const synthetic_kind &k : synthetic_kinds())
@@ -164,6 +188,8 @@ int main(int argc, char **argv)
     }
     if (!s.write_file.empty())
         return write_one(s, a);
+    if (s.growth)
+        return grow(s, a);
     const std::vector<allocation_trace> traces = traces_of(s, a);
     const std::vector<const way_kind *> ways = ways_of(s, a);
     pin_thread(s.passes.where, 0);

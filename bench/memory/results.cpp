@@ -115,4 +115,25 @@ void write_ways(result_file &file, const allocation_trace &t, const pass_setting
              runners);
 }
 
+void print_growth(const std::vector<growth_cost> &costs)
+{
+    printf("\n%-24s %10s %-14s %24s   %s\n", "us a call", "piece", "call", "idle, median (least)", "beside work, median; waited for it");
+    for (const growth_cost &idle : costs)
+        for (const growth_cost &busy : costs) {
+            if (idle.busy || !busy.busy || idle.way != busy.way || idle.call != busy.call || idle.bytes != busy.bytes)
+                continue;
+            printf("%-24s %10s %-14s %15.1f (%6.1f)   %.1f; %d of %zu\n", idle.way.c_str(), size_text(idle.bytes).c_str(),
+                   idle.call.c_str(), median_of(idle.us), *std::min_element(idle.us.begin(), idle.us.end()),
+                   median_of(busy.us), busy.waited, busy.us.size());
+        }
+    fflush(stdout);
+}
+
+void write_growth(result_file &file, const std::vector<growth_cost> &costs)
+{
+    for (const growth_cost &c : costs)
+        file.row({{"work", "growth"}, {"bytes", c.bytes}, {"busy", c.busy}, {"reps", c.us.size()}},
+                 {{{{"name", c.way}, {"call", c.call}, {"waited", c.waited}}, {{"calls_us", c.us}}}});
+}
+
 } // namespace bench

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "growth.h"
 #include "passes.h"
 #include "report.h"
 
@@ -15,6 +16,10 @@ namespace bench {
 void print_ways(const allocation_trace &t, const pass_settings &s, const std::vector<way_outcome> &ways);
 void write_ways(result_file &file, const allocation_trace &t, const pass_settings &s, uint64_t seed,
                 const std::vector<way_outcome> &ways);
+
+/** A line per call, and a row. */
+void print_growth(const std::vector<growth_cost> &costs);
+void write_growth(result_file &file, const std::vector<growth_cost> &costs);
 
 } // namespace bench
 

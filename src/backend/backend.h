@@ -15,6 +15,7 @@
 
 #include "pool/batch.h"
 #include "pool/nodes.h"
+#include "pool/pages.h"
 
 #include <stdatomic.h>
 
@@ -121,6 +122,7 @@ struct acs_backend {
     uint32_t bundle_most;  /* most ops of a bundle; 0: takes none */
     bool apart;            /* a tool looks where allocations end: each block is to be one of its own */
     uint32_t parallel;     /* most ops that it runs at once; 0: many, or not known */
+    acs_page_ops pages;    /* of device memory, called with the backend; .page 0: there are none */
     _Atomic(uint64_t) nodes_built; /* of kept graphs, ever; a counter */
 };
 

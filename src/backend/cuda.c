@@ -313,6 +313,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     ACS_TRY(acs_cuda_kernels_init(self));
     ACS_TRY(acs_cuda_scratches_init(self));
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
+    acs_cuda_pages_init(self);
     acs_cuda_profiler_init(self);
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self, options);

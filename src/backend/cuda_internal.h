@@ -90,7 +90,15 @@
     X(cuGraphExecKernelNodeSetParams, 12000, 12000)                                                                    \
     X(cuGraphExecDestroy, 10000, 12000)                                                                                \
     X(cuGraphUpload, 11010, 12000)                                                                                     \
-    X(cuGraphLaunch, 10000, 12000)
+    X(cuGraphLaunch, 10000, 12000)                                                                                     \
+    X(cuMemAddressReserve, 10020, 12000)                                                                               \
+    X(cuMemAddressFree, 10020, 12000)                                                                                  \
+    X(cuMemCreate, 10020, 12000)                                                                                       \
+    X(cuMemRelease, 10020, 12000)                                                                                      \
+    X(cuMemMap, 10020, 12000)                                                                                          \
+    X(cuMemUnmap, 10020, 12000)                                                                                        \
+    X(cuMemSetAccess, 10020, 12000)                                                                                    \
+    X(cuMemGetAllocationGranularity, 10020, 12000)
 
 enum {
     ACS_CUDA_ARGS_MOST = 4096, /* arguments of one kernel */
@@ -250,6 +258,10 @@ bool acs_cuda_device_init(acs_cuda *self);
 void acs_cuda_device_fini(acs_cuda *self);
 /* A kernel of ours by name; NULL after a log line. */
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
+
+/* cuda_pages.c; in a scope */
+/* Fill base.pages where the device has virtual memory. */
+void acs_cuda_pages_init(acs_cuda *self);
 
 /* cuda_profiler.c */
 /* Look for a profiler, when the device is opened. */

@@ -317,6 +317,7 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     if (!h)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory");
     h->base.ops = ops;
+    h->base.pages = acs_host_pages;
     h->config = *config;
     h->config.inline_only = ops->single_thread;
     h->op_ns = LONG_OP_NS;

@@ -137,17 +137,24 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
 
 /* ---------------------------------------------------------------------------------------------------------- memory */
 
+static acs_status inject_memory_fault(acs_sim_state *s, size_t bytes)
+{
+    acs_lock_acquire(&s->lock);
+    bool fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
+    acs_lock_release(&s->lock);
+    return fails ? ACS_FAIL(ACS_ERR_MEMORY, ACS_SIM_NATIVE_MEMORY, "injected: no memory for %zu bytes", bytes) : ACS_OK;
+}
+
 static acs_status sim_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
 {
-    acs_sim_state *s = acs_sim_state_of(backend);
-    bool fails;
-
-    acs_lock_acquire(&s->lock);
-    fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
-    acs_lock_release(&s->lock);
-    if (fails)
-        return ACS_FAIL(ACS_ERR_MEMORY, ACS_SIM_NATIVE_MEMORY, "injected: no memory for %zu bytes", bytes);
+    ACS_TRY(inject_memory_fault(acs_sim_state_of(backend), bytes));
     return acs_host_memory_alloc(backend, memory, bytes, ptr);
+}
+
+static acs_status sim_page_create(void *user, size_t bytes, uint64_t *piece)
+{
+    ACS_TRY(inject_memory_fault(acs_sim_state_of(user), bytes));
+    return acs_host_page_create(user, bytes, piece);
 }
 
 /* ------------------------------------------------------------------------------------------------ virtual time */
@@ -254,6 +261,8 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     const acs_options *options = config->options;
 
     s->base.ops = &acs_backend_sim;
+    s->base.pages = acs_host_pages;
+    s->base.pages.create = sim_page_create;
     s->base.bundle_most = ACS_BATCH_ITEMS;
     s->slots = config->slots;
     s->mark_capacity = config->mark_capacity;

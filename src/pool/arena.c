@@ -23,6 +23,7 @@ typedef struct slab {
 struct acs_arena {
     acs_range *bins[BINS], *tails[BINS];
     uint64_t filled[WORDS]; /* bins that are not empty */
+    acs_range *holes;
     acs_range *spare;       /* descriptors without a range, through `next` */
     slab *slabs;
     acs_arena_counts counts;
@@ -149,34 +150,49 @@ static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
 
 /* ------------------------------------------------------------------------------------------------------------- ranges */
 
-acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes)
+static acs_status add(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range **range)
 {
     if (bytes == 0 || base % ACS_ARENA_ALIGN || bytes % ACS_ARENA_ALIGN || base + bytes < base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%llu bytes at 0x%llx are no chunk of an arena", (unsigned long long)bytes,
                         (unsigned long long)base);
-    acs_range *range = descriptor(arena);
-    if (!range)
+    *range = descriptor(arena);
+    if (!*range)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the descriptors of an arena");
-    *range = (acs_range){.base = base, .bytes = bytes, .arena = arena};
-    bin_add(arena, range);
-    arena->counts.reserved += bytes;
+    **range = (acs_range){.base = base, .bytes = bytes, .arena = arena};
     arena->counts.chunks++;
     return ACS_OK;
 }
 
-/* What is too much of it becomes a range of its own; without a descriptor it stays, and is lent with the rest. */
-static void split(acs_arena *arena, acs_range *range, uint64_t bytes)
+acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes)
+{
+    acs_range *range;
+    ACS_TRY(add(arena, base, bytes, &range));
+    bin_add(arena, range);
+    arena->counts.reserved += bytes;
+    return ACS_OK;
+}
+
+/* What is more than so many bytes becomes a range of its own. NULL: there is nothing more, or no descriptor for it. */
+static acs_range *cut_off(acs_arena *arena, acs_range *range, uint64_t bytes)
 {
     acs_range *rest = range->bytes > bytes ? descriptor(arena) : NULL;
     if (!rest)
-        return;
+        return NULL;
     *rest = (acs_range){.base = range->base + bytes, .bytes = range->bytes - bytes, .before = range,
                         .behind = range->behind, .arena = arena, .last = range->last};
     if (rest->behind)
         rest->behind->before = rest;
     range->behind = rest;
     range->bytes = bytes;
-    bin_add(arena, rest);
+    return rest;
+}
+
+/* What is too much of it is free; without a descriptor it stays, and is lent with the rest. */
+static void split(acs_arena *arena, acs_range *range, uint64_t bytes)
+{
+    acs_range *rest = cut_off(arena, range, bytes);
+    if (rest)
+        bin_add(arena, rest);
 }
 
 acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes, acs_op settled)
@@ -239,6 +255,138 @@ bool acs_arena_remove(acs_arena *arena, acs_op settled, uint64_t *base, uint64_t
     return false;
 }
 
+/* -------------------------------------------------------------------------------------------------------------- holes */
+
+static void hole_add(acs_arena *arena, acs_range *range)
+{
+    range->hole = true;
+    range->last = 0;
+    range->previous = NULL;
+    range->next = arena->holes;
+    if (range->next)
+        range->next->previous = range;
+    arena->holes = range;
+}
+
+static void hole_remove(acs_arena *arena, acs_range *range)
+{
+    range->hole = false;
+    *(range->previous ? &range->previous->next : &arena->holes) = range->next;
+    if (range->next)
+        range->next->previous = range->previous;
+}
+
+acs_status acs_arena_add_hole(acs_arena *arena, uint64_t base, uint64_t bytes)
+{
+    acs_range *range;
+    ACS_TRY(add(arena, base, bytes, &range));
+    hole_add(arena, range);
+    return ACS_OK;
+}
+
+acs_range *acs_arena_hole(const acs_arena *arena, const acs_range *hole)
+{
+    return hole ? hole->next : arena->holes;
+}
+
+acs_range *acs_arena_open(acs_range *hole, uint64_t bytes)
+{
+    acs_arena *arena = hole->arena;
+    acs_range *rest = cut_off(arena, hole, bytes);
+    if (!rest && hole->bytes > bytes)
+        return NULL;
+    hole_remove(arena, hole);
+    if (rest)
+        hole_add(arena, rest);
+    return hole;
+}
+
+void acs_arena_empty(acs_range *range)
+{
+    acs_arena *arena = range->arena;
+    acs_range *before = range->before, *behind = range->behind;
+    if (behind && behind->hole) {
+        hole_remove(arena, behind);
+        absorb(arena, range, behind);
+    }
+    if (before && before->hole) {
+        absorb(arena, before, range);
+        return;
+    }
+    hole_add(arena, range);
+}
+
+static bool is_idle(const acs_range *range, acs_op settled)
+{
+    return range && range->free && range->last <= settled;
+}
+
+acs_range *acs_arena_fill(acs_range *range, uint64_t least, acs_op settled)
+{
+    acs_arena *arena = range->arena;
+    acs_range *before = range->before, *behind = range->behind;
+    arena->counts.reserved += range->bytes;
+    arena->counts.taken += range->bytes;
+    least = (least + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
+    if (range->bytes < least && is_idle(behind, settled)) {
+        bin_remove(arena, behind);
+        arena->counts.taken += behind->bytes;
+        absorb(arena, range, behind);
+    }
+    if (range->bytes < least && is_idle(before, settled)) {
+        bin_remove(arena, before);
+        arena->counts.taken += before->bytes;
+        absorb(arena, before, range);
+        range = before;
+    }
+    range->last = 0;
+    if (least == 0 || range->bytes < least) {
+        acs_arena_give(range);
+        return NULL;
+    }
+    acs_range *rest = cut_off(arena, range, least);
+    if (rest)
+        acs_arena_give(rest); /* merged with what lies behind it */
+    return range;
+}
+
+acs_range *acs_arena_cut(acs_range *range, uint64_t base, uint64_t bytes)
+{
+    acs_arena *arena = range->arena;
+    acs_range *low = base > range->base ? range : NULL, *rest = NULL;
+    bin_remove(arena, range);
+    if (low)
+        range = cut_off(arena, low, base - low->base);
+    if (range)
+        rest = cut_off(arena, range, bytes);
+    if (range && (rest || range->bytes == bytes)) {
+        arena->counts.reserved -= bytes;
+        if (rest)
+            bin_add(arena, rest);
+        if (low)
+            bin_add(arena, low);
+        return range;
+    }
+    if (low && range) /* no descriptor: as it was */
+        absorb(arena, low, range);
+    bin_add(arena, low ? low : range);
+    return NULL;
+}
+
+acs_range *acs_arena_idle(const acs_arena *arena, acs_op settled, const acs_range *range)
+{
+    uint32_t bin = range ? bin_of(range->bytes) : BINS;
+    acs_range *next = range ? range->next : NULL;
+    for (;;) {
+        for (; next; next = next->next)
+            if (next->last <= settled)
+                return next;
+        if (bin-- == 0)
+            return NULL;
+        next = arena->bins[bin];
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------------- counts */
 
 acs_arena_counts acs_arena_count(const acs_arena *arena)
@@ -276,5 +424,8 @@ bool acs_arena_check(const acs_arena *arena)
             free_bytes += range->bytes;
         }
     }
+    for (const acs_range *hole = arena->holes; hole; hole = hole->next)
+        if (!hole->hole || hole->free || (hole->behind && hole->behind->hole) || (hole->before && hole->before->hole))
+            return false;
     return free_bytes + arena->counts.taken == arena->counts.reserved;
 }

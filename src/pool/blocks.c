@@ -1,6 +1,6 @@
 /*
- * An index of blocks by address (see blocks.h): a hash table for who knows where a block begins, and for those who do not a
- * bit for each possible beginning, in a table of chunks. Called by memory.c for each block that is taken or given back.
+ * An index of blocks by address (see blocks.h): a hash table for who knows where a block begins, and for those who do not the
+ * places of all beginnings, in a table of chunks. Called by memory.c for each block that is taken or given back.
  */
 #include "pool/blocks.h"
 
@@ -11,7 +11,7 @@ void acs_blocks_clear(acs_blocks *b)
 {
     HASH_CLEAR(hh, b->table);
     for (uint32_t i = 0; i < b->chunk_count; i++)
-        free(b->chunks[i].starts);
+        acs_places_fini(&b->chunks[i].starts);
     free(b->chunks);
     *b = (acs_blocks){0};
 }
@@ -59,11 +59,9 @@ static bool chunks_fit(acs_blocks *b)
 
 acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 {
-    uint64_t *starts = calloc((size_t)(bytes / ACS_ARENA_ALIGN / 64 + 1), sizeof *starts);
-    if (!starts || !chunks_fit(b)) {
-        free(starts);
+    acs_places starts = {.depth = 0};
+    if (!chunks_fit(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
-    }
     uint32_t at = chunks_up_to(b, base);
     memmove(&b->chunks[at + 1], &b->chunks[at], (b->chunk_count++ - at) * sizeof *b->chunks);
     b->chunks[at] = (acs_chunk){base, bytes, starts};
@@ -73,17 +71,15 @@ acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 void acs_blocks_remove_chunk(acs_blocks *b, uint64_t base)
 {
     uint32_t at = chunks_up_to(b, base) - 1;
-    free(b->chunks[at].starts);
+    acs_places_fini(&b->chunks[at].starts);
     memmove(&b->chunks[at], &b->chunks[at + 1], (--b->chunk_count - at) * sizeof *b->chunks);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ blocks */
 
-static void flip_start(const acs_blocks *b, const acs_range *range)
+static uint64_t place_in(const acs_chunk *chunk, uint64_t address)
 {
-    const acs_chunk *chunk = chunk_of(b, range->base);
-    uint64_t place = (range->base - chunk->base) / ACS_ARENA_ALIGN;
-    chunk->starts[place / 64] ^= UINT64_C(1) << place % 64;
+    return (address - chunk->base) / ACS_ARENA_ALIGN;
 }
 
 bool acs_blocks_add(acs_blocks *b, acs_range *range)
@@ -92,14 +88,16 @@ bool acs_blocks_add(acs_blocks *b, acs_range *range)
     HASH_ADD(hh, b->table, base, sizeof range->base, range);
     if (range->hash_failed)
         return false;
-    flip_start(b, range);
+    acs_chunk *chunk = chunk_of(b, range->base);
+    acs_places_add(&chunk->starts, place_in(chunk, range->base));
     return true;
 }
 
 void acs_blocks_remove(acs_blocks *b, acs_range *range)
 {
     HASH_DELETE(hh, b->table, range);
-    flip_start(b, range);
+    acs_chunk *chunk = chunk_of(b, range->base);
+    acs_places_remove(&chunk->starts, place_in(chunk, range->base));
 }
 
 acs_range *acs_blocks_at(const acs_blocks *b, uint64_t address)
@@ -109,23 +107,17 @@ acs_range *acs_blocks_at(const acs_blocks *b, uint64_t address)
     return range;
 }
 
-/* Of most addresses a block begins there; a chunk of one block's own is looked at next, since its beginning may be far. */
+/* Of most addresses a block begins there. */
 acs_range *acs_blocks_holding(const acs_blocks *b, uint64_t address)
 {
+    uint64_t place;
     acs_range *range = acs_blocks_at(b, address);
     const acs_chunk *chunk = range ? NULL : chunk_of(b, address);
     if (!chunk)
         return range;
-    range = acs_blocks_at(b, chunk->base);
-    if (range && address - range->base < range->bytes)
-        return range;
-    uint64_t place = (address - chunk->base) / ACS_ARENA_ALIGN, word = place / 64;
-    uint64_t bits = chunk->starts[word] & UINT64_MAX >> (63 - place % 64);
-    while (!bits && word > 0)
-        bits = chunk->starts[--word];
-    if (!bits)
+    if (!acs_places_up_to(&chunk->starts, place_in(chunk, address), &place))
         return NULL;
-    range = acs_blocks_at(b, chunk->base + (word * 64 + 63 - (uint64_t)__builtin_clzll(bits)) * ACS_ARENA_ALIGN);
+    range = acs_blocks_at(b, chunk->base + place * ACS_ARENA_ALIGN);
     return address - range->base < range->bytes ? range : NULL;
 }
 

@@ -10,11 +10,12 @@
 
 #include "base/base.h"
 #include "pool/arena.h"
+#include "pool/places.h"
 
-/* Memory that the device gave in one piece. */
+/* Addresses in which blocks may lie: memory that the device gave in one piece, or a span of pages (pages.h). */
 typedef struct acs_chunk {
     uint64_t base, bytes;
-    uint64_t *starts; /* a bit for each place where a block may begin */
+    acs_places starts; /* where blocks begin, in units of ACS_ARENA_ALIGN */
 } acs_chunk;
 
 /* All zero: empty. */

@@ -1,67 +1,40 @@
 /*
- * Pools of memory (see memory.h): two arenas for each kind, so that small blocks do not cut up large chunks, and a queue of
- * blocks that rest. Called by acs_malloc and acs_free on callers' threads, and where blocks are apart by whoever runs the op
+ * Pools of memory (see memory.h): an arena for each kind and size, so that small blocks do not cut up large chunks, and a queue
+ * of blocks that rest; memory_grow.c asks the device for more. Called by acs_malloc and acs_free on callers' threads, and where blocks are apart by whoever runs the op
  * that frees one. Never waits for ops, and never touches a block.
  *
  * Whether a range may be in use is told by its `last` op, not by where it lies: those that were handed out early, and came
  * back, are free ranges like others, and quiet as soon as that op has settled.
  */
-#include "pool/memory.h"
+#include "pool/memory_internal.h"
 
-#include "base/lock.h"
-
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 2, SIZES = 2, SETTLED_AT_ONCE = 16, FREED_KEPT = 1024 };
+enum { SETTLED_AT_ONCE = 16 };
 
-#define MIB (UINT64_C(1) << 20)
-#define REST_LEAST (16 * MIB)
-
-/* The device's allocators give memory by 2 MiB. Blocks of up to half a chunk share it. */
-static const struct {
-    uint64_t block_most, chunk;
-} g_sizes[SIZES] = {{1 * MIB, 2 * MIB}, {16 * MIB, 32 * MIB}};
-
-typedef struct pool {
-    acs_arena *arenas[SIZES];
-    acs_memory_counts counts;
-    acs_range *first, *newest; /* resting blocks, through `next`, by when they came */
-    acs_op last;               /* the latest op that a block which was given back was behind */
-} pool;
-
-/* Remembered for diagnostics. */
-typedef struct freed {
-    uint64_t base, bytes;
-    acs_op last;
-    const acs_site *site;
-} freed;
-
-struct acs_memory {
-    acs_memory_config config; /* constant until the end */
-    pthread_mutex_t growing;  /* one thread asks the device for chunks, or gives them back, at a time; taken before `lock` */
-    acs_lock lock;            /* rank POOL; guards what follows */
-    pool pools[KINDS];
-    acs_blocks blocks;
-    freed freed[FREED_KEPT]; /* ring: freed_total counts all that ever entered */
-    uint64_t freed_total, taken_total;
-};
+#define REST_LEAST (16 * ACS_MIB)
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
 
 static acs_status arenas_create(acs_memory *m)
 {
-    for (int kind = 0; kind < KINDS; kind++)
-        for (int size = 0; size < SIZES; size++)
+    for (int kind = 0; kind < ACS_POOL_KINDS; kind++)
+        for (int size = ACS_POOL_SMALL; size <= ACS_POOL_LARGE; size++)
             ACS_TRY(acs_arena_create(&m->pools[kind].arenas[size]));
-    return ACS_OK;
+    if (!m->config.pooled || !m->config.pages)
+        return ACS_OK;
+    acs_arena **paged = &m->pools[ACS_MEMORY_DEVICE].arenas[ACS_POOL_PAGED];
+    ACS_TRY(acs_arena_create(paged));
+    atomic_init(&m->paged, true);
+    return acs_pages_create(m->config.pages, m->config.page_user, *paged, &m->pages);
 }
 
-static void arenas_destroy(acs_memory *m)
+static void arenas_destroy(acs_memory *m, bool keep)
 {
-    for (int kind = 0; kind < KINDS; kind++)
-        for (int size = 0; size < SIZES; size++)
+    acs_pages_destroy(m->pages, keep);
+    for (int kind = 0; kind < ACS_POOL_KINDS; kind++)
+        for (int size = 0; size < ACS_POOL_SIZES; size++)
             acs_arena_destroy(m->pools[kind].arenas[size]);
     acs_blocks_clear(&m->blocks);
 }
@@ -82,70 +55,13 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
         *memory = m;
         return ACS_OK;
     }
-    arenas_destroy(m);
+    arenas_destroy(m, false);
     free(m);
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ chunks */
-
-static bool reserve(acs_memory *m, int kind, uint64_t bytes)
-{
-    pool *p = &m->pools[kind];
-    acs_lock_acquire(&m->lock);
-    uint64_t limit = m->config.limit && kind == ACS_MEMORY_DEVICE ? m->config.limit : UINT64_MAX;
-    bool room = bytes <= limit && p->counts.reserved <= limit - bytes;
-    if (room)
-        p->counts.reserved += bytes;
-    acs_lock_release(&m->lock);
-    return room;
-}
-
-static void unreserve(acs_memory *m, int kind, uint64_t bytes)
-{
-    acs_lock_acquire(&m->lock);
-    m->pools[kind].counts.reserved -= bytes;
-    acs_lock_release(&m->lock);
-}
-
-/* Memory of the device, counted as reserved. ACS_NOT_READY: the limit has no room, and no error was made. */
-static acs_status obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
-{
-    if (!reserve(m, kind, bytes))
-        return ACS_NOT_READY;
-    acs_status status = m->config.obtain(m->config.user, kind, bytes, ptr);
-    if (status != ACS_OK) {
-        unreserve(m, kind, bytes);
-        return status;
-    }
-    acs_lock_acquire(&m->lock);
-    m->pools[kind].counts.obtained++;
-    acs_lock_release(&m->lock);
-    return ACS_OK;
-}
-
-static acs_status chunk_add(acs_memory *m, int kind, int size, uint64_t bytes)
-{
-    pool *p = &m->pools[kind];
-    void *ptr = NULL;
-    acs_status status = obtain(m, kind, bytes, &ptr);
-    if (status != ACS_OK)
-        return status;
-    uint64_t base = (uint64_t)(uintptr_t)ptr;
-    acs_lock_acquire(&m->lock);
-    status = acs_blocks_add_chunk(&m->blocks, base, bytes);
-    if (status == ACS_OK && (status = acs_arena_add(p->arenas[size], base, bytes)) != ACS_OK)
-        acs_blocks_remove_chunk(&m->blocks, base);
-    acs_lock_release(&m->lock);
-    if (status == ACS_OK)
-        return ACS_OK;
-    unreserve(m, kind, bytes);
-    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error counts */
-    return status;
-}
-
 /* The block that has rested for longest becomes a free range, though ops may use it. */
-static void end_rest_locked(pool *p)
+static void end_rest_locked(acs_pool *p)
 {
     acs_range *range = p->first;
     p->first = range->next;
@@ -153,53 +69,12 @@ static void end_rest_locked(pool *p)
     acs_arena_give(range);
 }
 
-/* The same for those whose ops have ended, at most so many. */
-static void settle_locked(pool *p, acs_op settled, uint32_t most)
+void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most)
 {
     for (; p->first && p->first->last <= settled && most > 0; most--) {
         p->first->last = 0;
         end_rest_locked(p);
     }
-}
-
-/* A chunk of which nothing is in use, the largest of the kind. */
-static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
-{
-    pool *p = &m->pools[kind];
-    bool found = false;
-    acs_lock_acquire(&m->lock);
-    settle_locked(p, settled, UINT32_MAX);
-    for (int size = SIZES; size-- > 0 && !found;)
-        found = p->counts.reserved - p->counts.live - p->counts.resting > keep &&
-                acs_arena_remove(p->arenas[size], settled, &chunk->base, &chunk->bytes);
-    if (found) {
-        p->counts.reserved -= chunk->bytes;
-        acs_blocks_remove_chunk(&m->blocks, chunk->base);
-    }
-    acs_lock_release(&m->lock);
-    return found;
-}
-
-static acs_status trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
-{
-    acs_status status = ACS_OK;
-    acs_chunk chunk;
-    while (status == ACS_OK && chunk_remove(m, kind, settled, keep, &chunk)) {
-        if (m->config.forget)
-            m->config.forget(m->config.user, chunk.base, chunk.bytes);
-        status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
-    }
-    return status;
-}
-
-acs_status acs_memory_trim(acs_memory *m, int kind, uint64_t keep)
-{
-    if (!m->config.pooled)
-        return ACS_OK;
-    pthread_mutex_lock(&m->growing);
-    acs_status status = trim(m, kind, m->config.settled(m->config.user), keep);
-    pthread_mutex_unlock(&m->growing);
-    return status;
 }
 
 void acs_memory_destroy(acs_memory *m, bool keep)
@@ -213,9 +88,9 @@ void acs_memory_destroy(acs_memory *m, bool keep)
         m->pools[range->kind].counts.live -= range->bytes;
         acs_arena_give(range);
     }
-    for (int kind = 0; kind < KINDS && !keep && m->config.pooled; kind++)
-        (void)trim(m, kind, UINT64_MAX, 0); /* closing: nobody left to tell, and nothing that runs */
-    arenas_destroy(m);
+    for (int kind = 0; kind < ACS_POOL_KINDS && !keep && m->config.pooled; kind++)
+        (void)acs_pool_trim(m, kind, UINT64_MAX, 0); /* closing: nobody left to tell, and nothing that runs */
+    arenas_destroy(m, keep);
     acs_lock_fini(&m->lock);
     pthread_mutex_destroy(&m->growing);
     free(m);
@@ -223,7 +98,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 
 /* ------------------------------------------------------------------------------------------------------------ blocks */
 
-static void count_taken_locked(pool *p, uint64_t bytes)
+static void count_taken_locked(acs_pool *p, uint64_t bytes)
 {
     p->counts.live += bytes;
     if (p->counts.peak < p->counts.live + p->counts.resting)
@@ -231,7 +106,7 @@ static void count_taken_locked(pool *p, uint64_t bytes)
 }
 
 /* What the oldest blocks at rest leave, though ops may use it: until something fits. */
-static acs_range *take_early_locked(pool *p, acs_arena *arena, size_t bytes)
+static acs_range *take_early_locked(acs_pool *p, acs_arena *arena, size_t bytes)
 {
     acs_range *range = NULL;
     while (!range && p->first) {
@@ -241,26 +116,17 @@ static acs_range *take_early_locked(pool *p, acs_arena *arena, size_t bytes)
     return range;
 }
 
-/* What a taker asks for, and what it gets. */
-typedef struct search {
-    const acs_memory_request *request;
-    acs_block *block;
-    int size;
-    bool early;
-} search;
-
 /* As much as is in use, within bounds. */
-static uint64_t rest_most(const acs_memory *m, const pool *p)
+static uint64_t rest_most(const acs_memory *m, const acs_pool *p)
 {
     uint64_t most = p->counts.live > REST_LEAST ? p->counts.live : REST_LEAST;
     return most < m->config.slack ? most : m->config.slack;
 }
 
-/* The range is the taker's from here on. */
-static acs_status hand_out_locked(acs_memory *m, const search *s, acs_range *range, acs_op settled)
+acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled)
 {
     const acs_memory_request *r = s->request;
-    pool *p = &m->pools[r->kind];
+    acs_pool *p = &m->pools[r->kind];
     range->kind = (uint8_t)r->kind;
     range->asked = r->bytes;
     range->site = r->site;
@@ -277,62 +143,31 @@ static acs_status hand_out_locked(acs_memory *m, const search *s, acs_range *ran
     return ACS_OK;
 }
 
-/* What is free; `rests`: or what rests, if it may be handed out early. ACS_NOT_READY: there is none. */
-static acs_status take(acs_memory *m, const search *s, bool rests)
+acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
 {
-    pool *p = &m->pools[s->request->kind];
+    acs_pool *p = &m->pools[s->request->kind];
     acs_arena *arena = p->arenas[s->size];
     acs_status status = ACS_NOT_READY;
     acs_lock_acquire(&m->lock);
     acs_op settled = m->config.settled(m->config.user);
-    settle_locked(p, settled, SETTLED_AT_ONCE);
+    acs_pool_settle_locked(p, settled, SETTLED_AT_ONCE);
     const acs_op most = s->early ? UINT64_MAX : settled;
     acs_range *range = acs_arena_take(arena, s->request->bytes, most);
     if (!range && p->first && p->first->last <= settled) {
-        settle_locked(p, settled, UINT32_MAX);
+        acs_pool_settle_locked(p, settled, UINT32_MAX);
         range = acs_arena_take(arena, s->request->bytes, most);
     }
     if (!range && s->early && rests)
         range = take_early_locked(p, arena, s->request->bytes);
     if (range)
-        status = hand_out_locked(m, s, range, settled);
+        status = acs_pool_hand_out_locked(m, s, range, settled);
     acs_lock_release(&m->lock);
     return status;
 }
 
-static bool is_short(acs_status status)
-{
-    return status == ACS_ERR_MEMORY || status == ACS_NOT_READY;
-}
-
-/*
- * A chunk of the usual size; without room what rests is handed out early, then what lies idle goes, and at last the chunk is
- * only as large as it has to be. ACS_OK: there is a chunk now, or *looking is false and the block was found; ACS_NOT_READY:
- * the limit has no room.
- */
-static acs_status grow(acs_memory *m, const search *s, bool *looking)
-{
-    const int kind = s->request->kind;
-    const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
-    const uint64_t rounded = (least + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-    const uint64_t usual = least <= g_sizes[s->size].block_most ? g_sizes[s->size].chunk : rounded;
-    acs_status status = chunk_add(m, kind, s->size, usual);
-    if (is_short(status) && s->request->optional)
-        return ACS_NOT_READY;
-    if (is_short(status) && take(m, s, true) == ACS_OK) {
-        *looking = false;
-        return ACS_OK;
-    }
-    if (is_short(status)) {
-        ACS_TRY(trim(m, kind, m->config.settled(m->config.user), 0));
-        status = chunk_add(m, kind, s->size, usual);
-    }
-    return is_short(status) && least < usual ? chunk_add(m, kind, s->size, least) : status;
-}
-
 static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
-    static const char *const names[KINDS] = {"device", "pinned host"};
+    static const char *const names[ACS_POOL_KINDS] = {"device", "pinned host"};
     acs_memory_counts counts = acs_memory_count(m, r->kind);
     uint64_t limit = r->kind == ACS_MEMORY_DEVICE ? m->config.limit : 0;
     return ACS_FAIL(ACS_ERR_MEMORY, status == ACS_ERR_MEMORY ? acs_error_thread()->native : 0,
@@ -345,8 +180,8 @@ static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status 
 static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
     void *ptr = NULL;
-    acs_status status = obtain(m, r->kind, r->bytes, &ptr);
-    if (is_short(status))
+    acs_status status = acs_pool_obtain(m, r->kind, r->bytes, &ptr);
+    if (acs_pool_is_short(status))
         return r->quiet ? ACS_NOT_READY : refuse(m, r, status);
     if (status != ACS_OK)
         return status;
@@ -357,18 +192,27 @@ static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_blo
     return ACS_OK;
 }
 
+static acs_pool_size size_of(acs_memory *m, const acs_memory_request *r)
+{
+    if (r->bytes <= ACS_MIB)
+        return ACS_POOL_SMALL;
+    return r->kind == ACS_MEMORY_DEVICE && atomic_load(&m->paged) ? ACS_POOL_PAGED : ACS_POOL_LARGE;
+}
+
 /* One thread at a time: what another is about to add, or to give back, is neither asked for twice nor missing. */
-static acs_status grow_and_take(acs_memory *m, const search *s)
+static acs_status grow_and_take(acs_memory *m, acs_search *s)
 {
     pthread_mutex_lock(&m->growing);
-    acs_status status = take(m, s, false);
+    s->size = size_of(m, s->request);
+    acs_status status = acs_pool_take(m, s, false);
     bool looking = status == ACS_NOT_READY;
     while (looking) { /* again where a thread that found something free was quicker */
-        status = grow(m, s, &looking);
+        status = acs_pool_grow(m, s, &looking);
         if (status != ACS_OK)
             break;
+        s->size = size_of(m, s->request);
         if (looking)
-            status = take(m, s, false);
+            status = acs_pool_take(m, s, false);
         looking = status == ACS_NOT_READY;
     }
     pthread_mutex_unlock(&m->growing);
@@ -376,9 +220,9 @@ static acs_status grow_and_take(acs_memory *m, const search *s)
 }
 
 /* What may not be handed out early is waited for rather than to reserve without bounds while one op runs. */
-static bool rests_too_much(acs_memory *m, const search *s)
+static bool rests_too_much(acs_memory *m, const acs_search *s)
 {
-    const pool *p = &m->pools[s->request->kind];
+    const acs_pool *p = &m->pools[s->request->kind];
     acs_lock_acquire(&m->lock);
     bool too_much = !s->early && p->counts.resting > rest_most(m, p);
     acs_lock_release(&m->lock);
@@ -387,18 +231,18 @@ static bool rests_too_much(acs_memory *m, const search *s)
 
 acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
-    const search s = {r, block, r->bytes <= g_sizes[0].block_most ? 0 : 1, r->early && r->kind == ACS_MEMORY_DEVICE};
-    if (r->bytes > SIZE_MAX - 2 * MIB) /* no size may wrap when it is rounded up */
+    acs_search s = {r, block, size_of(m, r), r->early && r->kind == ACS_MEMORY_DEVICE};
+    if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* no size may wrap when it is rounded up */
         return r->quiet ? ACS_NOT_READY : refuse(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
         return take_apart(m, r, block);
-    acs_status status = take(m, &s, false);
+    acs_status status = acs_pool_take(m, &s, false);
     if (status != ACS_NOT_READY || rests_too_much(m, &s))
         return status;
     status = grow_and_take(m, &s);
-    if ((r->optional || r->quiet) && is_short(status))
+    if ((r->optional || r->quiet) && acs_pool_is_short(status))
         return ACS_NOT_READY;
-    return is_short(status) ? refuse(m, r, status) : status;
+    return acs_pool_is_short(status) ? refuse(m, r, status) : status;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- free */
@@ -410,7 +254,7 @@ static acs_block block_of(const acs_range *range)
 
 acs_status acs_memory_give(acs_memory *m, const acs_block *block)
 {
-    pool *p = &m->pools[block->kind];
+    acs_pool *p = &m->pools[block->kind];
     acs_lock_acquire(&m->lock);
     p->counts.live -= block->bytes;
     p->counts.reserved -= block->bytes;
@@ -421,7 +265,7 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
 /* It rests, behind those that do. Who gave it in time finds it quiet at once. */
 static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
 {
-    pool *p = &m->pools[range->kind];
+    acs_pool *p = &m->pools[range->kind];
     if (range->last < last)
         range->last = last;
     if (p->last < range->last)
@@ -440,10 +284,10 @@ static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
 }
 
 /* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
-static const freed *latest_freed_locked(const acs_memory *m, uint64_t address)
+static const acs_pool_freed *latest_freed_locked(const acs_memory *m, uint64_t address)
 {
-    for (uint64_t i = 1; i <= FREED_KEPT && i <= m->freed_total; i++) {
-        const freed *f = &m->freed[(m->freed_total - i) % FREED_KEPT];
+    for (uint64_t i = 1; i <= ACS_POOL_FREED_KEPT && i <= m->freed_total; i++) {
+        const acs_pool_freed *f = &m->freed[(m->freed_total - i) % ACS_POOL_FREED_KEPT];
         if (address - f->base < f->bytes) /* below the base the difference wraps and is large */
             return f;
     }
@@ -460,7 +304,7 @@ static acs_status refuse_free_locked(acs_memory *m, const void *ptr)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     const acs_range *holder = acs_blocks_holding(&m->blocks, address);
-    const freed *f = latest_freed_locked(m, address);
+    const acs_pool_freed *f = latest_freed_locked(m, address);
     if (holder)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
                         "%p lies %llu bytes inside the block of %llu bytes at 0x%llx (%s:%d); free its start", ptr,
@@ -480,7 +324,7 @@ acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_bloc
     acs_lock_acquire(&m->lock);
     acs_range *range = acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr);
     if (range) {
-        m->freed[m->freed_total++ % FREED_KEPT] = (freed){range->base, range->asked, last, range->site};
+        m->freed[m->freed_total++ % ACS_POOL_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
         *block = block_of(range);
         acs_blocks_remove(&m->blocks, range);
         m->pools[range->kind].counts.live -= range->bytes;
@@ -494,7 +338,7 @@ acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_bloc
 
 bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
 {
-    pool *p = &m->pools[kind];
+    acs_pool *p = &m->pools[kind];
     acs_lock_acquire(&m->lock);
     const acs_range *range = p->first;
     if (range) {
@@ -506,7 +350,7 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
 
 void acs_memory_settled(acs_memory *m, const acs_block *block)
 {
-    pool *p = &m->pools[block->kind];
+    acs_pool *p = &m->pools[block->kind];
     acs_range *before = NULL;
     acs_lock_acquire(&m->lock);
     acs_range *range = p->first;
@@ -545,7 +389,7 @@ acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *blo
         place = ACS_PLACE_BLOCK;
         *block = block_of(range);
     } else if (acs_blocks_chunk(&m->blocks, address)) {
-        const freed *f = latest_freed_locked(m, address);
+        const acs_pool_freed *f = latest_freed_locked(m, address);
         place = f ? ACS_PLACE_FREED : ACS_PLACE_IDLE;
         if (f)
             *block = (acs_block){(void *)(uintptr_t)f->base, f->bytes, 0, NULL, f->last, f->site, 0};

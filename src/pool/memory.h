@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "pool/blocks.h"
+#include "pool/pages.h"
 
 typedef struct acs_memory_config {
     bool pooled;    /* else each block is an allocation of its own, given back when no op uses it any more */
@@ -22,6 +23,8 @@ typedef struct acs_memory_config {
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
     acs_status (*obtain)(void *user, int kind, size_t bytes, void **ptr);
     acs_status (*release)(void *user, int kind, void *ptr, size_t bytes); /* as obtain was asked for */
+    const acs_page_ops *pages; /* of device memory, called with page_user; NULL: pools grow by `obtain` alone */
+    void *page_user;
     void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */
     acs_op (*settled)(void *user); /* all ops up to this one have ended; never falls. From any thread, under a lock */
 } acs_memory_config;
@@ -43,6 +46,7 @@ typedef struct acs_memory_counts {
     uint64_t peak;     /* most bytes that were live or resting at once */
     uint64_t obtained; /* allocations of the device, ever */
     uint64_t early;    /* blocks that were handed out while ops might still use them */
+    uint64_t moved;    /* bytes that were mapped elsewhere, ever, where nothing that was free in one place was large enough */
 } acs_memory_counts;
 
 typedef struct acs_memory acs_memory;

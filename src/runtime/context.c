@@ -257,6 +257,8 @@ static acs_status open_memory(acs_context *context)
         .user = context,
         .obtain = obtain,
         .release = release,
+        .pages = o->growth == ACS_GROWTH_PAGES && context->backend->pages.page ? &context->backend->pages : NULL,
+        .page_user = context->backend,
         .forget = forget,
         .settled = settled,
     };

@@ -121,6 +121,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
     s->memory_reserved = memory.reserved;
     s->memory_peak = memory.peak;
     s->memory_obtained = memory.obtained;
+    s->memory_moved = memory.moved;
     s->memory_resting = memory.resting;
     s->memory_early = memory.early;
     acs_movables_count(context, s);

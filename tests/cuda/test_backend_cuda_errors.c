@@ -45,6 +45,7 @@ typedef struct scenario {
     uint64_t value; /* of the bundles' slot */
     bool untyped;          /* no bundle was made */
     bool used_well;        /* no call failed before the backend was closed: whatever failed then is told to nobody */
+    bool unpaged;          /* the device was taken for one without virtual memory */
     bool unadapted;        /* a small copy was not made a kernel, as it may be */
     uint32_t bounces;      /* that were handed back: two in any case, what is seen for the first time */
     uint32_t refused; /* calls and ops that reported an error */
@@ -219,6 +220,27 @@ static bool use_bundle(acs_vehicle vehicle)
     return ok;
 }
 
+/* A piece comes, is seen at an address, and goes; what could not go is told. */
+static void use_pages(void)
+{
+    const acs_page_ops *pages = &g_s.backend->pages;
+    uint64_t base = 0, piece = 0;
+    const size_t bytes = 3 * pages->page;
+    g_s.unpaged = pages->page == 0;
+    if (g_s.unpaged || !accept(pages->reserve(g_s.backend, pages->span, &base)))
+        return;
+    bool there = accept(pages->create(g_s.backend, bytes, &piece));
+    if (there && accept(pages->map(g_s.backend, base + bytes, bytes, piece))) {
+        *(unsigned char *)(uintptr_t)(base + 2 * bytes - 1) = 1;
+        there = accept(pages->unmap(g_s.backend, base + bytes, bytes)) ||
+                accept(pages->unmap(g_s.backend, base + bytes, bytes));
+    }
+    if (there && !accept(pages->destroy(g_s.backend, piece, bytes)))
+        (void)accept(pages->destroy(g_s.backend, piece, bytes));
+    if (!accept(pages->unreserve(g_s.backend, base, pages->span)))
+        (void)accept(pages->unreserve(g_s.backend, base, pages->span));
+}
+
 static void use_backend(void)
 {
     acs_record *kernels[3];
@@ -230,6 +252,7 @@ static void use_backend(void)
     if (!accept(ops->memory_alloc(g_s.backend, ACS_MEMORY_HOST, 64, &memory)))
         return;
     g_s.pinned = memory;
+    use_pages();
     if (!check_kernels(kernels) || !accept(ops->stream_record(g_s.backend, g_s.foreign, &event)))
         return;
     build(kernels, event);
@@ -344,6 +367,7 @@ static void scenario_without_failures_does_all(void **state)
         assert_true(g_s.complete);
         assert_int_equal(g_s.refused, 0);
         assert_false(g_s.unadapted);
+        assert_false(g_s.unpaged);
     }
 }
 
@@ -375,7 +399,7 @@ static void call_that_fails_is_reported_or_made_good(void **state)
             scenario_run();
             const char *function = twin_last_failed();
             failed = function != NULL;
-            bool told = g_s.refused || g_s.untyped || g_s.unadapted || g_s.bounces > 2;
+            bool told = g_s.refused || g_s.untyped || g_s.unadapted || g_s.unpaged || g_s.bounces > 2;
             if (failed && !told && !g_s.used_well && !is_tolerated(function))
                 fail_msg("call %llu, %s, failed with %d and nobody was told", (unsigned long long)n, function, codes[c]);
             scenario_end(n, "call");

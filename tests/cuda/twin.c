@@ -129,14 +129,18 @@ void twin_audit(void)
     for (uint32_t i = 0; !gone && i < g_twin.object_count; i++) {
         const twin_object *o = g_twin.objects[i];
         bool counts = o->kind == TWIN_EVENT || o->kind == TWIN_GRAPH || o->kind == TWIN_EXEC || o->kind == TWIN_LIBRARY ||
+                      o->kind == TWIN_PIECE ||
                       (o->kind == TWIN_STREAM && !((const twin_stream *)o)->builtin);
-        if (counts && o->alive)
+        if (counts && o->alive && !o->forgiven)
             twin_breach_locked("%s %u was not destroyed", twin_kind_name(o->kind), o->number);
     }
     for (uint32_t i = 0; !gone && i < g_twin.block_count; i++)
         if (!g_twin.blocks[i].forgiven)
             twin_breach_locked("%llu bytes at %#llx were not freed", (unsigned long long)g_twin.blocks[i].bytes,
                                (unsigned long long)g_twin.blocks[i].base);
+    for (uint32_t i = 0; !gone && i < g_twin.span_count; i++)
+        if (!g_twin.spans[i].forgiven)
+            twin_breach_locked("the addresses at %#llx were not given back", (unsigned long long)g_twin.spans[i].base);
     for (int d = 0; d < TWIN_DEVICES; d++)
         if (g_twin.retained[d])
             twin_breach_locked("the context of device %d is retained %u times", d, g_twin.retained[d]);

@@ -14,12 +14,13 @@
 
 typedef enum twin_kind {
     TWIN_STREAM = 1, TWIN_EVENT, TWIN_KERNEL, TWIN_FUNCTION, TWIN_CONTEXT, TWIN_GRAPH, TWIN_NODE, TWIN_EXEC, TWIN_OWNED,
-    TWIN_LIBRARY
+    TWIN_LIBRARY, TWIN_PIECE
 } twin_kind;
 
 typedef struct twin_object {
     twin_kind kind;
     bool alive;
+    bool forgiven;     /* destroying it was made to fail: it may stay */
     int device;        /* -1: none */
     uint32_t number;   /* of its kind, from 0 */
     uintptr_t handle;
@@ -134,7 +135,13 @@ typedef struct twin_block {
     bool host;     /* pinned */
     bool forgiven; /* freeing it was made to fail */
     twin_trait trait;
+    bool mapped;   /* a piece in a span: what follows it may be mapped, too */
 } twin_block;
+
+typedef struct twin_span {
+    uint64_t base, bytes;
+    bool forgiven;
+} twin_span;
 
 struct twin_graph {
     twin_object base;
@@ -163,7 +170,7 @@ typedef struct twin_failure {
     uint64_t after, count;
 } twin_failure;
 
-enum { TWIN_FAILURES = 2, TWIN_NAMES = 128, TWIN_BLOCKS = 4096 };
+enum { TWIN_FAILURES = 2, TWIN_NAMES = 128, TWIN_BLOCKS = 4096, TWIN_SPANS = 64 };
 
 typedef struct twin_state {
     pthread_mutex_t lock;
@@ -177,7 +184,7 @@ typedef struct twin_state {
     twin_object **objects;      /* of this generation */
     uint32_t object_count, object_capacity;
     uintptr_t first_handle;     /* of objects[0] */
-    uint32_t made[TWIN_LIBRARY + 1];
+    uint32_t made[TWIN_PIECE + 1];
     twin_stream **streams;      /* every one made; the busy ones are looked for among them */
     uint32_t stream_count, stream_capacity;
     twin_stream *legacy[TWIN_DEVICES], *per_thread[TWIN_DEVICES];
@@ -186,6 +193,8 @@ typedef struct twin_state {
     bool runtime_holds[TWIN_DEVICES];
     twin_block blocks[TWIN_BLOCKS];
     uint32_t block_count;
+    twin_span spans[TWIN_SPANS];
+    uint32_t span_count;
     uint64_t next_room;         /* behind the block that was made last */
     uint32_t captures;          /* streams that are being captured */
     uint64_t capture_ids;
@@ -280,6 +289,9 @@ void twin_capture_end_locked(twin_stream *stream);
 twin_owned *twin_owned_copy_locked(const twin_owned *owned);
 void twin_owned_release_locked(twin_owned **owned);
 
+/* twin_virtual.c */
+void twin_spans_free(void);
+
 /* twin_memory.c */
 /* The live block that holds the bytes, or NULL. */
 twin_block *twin_block_find_locked(uint64_t base, uint64_t bytes);
@@ -337,6 +349,14 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuMemFree, 3020)                                                                                                 \
     X(cuMemHostAlloc, 2020)                                                                                            \
     X(cuMemFreeHost, 2000)                                                                                             \
+    X(cuMemAddressReserve, 10020)                                                                                      \
+    X(cuMemAddressFree, 10020)                                                                                         \
+    X(cuMemCreate, 10020)                                                                                              \
+    X(cuMemRelease, 10020)                                                                                             \
+    X(cuMemMap, 10020)                                                                                                 \
+    X(cuMemUnmap, 10020)                                                                                               \
+    X(cuMemSetAccess, 10020)                                                                                           \
+    X(cuMemGetAllocationGranularity, 10020)                                                                            \
     X(cuGraphCreate, 10000)                                                                                            \
     X(cuGraphDestroy, 10000)                                                                                           \
     X(cuGraphAddKernelNode, 12000)                                                                                     \

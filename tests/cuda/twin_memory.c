@@ -35,7 +35,10 @@ twin_block *twin_block_find_locked(uint64_t base, uint64_t bytes)
         twin_block *b = &g_twin.blocks[i];
         if (base < b->base || base >= b->base + b->bytes)
             continue;
-        if (base + bytes > b->base + b->bytes)
+        const uint64_t end = b->base + b->bytes;
+        if (base + bytes > end && b->mapped && twin_block_find_locked(end, base + bytes - end))
+            return b;
+        if (base + bytes > end)
             twin_breach_locked("%llu bytes at %#llx reach out of a block of %llu at %#llx", (unsigned long long)bytes,
                                (unsigned long long)base, (unsigned long long)b->bytes, (unsigned long long)b->base);
         return base + bytes > b->base + b->bytes ? NULL : b;
@@ -106,7 +109,7 @@ static CUresult block_new(size_t bytes, bool host, void **memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *memory = taken;
     g_twin.blocks[g_twin.block_count++] =
-        (twin_block){(uint64_t)(uintptr_t)taken, bytes, device, host, false, TWIN_ORDINARY};
+        (twin_block){(uint64_t)(uintptr_t)taken, bytes, device, host, false, TWIN_ORDINARY, false};
     return CUDA_SUCCESS;
 }
 

@@ -10,7 +10,7 @@
 const char *twin_kind_name(twin_kind kind)
 {
     static const char *const names[] = {"object", "stream", "event", "kernel", "function", "context", "graph", "node",
-                                        "executable graph", "user object", "library"};
+                                        "executable graph", "user object", "library", "piece of memory"};
     return names[kind];
 }
 
@@ -129,7 +129,9 @@ void twin_objects_free(void)
     free(g_twin.objects);
     free(g_twin.streams);
     for (uint32_t i = 0; i < g_twin.block_count; i++)
-        twin_memory_free_locked(&g_twin.blocks[i]);
+        if (!g_twin.blocks[i].mapped)
+            twin_memory_free_locked(&g_twin.blocks[i]);
+    twin_spans_free();
 }
 
 /* ------------------------------------------------------------------------------------------------------------- capture */

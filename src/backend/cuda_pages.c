@@ -1,0 +1,120 @@
+/*
+ * Pages of device memory (see pool/pages.h) by the driver's virtual-memory calls. Called by the pools of a context whose
+ * backend this is; what is there is decided when the device is opened. No call waits for the device.
+ */
+#include "backend/cuda_internal.h"
+
+#define SPAN_BYTES ((size_t)64 << 30)
+
+static acs_status failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
+{
+    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
+    return ACS_FAIL(status, (int)result, "cuda: %s %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
+}
+
+static CUmemAllocationProp memory_of(const acs_cuda *self)
+{
+    return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = self->device}};
+}
+
+static acs_status reserve(void *user, size_t bytes, uint64_t *base)
+{
+    acs_cuda *self = user;
+    acs_cuda_scope scope;
+    CUdeviceptr at = 0;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuMemAddressReserve(&at, bytes, 0, 0, 0);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    *base = at;
+    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "reserving addresses for", bytes, result);
+}
+
+static acs_status unreserve(void *user, uint64_t base, size_t bytes)
+{
+    acs_cuda *self = user;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuMemAddressFree(base, bytes);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "giving back addresses of", bytes, result);
+}
+
+static acs_status create(void *user, size_t bytes, uint64_t *piece)
+{
+    acs_cuda *self = user;
+    acs_cuda_scope scope;
+    CUmemGenericAllocationHandle handle = 0;
+    const CUmemAllocationProp memory = memory_of(self);
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuMemCreate(&handle, bytes, &memory, 0);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    *piece = handle;
+    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "allocation of", bytes, result);
+}
+
+static acs_status destroy(void *user, uint64_t piece, size_t bytes)
+{
+    acs_cuda *self = user;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuMemRelease(piece);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "giving back", bytes, result);
+}
+
+static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
+{
+    acs_cuda *self = user;
+    acs_cuda_scope scope;
+    const CUmemAccessDesc access = {.location = memory_of(self).location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuMemMap(base, bytes, 0, piece, 0);
+        if (result == CUDA_SUCCESS && (result = self->cu.cuMemSetAccess(base, bytes, &access, 1)) != CUDA_SUCCESS)
+            (void)self->cu.cuMemUnmap(base, bytes); /* the first error counts */
+        acs_cuda_scope_leave(self, &scope);
+    }
+    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "mapping", bytes, result);
+}
+
+static acs_status unmap(void *user, uint64_t base, size_t bytes)
+{
+    acs_cuda *self = user;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuMemUnmap(base, bytes);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "unmapping", bytes, result);
+}
+
+/* Without it pools grow by allocations, which is no error. */
+void acs_cuda_pages_init(acs_cuda *self)
+{
+    const CUmemAllocationProp memory = memory_of(self);
+    int there = 0;
+    size_t page = 0;
+    bool known = self->cu.cuMemAddressReserve && self->cu.cuMemAddressFree && self->cu.cuMemCreate &&
+                 self->cu.cuMemRelease && self->cu.cuMemMap && self->cu.cuMemUnmap && self->cu.cuMemSetAccess &&
+                 self->cu.cuMemGetAllocationGranularity;
+    if (!known ||
+        self->cu.cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, self->device) !=
+            CUDA_SUCCESS ||
+        !there ||
+        self->cu.cuMemGetAllocationGranularity(&page, &memory, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
+        page == 0 || SPAN_BYTES % page != 0) {
+        acs_log(ACS_LOG_INFO, "cuda: memory cannot be mapped by pages here; pools grow by whole allocations");
+        return;
+    }
+    self->base.pages = (acs_page_ops){page, SPAN_BYTES, reserve, unreserve, create, destroy, map, unmap};
+}

@@ -1,0 +1,259 @@
+/*
+ * How pools grow and shrink (see memory.h): chunks, which the device gives and takes back in one piece, and pages (pages.h),
+ * which can be moved to where they are missing. Called by memory.c, one thread at a time, when nothing that is free fits.
+ */
+#include "pool/memory_internal.h"
+
+#define ADDED_MOST (32 * ACS_MIB) /* beyond what has to be created: a quarter of what is reserved, up to this */
+#define IDLE_MOST (16 * ACS_MIB)  /* and a sixteenth of the peak: what is more is moved before anything is created */
+
+/* The device's allocators give memory by 2 MiB. Blocks of up to half a chunk share it. */
+static const struct {
+    uint64_t block_most, chunk;
+} g_chunks[] = {[ACS_POOL_SMALL] = {1 * ACS_MIB, 2 * ACS_MIB}, [ACS_POOL_LARGE] = {16 * ACS_MIB, 32 * ACS_MIB}};
+
+/* ------------------------------------------------------------------------------------------------------- the limit */
+
+static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
+{
+    acs_pool *p = &m->pools[kind];
+    uint64_t limit = m->config.limit && kind == ACS_MEMORY_DEVICE ? m->config.limit : UINT64_MAX;
+    bool room = bytes <= limit && p->counts.reserved <= limit - bytes;
+    if (room)
+        p->counts.reserved += bytes;
+    return room;
+}
+
+static bool reserve(acs_memory *m, int kind, uint64_t bytes)
+{
+    acs_lock_acquire(&m->lock);
+    bool room = reserve_locked(m, kind, bytes);
+    acs_lock_release(&m->lock);
+    return room;
+}
+
+static void unreserve(acs_memory *m, int kind, uint64_t bytes)
+{
+    acs_lock_acquire(&m->lock);
+    m->pools[kind].counts.reserved -= bytes;
+    acs_lock_release(&m->lock);
+}
+
+/* Reserved for nothing. */
+static uint64_t idle_locked(const acs_pool *p)
+{
+    return p->counts.reserved - p->counts.live - p->counts.resting;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ chunks */
+
+acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
+{
+    if (!reserve(m, kind, bytes))
+        return ACS_NOT_READY;
+    acs_status status = m->config.obtain(m->config.user, kind, bytes, ptr);
+    if (status != ACS_OK) {
+        unreserve(m, kind, bytes);
+        return status;
+    }
+    acs_lock_acquire(&m->lock);
+    m->pools[kind].counts.obtained++;
+    acs_lock_release(&m->lock);
+    return ACS_OK;
+}
+
+static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
+{
+    const int kind = s->request->kind;
+    void *ptr = NULL;
+    acs_status status = acs_pool_obtain(m, kind, bytes, &ptr);
+    if (status != ACS_OK)
+        return status;
+    uint64_t base = (uint64_t)(uintptr_t)ptr;
+    acs_lock_acquire(&m->lock);
+    status = acs_blocks_add_chunk(&m->blocks, base, bytes);
+    if (status == ACS_OK && (status = acs_arena_add(m->pools[kind].arenas[s->size], base, bytes)) != ACS_OK)
+        acs_blocks_remove_chunk(&m->blocks, base);
+    acs_lock_release(&m->lock);
+    if (status == ACS_OK)
+        return ACS_OK;
+    unreserve(m, kind, bytes);
+    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error counts */
+    return status;
+}
+
+/* A chunk of which nothing is in use, the largest of the kind. */
+static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
+{
+    acs_pool *p = &m->pools[kind];
+    bool found = false;
+    acs_lock_acquire(&m->lock);
+    acs_pool_settle_locked(p, settled, UINT32_MAX);
+    for (int size = ACS_POOL_LARGE; size >= ACS_POOL_SMALL && !found; size--)
+        found = idle_locked(p) > keep && acs_arena_remove(p->arenas[size], settled, &chunk->base, &chunk->bytes);
+    if (found) {
+        p->counts.reserved -= chunk->bytes;
+        acs_blocks_remove_chunk(&m->blocks, chunk->base);
+    }
+    acs_lock_release(&m->lock);
+    return found;
+}
+
+static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
+{
+    acs_status status = ACS_OK;
+    acs_chunk chunk;
+    while (status == ACS_OK && chunk_remove(m, kind, settled, keep, &chunk)) {
+        if (m->config.forget)
+            m->config.forget(m->config.user, chunk.base, chunk.bytes);
+        status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- pages */
+
+/* Where there are no addresses at all, large blocks come out of chunks from now on, which is no error. */
+static acs_status span_add(acs_memory *m, uint64_t bytes)
+{
+    uint64_t base = 0, span = 0;
+    acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
+    if (status != ACS_OK && !m->spans) {
+        acs_log(ACS_LOG_WARN, "pools: no pages, large blocks come out of chunks: %s", acs_error_thread()->text);
+        atomic_store(&m->paged, false);
+        return ACS_OK;
+    }
+    if (status != ACS_OK)
+        return status;
+    acs_lock_acquire(&m->lock);
+    status = acs_blocks_add_chunk(&m->blocks, base, span);
+    if (status == ACS_OK && (status = acs_pages_add(m->pages, base, span)) != ACS_OK)
+        acs_blocks_remove_chunk(&m->blocks, base);
+    acs_lock_release(&m->lock);
+    if (status == ACS_OK)
+        m->spans++;
+    else
+        acs_pages_unreserve(m->pages, base, span);
+    return status;
+}
+
+/* As much as the program had in use at once, the block that is looked for included, and what may lie idle beside that. */
+static uint64_t reserved_most_locked(const acs_pool *p, uint64_t least)
+{
+    const uint64_t now = p->counts.live + p->counts.resting + least;
+    const uint64_t peak = now > p->counts.peak ? now : p->counts.peak;
+    return peak + peak / 16 + IDLE_MOST;
+}
+
+/* Plan a growth, its memory reserved. *room false: the limit has none. False: another span is needed. */
+static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan, bool *room)
+{
+    acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
+    const uint64_t most = reserved_most_locked(p, wish->least);
+    const uint64_t quarter = p->counts.reserved / 4, added = quarter < ADDED_MOST ? quarter : ADDED_MOST;
+    if (p->counts.reserved + wish->least > most)
+        wish->move = true;
+    wish->added = wish->move || p->counts.reserved + wish->least + added > most ? 0 : added;
+    if (!acs_pages_plan_growth(m->pages, wish, plan))
+        return false;
+    *room = plan->range && reserve_locked(m, ACS_MEMORY_DEVICE, plan->fresh);
+    return true;
+}
+
+/* Map memory so that the block fits. ACS_OK: it was found. Else as acs_pool_grow, where *looking stays true. */
+static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish wish, bool *looking)
+{
+    acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
+    acs_page_plan plan = {0};
+    bool planned = false, room = false;
+    acs_op settled = 0;
+    wish.least = s->request->bytes;
+    while (!planned) {
+        acs_lock_acquire(&m->lock);
+        settled = wish.settled = m->config.settled(m->config.user);
+        planned = plan_locked(m, &wish, &plan, &room);
+        acs_lock_release(&m->lock);
+        if (!planned)
+            ACS_TRY(span_add(m, wish.least));
+        if (!atomic_load(&m->paged))
+            return ACS_OK; /* look again, elsewhere */
+    }
+    acs_status status = room ? acs_pages_carry_out(m->pages, &plan) : ACS_NOT_READY;
+    acs_lock_acquire(&m->lock);
+    p->counts.reserved -= plan.gone;
+    p->counts.obtained += plan.done && plan.fresh;
+    p->counts.moved += plan.done ? plan.moved : 0;
+    acs_range *range = acs_pages_finish(m->pages, &plan, wish.least, settled);
+    if (range && (status = acs_pool_hand_out_locked(m, s, range, settled)) == ACS_OK)
+        *looking = false;
+    acs_lock_release(&m->lock);
+    return status;
+}
+
+static acs_status pages_trim(acs_memory *m, acs_op settled, uint64_t keep)
+{
+    acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
+    acs_page_plan plan = {0};
+    acs_lock_acquire(&m->lock);
+    acs_pool_settle_locked(p, settled, UINT32_MAX);
+    const uint64_t idle = idle_locked(p);
+    const bool planned = idle > keep && acs_pages_plan_release(m->pages, idle - keep, settled, &plan);
+    acs_lock_release(&m->lock);
+    if (!planned)
+        return ACS_OK;
+    acs_status status = acs_pages_carry_out(m->pages, &plan);
+    acs_lock_acquire(&m->lock);
+    p->counts.reserved -= plan.gone;
+    (void)acs_pages_finish(m->pages, &plan, 0, settled);
+    acs_lock_release(&m->lock);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------- both ways to grow */
+
+acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
+{
+    if (m->pages && kind == ACS_MEMORY_DEVICE)
+        ACS_TRY(pages_trim(m, settled, keep));
+    return chunks_trim(m, kind, settled, keep);
+}
+
+/* Attempts that ask for less and less: 0: what is usual; 1: pages, what lies idle among them first; 2: what has to be. */
+static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool *looking)
+{
+    if (s->size == ACS_POOL_PAGED)
+        return pages_grow(m, s, (acs_page_wish){.move = attempt > 0}, looking);
+    const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
+    const uint64_t rounded = (least + 2 * ACS_MIB - 1) / (2 * ACS_MIB) * (2 * ACS_MIB);
+    const uint64_t usual = least <= g_chunks[s->size].block_most ? g_chunks[s->size].chunk : rounded;
+    return attempt == 1 ? ACS_NOT_READY : chunk_add(m, s, attempt == 0 ? usual : least);
+}
+
+acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking)
+{
+    const int kind = s->request->kind;
+    acs_status status = add_more(m, s, 0, looking);
+    if (acs_pool_is_short(status))
+        status = add_more(m, s, 1, looking);
+    if (acs_pool_is_short(status) && s->request->optional)
+        return ACS_NOT_READY;
+    if (acs_pool_is_short(status) && acs_pool_take(m, s, true) == ACS_OK) {
+        *looking = false;
+        return ACS_OK;
+    }
+    if (acs_pool_is_short(status)) {
+        ACS_TRY(acs_pool_trim(m, kind, m->config.settled(m->config.user), 0));
+        status = add_more(m, s, 0, looking);
+    }
+    return acs_pool_is_short(status) ? add_more(m, s, 2, looking) : status;
+}
+
+acs_status acs_memory_trim(acs_memory *m, int kind, uint64_t keep)
+{
+    if (!m->config.pooled)
+        return ACS_OK;
+    pthread_mutex_lock(&m->growing);
+    acs_status status = acs_pool_trim(m, kind, m->config.settled(m->config.user), keep);
+    pthread_mutex_unlock(&m->growing);
+    return status;
+}

@@ -1,0 +1,85 @@
+/*
+ * What the halves of the pools share: memory.c hands blocks out and takes them back, memory_grow.c asks the device for more
+ * and gives it back.
+ */
+#ifndef ACS_POOL_MEMORY_INTERNAL_H
+#define ACS_POOL_MEMORY_INTERNAL_H
+
+#include "base/lock.h"
+#include "pool/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { ACS_POOL_KINDS = 2, ACS_POOL_FREED_KEPT = 1024 };
+
+#define ACS_MIB (UINT64_C(1) << 20)
+
+/* Small blocks do not cut up large chunks, and what is mapped page by page is apart from what came in one piece. */
+typedef enum acs_pool_size {
+    ACS_POOL_SMALL, /* blocks of up to 1 MiB, in chunks */
+    ACS_POOL_LARGE, /* larger ones, in chunks */
+    ACS_POOL_PAGED, /* larger ones, in spans of pages */
+    ACS_POOL_SIZES
+} acs_pool_size;
+
+typedef struct acs_pool {
+    acs_arena *arenas[ACS_POOL_SIZES]; /* of pages: only where there are some */
+    acs_memory_counts counts;
+    acs_range *first, *newest; /* resting blocks, through `next`, by when they came */
+    acs_op last;               /* the latest op that a block which was given back was behind */
+} acs_pool;
+
+/* Remembered for diagnostics. */
+typedef struct acs_pool_freed {
+    uint64_t base, bytes;
+    acs_op last;
+    const acs_site *site;
+} acs_pool_freed;
+
+struct acs_memory {
+    acs_memory_config config; /* constant until the end */
+    _Atomic(bool) paged;      /* large blocks of the device come out of pages; falls for good where there are no addresses */
+    pthread_mutex_t growing;  /* one thread asks the device for more, or gives it back, at a time; taken before `lock` */
+    acs_pages *pages;         /* NULL: none; guarded by `growing`, and where its arena changes by `lock` */
+    uint32_t spans;           /* of pages, so far; guarded by `growing` */
+    acs_lock lock;            /* rank POOL; guards what follows */
+    acs_pool pools[ACS_POOL_KINDS];
+    acs_blocks blocks;
+    acs_pool_freed freed[ACS_POOL_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
+    uint64_t freed_total, taken_total;
+};
+
+/* What a taker asks for, and what it gets. */
+typedef struct acs_search {
+    const acs_memory_request *request;
+    acs_block *block;
+    acs_pool_size size;
+    bool early;
+} acs_search;
+
+/* memory.c; _locked: under `lock` */
+/* What is free; `rests`: or what rests, if it may be handed out early. ACS_NOT_READY: there is none. */
+acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests);
+/* The range is the taker's from here on. ACS_ERR_MEMORY: it is free again. */
+acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled);
+/* Blocks that rest and whose ops have ended are free, at most so many. */
+void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most);
+
+/* memory_grow.c */
+static inline bool acs_pool_is_short(acs_status status)
+{
+    return status == ACS_ERR_MEMORY || status == ACS_NOT_READY;
+}
+/* A block of its own. ACS_NOT_READY: the limit has no room, and no error was made. */
+acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr);
+/*
+ * More memory; without room what rests is handed out early, then what lies idle goes, and at last it is only as much as it
+ * has to be. ACS_OK: there is more now, or *looking is false and the block was found; ACS_NOT_READY: the limit has no room.
+ * Under `growing`.
+ */
+acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking);
+/* As acs_memory_trim, for what only ops up to `settled` use. Under `growing`. */
+acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep);
+
+#endif

@@ -1,0 +1,379 @@
+/*
+ * Pieces of memory, and where they are mapped (see pages.h). Called by memory_grow.c when pools grow and shrink, one thread
+ * at a time. Touches no memory but its own tables.
+ */
+#include "pool/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES_AT_ONCE = 8 };
+#define PIECE_LEAST (UINT64_C(32) << 20) /* of a growth that is larger */
+
+/* At the page with which it begins; elsewhere all zero. */
+typedef struct piece {
+    uint64_t handle;
+    uint64_t pages;
+} piece;
+
+typedef struct span {
+    uint64_t base, bytes;
+    piece *pieces; /* by page */
+} span;
+
+/* Pieces that leave their place together: they lie behind each other. */
+struct page_run {
+    acs_range *range;
+    bool unmapped;
+};
+
+struct acs_pages {
+    const acs_page_ops *ops;
+    void *user;
+    acs_arena *arena;
+    span *spans; /* in no order: there are few */
+    uint32_t span_count;
+    uint64_t piece_most; /* bytes of the largest ever */
+};
+
+acs_status acs_pages_create(const acs_page_ops *ops, void *user, acs_arena *arena, acs_pages **pages)
+{
+    acs_pages *p = calloc(1, sizeof *p);
+    if (!p)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for pages");
+    p->ops = ops;
+    p->user = user;
+    p->arena = arena;
+    *pages = p;
+    return ACS_OK;
+}
+
+void acs_pages_destroy(acs_pages *p, bool keep)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->span_count; i++) {
+        free(p->spans[i].pieces);
+        if (!keep)
+            acs_pages_unreserve(p, p->spans[i].base, p->spans[i].bytes);
+    }
+    free(p->spans);
+    free(p);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- spans */
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+acs_status acs_pages_reserve(acs_pages *p, uint64_t bytes, uint64_t *base, uint64_t *reserved)
+{
+    const uint64_t least = round_up(bytes, p->ops->page);
+    *reserved = least > p->ops->span ? least : p->ops->span;
+    return p->ops->reserve(p->user, *reserved, base);
+}
+
+void acs_pages_unreserve(acs_pages *p, uint64_t base, uint64_t bytes)
+{
+    (void)p->ops->unreserve(p->user, base, bytes); /* addresses alone: nobody misses them */
+}
+
+acs_status acs_pages_add(acs_pages *p, uint64_t base, uint64_t bytes)
+{
+    span *spans = realloc(p->spans, (p->span_count + 1) * sizeof *spans);
+    if (spans)
+        p->spans = spans;
+    piece *pieces = spans ? calloc((size_t)(bytes / p->ops->page), sizeof *pieces) : NULL;
+    if (!pieces)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of a span");
+    acs_status status = acs_arena_add_hole(p->arena, base, bytes);
+    if (status != ACS_OK) {
+        free(pieces);
+        return status;
+    }
+    p->spans[p->span_count++] = (span){base, bytes, pieces};
+    return ACS_OK;
+}
+
+static span *span_of(const acs_pages *p, uint64_t address)
+{
+    for (uint32_t i = 0; i < p->span_count; i++)
+        if (address - p->spans[i].base < p->spans[i].bytes)
+            return &p->spans[i];
+    return NULL; /* not of an address of ours */
+}
+
+static piece *piece_at(const acs_pages *p, uint64_t address)
+{
+    const span *s = span_of(p, address);
+    return &s->pieces[(address - s->base) / p->ops->page];
+}
+
+/* -------------------------------------------------------------------------------------------------------------- runs */
+
+static bool run_add(acs_page_plan *plan, acs_range *range)
+{
+    if (plan->run_count == plan->run_capacity) {
+        uint32_t capacity = plan->run_capacity ? 2 * plan->run_capacity : 8;
+        struct page_run *runs = realloc(plan->runs, capacity * sizeof *runs);
+        if (!runs)
+            return false;
+        plan->runs = runs;
+        plan->run_capacity = capacity;
+    }
+    plan->runs[plan->run_count++] = (struct page_run){range, false};
+    return true;
+}
+
+/* Whole pieces of a free range, from its first on: at least `wanted` bytes if there are, and no more than `most`. */
+static uint64_t whole_pieces(const acs_pages *p, const acs_range *range, uint64_t wanted, uint64_t most, uint64_t *base)
+{
+    const uint64_t page = p->ops->page, end = range->base + range->bytes;
+    uint64_t at = round_up(range->base, page), bytes = 0;
+    while (at < end && piece_at(p, at)->pages == 0) /* the end of a piece that begins before the range */
+        at += page;
+    for (*base = at; at < end && bytes < wanted;) {
+        const uint64_t size = piece_at(p, at)->pages * page;
+        if (size > end - at || size > most - bytes)
+            break;
+        at += size;
+        bytes += size;
+    }
+    return bytes;
+}
+
+/* Cut idle pieces out of the arena, large ranges first, but for two that are left alone. Returns how many bytes. */
+static uint64_t collect(acs_pages *p, acs_page_plan *plan, uint64_t wanted, uint64_t most, acs_op settled,
+                        const acs_range *const spared[2])
+{
+    uint64_t sum = 0, base;
+    acs_range *range = acs_arena_idle(p->arena, settled, NULL);
+    while (range && sum < wanted) {
+        const bool is_spared = range == spared[0] || range == spared[1];
+        const uint64_t bytes = is_spared ? 0 : whole_pieces(p, range, wanted - sum, most - sum, &base);
+        if (bytes == 0) {
+            range = acs_arena_idle(p->arena, settled, range);
+            continue;
+        }
+        acs_range *cut = acs_arena_cut(range, base, bytes);
+        if (!cut)
+            break;
+        if (!run_add(plan, cut)) {
+            (void)acs_arena_fill(cut, 0, settled); /* as it was */
+            break;
+        }
+        sum += bytes;
+        range = acs_arena_idle(p->arena, settled, NULL); /* what it was cut out of is elsewhere now */
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- plans */
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t idle_bytes(const acs_range *range, acs_op settled)
+{
+    return range && range->free && range->last <= settled ? range->bytes : 0;
+}
+
+/* What has to be filled of a hole so that a block fits there, with what lies idle beside it. 0: it does not. */
+static uint64_t missing(const acs_pages *p, const acs_range *hole, const acs_page_wish *wish)
+{
+    const uint64_t before = idle_bytes(hole->before, wish->settled), behind = idle_bytes(hole->behind, wish->settled);
+    uint64_t bytes = p->ops->page;
+    if (wish->least > before + bytes)
+        bytes = round_up(wish->least - before, p->ops->page);
+    if (bytes <= hole->bytes)
+        return bytes;
+    return before + hole->bytes + behind >= wish->least ? hole->bytes : 0;
+}
+
+/* The hole of which least is missing; of those where a piece more than that has place, if there are such. */
+static acs_range *best_hole(const acs_pages *p, const acs_page_wish *wish, uint64_t *bytes)
+{
+    acs_range *best = NULL;
+    bool roomy = false;
+    for (acs_range *hole = acs_arena_hole(p->arena, NULL); hole; hole = acs_arena_hole(p->arena, hole)) {
+        const uint64_t wanted = missing(p, hole, wish);
+        const bool room = !wish->move || hole->bytes - wanted >= p->piece_most;
+        if (wanted == 0 || (roomy && !room) || (best && roomy == room && wanted >= *bytes))
+            continue;
+        best = hole;
+        roomy = room;
+        *bytes = wanted;
+    }
+    return best;
+}
+
+bool acs_pages_plan_growth(acs_pages *p, const acs_page_wish *wish, acs_page_plan *plan)
+{
+    uint64_t bytes = 0, moved = 0;
+    acs_range *hole = best_hole(p, wish, &bytes);
+    if (!hole)
+        return false;
+    const acs_range *const beside[2] = {hole->before, hole->behind};
+    if (wish->move)
+        moved = collect(p, plan, bytes, hole->bytes, wish->settled, beside);
+    else
+        bytes += smaller(wish->added / p->ops->page * p->ops->page, hole->bytes - bytes);
+    plan->moved = moved;
+    plan->fresh = moved < bytes ? bytes - moved : 0;
+    plan->range = acs_arena_open(hole, moved + plan->fresh);
+    return true;
+}
+
+bool acs_pages_plan_release(acs_pages *p, uint64_t wanted, acs_op settled, acs_page_plan *plan)
+{
+    const acs_range *const none[2] = {NULL, NULL};
+    return collect(p, plan, wanted, UINT64_MAX, settled, none) > 0;
+}
+
+acs_range *acs_pages_finish(acs_pages *p, acs_page_plan *plan, uint64_t least, acs_op settled)
+{
+    (void)p;
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        if (plan->runs[i].unmapped)
+            acs_arena_empty(plan->runs[i].range);
+        else
+            (void)acs_arena_fill(plan->runs[i].range, 0, settled);
+    }
+    free(plan->runs);
+    plan->runs = NULL;
+    plan->run_count = 0;
+    if (!plan->range)
+        return NULL;
+    if (plan->done)
+        return acs_arena_fill(plan->range, least, settled);
+    acs_arena_empty(plan->range);
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------- calls of the device */
+
+/* Pieces without a place. */
+typedef struct loose {
+    piece *pieces;
+    uint64_t count, capacity;
+} loose;
+
+static bool loose_fits(loose *l)
+{
+    if (l->count < l->capacity)
+        return true;
+    uint64_t capacity = l->capacity ? 2 * l->capacity : 16;
+    piece *pieces = realloc(l->pieces, capacity * sizeof *pieces);
+    if (!pieces)
+        return false;
+    l->pieces = pieces;
+    l->capacity = capacity;
+    return true;
+}
+
+static acs_status no_memory(void)
+{
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the pieces of a growth");
+}
+
+/* The pieces of a run, before the run is unmapped: a failure changes nothing. */
+static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
+{
+    const uint64_t before = l->count, end = run->range->base + run->range->bytes;
+    for (uint64_t at = run->range->base; at < end; at += piece_at(p, at)->pages * p->ops->page) {
+        if (!loose_fits(l)) {
+            l->count = before;
+            return no_memory();
+        }
+        l->pieces[l->count++] = *piece_at(p, at);
+    }
+    acs_status status = p->ops->unmap(p->user, run->range->base, run->range->bytes);
+    if (status != ACS_OK) {
+        l->count = before;
+        return status;
+    }
+    uint64_t at = run->range->base;
+    for (uint64_t i = before; i < l->count; i++) {
+        *piece_at(p, at) = (piece){0, 0};
+        at += l->pieces[i].pages * p->ops->page;
+    }
+    run->unmapped = true;
+    return ACS_OK;
+}
+
+static acs_status create(acs_pages *p, uint64_t bytes, loose *l)
+{
+    const uint64_t page = p->ops->page, share = round_up(bytes / PIECES_AT_ONCE, page);
+    const uint64_t usual = share > PIECE_LEAST ? share : round_up(PIECE_LEAST, page);
+    while (bytes > 0) {
+        const uint64_t size = bytes < usual ? bytes : usual;
+        piece made = {0, size / page};
+        if (!loose_fits(l))
+            return no_memory();
+        ACS_TRY(p->ops->create(p->user, size, &made.handle));
+        l->pieces[l->count++] = made;
+        p->piece_most = size > p->piece_most ? size : p->piece_most;
+        bytes -= size;
+    }
+    return ACS_OK;
+}
+
+static acs_status map_all(acs_pages *p, acs_page_plan *plan, const loose *l)
+{
+    uint64_t at = plan->range->base;
+    acs_status status = ACS_OK;
+    for (uint64_t i = 0; i < l->count && status == ACS_OK; i++) {
+        const uint64_t bytes = l->pieces[i].pages * p->ops->page;
+        status = p->ops->map(p->user, at, bytes, l->pieces[i].handle);
+        if (status == ACS_OK)
+            at += bytes;
+    }
+    if (status != ACS_OK) {
+        if (at > plan->range->base)
+            (void)p->ops->unmap(p->user, plan->range->base, at - plan->range->base); /* the first error counts */
+        return status;
+    }
+    at = plan->range->base;
+    for (uint64_t i = 0; i < l->count; i++) {
+        *piece_at(p, at) = l->pieces[i];
+        at += l->pieces[i].pages * p->ops->page;
+    }
+    plan->done = true;
+    return ACS_OK;
+}
+
+/* What has no place goes back to the device. The first error counts. */
+static acs_status drop(acs_pages *p, acs_page_plan *plan, const loose *l, acs_status status)
+{
+    for (uint64_t i = 0; i < l->count; i++) {
+        const uint64_t bytes = l->pieces[i].pages * p->ops->page;
+        acs_status dropped = p->ops->destroy(p->user, l->pieces[i].handle, bytes);
+        plan->gone += bytes;
+        status = status == ACS_OK ? dropped : status;
+    }
+    return status;
+}
+
+/* What is new is created first: where it is not to be had, all stays where it is. */
+acs_status acs_pages_carry_out(acs_pages *p, acs_page_plan *plan)
+{
+    loose l = {0};
+    acs_status status = plan->range ? create(p, plan->fresh, &l) : ACS_OK;
+    uint64_t made = 0;
+    for (uint64_t i = 0; i < l.count; i++)
+        made += l.pieces[i].pages * p->ops->page;
+    for (uint32_t i = 0; i < plan->run_count && status == ACS_OK; i++)
+        status = loosen(p, &plan->runs[i], &l);
+    if (status == ACS_OK && plan->range)
+        status = map_all(p, plan, &l);
+    if (!plan->done)
+        status = drop(p, plan, &l, status);
+    if (plan->range && !plan->done)
+        plan->gone += plan->fresh - made; /* what was not made did not stay either */
+    free(l.pieces);
+    return status;
+}
