@@ -152,7 +152,7 @@ int grow(const settings &s, const arguments &a)
     if (!s.passes.where.gpu)
         a.refuse_for("--growth", "needs a GPU");
     printf("%s\n", machine_line(true).c_str());
-    result_file file(s.how.json, "acs-memory", a.command(), true);
+    result_file file(s.how.json, "acs-memory-growth", a.command(), true);
     const std::vector<growth_cost> costs = measure_growth(s.how.repetitions);
     print_growth(costs);
     write_growth(file, costs);

@@ -117,7 +117,8 @@ void write_ways(result_file &file, const allocation_trace &t, const pass_setting
 
 void print_growth(const std::vector<growth_cost> &costs)
 {
-    printf("\n%-24s %10s %-14s %24s   %s\n", "us a call", "piece", "call", "idle, median (least)", "beside work, median; waited for it");
+    printf("\n%-24s %10s %-14s %24s   %s\n", "us a call", "piece", "call", "idle, median (least)",
+           "beside work, median; waited for it");
     for (const growth_cost &idle : costs)
         for (const growth_cost &busy : costs) {
             if (idle.busy || !busy.busy || idle.way != busy.way || idle.call != busy.call || idle.bytes != busy.bytes)

@@ -20,10 +20,11 @@ namespace {
 
 class acs_way : public way {
 public:
-    acs_way(const machine &m, bool pool)
+    acs_way(const machine &m, int pool, int growth)
     {
         acs_options o = acs_options_for(m);
         o.pool = pool;
+        o.growth = growth;
         context_ = acs_open_for(m, o);
         require(acs_malloc(context_, WAKING_BYTES, ACS_MEMORY_HOST, &waking_) == ACS_OK,
                 acs_error_text("acs_malloc").c_str());
@@ -114,9 +115,11 @@ const std::vector<way_kind> &way_kinds()
 {
     static const std::vector<way_kind> kinds = {
         {"acs", "acs_malloc and acs_free with a pool (ACS_POOL=on)", true, true, 0,
-         [](const machine &m) { return std::unique_ptr<way>(new acs_way(m, true)); }},
+         [](const machine &m) { return std::unique_ptr<way>(new acs_way(m, ACS_POOL_ON, ACS_GROWTH_PAGES)); }},
+        {"acs-chunks", "the same, where what the device gave is never moved (ACS_GROWTH=chunks)", true, true, 0,
+         [](const machine &m) { return std::unique_ptr<way>(new acs_way(m, ACS_POOL_ON, ACS_GROWTH_CHUNKS)); }},
         {"acs-off", "acs_malloc and acs_free, each block the driver's (ACS_POOL=off)", true, true, 512,
-         [](const machine &m) { return std::unique_ptr<way>(new acs_way(m, false)); }},
+         [](const machine &m) { return std::unique_ptr<way>(new acs_way(m, ACS_POOL_OFF, ACS_GROWTH_CHUNKS)); }},
 #if BENCH_CUDA
         {"async", "cudaMallocAsync and cudaFreeAsync on one stream; the device's pool keeps everything", true, false, 0,
          make_async_way, lacking_for_async},

@@ -4,7 +4,7 @@ Called by the commands `report` and `--performance`. Writes SVG through Pictures
 """
 import os
 
-from . import head, jobs, memory, metg, micro, overhead, patterns, physics, results, tasks, workloads
+from . import growth, head, jobs, memory, metg, micro, overhead, patterns, physics, results, tasks, workloads
 
 
 class Pictures:
@@ -34,6 +34,7 @@ def lines_of(directory, pictures):
     lines += patterns.section(of("acs-bench")) + metg.section(of("acs-bench"), pictures)
     lines += workloads.section(of("acs-workloads")) + physics.section(of("physics-bench"))
     lines += jobs.section(of("acs-jobs")) + memory.section(of("acs-memory"))
+    lines += growth.section(of("acs-memory-growth"))
     lines += tasks.section(of("acs-tasks"))
     lines += overhead.section(of("acs-bench")) + micro.section(of("acs-micro"))
     return lines + head.printed_lines(summary)

@@ -8,7 +8,8 @@ import os
 from .errors import BadInput
 from .fields import NUMBER, read_json
 
-PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks")
+PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks",
+            "acs-memory-growth")
 # Runners that know the run beforehand: how fast it could be, not something that a dynamic program can have.
 BOUNDS = ("graph-replay",)
 # ACS switched off issues one stream in program order: no mode that schedules, and nobody's rival.

@@ -1,6 +1,6 @@
 /*
- * An index of blocks by address (see blocks.h): a hash table for who knows where a block begins, and for those who do not the
- * places of all beginnings, in a table of chunks. Called by memory.c for each block that is taken or given back.
+ * An index of blocks by address (see blocks.h): a hash table for who knows where a block begins, and for those who do
+ * not the places of all beginnings, in a table of chunks. Called by memory.c for each block that is taken or given back.
  */
 #include "pool/blocks.h"
 

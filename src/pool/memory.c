@@ -1,7 +1,7 @@
 /*
- * Pools of memory (see memory.h): an arena for each kind and size, so that small blocks do not cut up large chunks, and a queue
- * of blocks that rest; memory_grow.c asks the device for more. Called by acs_malloc and acs_free on callers' threads, and where blocks are apart by whoever runs the op
- * that frees one. Never waits for ops, and never touches a block.
+ * Pools of memory (see memory.h): an arena for each kind and size, so that small blocks do not cut up large chunks, and a
+ * queue of blocks that rest; memory_grow.c asks the device for more. Called by acs_malloc and acs_free on callers' threads,
+ * and where blocks are apart by whoever runs the op that frees one. Never waits for ops, and never touches a block.
  *
  * Whether a range may be in use is told by its `last` op, not by where it lies: those that were handed out early, and came
  * back, are free ranges like others, and quiet as soon as that op has settled.

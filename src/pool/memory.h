@@ -46,7 +46,7 @@ typedef struct acs_memory_counts {
     uint64_t peak;     /* most bytes that were live or resting at once */
     uint64_t obtained; /* allocations of the device, ever */
     uint64_t early;    /* blocks that were handed out while ops might still use them */
-    uint64_t moved;    /* bytes that were mapped elsewhere, ever, where nothing that was free in one place was large enough */
+    uint64_t moved;    /* bytes that were mapped elsewhere, ever, since nothing that was free was large enough */
 } acs_memory_counts;
 
 typedef struct acs_memory acs_memory;

@@ -201,6 +201,9 @@ acs_status acs_failures_first(acs_context *context, acs_error *error);
 acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error);
 acs_status acs_failures_of_locked(acs_context *context, acs_op op);
 void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
+/* Kernel `op` left bytes of its out segment as they were, `first` of them from its beginning. Takes the core's lock. */
+void acs_failures_unwritten(acs_context *context, acs_op op, const acs_site *site, uint32_t segment, uint64_t left,
+                            uint64_t bytes, uint64_t first);
 void acs_failures_clear(acs_context *context);
 
 /* launch.c */

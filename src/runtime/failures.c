@@ -136,6 +136,24 @@ void acs_failures_check(acs_context *context, const acs_record *op, const acs_re
         context->failures->first = error;
 }
 
+void acs_failures_unwritten(acs_context *context, acs_op op, const acs_site *site, uint32_t segment, uint64_t left,
+                            uint64_t bytes, uint64_t first)
+{
+    acs_error error;
+    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
+                   "op %llu '%s' (%s:%d) did not write %llu of the %llu bytes of segment %u, which is out; the first lie "
+                   "%llu bytes behind its beginning: is it inout?",
+                   (unsigned long long)op, site->name, site->file ? site->file : "?", site->line, (unsigned long long)left,
+                   (unsigned long long)bytes, segment, (unsigned long long)first);
+    error.op = op;
+    error.site = *site;
+    acs_log(ACS_LOG_ERROR, "%s", error.text);
+    acs_lock_acquire(&context->core.lock);
+    if (context->failures->first.status == ACS_OK)
+        context->failures->first = error;
+    acs_lock_release(&context->core.lock);
+}
+
 void acs_failures_lost(acs_context *context)
 {
     acs_error fault = *acs_error_thread();

@@ -4,6 +4,7 @@
  */
 #include "runtime/movable.h"
 #include "runtime/rename.h"
+#include "runtime/written.h"
 
 #include <string.h>
 
@@ -233,7 +234,7 @@ static acs_status check_apart(const acs_draft *draft, const acs_segment *s, uint
 static acs_status check_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    bool check = draft->context->options.check == ACS_CHECK_OVERLAP, pooled = draft->context->pooled;
+    bool check = draft->context->options.check >= ACS_CHECK_OVERLAP, pooled = draft->context->pooled;
     bool copies = pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
     for (uint32_t i = 0; i < record->segment_count; i++) {
         acs_shape shape;
@@ -418,11 +419,27 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     return draft->context->backend->ops->check(draft->context->backend, record);
 }
 
-acs_op acs_launch(acs_context *context, const acs_launch_params *p)
+size_t acs_launch_segments(const acs_launch_params *p, acs_segment *segments, size_t room)
 {
-    acs_draft draft = {.context = acs_context_enter(context, __func__)};
-    if (ACS_UNLIKELY(!draft.context))
-        return 0;
+    const acs_uses *uses = &p->uses;
+    size_t count = uses->segments ? uses->count : 0;
+    count = count < room ? count : room;
+    if (count)
+        memcpy(segments, uses->segments, count * sizeof *segments);
+    void *args[ACS_ARG_BYTES_MAX / 8];
+    if (!uses->footprint || !p->kernel || p->args.count > sizeof args / sizeof *args || (p->args.count && !p->args.list))
+        return count;
+    const acs_draft draft = {.site = p->site ? p->site : &g_unknown_site};
+    const acs_footprint_input input = footprint_input(&draft, p, args);
+    acs_inside_set(true);
+    size_t more = uses->footprint(&input, segments + count, room - count);
+    acs_inside_set(false);
+    return more <= room - count ? count + more : count;
+}
+
+acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *p)
+{
+    acs_draft draft = {.context = context};
     draft.site = &g_unknown_site;
     if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
@@ -441,6 +458,16 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     if (ACS_UNLIKELY(fill_launch(&draft, p) != ACS_OK))
         return acs_draft_drop(&draft);
     return acs_draft_queue(&draft);
+}
+
+acs_op acs_launch(acs_context *context, const acs_launch_params *p)
+{
+    context = acs_context_enter(context, __func__);
+    if (ACS_UNLIKELY(!context))
+        return 0;
+    if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN && p && p->size == sizeof *p))
+        return acs_written_launch(context, p);
+    return acs_launch_unchecked(context, p);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- hints */

@@ -11,7 +11,8 @@
 
 acs_status acs_movables_open(acs_context *context)
 {
-    int64_t most = context->options.rename;
+    /* A version of its own for what the check writes before a kernel would leave the kernel another one. */
+    int64_t most = context->options.check == ACS_CHECK_WRITTEN ? 0 : context->options.rename;
     if (most != 0 && context->options.pool == ACS_POOL_OFF)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_RENAME needs pools: ACS_POOL is off");
     if (most != 0 && !context->pooled)

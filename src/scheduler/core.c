@@ -21,7 +21,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     core->backend = config->backend;
     core->host_calls = config->backend->ops->host_calls;
     core->in_order = options->serial || options->disable;
-    core->check_overlap = options->check == ACS_CHECK_OVERLAP;
+    core->check_overlap = options->check >= ACS_CHECK_OVERLAP;
     core->stats = options->stats != 0;
     core->batch_limit = (uint32_t)options->batch;
     acs_core_bundle_init(core);

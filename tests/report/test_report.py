@@ -165,6 +165,12 @@ class Tables(unittest.TestCase):
         self.assertIn("a block lies in one that has not been freed", section)
         self.assertNotIn("7777", section)
 
+    def test_growth_tells_what_waits_for_the_device(self):
+        section = self.section("### Getting memory from the device: `growth.json`")
+        self.assertEqual(self.rows(section, "cudaMalloc"),
+                         [["2.00", "give", "25.0 (20.0-30.0)", "4000 (4000-4000), waited for it 2.00 of 2.00 times"]])
+        self.assertEqual(self.rows(section, "mapping"), [["32.0", "map", "1.00 (1.00-1.00)", "-"]])
+
     def test_jobs_are_per_job_beside_the_paper(self):
         section = self.section("### Job loops on the GPU: `jobs.json`")
         self.assertEqual(self.rows(section, "sobel"), [

@@ -1,5 +1,6 @@
 /*
- * Unit tests of pool/places: the largest member up to a number, against a plain search, at bounds around the sizes of levels.
+ * Unit tests of pool/places: the largest member up to a number, against a plain search, at bounds around the sizes of
+ * levels.
  */
 #include <setjmp.h>
 #include <stdarg.h>

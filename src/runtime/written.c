@@ -1,0 +1,167 @@
+/*
+ * Ops around a kernel that find what it left unwritten (see written.h). Called by acs_launch where ACS_CHECK asks for it;
+ * they are ordinary ops: a copy of made-up bytes to each out segment, and behind the kernel a copy back and a host
+ * function that compares. Out segments that overlap what the kernel reads are left alone: their bytes have to be there.
+ */
+#include "runtime/written.h"
+
+#include "window/regions.h"
+
+#include <string.h>
+
+enum {
+    SEGMENTS_MOST = 64,
+    ROWS_MOST = 128, /* of a tile: beyond, the first ones */
+    SHORT = 4096,    /* bytes of a row up to which four left bytes in a sequence are no chance; beyond, eight */
+    LEAST = 4        /* bytes of a row that is looked at */
+};
+
+static const acs_site g_unnamed = {"(unnamed op)", NULL, 0};
+
+/* An out segment, and the pinned memory through which its bytes come and go: its rows behind each other. */
+typedef struct watch {
+    acs_context *context;
+    acs_segment segment;
+    uint32_t index;
+    uint64_t rows; /* that are looked at */
+    uint64_t seed;
+    unsigned char *bytes;
+    const acs_site *site; /* the kernel's */
+    acs_op kernel;
+} watch;
+
+static void fill(const watch *w, uint64_t row, unsigned char *to)
+{
+    acs_random random = {w->seed + row};
+    for (uint64_t i = 0; i < w->segment.row_bytes; i += sizeof random.state) {
+        const uint64_t left = w->segment.row_bytes - i, word = acs_random_next(&random);
+        memcpy(to + i, &word, left < sizeof word ? left : sizeof word);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- look */
+
+/* What is left of a row. */
+typedef struct leftover {
+    uint64_t bytes, row, offset; /* in all; of the first */
+} leftover;
+
+/* Bytes in a sequence that are as they were, where there are too many for it to be chance, or at the row's end. */
+static void look_at_row(const watch *w, uint64_t row, leftover *found)
+{
+    const uint64_t bytes = w->segment.row_bytes, least = bytes <= SHORT ? LEAST : 2 * LEAST;
+    const unsigned char *now = w->bytes + row * bytes;
+    acs_random random = {w->seed + row};
+    uint64_t word = 0, run = 0;
+    for (uint64_t i = 0; i <= bytes; i++) {
+        if (i % sizeof word == 0)
+            word = acs_random_next(&random);
+        if (i < bytes && now[i] == (unsigned char)(word >> i % sizeof word * 8)) {
+            run++;
+            continue;
+        }
+        if (run >= (i == bytes ? LEAST : least)) {
+            if (found->bytes == 0)
+                *found = (leftover){.row = row, .offset = i - run};
+            found->bytes += run;
+        }
+        run = 0;
+    }
+}
+
+static int look(void *closure)
+{
+    const watch *w = closure;
+    leftover found = {0};
+    for (uint64_t row = 0; row < w->rows; row++)
+        look_at_row(w, row, &found);
+    if (found.bytes)
+        acs_failures_unwritten(w->context, w->kernel, w->site, w->index, found.bytes, w->rows * w->segment.row_bytes,
+                               found.row * w->segment.pitch_bytes + found.offset);
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- ops */
+
+static bool overlaps_what_is_read(const acs_segment *segments, size_t count, const acs_shape *shape)
+{
+    for (size_t i = 0; i < count; i++) {
+        acs_shape other;
+        if (segments[i].extent == ACS_EXTENT_ALL)
+            return true;
+        if ((segments[i].access & ACS_READ) && acs_shape_of(&segments[i], &other) == ACS_OK &&
+            acs_shape_overlap(&other, shape))
+            return true;
+    }
+    return false;
+}
+
+/* Can it be looked at? Segments that are wrong are acs_launch's to refuse. */
+static bool is_watched(const acs_segment *segments, size_t count, const acs_segment *s)
+{
+    acs_shape shape;
+    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < LEAST || acs_shape_of(s, &shape) != ACS_OK)
+        return false;
+    return (s->rows == 1 || s->pitch_bytes >= s->row_bytes) && !overlaps_what_is_read(segments, count, &shape);
+}
+
+static void *row_at(const watch *w, uint64_t row)
+{
+    return (void *)(uintptr_t)(w->segment.base + row * w->segment.pitch_bytes);
+}
+
+/* False: an error. */
+static bool poison(watch *w)
+{
+    const uint64_t bytes = w->segment.row_bytes;
+    const acs_op_params params = {w->site, 0};
+    void *memory = NULL;
+    if (acs_malloc_op(w->context, (size_t)(w->rows * bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK)
+        return false;
+    w->bytes = memory;
+    for (uint64_t row = 0; row < w->rows; row++) {
+        fill(w, row, w->bytes + row * bytes);
+        if (!acs_memcpy_op(w->context, row_at(w, row), w->bytes + row * bytes, (size_t)bytes, &params))
+            return false;
+    }
+    return true;
+}
+
+static bool compare(const watch *w)
+{
+    const uint64_t bytes = w->segment.row_bytes;
+    const acs_op_params params = {w->site, 0};
+    const acs_segment all = ACS_IN(w->bytes, w->rows * bytes);
+    for (uint64_t row = 0; row < w->rows; row++)
+        if (!acs_memcpy_op(w->context, w->bytes + row * bytes, row_at(w, row), (size_t)bytes, &params))
+            return false;
+    return acs_host_op(w->context, look, w, sizeof *w, (acs_uses){&all, 1, NULL, NULL, 0}, &params) != 0;
+}
+
+acs_op acs_written_launch(acs_context *context, const acs_launch_params *p)
+{
+    acs_segment segments[SEGMENTS_MOST];
+    watch watches[SEGMENTS_MOST];
+    uint32_t count = 0;
+    bool well = true;
+    if (p->no_wait || acs_capture_on(context) || acs_group_on(context))
+        return acs_launch_unchecked(context, p);
+    const size_t named = acs_launch_segments(p, segments, SEGMENTS_MOST);
+    for (uint32_t i = 0; i < named && well; i++) {
+        if (!is_watched(segments, named, &segments[i]))
+            continue;
+        const uint64_t rows = segments[i].rows < ROWS_MOST ? segments[i].rows : ROWS_MOST;
+        watches[count] = (watch){.context = context, .segment = segments[i], .index = i, .rows = rows,
+                                 .site = p->site ? p->site : &g_unnamed,
+                                 .seed = (acs_fifo_last(context->core.fifo) << 20) + i};
+        well = poison(&watches[count++]);
+    }
+    const acs_op op = well ? acs_launch_unchecked(context, p) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        watches[i].kernel = op;
+        well = well && op && compare(&watches[i]);
+        if (watches[i].bytes)
+            well = acs_free_op(context, watches[i].bytes, NULL) && well;
+    }
+    return well ? op : 0;
+}

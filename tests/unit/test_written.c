@@ -1,0 +1,252 @@
+/*
+ * ACS_CHECK=written through the public API: which kernels are found that leave bytes of an out segment as they were, and
+ * that nothing else is, on the CPU, with threads and without, and in the simulator.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "memory_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES = 100000, PITCH = 256 };
+
+static const struct {
+    int32_t backend;
+    int64_t workers;
+} g_places[] = {{ACS_BACKEND_HOST, 0}, {ACS_BACKEND_HOST, 2}, {ACS_BACKEND_SIM, 1}};
+
+enum { PLACES = sizeof g_places / sizeof *g_places };
+
+static acs_context *open_checked(int place)
+{
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.backend = g_places[place].backend;
+    options.workers = g_places[place].workers;
+    options.check = ACS_CHECK_WRITTEN;
+    options.rename = -1; /* is not done meanwhile */
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+/* Writes `value` to all of `bytes` bytes, but for `left` of them from `at` on. */
+static void fill_body(const acs_grid *grid, void *const *args)
+{
+    unsigned char *to = *(unsigned char **)args[0];
+    const uint64_t bytes = *(uint64_t *)args[1], at = *(uint64_t *)args[2], left = *(uint64_t *)args[3];
+    (void)grid;
+    for (uint64_t i = 0; i < bytes; i++)
+        if (i - at >= left)
+            to[i] = (unsigned char)i;
+}
+
+static const acs_kernel g_fill = ACS_KERNEL_HOST_INIT("fill", fill_body);
+
+static acs_op fill(acs_context *context, unsigned char *to, uint64_t bytes, uint64_t at, uint64_t left)
+{
+    acs_op op = ACS_LAUNCH_ON(context, &g_fill, 1, 1, 0, ACS_ARGS(to, bytes, at, left), ACS_USES(ACS_OUT(to, bytes)));
+    assert_int_not_equal(op, 0);
+    return op;
+}
+
+/* The context's error is this kernel's, and says so. */
+static void assert_found(acs_context *context, acs_op op, const char *what)
+{
+    acs_error error = {.size = sizeof error};
+    assert_int_equal(acs_sync(context), ACS_ERR_CHECK);
+    assert_int_equal(acs_context_error(context, &error), ACS_ERR_CHECK);
+    assert_int_equal(error.op, op);
+    if (!strstr(error.text, what) || !strstr(error.text, "test_written.c:"))
+        fail_msg("'%s' is not in '%s'", what, error.text);
+    assert_int_equal(acs_clear(context), ACS_OK);
+}
+
+static void what_is_left_is_found(void **state)
+{
+    static const struct {
+        uint64_t bytes, at, left;
+        const char *says; /* NULL: so little is not found */
+    } rows[] = {
+        {BYTES, 0, BYTES, "100000 of the 100000 bytes of segment 0"},
+        {BYTES, BYTES - 4, 4, "4 of the 100000 bytes of segment 0, which is out; the first lie 99996"}, /* a tail */
+        {BYTES, 5000, 8, "the first lie"},
+        {BYTES, 0, 64, "the first lie 0 bytes behind"},
+        {BYTES, 5000, 4, NULL},
+        {400, 200, 4, "the first lie 200"}, /* of short ones a float is enough */
+        {4, 0, 4, "4 of the 4 bytes"},
+        {3, 0, 3, NULL},
+        {BYTES, 0, 0, NULL},
+    };
+    (void)state;
+    for (int place = 0; place < PLACES; place++) {
+        acs_context *context = open_checked(place);
+        unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            acs_op op = fill(context, block, rows[i].bytes, rows[i].at, rows[i].left);
+            if (rows[i].says)
+                assert_found(context, op, rows[i].says);
+            else
+                assert_int_equal(acs_sync(context), ACS_OK);
+        }
+        assert_int_equal(statistics_of(context).memory_versions, 0);
+        acs_free(context, block);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* Rows of a tile; what lies between them is nobody's. */
+static void tile_body(const acs_grid *grid, void *const *args)
+{
+    unsigned char *to = *(unsigned char **)args[0];
+    const int rows = *(int *)args[1], forgotten = *(int *)args[2];
+    (void)grid;
+    for (int row = 0; row < rows; row++)
+        if (row != forgotten)
+            memset(to + row * PITCH, row, 64);
+}
+
+static const acs_kernel g_tile = ACS_KERNEL_HOST_INIT("tile", tile_body);
+
+static void a_row_of_a_tile_is_missed(void **state)
+{
+    (void)state;
+    for (int place = 0; place < PLACES; place++) {
+        acs_context *context = open_checked(place);
+        unsigned char *block = block_of(context, ACS_MEMORY_DEVICE, 16 * PITCH);
+        const int rows = 16, none = -1, row = 9;
+        acs_memset(context, block, 77, 16 * PITCH);
+        assert_int_not_equal(ACS_LAUNCH_ON(context, &g_tile, 1, 1, 0, ACS_ARGS(block, rows, none),
+                                           ACS_USES(ACS_TILE_OUT(block, 64, 16, PITCH))), 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        acs_op op = ACS_LAUNCH_ON(context, &g_tile, 1, 1, 0, ACS_ARGS(block, rows, row),
+                                  ACS_USES(ACS_TILE_OUT(block, 64, 16, PITCH)));
+        assert_found(context, op, "64 of the 1024 bytes of segment 0, which is out; the first lie 2304");
+        unsigned char seen[16 * PITCH];
+        acs_memcpy(context, seen, block, sizeof seen);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        for (int r = 0; r < 16; r++)
+            for (int i = 64; i < PITCH; i++)
+                assert_int_equal(seen[r * PITCH + i], 77);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* The footprint is a function's; it is the second segment, and the first is read. */
+static size_t second_half(const acs_footprint_input *input, acs_segment *segments, size_t room)
+{
+    unsigned char *block = *(unsigned char *const *)input->args[0];
+    const acs_segment named[] = {ACS_IN(block, 512), ACS_OUT(block + 512, 512)};
+    memcpy(segments, named, (room < 2 ? room : 2) * sizeof *named);
+    return 2;
+}
+
+static void double_body(const acs_grid *grid, void *const *args)
+{
+    unsigned char *block = *(unsigned char **)args[0];
+    const int count = *(int *)args[1];
+    (void)grid;
+    for (int i = 0; i < count; i++)
+        block[512 + i] = (unsigned char)(2 * block[i]);
+}
+
+static const acs_kernel g_double = ACS_KERNEL_HOST_INIT("double", double_body);
+
+static void footprints_by_a_function_are_looked_at(void **state)
+{
+    (void)state;
+    for (int place = 0; place < PLACES; place++) {
+        acs_context *context = open_checked(place);
+        unsigned char *block = block_of(context, ACS_MEMORY_DEVICE, 1024), seen[1024];
+        const int all = 512, less = 500;
+        acs_memset(context, block, 3, 1024);
+        acs_op whole = ACS_LAUNCH_ON(context, &g_double, 1, 1, 0, ACS_ARGS(block, all), ACS_USES_FN(second_half, NULL));
+        assert_int_not_equal(whole, 0);
+        acs_memcpy(context, seen, block, 1024);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(seen[0], 3);
+        assert_int_equal(seen[1023], 6);
+        acs_op op = ACS_LAUNCH_ON(context, &g_double, 1, 1, 0, ACS_ARGS(block, less), ACS_USES_FN(second_half, NULL));
+        assert_found(context, op, "12 of the 512 bytes of segment 1, which is out; the first lie 500");
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* What is read as well has to be there, whoever declares it out. */
+static void what_is_read_too_is_left_alone(void **state)
+{
+    (void)state;
+    acs_context *context = open_checked(0);
+    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE, 1024), seen[1024];
+    const uint64_t bytes = 1024, at = 0, left = 1024;
+    acs_memset(context, block, 5, 1024);
+    assert_int_not_equal(ACS_LAUNCH_ON(context, &g_fill, 1, 1, 0, ACS_ARGS(block, bytes, at, left),
+                                       ACS_USES(ACS_OUT(block, 1024), ACS_IN(block + 1000, 24))), 0);
+    assert_int_not_equal(ACS_LAUNCH_ON(context, &g_fill, 1, 1, 0, ACS_ARGS(block, bytes, at, left),
+                                       ACS_USES(ACS_INOUT(block, 1024))), 0);
+    acs_memcpy(context, seen, block, 1024);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(seen[0], 5);
+    assert_int_equal(seen[1023], 5);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* A launch that is refused, or may not wait, or is held, goes as it would without the check. */
+static void launches_that_are_not_looked_at_work(void **state)
+{
+    (void)state;
+    acs_context *context = open_checked(0);
+    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE, 64);
+    const uint64_t bytes = 64, at = 0, left = 64;
+    const acs_segment out = ACS_OUT(block, 64);
+    const acs_launch_params hurried = {.size = sizeof hurried, .kernel = &g_fill, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                       .args = ACS_ARGS(block, bytes, at, left), .uses = {&out, 1, NULL, NULL, 0},
+                                       .no_wait = 1};
+    acs_launch_params wrong = hurried;
+    wrong.no_wait = 0;
+    wrong.block.x = 0;
+    assert_int_not_equal(acs_launch(context, &hurried), 0);
+    refused(acs_launch(context, &wrong), ACS_ERR_ARGUMENT, "a dimension is zero");
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    assert_int_not_equal(fill(context, block, 64, 0, 64), 0);
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(statistics_of(context).memory_live, 256);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Many kernels that write what they say, of all lengths: chance is not taken for a fault. */
+static void what_is_written_is_never_found(void **state)
+{
+    (void)state;
+    for (int place = 0; place < PLACES; place++) {
+        acs_context *context = open_checked(place);
+        unsigned char *block = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+        uint64_t random = 1;
+        for (int i = 0; i < 300; i++) {
+            uint64_t bytes = 1 + below(&random, 1u << below(&random, 16)), first = below(&random, BYTES - (uint32_t)bytes);
+            (void)fill(context, block + first, bytes, 0, 0);
+        }
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_left_is_found),
+        cmocka_unit_test(a_row_of_a_tile_is_missed),
+        cmocka_unit_test(footprints_by_a_function_are_looked_at),
+        cmocka_unit_test(what_is_read_too_is_left_alone),
+        cmocka_unit_test(launches_that_are_not_looked_at_work),
+        cmocka_unit_test(what_is_written_is_never_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
