@@ -651,8 +651,9 @@ typedef struct acs_group_report {
     uint64_t memory_bound; /**< HuntKTm's upper bound of what they take at once, from each slot by itself (section 5.4) */
     uint64_t memory_peak;  /**< what the plan takes: reserved as one block */
     uint64_t slots;        /**< that the plan used */
-    uint64_t threads;      /**< of kernels, the most of each slot, added up; the same for bytes of dynamic shared memory */
-    uint64_t shared_bytes;
+    uint64_t threads;      /**< of kernels, the most of each slot, added up (HuntKTm, section 5.3) */
+    uint64_t shared_bytes; /**< the same for shared memory: on a GPU what their code declares included */
+    uint64_t registers;    /**< the same for registers; 0: not known, as on the CPU */
     acs_op first, last;    /**< the group's ops have numbers from `first` to `last`, not in the order of their launches;
                                 other threads' ops may be among them; 0: none was queued */
 } acs_group_report;

@@ -90,6 +90,11 @@ typedef struct acs_backend_ops {
      */
     acs_status (*check)(acs_backend *backend, acs_record *op);
     /*
+     * What a thread and a block of a kernel that was checked take beyond what its launch says; known without a call of the
+     * device. NULL: nothing.
+     */
+    void (*needs)(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
+    /*
      * On the caller's thread, once a copy or fill is filled in: may turn it into a KERNEL op that does the same, as check()
      * would leave it, so that it can be in a bundle. NULL: never. Not for ops that are captured.
      */

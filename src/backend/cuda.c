@@ -496,6 +496,7 @@ const acs_backend_ops acs_backend_cuda = {
     .leave = cuda_leave,
     .thread_enter = cuda_thread_enter,
     .check = acs_cuda_check,
+    .needs = acs_cuda_needs,
     .adapt = acs_cuda_adapt,
     .submit = acs_cuda_submit,
     .poll = acs_cuda_poll,

@@ -132,7 +132,7 @@ typedef struct acs_cuda_kernel {
     CUfunction function; /* in our context: for attributes */
     CUfunction launch;   /* what is launched: the CUkernel itself where the program gave one */
     int block_threads;   /* most threads per block, by the kernel's registers */
-    int static_shared;
+    int static_shared, registers; /* of a block, of a thread */
     _Atomic int dynamic_shared;  /* bytes that the kernel may ask for now */
     _Atomic bool wide_clusters;  /* opted in to clusters of more than 8 blocks */
     _Atomic(acs_cuda_type *) types; /* numbered so far, the latest first */
@@ -209,6 +209,7 @@ const char *acs_cuda_text(int native);
 acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
 
 /* cuda_watch.c */
 /* Around a batch of launches: true where it is to be timed. */

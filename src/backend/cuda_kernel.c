@@ -168,6 +168,8 @@ static acs_status resolve_attributes(acs_cuda *self, const acs_record *op, acs_c
         result = self->cu.cuFuncGetAttribute(&kernel->static_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
                                              kernel->function);
     if (result == CUDA_SUCCESS)
+        result = self->cu.cuFuncGetAttribute(&kernel->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel->function);
+    if (result == CUDA_SUCCESS)
         result = self->cu.cuFuncGetAttribute(&dynamic_shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                              kernel->function);
     if (result != CUDA_SUCCESS)
@@ -417,4 +419,12 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     op->type = acs_cuda_type_number(self, kernel, op);
     op->content = op->type ? acs_cuda_args_hash(op) : 0;
     return ACS_OK;
+}
+
+void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)
+{
+    const acs_cuda_kernel *kernel = op->u.launch.resolved;
+    (void)backend;
+    *thread_registers = (uint32_t)kernel->registers;
+    *block_shared = (uint32_t)kernel->static_shared;
 }

@@ -1,9 +1,9 @@
 /*
  * Ranges of addresses, handed out and taken back: best fit, split, and merged with their neighbours. It knows numbers only:
  * memory is never touched, so it may be a device's. Its owner adds chunks, which are never merged with each other, and
- * takes whole ones out again; or addresses behind which there is no memory yet, *holes*, and fills and empties parts of them
- * (pages.h), so that what is free merges across all that was filled. Not thread-safe; allocates descriptors by malloc, by the
- * hundred, and keeps them until it is destroyed.
+ * takes whole ones out again; or addresses behind which there is no memory yet, *holes*, and fills and empties parts of
+ * them (pages.h), so that what is free merges across all that was filled. Not thread-safe; allocates descriptors by malloc,
+ * by the hundred, and keeps them until it is destroyed.
  *
  * A1  the ranges of a chunk, holes among them, lie behind each other without gaps; no two free ones, and no two holes, lie
  *     side by side.
@@ -73,7 +73,8 @@ acs_range *acs_arena_hole(const acs_arena *arena, const acs_range *hole);
 acs_range *acs_arena_open(acs_range *hole, uint64_t bytes);
 /*
  * There is memory behind it now, which no op uses. At least `least` bytes are handed out from there, together with what lies
- * free beside it and only ops up to `settled` use, and the rest is free. NULL: they do not fit, or `least` is 0, and all of it is free.
+ * free beside it and only ops up to `settled` use, and the rest is free. NULL: they do not fit, or `least` is 0, and all
+ * of it is free.
  */
 acs_range *acs_arena_fill(acs_range *range, uint64_t least, acs_op settled);
 /* There is no memory behind it: it is a hole. */

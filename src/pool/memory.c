@@ -196,7 +196,9 @@ static acs_pool_size size_of(acs_memory *m, const acs_memory_request *r)
 {
     if (r->bytes <= ACS_MIB)
         return ACS_POOL_SMALL;
-    return r->kind == ACS_MEMORY_DEVICE && atomic_load(&m->paged) ? ACS_POOL_PAGED : ACS_POOL_LARGE;
+    /* relaxed: who reads too early looks again under `growing` */
+    bool paged = r->kind == ACS_MEMORY_DEVICE && atomic_load_explicit(&m->paged, memory_order_relaxed);
+    return paged ? ACS_POOL_PAGED : ACS_POOL_LARGE;
 }
 
 /* One thread at a time: what another is about to add, or to give back, is neither asked for twice nor missing. */

@@ -120,7 +120,7 @@ static acs_status span_add(acs_memory *m, uint64_t bytes)
     acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
     if (status != ACS_OK && !m->spans) {
         acs_log(ACS_LOG_WARN, "pools: no pages, large blocks come out of chunks: %s", acs_error_thread()->text);
-        atomic_store(&m->paged, false);
+        atomic_store_explicit(&m->paged, false, memory_order_relaxed); /* under `growing` */
         return ACS_OK;
     }
     if (status != ACS_OK)
@@ -175,7 +175,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
         acs_lock_release(&m->lock);
         if (!planned)
             ACS_TRY(span_add(m, wish.least));
-        if (!atomic_load(&m->paged))
+        if (!atomic_load_explicit(&m->paged, memory_order_relaxed)) /* under `growing` */
             return ACS_OK; /* look again, elsewhere */
     }
     acs_status status = room ? acs_pages_carry_out(m->pages, &plan) : ACS_NOT_READY;

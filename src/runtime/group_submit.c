@@ -198,27 +198,46 @@ static uint64_t product(acs_dim3 d)
     return times(times(d.x, d.y), d.z);
 }
 
+/* What a kernel takes while it runs, if all of it runs at once. */
+typedef struct needs {
+    uint64_t threads, shared, registers;
+} needs;
+
+static needs needs_of(acs_backend *backend, const acs_record *op)
+{
+    const uint64_t blocks = product(op->grid), threads = times(blocks, product(op->u.launch.block));
+    uint32_t registers = 0, shared = 0;
+    if (backend->ops->needs)
+        backend->ops->needs(backend, op, &registers, &shared);
+    return (needs){threads, times(blocks, (uint64_t)op->u.launch.shared_bytes + shared), times(threads, registers)};
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* HuntKTm, section 5.3: what the kernels of a slot ask for at most, one after the other; slots run at once. */
 static acs_status count_needs(submission *s)
 {
     const uint32_t count = s->group->count;
-    uint64_t *most = calloc(2 * (size_t)count + 1, sizeof *most);
+    needs *most = calloc((size_t)count + 1, sizeof *most);
     if (!most)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the report of %u ops", count);
     for (uint32_t i = 0; i < count; i++) {
         const acs_record *op = s->group->ops[i];
         uint32_t slot = s->plan.slot[i];
-        s->report.slots = slot + 1 > s->report.slots ? slot + 1 : s->report.slots;
+        s->report.slots = larger(s->report.slots, slot + 1);
         if (op->kind != ACS_KIND_KERNEL)
             continue;
-        uint64_t threads = times(product(op->grid), product(op->u.launch.block));
-        uint64_t shared = times(product(op->grid), op->u.launch.shared_bytes);
-        most[2 * slot] = threads > most[2 * slot] ? threads : most[2 * slot];
-        most[2 * slot + 1] = shared > most[2 * slot + 1] ? shared : most[2 * slot + 1];
+        const needs n = needs_of(s->context->backend, op);
+        most[slot] = (needs){larger(most[slot].threads, n.threads), larger(most[slot].shared, n.shared),
+                             larger(most[slot].registers, n.registers)};
     }
     for (uint32_t slot = 0; slot < s->report.slots; slot++) {
-        s->report.threads += most[2 * slot];
-        s->report.shared_bytes += most[2 * slot + 1];
+        s->report.threads += most[slot].threads;
+        s->report.shared_bytes += most[slot].shared;
+        s->report.registers += most[slot].registers;
     }
     free(most);
     return ACS_OK;

@@ -532,6 +532,15 @@ static void memory_that_is_exhausted_is_an_error_and_zero_bytes_are_a_block(void
     assert_int_equal(g_backend->ops->memory_free(g_backend, ACS_MEMORY_HOST, ptr), ACS_OK);
 }
 
+static void what_a_kernel_takes_is_known_once_it_was_checked(void **state)
+{
+    (void)state;
+    uint32_t registers = 0, shared = 0;
+    g_backend->ops->needs(g_backend, checked_kernel(), &registers, &shared);
+    assert_int_equal(registers, TWIN_REGISTERS);
+    assert_int_equal(shared, 1024);
+}
+
 static void pieces_side_by_side_are_one_block_to_copies(void **state)
 {
     (void)state;
@@ -595,6 +604,7 @@ int main(void)
         OPEN_TEST(streams_that_cannot_be_ordered_are_refused),
         OPEN_TEST(work_beside_a_capture_of_the_programs_own_leaves_it_alone),
         OPEN_TEST(signal_to_a_stream_that_began_capturing_fails_and_sends_nothing),
+        OPEN_TEST(what_a_kernel_takes_is_known_once_it_was_checked),
         OPEN_TEST(pieces_side_by_side_are_one_block_to_copies),
         OPEN_TEST(memory_that_is_exhausted_is_an_error_and_zero_bytes_are_a_block),
     };

@@ -22,7 +22,8 @@ enum {
     TWIN_GRID_MOST = 65535,
     TWIN_BLOCK_MOST = 1024,
     TWIN_SHARED_DEFAULT = 48 * 1024,
-    TWIN_SHARED_MOST = 232448 /* per block, with the opt-in */
+    TWIN_SHARED_MOST = 232448, /* per block, with the opt-in */
+    TWIN_REGISTERS = 40        /* of a thread of any kernel */
 };
 
 /* Which stream's work runs next. */

@@ -108,6 +108,9 @@ TWIN_DEFINE(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUf
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = threads_of(function);
         return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = TWIN_REGISTERS;
+        return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         *value = function->kernel->spec.static_shared;
         return CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 /*
  * The twin's virtual memory: spans of addresses, pieces of memory, and which piece is mapped where. Called through the
- * driver table. Addresses without memory cannot be touched; pieces that lie behind each other are one block to copies and kernels.
+ * driver table. Addresses without memory cannot be touched; pieces that lie behind each other are one block to copies and
+ * kernels.
  */
 #include "twin_internal.h"
 

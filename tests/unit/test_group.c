@@ -133,6 +133,7 @@ static void blocks_have_memory_while_they_are_used(void **state)
             assert_int_equal(r.slots, slots ? slots : 6);
             assert_int_equal(r.threads, 64 * r.slots);
             assert_int_equal(r.shared_bytes, 32 * r.slots);
+            assert_int_equal(r.registers, 0); /* a CPU's are not told */
             assert_int_equal(r.last - r.first + 1, 18);
             assert_int_equal(acs_wait(context, r.last), ACS_OK);
             assert_int_equal(acs_sync(context), ACS_OK);
