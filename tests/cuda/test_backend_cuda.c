@@ -532,46 +532,6 @@ static void memory_that_is_exhausted_is_an_error_and_zero_bytes_are_a_block(void
     assert_int_equal(g_backend->ops->memory_free(g_backend, ACS_MEMORY_HOST, ptr), ACS_OK);
 }
 
-static void what_a_kernel_takes_is_known_once_it_was_checked(void **state)
-{
-    (void)state;
-    uint32_t registers = 0, shared = 0;
-    g_backend->ops->needs(g_backend, checked_kernel(), &registers, &shared);
-    assert_int_equal(registers, TWIN_REGISTERS);
-    assert_int_equal(shared, 1024);
-}
-
-static void pieces_side_by_side_are_one_block_to_copies(void **state)
-{
-    (void)state;
-    const acs_page_ops *pages = &g_backend->pages;
-    const size_t page = pages->page;
-    uint64_t base = 0, piece[2];
-    assert_int_equal(pages->reserve(g_backend, pages->span, &base), ACS_OK);
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pages->create(g_backend, page, &piece[i]), ACS_OK);
-        assert_int_equal(pages->map(g_backend, base + (4 + i) * page, page, piece[i]), ACS_OK);
-    }
-    acs_record *op = record_new(ACS_KIND_MEMSET);
-    unsigned char *at = (unsigned char *)(uintptr_t)(base + 4 * page);
-    op->u.copy.dst = at + page - 8;
-    op->u.copy.bytes = 16;
-    op->u.copy.value = 7;
-    item_new(op, 0);
-    submit();
-    assert_int_equal(g_batch.items[0].status, ACS_OK);
-    twin_run_all();
-    assert_int_equal(at[page - 8], 7);
-    assert_int_equal(at[page + 7], 7);
-    assert_int_not_equal(at[page + 8], 7);
-    assert_int_equal(pages->unmap(g_backend, base + 4 * page, 2 * page), ACS_OK);
-    for (size_t i = 0; i < 2; i++)
-        assert_int_equal(pages->destroy(g_backend, piece[i], page), ACS_OK);
-    twin_fail("cuMemCreate", CUDA_ERROR_OUT_OF_MEMORY, 0, 1);
-    assert_error(pages->create(g_backend, page, &piece[0]), ACS_ERR_MEMORY, "2097152 bytes");
-    assert_int_equal(pages->unreserve(g_backend, base, pages->span), ACS_OK);
-}
-
 #define OPEN_TEST(f) cmocka_unit_test_setup_teardown(f, backend_setup, backend_teardown)
 
 int main(void)
@@ -604,8 +564,6 @@ int main(void)
         OPEN_TEST(streams_that_cannot_be_ordered_are_refused),
         OPEN_TEST(work_beside_a_capture_of_the_programs_own_leaves_it_alone),
         OPEN_TEST(signal_to_a_stream_that_began_capturing_fails_and_sends_nothing),
-        OPEN_TEST(what_a_kernel_takes_is_known_once_it_was_checked),
-        OPEN_TEST(pieces_side_by_side_are_one_block_to_copies),
         OPEN_TEST(memory_that_is_exhausted_is_an_error_and_zero_bytes_are_a_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

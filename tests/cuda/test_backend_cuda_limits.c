@@ -219,6 +219,15 @@ static void device_that_was_given_up_is_touched_no_more(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, backend_setup, backend_teardown)
 
+static void what_a_kernel_takes_is_known_once_it_was_checked(void **state)
+{
+    (void)state;
+    uint32_t registers = 0, shared = 0;
+    g_backend->ops->needs(g_backend, checked_kernel(), &registers, &shared);
+    assert_int_equal(registers, TWIN_REGISTERS);
+    assert_int_equal(shared, 1024);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +241,7 @@ int main(void)
         TEST(more_parameters_than_can_be_passed_are_refused),
         TEST(op_that_is_not_for_a_device_is_an_internal_error),
         TEST(device_that_was_given_up_is_touched_no_more),
+        TEST(what_a_kernel_takes_is_known_once_it_was_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
