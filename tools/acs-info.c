@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 static const char g_usage[] =
-    "usage: acs-info [--json]\n"
-    "Shows version and build of ACS, the backends that work here or why they do not, the GPUs, and each option\n"
-    "with its value and where the value comes from.\n"
-    "  --json   the same for programs, as one JSON object\n"
-    "  --help   this text\n"
+    "usage: acs-info [--json] [--measure]\n"
+    "Shows version and build of ACS, the backends that work here or why they do not, the GPUs and the links between\n"
+    "them, and each option with its value and where the value comes from.\n"
+    "  --json     the same for programs, as one JSON object\n"
+    "  --measure  measure the links between the GPUs and the host, about a second, and keep what was found\n"
+    "  --help     this text\n"
     "Exit status: 0; 1 if acs_open would fail, as with a variable that has a bad value; 2 for a bad command line.\n";
 
 /* Every option's variable, from the library's own table. */
@@ -161,13 +162,16 @@ static void read_backends(info *to)
 
 /* -------------------------------------------------------------------------------------------------------------- main */
 
-/* Of a command line that is refused: the first word that is no option, else the second word, since one is taken. */
-static const char *first_wrong(char **words)
+/* Of a command line that is refused: the first word that is no option, or is there twice, or is not alone. */
+static const char *first_wrong(char **words, bool *json, bool *measure)
 {
-    for (char **word = words + 1; *word; word++)
-        if (strcmp(*word, "--json") != 0 && strcmp(*word, "--help") != 0)
+    for (char **word = words + 1; *word; word++) {
+        bool *const flag = strcmp(*word, "--json") == 0 ? json : strcmp(*word, "--measure") == 0 ? measure : NULL;
+        if (!flag || *flag)
             return *word;
-    return words[2];
+        *flag = true;
+    }
+    return NULL;
 }
 
 static void release(info *it)
@@ -180,11 +184,12 @@ static void release(info *it)
 
 int main(int count, char **words)
 {
-    bool json = count == 2 && strcmp(words[1], "--json") == 0;
+    bool json = false, measure = false;
     if (count == 2 && strcmp(words[1], "--help") == 0)
         return fputs(g_usage, stdout) < 0 || fflush(stdout) != 0;
-    if (count > 1 && !json) {
-        fprintf(stderr, "acs-info: '%s' is not understood\n%s", first_wrong(words), g_usage);
+    const char *wrong = first_wrong(words, &json, &measure);
+    if (wrong) {
+        fprintf(stderr, "acs-info: '%s' is not understood\n%s", wrong, g_usage);
         return 2;
     }
     info *it = must(calloc(1, sizeof *it));
@@ -193,6 +198,7 @@ int main(int count, char **words)
     read_options(it);
     read_backends(it);
     info_read_gpus(it);
+    info_read_links(it, measure);
     if (json)
         info_print_json(it);
     else

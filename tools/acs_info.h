@@ -6,6 +6,8 @@
 
 #include <acs.h>
 
+#include "devices/topology.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,10 +54,14 @@ typedef struct info {
     info_gpu gpus[INFO_GPUS_MOST];
     uint32_t gpu_count;
     char gpus_why[256]; /* why none is listed */
+    acs_topology links; /* between the GPUs; count 0: not known */
+    char links_why[ACS_ERROR_TEXT_BYTES];
 } info;
 
 /* Versions and devices, by the CUDA runtime. */
 void info_read_gpus(info *to);
+/* What lies between them, as it was measured before; `measure`: now, and kept. */
+void info_read_links(info *to, bool measure);
 
 /* Text in aligned columns, or one JSON object, to standard output. */
 void info_print_text(const info *from);

@@ -9,6 +9,8 @@
 
 #ifdef ACS_HAVE_CUDA
 
+#include "backend/cuda_topology.h"
+
 #include <cuda_runtime_api.h>
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  ...": the first word that looks like a version. */
@@ -72,11 +74,50 @@ void info_read_gpus(info *to)
         snprintf(to->gpus_why, sizeof to->gpus_why, "the driver has none");
 }
 
+static void keep_error(info *to)
+{
+    acs_error error = {.size = sizeof error};
+    (void)acs_last_error(&error);
+    memcpy(to->links_why, error.text, sizeof to->links_why);
+    to->links.count = 0;
+}
+
+/* Devices that say nothing of themselves have no links. */
+void info_read_links(info *to, bool measure)
+{
+    int devices[ACS_DEVICES_MOST];
+    acs_topology *t = &to->links;
+    for (uint32_t i = 0; i < to->gpu_count && t->count < ACS_DEVICES_MOST; i++) {
+        if (*to->gpus[i].why)
+            continue;
+        memcpy(t->id[t->count], to->gpus[i].uuid, sizeof to->gpus[i].uuid);
+        devices[t->count++] = (int)i;
+    }
+    if (t->count == 0)
+        return;
+    acs_status status = measure ? acs_cuda_topology_measure(t, devices) : acs_topology_load(t);
+    if (status == ACS_NOT_READY) {
+        t->count = 0;
+        snprintf(to->links_why, sizeof to->links_why, "not measured yet: acs-info --measure");
+    } else if (status != ACS_OK) {
+        keep_error(to);
+    } else if (measure && acs_topology_store(t) != ACS_OK) {
+        acs_error error = {.size = sizeof error};
+        (void)acs_last_error(&error);
+        memcpy(to->links_why, error.text, sizeof to->links_why); /* they are known all the same */
+    }
+}
+
 #else
 
 void info_read_gpus(info *to)
 {
     snprintf(to->gpus_why, sizeof to->gpus_why, "not looked for, since ACS was built without CUDA");
+}
+
+void info_read_links(info *to, bool measure)
+{
+    (void)to, (void)measure; /* no GPU, no link */
 }
 
 #endif

@@ -70,6 +70,27 @@ static void text_gpus(const info *from)
     }
 }
 
+/* A row for each place that copies begin at; devices by their index. */
+static void text_links(const info *from)
+{
+    const acs_topology *t = &from->links;
+    if (from->gpu_count == 0)
+        return;
+    puts("\nLinks");
+    if (*from->links_why)
+        printf("  %-14s %s\n", t->count ? "not kept" : "none known", from->links_why);
+    for (uint32_t a = 0; t->count > 0 && a <= t->count; a++)
+        for (uint32_t b = 0; b <= t->count; b++) {
+            char name[32];
+            if (a == b)
+                continue;
+            snprintf(name, sizeof name, a < t->count ? "%u to " : "host to ", a);
+            snprintf(name + strlen(name), sizeof name - strlen(name), b < t->count ? "%u" : "host", b);
+            printf("  %-14s %.1f GB/s, %.1f us%s\n", name, t->links[a][b].bandwidth / 1e9, t->links[a][b].latency * 1e6,
+                   t->links[a][b].peer ? ", peers" : "");
+        }
+}
+
 static void text_options(const info *from)
 {
     int name_width = 0, value_width = 0;
@@ -106,6 +127,7 @@ void info_print_text(const info *from)
     else
         printf("  %-14s none: %s\n", "acs_open takes", from->program.why);
     text_gpus(from);
+    text_links(from);
     text_options(from);
 }
 
@@ -173,6 +195,25 @@ static void json_gpus(const info *from)
     json_pair(",\n  ", "why_no_gpu", from->gpu_count ? NULL : from->gpus_why);
 }
 
+static void json_links(const info *from)
+{
+    const acs_topology *t = &from->links;
+    bool any = false;
+    printf(",\n  \"links\": [");
+    for (uint32_t a = 0; t->count > 0 && a <= t->count; a++)
+        for (uint32_t b = 0; b <= t->count; b++) {
+            if (a == b)
+                continue;
+            json_pair(any ? ",\n    {" : "\n    {", "from", acs_topology_place(t, a));
+            json_pair(", ", "to", acs_topology_place(t, b));
+            printf(", \"bytes_per_s\": %.6g, \"latency_s\": %.6g, \"peer\": %s}", t->links[a][b].bandwidth,
+                   t->links[a][b].latency, t->links[a][b].peer ? "true" : "false");
+            any = true;
+        }
+    putchar(']');
+    json_pair(",\n  ", "links_remark", *from->links_why ? from->links_why : NULL);
+}
+
 static void json_options(const info *from)
 {
     printf(",\n  \"options\": [");
@@ -210,6 +251,7 @@ void info_print_json(const info *from)
     printf(",\n  \"acs_open\": ");
     json_open("{", &from->program);
     json_gpus(from);
+    json_links(from);
     json_options(from);
     puts("\n}");
 }
