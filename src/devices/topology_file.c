@@ -34,7 +34,9 @@ acs_status acs_topology_path(const acs_topology *t, char path[ACS_TOPOLOGY_PATH_
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "neither XDG_CACHE_HOME nor HOME names a folder");
     int length = snprintf(path, ACS_TOPOLOGY_PATH_BYTES, "%s%s/acs/topology-%016llx", named ? cache : home,
                           named ? "" : "/.cache", (unsigned long long)set_hash(t));
-    return length < ACS_TOPOLOGY_PATH_BYTES ? ACS_OK : ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "the cache folder's path is too long");
+    if (length >= ACS_TOPOLOGY_PATH_BYTES)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "the cache folder's path is too long");
+    return ACS_OK;
 }
 
 acs_status acs_topology_load(acs_topology *t)

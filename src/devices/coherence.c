@@ -1,0 +1,171 @@
+/*
+ * Sorted pieces of a block, each with the places that hold it (see coherence.h). Called where ops are placed on devices.
+ * Never touches the block.
+ */
+#include "devices/coherence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */ };
+
+acs_status acs_coherence_init(acs_coherence *c, uint64_t bytes)
+{
+    acs_validity *pieces = malloc(FIRST_CAPACITY * sizeof *pieces);
+    if (!pieces)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid");
+    pieces[0] = (acs_validity){0, bytes, 0};
+    *c = (acs_coherence){pieces, 1, FIRST_CAPACITY, bytes};
+    return ACS_OK;
+}
+
+void acs_coherence_fini(acs_coherence *c)
+{
+    free(c->pieces);
+    *c = (acs_coherence){0};
+}
+
+static acs_place_set bit_of(uint32_t place)
+{
+    return UINT32_C(1) << place;
+}
+
+/* The piece that holds the byte. */
+static uint32_t piece_of(const acs_coherence *c, uint64_t byte)
+{
+    uint32_t from = 0, to = c->count;
+    while (to - from > 1) {
+        uint32_t middle = from + (to - from) / 2;
+        if (c->pieces[middle].from <= byte)
+            from = middle;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ change */
+
+static acs_status make_room(acs_coherence *c)
+{
+    if (c->count + CUTS_MOST <= c->capacity)
+        return ACS_OK;
+    acs_validity *pieces = realloc(c->pieces, 2 * (size_t)c->capacity * sizeof *pieces);
+    if (!pieces)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid, in %u pieces", c->count);
+    c->pieces = pieces;
+    c->capacity *= 2;
+    return ACS_OK;
+}
+
+/* A piece begins at this byte; returns which. There is room. */
+static uint32_t cut(acs_coherence *c, uint64_t byte)
+{
+    uint32_t i = byte < c->bytes ? piece_of(c, byte) : c->count;
+    if (i == c->count || c->pieces[i].from == byte)
+        return i;
+    memmove(&c->pieces[i + 1], &c->pieces[i], (c->count++ - i) * sizeof *c->pieces);
+    c->pieces[i].to = c->pieces[i + 1].from = byte;
+    return i + 1;
+}
+
+/* Neighbours from piece `first` on, up to `last`, that say the same become one. */
+static void join(acs_coherence *c, uint32_t first, uint32_t last)
+{
+    uint32_t kept = first;
+    for (uint32_t i = first + 1; i <= last && i < c->count; i++) {
+        if (c->pieces[i].places == c->pieces[kept].places)
+            c->pieces[kept].to = c->pieces[i].to;
+        else
+            c->pieces[++kept] = c->pieces[i];
+    }
+    const uint32_t behind = last + 1 < c->count ? last + 1 : c->count;
+    memmove(&c->pieces[kept + 1], &c->pieces[behind], (c->count - behind) * sizeof *c->pieces);
+    c->count = kept + 1 + (c->count - behind);
+}
+
+/* `alone`: the place is the only one. */
+static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
+{
+    if (from >= to)
+        return ACS_OK;
+    ACS_TRY(make_room(c));
+    const uint32_t first = cut(c, from), last = cut(c, to) - 1;
+    for (uint32_t i = first; i <= last; i++) {
+        acs_place_set *places = &c->pieces[i].places;
+        if (alone)
+            *places = bit_of(place);
+        else if (*places)
+            *places |= bit_of(place);
+    }
+    join(c, first ? first - 1 : 0, last + 1);
+    return ACS_OK;
+}
+
+acs_status acs_coherence_write(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
+{
+    return change(c, from, to, place, true);
+}
+
+acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
+{
+    return change(c, from, to, place, false);
+}
+
+void acs_coherence_drop(acs_coherence *c, uint32_t place)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        c->pieces[i].places &= ~bit_of(place);
+    join(c, 0, c->count - 1);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- ask */
+
+static acs_validity within(const acs_validity *piece, uint64_t from, uint64_t to)
+{
+    return (acs_validity){piece->from > from ? piece->from : from, piece->to < to ? piece->to : to, piece->places};
+}
+
+bool acs_coherence_missing(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, acs_validity *missing)
+{
+    for (uint32_t i = from < to ? piece_of(c, from) : c->count; i < c->count && c->pieces[i].from < to; i++) {
+        if (c->pieces[i].places == 0 || (c->pieces[i].places & bit_of(place)))
+            continue;
+        *missing = within(&c->pieces[i], from, to);
+        return true;
+    }
+    return false;
+}
+
+bool acs_coherence_sole(const acs_coherence *c, uint64_t from, uint32_t place, acs_validity *sole)
+{
+    for (uint32_t i = from < c->bytes ? piece_of(c, from) : c->count; i < c->count; i++) {
+        if (c->pieces[i].places != bit_of(place))
+            continue;
+        *sole = within(&c->pieces[i], from, c->bytes);
+        return true;
+    }
+    return false;
+}
+
+uint64_t acs_coherence_held(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
+{
+    uint64_t held = 0;
+    for (uint32_t i = from < to ? piece_of(c, from) : c->count; i < c->count && c->pieces[i].from < to; i++) {
+        const acs_validity part = within(&c->pieces[i], from, to);
+        held += part.places & bit_of(place) ? part.to - part.from : 0;
+    }
+    return held;
+}
+
+bool acs_coherence_check(const acs_coherence *c)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const acs_validity *p = &c->pieces[i];
+        if (p->from != at || p->to <= p->from || (i > 0 && p->places == c->pieces[i - 1].places))
+            return false;
+        at = p->to;
+    }
+    return at == c->bytes;
+}

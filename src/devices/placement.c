@@ -1,0 +1,166 @@
+/*
+ * Policies (see placement.h). Called for each op that may run on more than one device. Knows no op but by what it reads.
+ */
+#include "devices/placement.h"
+
+#include <string.h>
+
+void acs_placement_init(acs_placement *p, const acs_topology *topology, acs_policy policy)
+{
+    *p = (acs_placement){.topology = topology, .policy = policy};
+}
+
+void acs_placement_ended(acs_placement *p, uint32_t device)
+{
+    p->running[device] -= p->running[device] > 0;
+}
+
+void acs_placement_idle(acs_placement *p)
+{
+    memset(p->free_at, 0, sizeof p->free_at);
+    memset(p->running, 0, sizeof p->running);
+}
+
+static acs_place_set bit_of(uint32_t place)
+{
+    return UINT32_C(1) << place;
+}
+
+/* ------------------------------------------------------------------------------------------------------- what has to come */
+
+double acs_placement_transfer(const acs_topology *t, const acs_placement_op *op, uint32_t device, bool slowest)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < op->read_count; i++) {
+        const acs_placement_read *r = &op->reads[i];
+        double chosen = -1;
+        if (r->places & bit_of(device))
+            continue;
+        for (acs_place_set left = r->places; left; left &= left - 1) {
+            const double seconds = acs_topology_seconds(t, (uint32_t)__builtin_ctz(left), device, r->bytes);
+            if (chosen < 0 || (slowest ? seconds > chosen : seconds < chosen))
+                chosen = seconds;
+        }
+        sum += chosen > 0 ? chosen : 0;
+    }
+    return sum;
+}
+
+static uint64_t missing_bytes(const acs_placement_op *op, uint32_t device)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < op->read_count; i++)
+        sum += op->reads[i].places && !(op->reads[i].places & bit_of(device)) ? op->reads[i].bytes : 0;
+    return sum;
+}
+
+/* GrCUDA's exploration: with less than the threshold a device has nothing. */
+static bool has_enough(const acs_placement_op *op, uint32_t device)
+{
+    uint64_t held = 0, all = 0;
+    for (uint32_t i = 0; i < op->read_count; i++) {
+        all += op->reads[i].bytes;
+        held += op->reads[i].places & bit_of(device) ? op->reads[i].bytes : 0;
+    }
+    return held > 0 && (double)held >= ACS_PLACEMENT_THRESHOLD * (double)all;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- policies */
+
+/* The first of the candidates from the one on whose turn it is. */
+static uint32_t in_turn(acs_placement *p, acs_place_set candidates)
+{
+    for (uint32_t i = 0; i < p->topology->count; i++) {
+        const uint32_t device = (p->next + i) % p->topology->count;
+        if (!(candidates & bit_of(device)))
+            continue;
+        p->next = (device + 1) % p->topology->count;
+        return device;
+    }
+    return (uint32_t)__builtin_ctz(candidates); /* none of the topology's: not asked for */
+}
+
+/* Those of the candidates whose figure is the least. */
+static acs_place_set least_of(acs_place_set candidates, const double figures[ACS_DEVICES_MOST])
+{
+    acs_place_set best = 0;
+    double least = 0;
+    for (acs_place_set left = candidates; left; left &= left - 1) {
+        const uint32_t device = (uint32_t)__builtin_ctz(left);
+        if (best && figures[device] > least)
+            continue;
+        best = best && figures[device] == least ? best | bit_of(device) : bit_of(device);
+        least = figures[device];
+    }
+    return best;
+}
+
+/* Of those that have some of it; where none has, nothing speaks against the next in turn. */
+static acs_place_set nearest_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
+{
+    double figures[ACS_DEVICES_MOST];
+    acs_place_set enough = 0;
+    for (acs_place_set left = candidates; left; left &= left - 1) {
+        const uint32_t device = (uint32_t)__builtin_ctz(left);
+        enough |= has_enough(op, device) ? bit_of(device) : 0;
+        figures[device] = p->policy == ACS_POLICY_MIN_TRANSFER_SIZE
+                              ? (double)missing_bytes(op, device)
+                              : acs_placement_transfer(p->topology, op, device, true);
+    }
+    return enough ? least_of(enough, figures) : candidates;
+}
+
+static double seconds_of(const acs_placement *p, const acs_placement_op *op)
+{
+    return op->seconds > 0 ? op->seconds : p->guess;
+}
+
+/* What has to come can come while the device works on something else. */
+static double end_on(const acs_placement *p, const acs_placement_op *op, uint32_t device)
+{
+    const double there = op->ready + acs_placement_transfer(p->topology, op, device, false);
+    return (there > p->free_at[device] ? there : p->free_at[device]) + seconds_of(p, op);
+}
+
+static acs_place_set earliest_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
+{
+    double ends[ACS_DEVICES_MOST], bytes[ACS_DEVICES_MOST];
+    for (acs_place_set left = candidates; left; left &= left - 1) {
+        const uint32_t device = (uint32_t)__builtin_ctz(left);
+        ends[device] = end_on(p, op, device);
+        bytes[device] = (double)missing_bytes(op, device);
+    }
+    return least_of(least_of(candidates, ends), bytes);
+}
+
+static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
+{
+    double running[ACS_DEVICES_MOST];
+    switch (p->policy) {
+    case ACS_POLICY_SINGLE: return candidates & (~candidates + 1);
+    case ACS_POLICY_STREAM_AWARE:
+        for (uint32_t i = 0; i < p->topology->count; i++)
+            running[i] = p->running[i];
+        return least_of(candidates, running);
+    case ACS_POLICY_MIN_TRANSFER_SIZE:
+    case ACS_POLICY_MIN_MAX_TRANSFER_TIME: return nearest_of(p, op, candidates);
+    case ACS_POLICY_AUTOMATIC: return earliest_of(p, op, candidates);
+    case ACS_POLICY_ROUND_ROBIN:
+    case ACS_POLICIES: break;
+    }
+    return candidates;
+}
+
+/* An op that goes on in an upstream op's stream goes where one of those is (GrCUDA); automatic asks where it ends first. */
+uint32_t acs_placement_choose(acs_placement *p, const acs_placement_op *op, double *end)
+{
+    const acs_place_set near = op->preferred & op->allowed;
+    const acs_place_set candidates = near && p->policy != ACS_POLICY_AUTOMATIC ? near : op->allowed;
+    const uint32_t device = in_turn(p, best_of(p, op, candidates));
+    *end = end_on(p, op, device);
+    p->free_at[device] = *end;
+    p->running[device]++;
+    if (op->seconds > 0)
+        p->guess += (op->seconds - p->guess) / (double)++p->known;
+    return device;
+}
