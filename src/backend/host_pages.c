@@ -18,10 +18,14 @@ static acs_status failed(const char *what, size_t bytes)
 static acs_status reserve(void *user, size_t bytes, uint64_t *base)
 {
     (void)user;
-    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *at = mmap(NULL, bytes + PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return failed("reserving addresses", bytes);
-    *base = (uint64_t)(uintptr_t)at;
+    const size_t before = (size_t)(-(uintptr_t)at % PAGE_BYTES); /* not every system aligns it */
+    if (before)
+        (void)munmap(at, before); /* more addresses than needed, if it fails */
+    (void)munmap(at + before + bytes, PAGE_BYTES - before);
+    *base = (uint64_t)(uintptr_t)(at + before);
     return ACS_OK;
 }
 
@@ -45,22 +49,19 @@ static acs_status destroy(void *user, uint64_t piece, size_t bytes)
     return ACS_OK;
 }
 
-static acs_status replace(uint64_t base, size_t bytes, int access, int flags)
-{
-    void *at = mmap((void *)(uintptr_t)base, bytes, access, flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    return at != MAP_FAILED ? ACS_OK : failed("mapping", bytes);
-}
-
+/* Never by a new mapping over the old one: where that fails, the addresses may be anybody's. */
 static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
 {
     (void)user, (void)piece;
-    return replace(base, bytes, PROT_READ | PROT_WRITE, 0);
+    return mprotect((void *)(uintptr_t)base, bytes, PROT_READ | PROT_WRITE) == 0 ? ACS_OK : failed("mapping", bytes);
 }
 
 static acs_status unmap(void *user, uint64_t base, size_t bytes)
 {
     (void)user;
-    return replace(base, bytes, PROT_NONE, MAP_NORESERVE);
+    if (madvise((void *)(uintptr_t)base, bytes, MADV_DONTNEED) != 0 || mprotect((void *)(uintptr_t)base, bytes, PROT_NONE) != 0)
+        return failed("unmapping", bytes);
+    return ACS_OK;
 }
 
 const acs_page_ops acs_host_pages = {

@@ -1,6 +1,6 @@
 /*
- * On which device an op runs: the four policies of GrCUDA's multi-GPU scheduler (section III-B3), `single`, and `automatic`, which
- * takes the device where the op is expected to end first. A state machine in program order: an op is placed when it is
+ * On which device an op runs: the four policies of GrCUDA's multi-GPU scheduler (section III-B3), `single`, and
+ * `automatic`, which takes the device where the op is expected to end first. A state machine in program order: an op is placed when it is
  * queued, by what is known then. No clock: times are seconds of its own, in which each device works off what it was given.
  * Not thread-safe.
  */

@@ -49,7 +49,8 @@ acs_status acs_topology_check(const acs_topology *t)
 
 acs_status acs_topology_write(const acs_topology *t, FILE *file)
 {
-    bool well = fprintf(file, "%s\n# link FROM TO: GB/s (10^9 bytes), us of a small copy, and whether as peers\n", g_head) > 0;
+    static const char about[] = "# link FROM TO: GB/s (10^9 bytes), us of a small copy, and whether as peers";
+    bool well = fprintf(file, "%s\n%s\n", g_head, about) > 0;
     for (uint32_t i = 0; i < t->count; i++)
         well = fprintf(file, "device %s\n", t->id[i]) > 0 && well;
     for (uint32_t from = 0; from <= t->count; from++)

@@ -118,7 +118,7 @@ static acs_status span_add(acs_memory *m, uint64_t bytes)
 {
     uint64_t base = 0, span = 0;
     acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
-    if (status != ACS_OK && !m->spans) {
+    if (status == ACS_ERR_MEMORY && !m->spans && bytes <= m->config.pages->span) { /* else it is the block that is too large */
         acs_log(ACS_LOG_WARN, "pools: no pages, large blocks come out of chunks: %s", acs_error_thread()->text);
         atomic_store_explicit(&m->paged, false, memory_order_relaxed); /* under `growing` */
         return ACS_OK;
@@ -181,7 +181,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
     acs_status status = room ? acs_pages_carry_out(m->pages, &plan) : ACS_NOT_READY;
     acs_lock_acquire(&m->lock);
     p->counts.reserved -= plan.gone;
-    p->counts.obtained += plan.done && plan.fresh;
+    p->counts.obtained += plan.done ? plan.created : 0;
     p->counts.moved += plan.done ? plan.moved : 0;
     acs_range *range = acs_pages_finish(m->pages, &plan, wish.least, settled);
     if (range && (status = acs_pool_hand_out_locked(m, s, range, settled)) == ACS_OK)
@@ -218,12 +218,24 @@ acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
     return chunks_trim(m, kind, settled, keep);
 }
 
+/* Where a limit has room for the block, but not for whole pages: a chunk of its own. */
+static acs_status chunk_grow(acs_memory *m, const acs_search *s, uint64_t bytes, bool *looking)
+{
+    acs_search large = *s;
+    large.size = ACS_POOL_LARGE;
+    ACS_TRY(chunk_add(m, &large, bytes));
+    *looking = acs_pool_take(m, &large, false) != ACS_OK; /* another thread may have been quicker: nobody else looks there */
+    return ACS_OK;
+}
+
 /* Attempts that ask for less and less: 0: what is usual; 1: pages, what lies idle among them first; 2: what has to be. */
 static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool *looking)
 {
-    if (s->size == ACS_POOL_PAGED)
-        return pages_grow(m, s, (acs_page_wish){.move = attempt > 0}, looking);
     const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
+    if (s->size == ACS_POOL_PAGED) {
+        acs_status status = pages_grow(m, s, (acs_page_wish){.move = attempt > 0}, looking);
+        return attempt == 2 && status == ACS_NOT_READY ? chunk_grow(m, s, least, looking) : status;
+    }
     const uint64_t rounded = (least + 2 * ACS_MIB - 1) / (2 * ACS_MIB) * (2 * ACS_MIB);
     const uint64_t usual = least <= g_chunks[s->size].block_most ? g_chunks[s->size].chunk : rounded;
     return attempt == 1 ? ACS_NOT_READY : chunk_add(m, s, attempt == 0 ? usual : least);

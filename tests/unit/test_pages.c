@@ -335,6 +335,41 @@ static void without_addresses_there_are_chunks(void **state)
     free(d);
 }
 
+/* A block that no machine has says nothing of addresses. */
+static void a_block_that_is_too_large_is_refused_and_no_more(void **state)
+{
+    (void)state;
+    device *d = calloc(1, sizeof *d);
+    const acs_page_ops ops = ops_of(64);
+    acs_block block;
+    d->no_addresses = true; /* for its span */
+    acs_memory *memory = open_pages(d, &ops, 0);
+    assert_int_equal(ask(memory, (size_t)1 << 40, true, &block), ACS_ERR_MEMORY);
+    d->no_addresses = false;
+    block = take(memory, d, 20);
+    give_behind(memory, block, 0);
+    close_pages(memory, d);
+    free(d);
+}
+
+/* Whole pages do not fit the limit, but the block does. */
+static void a_limit_that_is_no_multiple_of_a_page_is_used(void **state)
+{
+    (void)state;
+    device *d = calloc(1, sizeof *d);
+    const acs_page_ops ops = ops_of(64);
+    acs_block block, more;
+    acs_memory *memory = open_pages(d, &ops, 5 * MIB);
+    assert_int_equal(ask(memory, 9 * MIB / 2, true, &block), ACS_OK);
+    memset(block.ptr, 1, block.bytes);
+    assert_int_equal(ask(memory, 2 * MIB, true, &more), ACS_ERR_MEMORY);
+    give_behind(memory, block, 0);
+    more = take(memory, d, 2); /* for which the chunk goes back */
+    give_behind(memory, more, 0);
+    close_pages(memory, d);
+    free(d);
+}
+
 /* What the device has idle elsewhere is found before the program is told that there is none. */
 static void a_device_that_is_full_is_used_to_the_end(void **state)
 {
@@ -535,6 +570,8 @@ int main(void)
         cmocka_unit_test(a_block_is_found_by_any_address_in_it),
         cmocka_unit_test(spans_follow_each_other),
         cmocka_unit_test(without_addresses_there_are_chunks),
+        cmocka_unit_test(a_block_that_is_too_large_is_refused_and_no_more),
+        cmocka_unit_test(a_limit_that_is_no_multiple_of_a_page_is_used),
         cmocka_unit_test(a_device_that_is_full_is_used_to_the_end),
         cmocka_unit_test(each_call_that_fails_loses_nothing),
         cmocka_unit_test(random_sequences_have_memory_behind_every_block),

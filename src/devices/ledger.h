@@ -1,0 +1,70 @@
+/*
+ * The ledger: how much of each device's memory the programs of a user take that joined it, so that they cannot run each
+ * other out of memory. A file of shared memory (POSIX), one for each name and user, readable and writable by that user
+ * alone. It outlives every program, and any of them may be killed at any instant:
+ *
+ * - Who is alive is told by locks on bytes of the file (open file description locks), one for each entry, which the system
+ *   gives up with the process, in whatever container it ran; process ids are there for people to read.
+ * - One more such lock is the mutex over all entries. (The system gives that up, too, with whatever was done so far; a robust
+ *   mutex does the same, but its layout belongs to one C library, and programs here may have several.)
+ * - No sum is stored, and a change is one store of eight bytes, so that whatever was done so far is right. An entry whose
+ *   lock nobody holds is nobody's.
+ *
+ * HuntKTm's task scheduler (section 5.3) keeps such an account in a server of its own; here there is no server.
+ */
+#ifndef ACS_DEVICES_LEDGER_H
+#define ACS_DEVICES_LEDGER_H
+
+#include "base/base.h"
+
+enum { ACS_LEDGER_NAME_BYTES = 64, ACS_LEDGER_DEVICE_BYTES = 64, ACS_LEDGER_PROGRAM_BYTES = 32,
+       ACS_LEDGER_PASSES = 16 /* times that an entry which waits is passed by others that came later */ };
+
+typedef struct acs_ledger acs_ledger;
+
+typedef struct acs_ledger_config {
+    const char *name;    /* "/acs": the file is this, the layout's version and the user */
+    const char *device;  /* the same for all programs that use it: a UUID */
+    uint64_t total;      /* bytes that the device has */
+    void *user;
+    /* Bytes that the device has left, by whoever they were taken; NULL: not known. ACS_ERR_DEVICE. */
+    acs_status (*left)(void *user, uint64_t *bytes);
+} acs_ledger_config;
+
+/* An entry of the ledger, for people. */
+typedef struct acs_ledger_line {
+    char device[ACS_LEDGER_DEVICE_BYTES], program[ACS_LEDGER_PROGRAM_BYTES];
+    int64_t pid;       /* in its own container */
+    uint64_t reserved; /* bytes that it may take */
+    uint64_t obtained; /* bytes of them that it has from the device */
+    uint64_t wanted;   /* bytes more for which it waits; 0: it does not */
+} acs_ledger_line;
+
+/*
+ * Join, with an entry of one's own. ACS_ERR_OPTION: not a name; ACS_ERR_STATE through ACS_FAIL: the file cannot be used, why
+ * (another user's, another layout, damaged), or all entries are taken.
+ */
+acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger);
+/* The entry ends. NULL is allowed. */
+void acs_ledger_close(acs_ledger *ledger);
+
+/* Any thread. */
+/* Take so many bytes more, if they are there. ACS_NOT_READY, no error: they are not. ACS_ERR_STATE: it cannot be locked. */
+acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
+/*
+ * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by where
+ * there is room for them alone, ACS_LEDGER_PASSES times. ACS_ERR_MEMORY through ACS_FAIL: more than the device has; or every
+ * program that has memory of the device waits for more, and this one began last.
+ */
+acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
+/* Of what was taken, so many bytes came from the device. */
+void acs_ledger_obtained(acs_ledger *ledger, uint64_t bytes);
+/* So many bytes are not needed any more; `obtained` of them had come from the device, and went back there. */
+void acs_ledger_give(acs_ledger *ledger, uint64_t bytes, uint64_t obtained);
+/* How much it has reserved. */
+uint64_t acs_ledger_reserved(acs_ledger *ledger);
+
+/* Call `visit` for each entry that somebody holds. ACS_NOT_READY: there is no such ledger. As acs_ledger_open. */
+acs_status acs_ledger_each(const char *name, void (*visit)(void *user, const acs_ledger_line *line), void *user);
+
+#endif

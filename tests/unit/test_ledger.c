@@ -1,0 +1,401 @@
+/*
+ * Unit tests of devices/ledger: what fits, who waits for whom, what cannot be, files that cannot be used, children, and
+ * programs that are killed at any instant.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "devices/ledger.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TOTAL = 1000, CHILDREN = 8 };
+#ifndef KILLS
+#define KILLS 1000
+#endif
+
+static char g_name[32], g_path[64];
+
+static int make_name(void **state)
+{
+    (void)state;
+    snprintf(g_name, sizeof g_name, "/acs-test-%d", (int)getpid());
+    snprintf(g_path, sizeof g_path, "%s-ledger-1-%lu", g_name, (unsigned long)geteuid());
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    (void)shm_unlink(g_path);
+    return 0;
+}
+
+static acs_ledger *join_on(const char *device)
+{
+    acs_ledger *ledger = NULL;
+    const acs_ledger_config config = {.name = g_name, .device = device, .total = TOTAL};
+    assert_int_equal(acs_ledger_open(&config, &ledger), ACS_OK);
+    return ledger;
+}
+
+static acs_ledger *join(void)
+{
+    return join_on("GPU-1");
+}
+
+static void assert_refused(acs_status is, acs_status status, const char *why)
+{
+    assert_int_equal(is, status);
+    if (!strstr(acs_error_thread()->text, why))
+        fail_msg("'%s' is not in '%s'", why, acs_error_thread()->text);
+}
+
+typedef struct seen {
+    uint32_t lines, waiting;
+    uint64_t reserved, obtained;
+} seen;
+
+static void add_line(void *user, const acs_ledger_line *line)
+{
+    seen *s = user;
+    s->lines++;
+    s->waiting += line->wanted != 0;
+    s->reserved += line->reserved;
+    s->obtained += line->obtained;
+}
+
+static seen look(void)
+{
+    seen s = {0};
+    assert_int_equal(acs_ledger_each(g_name, add_line, &s), ACS_OK);
+    return s;
+}
+
+static void await_waiting(uint32_t count)
+{
+    while (look().waiting != count)
+        sched_yield();
+}
+
+static void what_is_taken_is_missing_for_others_on_the_same_device(void **state)
+{
+    (void)state;
+    acs_ledger *a = join(), *b = join(), *other = join_on("GPU-2");
+    assert_int_equal(acs_ledger_take(a, 600), ACS_OK);
+    assert_int_equal(acs_ledger_take(b, 401), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_take(b, 400), ACS_OK);
+    assert_int_equal(acs_ledger_take(a, 1), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_take(other, TOTAL), ACS_OK);
+    acs_ledger_obtained(a, 500);
+    assert_int_equal(look().reserved, 2 * TOTAL);
+    assert_int_equal(look().obtained, 500);
+    acs_ledger_give(a, 300, 300);
+    assert_int_equal(acs_ledger_reserved(a), 300);
+    assert_int_equal(acs_ledger_take(b, 300), ACS_OK);
+    acs_ledger_close(b);
+    assert_int_equal(acs_ledger_take(a, 700), ACS_OK);
+    acs_ledger_close(a);
+    acs_ledger_close(other);
+    assert_int_equal(look().lines, 0);
+}
+
+/* Memory of programs that did not join. */
+static acs_status left_of(void *user, uint64_t *bytes)
+{
+    *bytes = *(uint64_t *)user;
+    return *bytes == 77 ? ACS_FAIL(ACS_ERR_DEVICE, 1, "it does not answer") : ACS_OK;
+}
+
+static void what_the_device_has_left_counts_too(void **state)
+{
+    (void)state;
+    acs_ledger *a = NULL, *b = join();
+    uint64_t left = 500;
+    const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL, .user = &left, .left = left_of};
+    assert_int_equal(acs_ledger_open(&config, &a), ACS_OK);
+    assert_int_equal(acs_ledger_take(a, 501), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_take(b, 200), ACS_OK);
+    assert_int_equal(acs_ledger_take(a, 301), ACS_NOT_READY); /* 200 of what is left is another's, who has not fetched it */
+    acs_ledger_obtained(b, 200);
+    left = 300;
+    assert_int_equal(acs_ledger_take(a, 300), ACS_OK);
+    left = 77; /* no answer: only the account is left to go by */
+    assert_int_equal(acs_ledger_take(a, 500), ACS_OK);
+    acs_ledger_close(a);
+    acs_ledger_close(b);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ waiting */
+
+typedef struct waiter {
+    pthread_t thread;
+    acs_ledger *ledger;
+    uint64_t bytes;
+    acs_status status;
+} waiter;
+
+static void *wait_for(void *argument)
+{
+    waiter *w = argument;
+    w->status = acs_ledger_wait(w->ledger, w->bytes);
+    return NULL;
+}
+
+static void start(waiter *w, acs_ledger *ledger, uint64_t bytes)
+{
+    *w = (waiter){.ledger = ledger, .bytes = bytes};
+    assert_int_equal(pthread_create(&w->thread, NULL, wait_for, w), 0);
+}
+
+static acs_status end(waiter *w)
+{
+    assert_int_equal(pthread_join(w->thread, NULL), 0);
+    return w->status;
+}
+
+static void who_waits_gets_what_is_given(void **state)
+{
+    (void)state;
+    acs_ledger *a = join(), *b = join(), *c = join();
+    waiter first, second;
+    assert_int_equal(acs_ledger_wait(a, 900), ACS_OK);
+    start(&first, b, 800);
+    await_waiting(1);
+    start(&second, c, 700);
+    await_waiting(2);
+    acs_ledger_give(a, 900, 0);
+    assert_int_equal(end(&first), ACS_OK); /* in the order in which they came */
+    assert_int_equal(look().waiting, 1);
+    acs_ledger_close(b);
+    assert_int_equal(end(&second), ACS_OK);
+    assert_int_equal(look().reserved, 700);
+    acs_ledger_close(a);
+    acs_ledger_close(c);
+}
+
+/* Small ones may go first, but not for ever. */
+static void who_waits_is_passed_so_many_times(void **state)
+{
+    (void)state;
+    acs_ledger *a = join(), *b = join(), *c = join();
+    waiter large, small;
+    assert_int_equal(acs_ledger_wait(a, 500), ACS_OK);
+    start(&large, b, 800);
+    await_waiting(1);
+    for (int i = 0; i < ACS_LEDGER_PASSES; i++) {
+        assert_int_equal(acs_ledger_wait(c, 10), ACS_OK);
+        acs_ledger_give(c, 10, 0);
+    }
+    start(&small, c, 10);
+    await_waiting(2);
+    acs_ledger_give(a, 500, 0);
+    assert_int_equal(end(&large), ACS_OK);
+    assert_int_equal(end(&small), ACS_OK);
+    acs_ledger_close(a);
+    acs_ledger_close(b);
+    acs_ledger_close(c);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    acs_ledger *a = join(), *b = join();
+    waiter first;
+    assert_refused(acs_ledger_wait(a, TOTAL + 1), ACS_ERR_MEMORY, "this cannot fit");
+    assert_int_equal(acs_ledger_take(a, 600), ACS_OK);
+    assert_refused(acs_ledger_wait(a, 401), ACS_ERR_MEMORY, "it has 1000, the programs in the ledger reserve 600, this one 600");
+    assert_int_equal(acs_ledger_take(b, 300), ACS_OK);
+    start(&first, a, 400);
+    await_waiting(1);
+    assert_refused(acs_ledger_wait(b, 200), ACS_ERR_MEMORY, "all programs that have some wait for more");
+    acs_ledger_give(b, 300, 0);
+    assert_int_equal(end(&first), ACS_OK);
+    acs_ledger_close(a);
+    acs_ledger_close(b);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- files */
+
+static acs_status join_by(const char *name)
+{
+    acs_ledger *ledger = NULL;
+    const acs_ledger_config config = {.name = name, .device = "GPU-1", .total = TOTAL};
+    acs_status status = acs_ledger_open(&config, &ledger);
+    acs_ledger_close(ledger);
+    return status;
+}
+
+static void files_that_cannot_be_used_are_told(void **state)
+{
+    (void)state;
+    seen s = {0};
+    char long_name[ACS_LEDGER_NAME_BYTES + 8];
+    memset(long_name, 'x', sizeof long_name);
+    long_name[0] = '/';
+    long_name[sizeof long_name - 1] = '\0';
+    (void)shm_unlink(g_path);
+    assert_int_equal(acs_ledger_each(g_name, add_line, &s), ACS_NOT_READY);
+    assert_refused(join_by("acs"), ACS_ERR_OPTION, "'acs' is not the name of a ledger");
+    assert_refused(join_by("/"), ACS_ERR_OPTION, "not the name");
+    assert_refused(join_by("/a/b"), ACS_ERR_OPTION, "not the name");
+    assert_refused(join_by(long_name), ACS_ERR_OPTION, "not the name");
+    int file = shm_open(g_path, O_CREAT | O_RDWR, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, "something else", 14), 14);
+    assert_refused(join_by(g_name), ACS_ERR_STATE, "it has another layout, or is damaged");
+    assert_int_equal(ftruncate(file, 0), 0);
+    assert_int_equal(fchmod(file, 0644), 0);
+    assert_refused(join_by(g_name), ACS_ERR_STATE, "others may reach it");
+    assert_int_equal(fchmod(file, 0600), 0);
+    assert_int_equal(join_by(g_name), ACS_OK); /* an empty one was begun by somebody who was killed */
+    close(file);
+}
+
+static void entries_come_to_an_end(void **state)
+{
+    (void)state;
+    acs_ledger *all[600] = {NULL};
+    const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL};
+    uint32_t count = 0;
+    acs_status status;
+    while ((status = acs_ledger_open(&config, &all[count])) == ACS_OK)
+        count++;
+    assert_refused(status, ACS_ERR_STATE, "all 512 entries of the ledger are taken");
+    assert_int_equal(count, 512);
+    while (count > 0)
+        acs_ledger_close(all[--count]);
+    assert_int_equal(join_by(g_name), ACS_OK);
+}
+
+/* ------------------------------------------------------------------------------------------------- children, and death */
+
+/* A child of fork that lives on does not keep its parent's entry. */
+static void an_entry_ends_with_the_process_that_made_it(void **state)
+{
+    (void)state;
+    int ready[2], leave[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(leave), 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        acs_ledger *ledger = join();
+        (void)acs_ledger_take(ledger, 700);
+        if (fork() == 0) { /* the grandchild */
+            (void)!write(ready[1], "x", 1);
+            close(leave[1]);
+            (void)!read(leave[0], &byte, 1);
+            _exit(0);
+        }
+        pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(look().reserved, 700);
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    assert_int_equal(look().lines, 0);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(leave[i]);
+    }
+}
+
+/* Takes, gives, waits and joins for ever; ends badly where an account is wrong. */
+static void live(uint64_t seed)
+{
+    acs_random random = {seed};
+    for (;;) {
+        acs_ledger *ledger = NULL;
+        const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL};
+        uint64_t held = 0;
+        if (acs_ledger_open(&config, &ledger) != ACS_OK)
+            _exit(3);
+        for (int i = 0; i < 50; i++) {
+            const uint64_t bytes = 1 + acs_random_below(&random, 400);
+            if (acs_random_below(&random, 2)) {
+                acs_ledger_give(ledger, held, 0);
+                held = 0;
+            }
+            acs_status status = held ? acs_ledger_take(ledger, bytes) : acs_ledger_wait(ledger, bytes);
+            if (status == ACS_OK)
+                held += bytes;
+            else if (status != ACS_NOT_READY)
+                _exit(4);
+            if (acs_ledger_reserved(ledger) != held)
+                _exit(5);
+        }
+        acs_ledger_close(ledger);
+    }
+}
+
+static pid_t spawn(uint64_t seed)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        live(seed);
+    return child;
+}
+
+static void whoever_is_killed_is_nobodys_loss(void **state)
+{
+    (void)state;
+    pid_t children[CHILDREN];
+    acs_random random = {7};
+    uint64_t seeds = 0;
+    int how;
+    for (int i = 0; i < CHILDREN; i++)
+        children[i] = spawn(++seeds);
+    for (int kills = 0; kills < KILLS; kills++) {
+        const uint32_t victim = acs_random_below(&random, CHILDREN);
+        for (uint32_t i = acs_random_below(&random, 4); i > 0; i--) {
+            const seen s = look();
+            assert_true(s.reserved <= TOTAL);
+            assert_true(s.lines <= CHILDREN);
+        }
+        assert_int_equal(waitpid(children[victim], &how, WNOHANG), 0); /* nobody ends by himself */
+        assert_int_equal(kill(children[victim], SIGKILL), 0);
+        assert_int_equal(waitpid(children[victim], &how, 0), children[victim]);
+        assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+        children[victim] = spawn(++seeds);
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        assert_int_equal(kill(children[i], SIGKILL), 0);
+        assert_int_equal(waitpid(children[i], &how, 0), children[i]);
+    }
+    assert_int_equal(look().lines, 0);
+    acs_ledger *ledger = join();
+    assert_int_equal(acs_ledger_wait(ledger, TOTAL), ACS_OK);
+    acs_ledger_close(ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_taken_is_missing_for_others_on_the_same_device),
+        cmocka_unit_test(what_the_device_has_left_counts_too),
+        cmocka_unit_test(who_waits_gets_what_is_given),
+        cmocka_unit_test(who_waits_is_passed_so_many_times),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(files_that_cannot_be_used_are_told),
+        cmocka_unit_test(entries_come_to_an_end),
+        cmocka_unit_test(an_entry_ends_with_the_process_that_made_it),
+        cmocka_unit_test(whoever_is_killed_is_nobodys_loss),
+    };
+    return cmocka_run_group_tests(tests, make_name, remove_file);
+}
