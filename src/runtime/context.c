@@ -285,8 +285,29 @@ static int gates_init(acs_context *context)
     return error;
 }
 
-static void gates_fini(acs_context *context)
+static int written_init(acs_context *context)
 {
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+    if (error)
+        return error;
+    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* a type that there is */
+    error = pthread_mutex_init(&context->written, &attributes);
+    (void)pthread_mutexattr_destroy(&attributes);
+    return error;
+}
+
+static int locks_init(acs_context *context)
+{
+    int error = written_init(context);
+    if (!error && (error = gates_init(context)) != 0)
+        (void)pthread_mutex_destroy(&context->written);
+    return error;
+}
+
+static void locks_fini(acs_context *context)
+{
+    (void)pthread_mutex_destroy(&context->written);
     acs_gate_fini(&context->work);
     acs_gate_fini(&context->host_work);
     acs_gate_fini(&context->ends);
@@ -320,7 +341,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
         acs_failures_destroy(context->failures);
     if (context->pairs)
         acs_pairs_destroy(context->pairs);
-    gates_fini(context);
+    locks_fini(context);
 }
 
 static acs_status open_parts(acs_context *context)
@@ -387,7 +408,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     context->options = effective;
     context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
     context->opened_ns = acs_clock_ns();
-    if (gates_init(context)) {
+    if (locks_init(context)) {
         struct_give(context);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     }

@@ -80,6 +80,7 @@ struct acs_context {
     acs_gate work;                 /* workers sleep here: something may be issued or polled for */
     acs_gate host_work;            /* the thread of host functions */
     acs_gate ends;                 /* callers: what they watch for came true */
+    pthread_mutex_t written;       /* recursive; of ACS_CHECK=written: who has program order (written.h) */
     int cpus[256];
     uint32_t cpu_count;
     _Atomic(uint32_t) cpu_turn;
@@ -215,6 +216,7 @@ typedef struct acs_draft {
     bool own;      /* the runtime's: it is not held */
     bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
     struct acs_group *group; /* the same: it is held; NULL: it is not */
+    bool alone;    /* program order is this thread's until it is queued or dropped: written.h */
     bool bound;    /* the lock of renames is held until it is queued or dropped: rename.h */
     acs_op queued; /* set by acs_draft_queue */
 } acs_draft;

@@ -141,7 +141,7 @@ void acs_failures_unwritten(acs_context *context, acs_op op, const acs_site *sit
 {
     acs_error error;
     acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
-                   "op %llu '%s' (%s:%d) did not write %llu of the %llu bytes of segment %u, which is out; the first lie "
+                   "op %llu '%s' (%s:%d) did not write %llu of %llu bytes of segment %u, which is out; the first lie "
                    "%llu bytes behind its beginning: is it inout?",
                    (unsigned long long)op, site->name, site->file ? site->file : "?", site->line, (unsigned long long)left,
                    (unsigned long long)bytes, segment, (unsigned long long)first);

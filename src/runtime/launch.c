@@ -42,7 +42,7 @@ static acs_record *begin_record(const acs_draft *draft, acs_op_kind kind)
     return draft->record;
 }
 
-acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
+static acs_record *begin_draft(acs_draft *draft, acs_op_kind kind)
 {
     acs_context *context = draft->context;
     if (!draft->site)
@@ -78,6 +78,15 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
     return begin_record(draft, kind);
 }
 
+acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
+{
+    acs_written_enter(draft);
+    acs_record *record = begin_draft(draft, kind);
+    if (!record)
+        acs_written_leave(draft);
+    return record;
+}
+
 acs_record_pool *acs_draft_records(const acs_draft *draft)
 {
     return ACS_UNLIKELY(draft->group != NULL) ? acs_group_records(draft->group) : draft->context->records;
@@ -90,16 +99,23 @@ acs_status acs_draft_bind(acs_draft *draft)
     return draft->group ? acs_rename_check(draft) : acs_rename_bind(draft);
 }
 
-acs_op acs_draft_drop(acs_draft *draft)
+/* Nothing is said about it. */
+static void take_back(acs_draft *draft)
 {
     if (ACS_UNLIKELY(draft->bound))
         acs_rename_bound(draft, 0);
-    (void)acs_failures_refuse(draft->context, draft->site);
     if (draft->record && (draft->record->flags & ACS_RECORD_REUSES))
         acs_reuse_put_back(draft->context, draft->record);
     if (draft->record)
         acs_record_release(acs_draft_records(draft), draft->record);
     draft->record = NULL;
+    acs_written_leave(draft);
+}
+
+acs_op acs_draft_drop(acs_draft *draft)
+{
+    (void)acs_failures_refuse(draft->context, draft->site);
+    take_back(draft);
     return 0;
 }
 
@@ -168,13 +184,17 @@ static acs_op queue(acs_draft *draft)
 
 acs_op acs_draft_queue(acs_draft *draft)
 {
-    if (ACS_UNLIKELY(draft->group != NULL))
-        return acs_group_hold(draft);
+    if (ACS_UNLIKELY(draft->group != NULL)) {
+        acs_op held = acs_group_hold(draft);
+        acs_written_leave(draft);
+        return held;
+    }
     if (ACS_UNLIKELY(draft->bound) && acs_rename_begin(draft->context) != ACS_OK)
         return acs_draft_drop(draft);
     acs_op op = queue(draft);
     if (ACS_UNLIKELY(draft->bound))
         acs_rename_bound(draft, op);
+    acs_written_leave(draft);
     return op;
 }
 
@@ -419,45 +439,58 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     return draft->context->backend->ops->check(draft->context->backend, record);
 }
 
-size_t acs_launch_segments(const acs_launch_params *p, acs_segment *segments, size_t room)
+/* The record, filled and bound. False: refused, and said. */
+static bool prepare_launch(acs_draft *draft, const acs_launch_params *p)
 {
-    const acs_uses *uses = &p->uses;
-    size_t count = uses->segments ? uses->count : 0;
-    count = count < room ? count : room;
-    if (count)
-        memcpy(segments, uses->segments, count * sizeof *segments);
-    void *args[ACS_ARG_BYTES_MAX / 8];
-    if (!uses->footprint || !p->kernel || p->args.count > sizeof args / sizeof *args || (p->args.count && !p->args.list))
-        return count;
-    const acs_draft draft = {.site = p->site ? p->site : &g_unknown_site};
-    const acs_footprint_input input = footprint_input(&draft, p, args);
-    acs_inside_set(true);
-    size_t more = uses->footprint(&input, segments + count, room - count);
-    acs_inside_set(false);
-    return more <= room - count ? count + more : count;
+    draft->site = &g_unknown_site;
+    if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
+                 sizeof *p);
+        (void)acs_draft_drop(draft);
+        return false;
+    }
+    if (p->site)
+        draft->site = p->site;
+    if (ACS_UNLIKELY(!p->kernel || (!p->kernel->function && !p->kernel->host))) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", draft->site->name);
+        (void)acs_draft_drop(draft);
+        return false;
+    }
+    draft->no_wait = p->no_wait != 0;
+    if (ACS_UNLIKELY(!acs_draft_begin(draft, ACS_KIND_KERNEL)))
+        return false;
+    if (ACS_LIKELY(fill_launch(draft, p) == ACS_OK))
+        return true;
+    (void)acs_draft_drop(draft);
+    return false;
 }
 
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *p)
 {
     acs_draft draft = {.context = context};
-    draft.site = &g_unknown_site;
-    if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
-        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
-                 sizeof *p);
-        return acs_draft_drop(&draft);
+    return ACS_LIKELY(prepare_launch(&draft, p)) ? acs_draft_queue(&draft) : 0;
+}
+
+bool acs_launch_try(acs_context *context, const acs_launch_params *p, acs_segment *segments, size_t room, size_t *count)
+{
+    acs_draft draft = {.context = context};
+    void *args[ACS_ARG_BYTES_MAX / 8];
+    if (!prepare_launch(&draft, p))
+        return false;
+    *count = draft.record->segment_count;
+    if (*count <= room) { /* from the program, since those of the record may lie elsewhere by now */
+        size_t given = p->uses.count;
+        if (given)
+            memcpy(segments, p->uses.segments, given * sizeof *segments);
+        if (p->uses.footprint) {
+            const acs_footprint_input input = footprint_input(&draft, p, args);
+            acs_inside_set(true);
+            (void)p->uses.footprint(&input, segments + given, room - given); /* it is pure: as before */
+            acs_inside_set(false);
+        }
     }
-    if (p->site)
-        draft.site = p->site;
-    if (ACS_UNLIKELY(!p->kernel || (!p->kernel->function && !p->kernel->host))) {
-        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", draft.site->name);
-        return acs_draft_drop(&draft);
-    }
-    draft.no_wait = p->no_wait != 0;
-    if (ACS_UNLIKELY(!acs_draft_begin(&draft, ACS_KIND_KERNEL)))
-        return 0;
-    if (ACS_UNLIKELY(fill_launch(&draft, p) != ACS_OK))
-        return acs_draft_drop(&draft);
-    return acs_draft_queue(&draft);
+    take_back(&draft);
+    return true;
 }
 
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)

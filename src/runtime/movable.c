@@ -5,6 +5,8 @@
  */
 #include "runtime/movable.h"
 
+#include "runtime/written.h"
+
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------------------------------------------- open, close */
@@ -50,6 +52,7 @@ void acs_movables_close(acs_context *context)
 
 void acs_movables_enter(acs_context *context)
 {
+    acs_written_order(context);
     while (context->virtual_count && pthread_mutex_trylock(&context->movables->lock) != 0)
         acs_virtual_wait(context);
     if (!context->virtual_count)
@@ -59,6 +62,15 @@ void acs_movables_enter(acs_context *context)
 void acs_movables_leave(acs_context *context)
 {
     pthread_mutex_unlock(&context->movables->lock);
+    acs_written_order_end(context);
+}
+
+bool acs_movables_try(acs_context *context)
+{
+    if (pthread_mutex_trylock(&context->movables->lock) != 0)
+        return false;
+    acs_written_order(context); /* the draft has it already, so it cannot wait */
+    return true;
 }
 
 bool acs_movables_none(const acs_context *context)

@@ -70,6 +70,8 @@ void acs_movables_close(acs_context *context);
 /* On the sim backend producers are fibers of one thread: who waits for the lock lets others go on. */
 void acs_movables_enter(acs_context *context);
 void acs_movables_leave(acs_context *context);
+/* The same without waiting. */
+bool acs_movables_try(acs_context *context);
 /* There are none, and never were lazy ones. */
 bool acs_movables_none(const acs_context *context);
 void acs_movables_count(const acs_context *context, acs_statistics *statistics);

@@ -328,7 +328,7 @@ acs_status acs_rename_bind(acs_draft *draft)
     acs_context *context = draft->context;
     if (!draft->no_wait)
         acs_movables_enter(context);
-    else if (pthread_mutex_trylock(&context->movables->lock) != 0)
+    else if (!acs_movables_try(context))
         return ACS_FAIL(ACS_ERR_FULL, 0, "another thread waits for room in the FIFO, or is about to queue an op");
     context->movables->no_wait = draft->no_wait;
     acs_status status = prepare(draft);

@@ -1,19 +1,21 @@
 /*
  * Ops around a kernel that find what it left unwritten (see written.h). Called by acs_launch where ACS_CHECK asks for it;
  * they are ordinary ops: a copy of made-up bytes to each out segment, and behind the kernel a copy back and a host
- * function that compares. Out segments that overlap what the kernel reads are left alone: their bytes have to be there.
+ * function that compares. The launch waits for that: a program that knows its kernel to have ended may do as it likes with
+ * the memory. Out segments that overlap what the kernel reads are left alone: their bytes have to be there.
  */
 #include "runtime/written.h"
 
 #include "window/regions.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum {
     SEGMENTS_MOST = 64,
     ROWS_MOST = 128, /* of a tile: beyond, the first ones */
-    SHORT = 4096,    /* bytes of a row up to which four left bytes in a sequence are no chance; beyond, eight */
-    LEAST = 4        /* bytes of a row that is looked at */
+    LEFT_LEAST = 8,  /* bytes in a sequence that are as they were: chance in one of 2^64 places */
+    TAIL_LEAST = 4   /* and at the end of a segment: in one of 2^32 launches; of a row that is looked at */
 };
 
 static const acs_site g_unnamed = {"(unnamed op)", NULL, 0};
@@ -46,10 +48,10 @@ typedef struct leftover {
     uint64_t bytes, row, offset; /* in all; of the first */
 } leftover;
 
-/* Bytes in a sequence that are as they were, where there are too many for it to be chance, or at the row's end. */
+/* Sequences that are too long to be chance. A row that is shorter counts if all of it is left. */
 static void look_at_row(const watch *w, uint64_t row, leftover *found)
 {
-    const uint64_t bytes = w->segment.row_bytes, least = bytes <= SHORT ? LEAST : 2 * LEAST;
+    const uint64_t bytes = w->segment.row_bytes, least = bytes < LEFT_LEAST ? bytes : LEFT_LEAST;
     const unsigned char *now = w->bytes + row * bytes;
     acs_random random = {w->seed + row};
     uint64_t word = 0, run = 0;
@@ -60,7 +62,8 @@ static void look_at_row(const watch *w, uint64_t row, leftover *found)
             run++;
             continue;
         }
-        if (run >= (i == bytes ? LEAST : least)) {
+        const bool tail = i == bytes && row + 1 == w->segment.rows;
+        if (run >= (tail ? TAIL_LEAST : least)) {
             if (found->bytes == 0)
                 *found = (leftover){.row = row, .offset = i - run};
             found->bytes += run;
@@ -100,7 +103,7 @@ static bool overlaps_what_is_read(const acs_segment *segments, size_t count, con
 static bool is_watched(const acs_segment *segments, size_t count, const acs_segment *s)
 {
     acs_shape shape;
-    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < LEAST || acs_shape_of(s, &shape) != ACS_OK)
+    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < TAIL_LEAST || acs_shape_of(s, &shape) != ACS_OK)
         return false;
     return (s->rows == 1 || s->pitch_bytes >= s->row_bytes) && !overlaps_what_is_read(segments, count, &shape);
 }
@@ -110,58 +113,88 @@ static void *row_at(const watch *w, uint64_t row)
     return (void *)(uintptr_t)(w->segment.base + row * w->segment.pitch_bytes);
 }
 
-/* False: an error. */
+/* False: there is no memory to do it, and nothing was done. */
 static bool poison(watch *w)
 {
     const uint64_t bytes = w->segment.row_bytes;
     const acs_op_params params = {w->site, 0};
+    const acs_error before = *acs_error_thread(); /* that it is not looked at is no error of the launch */
     void *memory = NULL;
-    if (acs_malloc_op(w->context, (size_t)(w->rows * bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK)
+    if (acs_malloc_op(w->context, (size_t)(w->rows * bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK) {
+        acs_log(ACS_LOG_WARN, "'%s': segment %u is not looked at: %s", w->site->name, w->index, acs_error_thread()->text);
+        *acs_error_thread() = before;
         return false;
+    }
     w->bytes = memory;
     for (uint64_t row = 0; row < w->rows; row++) {
         fill(w, row, w->bytes + row * bytes);
         if (!acs_memcpy_op(w->context, row_at(w, row), w->bytes + row * bytes, (size_t)bytes, &params))
-            return false;
+            w->rows = row; /* an error that the context keeps; no more of it is looked at */
     }
     return true;
 }
 
-static bool compare(const watch *w)
+/* The last op, or 0 with an error. */
+static acs_op compare(const watch *w)
 {
     const uint64_t bytes = w->segment.row_bytes;
     const acs_op_params params = {w->site, 0};
     const acs_segment all = ACS_IN(w->bytes, w->rows * bytes);
     for (uint64_t row = 0; row < w->rows; row++)
         if (!acs_memcpy_op(w->context, w->bytes + row * bytes, row_at(w, row), (size_t)bytes, &params))
-            return false;
-    return acs_host_op(w->context, look, w, sizeof *w, (acs_uses){&all, 1, NULL, NULL, 0}, &params) != 0;
+            return 0;
+    return acs_host_op(w->context, look, w, sizeof *w, (acs_uses){&all, 1, NULL, NULL, 0}, &params);
+}
+
+/* Fills, and the kernel; nobody's ops come between them. */
+static acs_op launch_filled(acs_context *context, const acs_launch_params *p, watch *watches, uint32_t *count)
+{
+    acs_segment segments[SEGMENTS_MOST];
+    size_t named = 0;
+    if (!acs_launch_try(context, p, segments, SEGMENTS_MOST, &named))
+        return 0;
+    for (uint32_t i = 0; i < named && named <= SEGMENTS_MOST; i++) {
+        if (!is_watched(segments, named, &segments[i]))
+            continue;
+        const uint64_t rows = segments[i].rows < ROWS_MOST ? segments[i].rows : ROWS_MOST;
+        watch *w = &watches[*count];
+        *w = (watch){.context = context, .segment = segments[i], .index = i, .rows = rows,
+                     .site = p->site ? p->site : &g_unnamed,
+                     .seed = (acs_fifo_last(context->core.fifo) << 20) + i};
+        *count += poison(w);
+    }
+    return acs_launch_unchecked(context, p);
 }
 
 acs_op acs_written_launch(acs_context *context, const acs_launch_params *p)
 {
-    acs_segment segments[SEGMENTS_MOST];
     watch watches[SEGMENTS_MOST];
     uint32_t count = 0;
-    bool well = true;
-    if (p->no_wait || acs_capture_on(context) || acs_group_on(context))
+    acs_op last = 0;
+    if (p->no_wait || p->uses.any || acs_capture_on(context) || acs_group_on(context))
         return acs_launch_unchecked(context, p);
-    const size_t named = acs_launch_segments(p, segments, SEGMENTS_MOST);
-    for (uint32_t i = 0; i < named && well; i++) {
-        if (!is_watched(segments, named, &segments[i]))
-            continue;
-        const uint64_t rows = segments[i].rows < ROWS_MOST ? segments[i].rows : ROWS_MOST;
-        watches[count] = (watch){.context = context, .segment = segments[i], .index = i, .rows = rows,
-                                 .site = p->site ? p->site : &g_unnamed,
-                                 .seed = (acs_fifo_last(context->core.fifo) << 20) + i};
-        well = poison(&watches[count++]);
-    }
-    const acs_op op = well ? acs_launch_unchecked(context, p) : 0;
+    acs_written_lock(context);
+    const acs_op op = launch_filled(context, p, watches, &count);
     for (uint32_t i = 0; i < count; i++) {
         watches[i].kernel = op;
-        well = well && op && compare(&watches[i]);
-        if (watches[i].bytes)
-            well = acs_free_op(context, watches[i].bytes, NULL) && well;
+        const acs_op compared = op ? compare(&watches[i]) : 0;
+        last = compared ? compared : last;
+        (void)acs_free_op(context, watches[i].bytes, NULL);
     }
-    return well ? op : 0;
+    acs_written_unlock(context);
+    if (last)
+        acs_context_wait(context, ACS_WATCH_OP, last);
+    return op;
+}
+
+/* ------------------------------------------------------------------------------------------------------ program order */
+
+void acs_written_lock(acs_context *context)
+{
+    pthread_mutex_lock(&context->written);
+}
+
+void acs_written_unlock(acs_context *context)
+{
+    pthread_mutex_unlock(&context->written);
 }

@@ -8,14 +8,55 @@
 
 /*
  * acs_launch, with ops before and behind it that fill each out segment with bytes that no kernel writes by chance, and look
- * for what is left of them. Not for launches that may not wait, are held or captured: those go as they are.
+ * for what is left of them; returns when they have looked. Not for launches that may not wait, are held or captured, may
+ * touch anything, or have more segments than are looked at: those go as they are.
  */
 acs_op acs_written_launch(acs_context *context, const acs_launch_params *params);
+
+/*
+ * Between a fill and its kernel no op of another thread may come, which would read what was made up. So with this check
+ * each thread has program order to itself from where it begins an op to where that is queued or dropped, and over the fills
+ * and the kernel together. Does nothing without the check.
+ */
+void acs_written_lock(acs_context *context);
+void acs_written_unlock(acs_context *context);
+
+/* The lock of movable blocks comes behind it, and is held while ops are queued. */
+static inline void acs_written_order(acs_context *context)
+{
+    if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN))
+        acs_written_lock(context);
+}
+
+static inline void acs_written_order_end(acs_context *context)
+{
+    if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN))
+        acs_written_unlock(context);
+}
+
+static inline void acs_written_enter(acs_draft *draft)
+{
+    if (ACS_LIKELY(draft->context->options.check != ACS_CHECK_WRITTEN))
+        return;
+    acs_written_lock(draft->context);
+    draft->alone = true;
+}
+
+static inline void acs_written_leave(acs_draft *draft)
+{
+    if (ACS_LIKELY(!draft->alone))
+        return;
+    draft->alone = false;
+    acs_written_unlock(draft->context);
+}
 
 /* launch.c */
 /* acs_launch as it is. */
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
-/* What it names: at most `room` segments, those of a footprint function among them. Nothing is checked. */
-size_t acs_launch_segments(const acs_launch_params *params, acs_segment *segments, size_t room);
+/*
+ * Whether it would be queued; false: it was refused, as acs_launch does. *count segments as the program names them, those
+ * of a footprint function among them; not written if there are more than `room`.
+ */
+bool acs_launch_try(acs_context *context, const acs_launch_params *params, acs_segment *segments, size_t room, size_t *count);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "memory_fixture.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,13 +74,14 @@ static void what_is_left_is_found(void **state)
         uint64_t bytes, at, left;
         const char *says; /* NULL: so little is not found */
     } rows[] = {
-        {BYTES, 0, BYTES, "100000 of the 100000 bytes of segment 0"},
-        {BYTES, BYTES - 4, 4, "4 of the 100000 bytes of segment 0, which is out; the first lie 99996"}, /* a tail */
+        {BYTES, 0, BYTES, "100000 of 100000 bytes of segment 0"},
+        {BYTES, BYTES - 4, 4, "4 of 100000 bytes of segment 0, which is out; the first lie 99996"}, /* a tail */
         {BYTES, 5000, 8, "the first lie"},
         {BYTES, 0, 64, "the first lie 0 bytes behind"},
         {BYTES, 5000, 4, NULL},
-        {400, 200, 4, "the first lie 200"}, /* of short ones a float is enough */
-        {4, 0, 4, "4 of the 4 bytes"},
+        {400, 200, 7, NULL},
+        {400, 200, 8, "the first lie 200"},
+        {4, 0, 4, "4 of 4 bytes"},
         {3, 0, 3, NULL},
         {BYTES, 0, 0, NULL},
     };
@@ -126,7 +128,7 @@ static void a_row_of_a_tile_is_missed(void **state)
         assert_int_equal(acs_sync(context), ACS_OK);
         acs_op op = ACS_LAUNCH_ON(context, &g_tile, 1, 1, 0, ACS_ARGS(block, rows, row),
                                   ACS_USES(ACS_TILE_OUT(block, 64, 16, PITCH)));
-        assert_found(context, op, "64 of the 1024 bytes of segment 0, which is out; the first lie 2304");
+        assert_found(context, op, "64 of 1024 bytes of segment 0, which is out; the first lie 2304");
         unsigned char seen[16 * PITCH];
         acs_memcpy(context, seen, block, sizeof seen);
         assert_int_equal(acs_sync(context), ACS_OK);
@@ -172,7 +174,7 @@ static void footprints_by_a_function_are_looked_at(void **state)
         assert_int_equal(seen[0], 3);
         assert_int_equal(seen[1023], 6);
         acs_op op = ACS_LAUNCH_ON(context, &g_double, 1, 1, 0, ACS_ARGS(block, less), ACS_USES_FN(second_half, NULL));
-        assert_found(context, op, "12 of the 512 bytes of segment 1, which is out; the first lie 500");
+        assert_found(context, op, "12 of 512 bytes of segment 1, which is out; the first lie 500");
         assert_int_equal(acs_close(context), ACS_OK);
     }
 }
@@ -238,6 +240,113 @@ static void what_is_written_is_never_found(void **state)
     }
 }
 
+/* ------------------------------------------------------------------------------------ what it must leave as it was */
+
+/* A program that waits for its kernel may do as it likes with the memory. */
+static void memory_is_the_programs_once_its_kernel_was_waited_for(void **state)
+{
+    (void)state;
+    for (int place = 0; place < PLACES; place++) {
+        acs_context *context = open_checked(place);
+        for (int i = 0; i < 20; i++) {
+            unsigned char *memory = malloc(5000);
+            assert_int_equal(acs_wait(context, fill(context, memory, 5000, 0, 0)), ACS_OK);
+            assert_int_equal(memory[4999], (unsigned char)4999);
+            free(memory);
+        }
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+static void what_a_refused_launch_names_stays(void **state)
+{
+    (void)state;
+    acs_context *context = open_checked(0);
+    unsigned char memory[64];
+    const uint64_t bytes = 64, at = 0, left = 0;
+    const unsigned char *none = NULL;
+    memset(memory, 5, sizeof memory);
+    unsigned char *to = memory;
+    assert_int_equal(ACS_LAUNCH_ON(context, &g_fill, 0, 1, 0, ACS_ARGS(to, bytes, at, left), ACS_USES(ACS_OUT(to, 64))), 0);
+    assert_int_equal(acs_last_error(NULL), ACS_ERR_ARGUMENT);
+    const acs_arg bad[] = {{none, 8, ACS_ARG_POINTER}};
+    const acs_launch_params wrong = {.size = sizeof wrong, .kernel = &g_double, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                     .args = {bad, 1}, .uses = ACS_USES_FN(second_half, NULL)};
+    refused(acs_launch(context, &wrong), ACS_ERR_ARGUMENT, "argument 0 has value");
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(memory[i], 5);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Writes what it reads at the same place, in memory that it declares out and in: read by the last of many segments. */
+static void add_one_body(const acs_grid *grid, void *const *args)
+{
+    unsigned char *to = *(unsigned char **)args[0];
+    (void)grid;
+    for (int i = 0; i < 64; i++)
+        to[i]++;
+}
+
+static const acs_kernel g_add_one = ACS_KERNEL_HOST_INIT("add one", add_one_body);
+
+static void many_segments_or_all_memory_are_not_looked_at(void **state)
+{
+    (void)state;
+    acs_context *context = open_checked(0);
+    unsigned char memory[64] = {0}, *to = memory, others[70];
+    acs_segment segments[70] = {ACS_OUT(to, 64)};
+    for (int i = 1; i < 69; i++)
+        segments[i] = ACS_IN(&others[i], 1);
+    segments[69] = ACS_IN(to, 64);
+    const acs_launch_params many = {.size = sizeof many, .kernel = &g_add_one, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                    .args = ACS_ARGS(to), .uses = {segments, 70, NULL, NULL, 0}};
+    acs_launch_params any = many;
+    any.uses = (acs_uses){segments, 1, NULL, NULL, 1};
+    assert_int_not_equal(acs_launch(context, &many), 0);
+    assert_int_not_equal(acs_launch(context, &any), 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(memory[i], 2);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* One thread writes all of it again and again; what another copies is a whole version of it, not what was made up. */
+typedef struct reader {
+    acs_context *context;
+    unsigned char *block;
+    uint32_t wrong;
+} reader;
+
+static void *copy_and_look(void *argument)
+{
+    reader *r = argument;
+    unsigned char seen[512];
+    for (int i = 0; i < 300; i++) {
+        acs_op op = acs_memcpy(r->context, seen, r->block, sizeof seen);
+        r->wrong += acs_wait(r->context, op) != ACS_OK;
+        for (size_t k = 0; k < sizeof seen; k++)
+            r->wrong += seen[k] != (unsigned char)k;
+    }
+    return NULL;
+}
+
+static void other_threads_never_see_what_was_made_up(void **state)
+{
+    (void)state;
+    acs_context *context = open_checked(1);
+    reader r = {context, block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, 512), 0};
+    pthread_t thread;
+    (void)fill(context, r.block, 512, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, copy_and_look, &r), 0);
+    for (int i = 0; i < 300; i++)
+        (void)fill(context, r.block, 512, 0, 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(r.wrong, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +356,10 @@ int main(void)
         cmocka_unit_test(what_is_read_too_is_left_alone),
         cmocka_unit_test(launches_that_are_not_looked_at_work),
         cmocka_unit_test(what_is_written_is_never_found),
+        cmocka_unit_test(memory_is_the_programs_once_its_kernel_was_waited_for),
+        cmocka_unit_test(what_a_refused_launch_names_stays),
+        cmocka_unit_test(many_segments_or_all_memory_are_not_looked_at),
+        cmocka_unit_test(other_threads_never_see_what_was_made_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
