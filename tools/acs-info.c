@@ -174,6 +174,29 @@ static const char *first_wrong(char **words, bool *json, bool *measure)
     return NULL;
 }
 
+/* ------------------------------------------------------------------------------------------------------------- ledger */
+
+static void add_line(void *user, const acs_ledger_line *line)
+{
+    info *to = user;
+    if (to->ledger_count < INFO_LEDGER_MOST)
+        to->ledger[to->ledger_count++] = *line;
+}
+
+void info_read_ledger(info *to, const char *option)
+{
+    char name[ACS_OPTION_TEXT_BYTES] = "/acs";
+    if (option && *option == '/')
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(option, ":"), option);
+    acs_status status = acs_ledger_each(name, add_line, to);
+    if (status == ACS_NOT_READY)
+        (void)snprintf(to->ledger_why, sizeof to->ledger_why, "no program has joined %s yet", name);
+    else if (status != ACS_OK)
+        error_text(to->ledger_why);
+    else if (to->ledger_count == 0)
+        (void)snprintf(to->ledger_why, sizeof to->ledger_why, "no program is in %s", name);
+}
+
 static void release(info *it)
 {
     for (uint32_t i = 0; i < it->unknown_count; i++)
@@ -199,6 +222,7 @@ int main(int count, char **words)
     read_backends(it);
     info_read_gpus(it);
     info_read_links(it, measure);
+    info_read_ledger(it, getenv("ACS_LEDGER"));
     if (json)
         info_print_json(it);
     else

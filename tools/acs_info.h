@@ -6,6 +6,7 @@
 
 #include <acs.h>
 
+#include "devices/ledger.h"
 #include "devices/topology.h"
 
 #include <stdbool.h>
@@ -13,7 +14,8 @@
 
 #define INFO_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-enum { INFO_OPTIONS_MOST = 64, INFO_UNKNOWN_MOST = 16, INFO_GPUS_MOST = 64, INFO_BACKENDS = 3 };
+enum { INFO_OPTIONS_MOST = 64, INFO_UNKNOWN_MOST = 16, INFO_GPUS_MOST = 64, INFO_BACKENDS = 3,
+       INFO_LEDGER_MOST = 512 };
 
 /* Whether a context opens on the backend `asked` for: `opened` names the one that it got, else `why` is the error. */
 typedef struct info_open {
@@ -56,12 +58,18 @@ typedef struct info {
     char gpus_why[256]; /* why none is listed */
     acs_topology links; /* between the GPUs; count 0: not known */
     char links_why[ACS_ERROR_TEXT_BYTES];
+    acs_ledger_line ledger[INFO_LEDGER_MOST]; /* the programs in it */
+    uint32_t ledger_count;
+    char ledger_why[ACS_ERROR_TEXT_BYTES];    /* why there are none */
 } info;
 
 /* Versions and devices, by the CUDA runtime. */
 void info_read_gpus(info *to);
 /* What lies between them, as it was measured before; `measure`: now, and kept. */
 void info_read_links(info *to, bool measure);
+
+/* Who is in the ledger that ACS_LEDGER names, or in that of ACS_LEDGER=on. */
+void info_read_ledger(info *to, const char *option);
 
 /* Text in aligned columns, or one JSON object, to standard output. */
 void info_print_text(const info *from);

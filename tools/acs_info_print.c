@@ -91,6 +91,21 @@ static void text_links(const info *from)
         }
 }
 
+static void text_ledger(const info *from)
+{
+    puts("\nLedger");
+    if (*from->ledger_why)
+        text_row("none", from->ledger_why);
+    for (uint32_t i = 0; i < from->ledger_count; i++) {
+        const acs_ledger_line *line = &from->ledger[i];
+        printf("  %-14s process %lld, device %s: %.1f MiB reserved, %.1f of them in use", line->program,
+               (long long)line->pid, line->device, (double)line->reserved / (1 << 20), (double)line->obtained / (1 << 20));
+        if (line->wanted)
+            printf("; waits for %.1f more", (double)line->wanted / (1 << 20));
+        putchar('\n');
+    }
+}
+
 static void text_options(const info *from)
 {
     int name_width = 0, value_width = 0;
@@ -128,6 +143,7 @@ void info_print_text(const info *from)
         printf("  %-14s none: %s\n", "acs_open takes", from->program.why);
     text_gpus(from);
     text_links(from);
+    text_ledger(from);
     text_options(from);
 }
 
@@ -214,6 +230,21 @@ static void json_links(const info *from)
     json_pair(",\n  ", "links_remark", *from->links_why ? from->links_why : NULL);
 }
 
+static void json_ledger(const info *from)
+{
+    printf(",\n  \"ledger\": [");
+    for (uint32_t i = 0; i < from->ledger_count; i++) {
+        const acs_ledger_line *line = &from->ledger[i];
+        json_pair(i ? ",\n    {" : "\n    {", "program", line->program);
+        json_pair(", ", "device", line->device);
+        printf(", \"pid\": %lld, \"reserved_bytes\": %llu, \"obtained_bytes\": %llu, \"wanted_bytes\": %llu}",
+               (long long)line->pid, (unsigned long long)line->reserved, (unsigned long long)line->obtained,
+               (unsigned long long)line->wanted);
+    }
+    putchar(']');
+    json_pair(",\n  ", "ledger_remark", *from->ledger_why ? from->ledger_why : NULL);
+}
+
 static void json_options(const info *from)
 {
     printf(",\n  \"options\": [");
@@ -252,6 +283,7 @@ void info_print_json(const info *from)
     json_open("{", &from->program);
     json_gpus(from);
     json_links(from);
+    json_ledger(from);
     json_options(from);
     puts("\n}");
 }

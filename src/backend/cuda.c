@@ -504,5 +504,6 @@ const acs_backend_ops acs_backend_cuda = {
     .event_release = acs_cuda_event_release,
     .memory_alloc = cuda_memory_alloc,
     .memory_free = cuda_memory_free,
+    .memory_state = acs_cuda_memory_state,
     .capture = &acs_cuda_capture,
 };

@@ -98,7 +98,9 @@
     X(cuMemMap, 10020, 12000)                                                                                          \
     X(cuMemUnmap, 10020, 12000)                                                                                        \
     X(cuMemSetAccess, 10020, 12000)                                                                                    \
-    X(cuMemGetAllocationGranularity, 10020, 12000)
+    X(cuMemGetAllocationGranularity, 10020, 12000)                                                                     \
+    X(cuMemGetInfo, 3020, 12000)                                                                                       \
+    X(cuDeviceGetUuid, 11040, 12000)
 
 enum {
     ACS_CUDA_ARGS_MOST = 4096, /* arguments of one kernel */
@@ -263,6 +265,7 @@ CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
 /* cuda_pages.c; in a scope */
 /* Fill base.pages where the device has virtual memory. */
 void acs_cuda_pages_init(acs_cuda *self);
+acs_status acs_cuda_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left);
 
 /* cuda_profiler.c */
 /* Look for a profiler, when the device is opened. */

@@ -4,6 +4,8 @@
  */
 #include "backend/cuda_internal.h"
 
+#include <stdio.h>
+
 #define SPAN_BYTES ((size_t)64 << 30)
 
 static acs_status failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
@@ -117,4 +119,41 @@ void acs_cuda_pages_init(acs_cuda *self)
         return;
     }
     self->base.pages = (acs_page_ops){page, SPAN_BYTES, reserve, unreserve, create, destroy, map, unmap};
+}
+
+/* ------------------------------------------------------------------------------------------------------ how much there is */
+
+/* As nvidia-smi writes it. */
+static void write_id(char id[64], const CUuuid *uuid)
+{
+    size_t used = (size_t)snprintf(id, 64, "GPU");
+    for (size_t i = 0; i < sizeof uuid->bytes; i++) {
+        const char *dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+        used += (size_t)snprintf(id + used, 64 - used, "%s%02x", dash, (unsigned)(unsigned char)uuid->bytes[i]);
+    }
+}
+
+acs_status acs_cuda_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUuuid uuid;
+    size_t is_free = 0, all = 0;
+    if (!self->cu.cuMemGetInfo || !self->cu.cuDeviceGetUuid)
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "cuda: this driver does not tell how much memory there is");
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuDeviceGetUuid(&uuid, self->device);
+        if (result == CUDA_SUCCESS)
+            result = self->cu.cuMemGetInfo(&is_free, &all);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result != CUDA_SUCCESS) {
+        (void)acs_cuda_note(self, result);
+        return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: how much memory there is: %s", acs_cuda_text((int)result));
+    }
+    write_id(id, &uuid);
+    *total = all;
+    *left = is_free;
+    return ACS_OK;
 }

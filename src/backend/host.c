@@ -483,6 +483,7 @@ const acs_backend_ops acs_backend_host = {
     .event_release = acs_host_event_release,
     .memory_alloc = acs_host_memory_alloc,
     .memory_free = acs_host_memory_free,
+    .memory_state = acs_host_memory_state,
 };
 
 const acs_backend_ops acs_backend_host_inline = {
@@ -503,4 +504,5 @@ const acs_backend_ops acs_backend_host_inline = {
     .event_release = acs_host_event_release,
     .memory_alloc = acs_host_memory_alloc,
     .memory_free = acs_host_memory_free,
+    .memory_state = acs_host_memory_state,
 };

@@ -317,4 +317,5 @@ const acs_backend_ops acs_backend_sim = {
     .event_release = acs_host_event_release,
     .memory_alloc = sim_memory_alloc,
     .memory_free = acs_host_memory_free,
+    .memory_state = acs_host_memory_state,
 };

@@ -43,7 +43,8 @@ typedef struct table {
 } table;
 
 struct acs_ledger {
-    acs_ledger_config config;
+    acs_ledger_config config; /* the texts copied below, or done with */
+    char device[ACS_LEDGER_DEVICE_BYTES];
     int file;
     table *table;
     entry *own;
@@ -115,7 +116,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-/* Contexts are the parent's alone, and so are their entries. */
+/* Contexts are the parent's alone, and so are their entries; the mapping was not inherited. */
 static void in_child(void)
 {
     for (acs_ledger *l = g_ledgers; l; l = l->next)
@@ -199,6 +200,7 @@ static acs_status map_table(acs_ledger *l, const char *path)
     if (status == ACS_OK && at == MAP_FAILED)
         status = unusable(path, errno, NULL);
     if (status == ACS_OK) {
+        (void)madvise(at, sizeof(table), MADV_DONTFORK); /* a mapping keeps the file open, too */
         l->table = at;
         status = make_table(l->table, path);
     }
@@ -275,6 +277,9 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the ledger");
     prepare(l);
     l->config = *config;
+    (void)snprintf(l->device, sizeof l->device, "%s", config->device);
+    l->config.device = l->device;
+    l->config.name = NULL;
     acs_status status = attach(l, config->name, O_CREAT);
     if (status == ACS_OK && (status = enter(l)) == ACS_OK) {
         status = take_entry_locked(l);

@@ -5,8 +5,8 @@
  *
  * - Who is alive is told by locks on bytes of the file (open file description locks), one for each entry, which the system
  *   gives up with the process, in whatever container it ran; process ids are there for people to read.
- * - One more such lock is the mutex over all entries. (The system gives that up, too, with whatever was done so far; a robust
- *   mutex does the same, but its layout belongs to one C library, and programs here may have several.)
+ * - One more such lock is the mutex over all entries. (The system gives that up, too, with whatever was done so far; a
+ *   robust mutex does the same, but its layout belongs to one C library, and programs here may have several.)
  * - No sum is stored, and a change is one store of eight bytes, so that whatever was done so far is right. An entry whose
  *   lock nobody holds is nobody's.
  *
@@ -22,6 +22,7 @@ enum { ACS_LEDGER_NAME_BYTES = 64, ACS_LEDGER_DEVICE_BYTES = 64, ACS_LEDGER_PROG
 
 typedef struct acs_ledger acs_ledger;
 
+/* The texts are copied. */
 typedef struct acs_ledger_config {
     const char *name;    /* "/acs": the file is this, the layout's version and the user */
     const char *device;  /* the same for all programs that use it: a UUID */
@@ -52,9 +53,9 @@ void acs_ledger_close(acs_ledger *ledger);
 /* Take so many bytes more, if they are there. ACS_NOT_READY, no error: they are not. ACS_ERR_STATE: it cannot be locked. */
 acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
 /*
- * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by where
- * there is room for them alone, ACS_LEDGER_PASSES times. ACS_ERR_MEMORY through ACS_FAIL: more than the device has; or every
- * program that has memory of the device waits for more, and this one began last.
+ * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by
+ * where there is room for them alone, ACS_LEDGER_PASSES times. ACS_ERR_MEMORY through ACS_FAIL: more than the device has;
+ * or every program that has memory of the device waits for more, and this one began last.
  */
 acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
 /* Of what was taken, so many bytes came from the device. */

@@ -26,7 +26,7 @@ static acs_place_set bit_of(uint32_t place)
     return UINT32_C(1) << place;
 }
 
-/* ------------------------------------------------------------------------------------------------------- what has to come */
+/* -------------------------------------------------------------------------------------------------- what has to come */
 
 double acs_placement_transfer(const acs_topology *t, const acs_placement_op *op, uint32_t device, bool slowest)
 {

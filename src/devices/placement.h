@@ -1,8 +1,8 @@
 /*
  * On which device an op runs: the four policies of GrCUDA's multi-GPU scheduler (section III-B3), `single`, and
- * `automatic`, which takes the device where the op is expected to end first. A state machine in program order: an op is placed when it is
- * queued, by what is known then. No clock: times are seconds of its own, in which each device works off what it was given.
- * Not thread-safe.
+ * `automatic`, which takes the device where the op is expected to end first. A state machine in program order: an op is
+ * placed when it is queued, by what is known then. No clock: times are seconds of its own, in which each device works off
+ * what it was given. Not thread-safe.
  */
 #ifndef ACS_DEVICES_PLACEMENT_H
 #define ACS_DEVICES_PLACEMENT_H

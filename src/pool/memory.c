@@ -259,9 +259,10 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
     acs_pool *p = &m->pools[block->kind];
     acs_lock_acquire(&m->lock);
     p->counts.live -= block->bytes;
-    p->counts.reserved -= block->bytes;
     acs_lock_release(&m->lock);
-    return m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
+    acs_status status = m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
+    acs_pool_release_count(m, block->kind, block->bytes);
+    return status;
 }
 
 /* It rests, behind those that do. Who gave it in time finds it quiet at once. */

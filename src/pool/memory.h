@@ -23,6 +23,13 @@ typedef struct acs_memory_config {
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
     acs_status (*obtain)(void *user, int kind, size_t bytes, void **ptr);
     acs_status (*release)(void *user, int kind, void *ptr, size_t bytes); /* as obtain was asked for */
+    /*
+     * Before device memory is asked for: whether the rest of the machine leaves it to this context (ACS_NOT_READY: not now);
+     * that it came; and that so much is not asked for any more, of which `came` had. NULL: nobody else is asked.
+     */
+    acs_status (*admit)(void *user, uint64_t bytes);
+    void (*came)(void *user, uint64_t bytes);
+    void (*returned)(void *user, uint64_t bytes, uint64_t came);
     const acs_page_ops *pages; /* of device memory, called with page_user; NULL: pools grow by `obtain` alone */
     void *page_user;
     void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */

@@ -24,12 +24,42 @@ static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
     return room;
 }
 
+static bool is_shared(const acs_memory *m, int kind)
+{
+    return m->config.admit && kind == ACS_MEMORY_DEVICE;
+}
+
+/* The context's limit had room; whether others leave it. */
+static bool is_admitted(acs_memory *m, int kind, uint64_t bytes)
+{
+    return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, bytes) == ACS_OK;
+}
+
 static bool reserve(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_lock_acquire(&m->lock);
     bool room = reserve_locked(m, kind, bytes);
     acs_lock_release(&m->lock);
-    return room;
+    if (!room || is_admitted(m, kind, bytes))
+        return room;
+    acs_lock_acquire(&m->lock);
+    m->pools[kind].counts.reserved -= bytes;
+    acs_lock_release(&m->lock);
+    return false;
+}
+
+/* It came from the device. */
+static void note_came(acs_memory *m, int kind, uint64_t bytes)
+{
+    if (is_shared(m, kind) && bytes)
+        m->config.came(m->config.user, bytes);
+}
+
+/* So much went back to the device, `came` of it, or never came. */
+static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came)
+{
+    if (is_shared(m, kind) && bytes)
+        m->config.returned(m->config.user, bytes, came);
 }
 
 static void unreserve(acs_memory *m, int kind, uint64_t bytes)
@@ -37,6 +67,7 @@ static void unreserve(acs_memory *m, int kind, uint64_t bytes)
     acs_lock_acquire(&m->lock);
     m->pools[kind].counts.reserved -= bytes;
     acs_lock_release(&m->lock);
+    note_returned(m, kind, bytes, 0);
 }
 
 /* Reserved for nothing. */
@@ -56,10 +87,19 @@ acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
         unreserve(m, kind, bytes);
         return status;
     }
+    note_came(m, kind, bytes);
     acs_lock_acquire(&m->lock);
     m->pools[kind].counts.obtained++;
     acs_lock_release(&m->lock);
     return ACS_OK;
+}
+
+void acs_pool_release_count(acs_memory *m, int kind, uint64_t bytes)
+{
+    acs_lock_acquire(&m->lock);
+    m->pools[kind].counts.reserved -= bytes;
+    acs_lock_release(&m->lock);
+    note_returned(m, kind, bytes, bytes);
 }
 
 static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
@@ -77,8 +117,8 @@ static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
     acs_lock_release(&m->lock);
     if (status == ACS_OK)
         return ACS_OK;
-    unreserve(m, kind, bytes);
     (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error counts */
+    acs_pool_release_count(m, kind, bytes);
     return status;
 }
 
@@ -107,6 +147,7 @@ static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t 
         if (m->config.forget)
             m->config.forget(m->config.user, chunk.base, chunk.bytes);
         status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
+        note_returned(m, kind, chunk.bytes, chunk.bytes);
     }
     return status;
 }
@@ -118,7 +159,8 @@ static acs_status span_add(acs_memory *m, uint64_t bytes)
 {
     uint64_t base = 0, span = 0;
     acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
-    if (status == ACS_ERR_MEMORY && !m->spans && bytes <= m->config.pages->span) { /* else it is the block that is too large */
+    const bool usual = bytes <= m->config.pages->span; /* else it is the block that is too large */
+    if (status == ACS_ERR_MEMORY && !m->spans && usual) {
         acs_log(ACS_LOG_WARN, "pools: no pages, large blocks come out of chunks: %s", acs_error_thread()->text);
         atomic_store_explicit(&m->paged, false, memory_order_relaxed); /* under `growing` */
         return ACS_OK;
@@ -178,9 +220,12 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
         if (!atomic_load_explicit(&m->paged, memory_order_relaxed)) /* under `growing` */
             return ACS_OK; /* look again, elsewhere */
     }
-    acs_status status = room ? acs_pages_carry_out(m->pages, &plan) : ACS_NOT_READY;
+    const bool admitted = room && is_admitted(m, ACS_MEMORY_DEVICE, plan.fresh);
+    acs_status status = admitted ? acs_pages_carry_out(m->pages, &plan) : ACS_NOT_READY;
+    note_came(m, ACS_MEMORY_DEVICE, admitted ? plan.came : 0);
+    note_returned(m, ACS_MEMORY_DEVICE, plan.gone, plan.gone - (plan.fresh - plan.came));
     acs_lock_acquire(&m->lock);
-    p->counts.reserved -= plan.gone;
+    p->counts.reserved -= plan.gone + (room && !admitted ? plan.fresh : 0);
     p->counts.obtained += plan.done ? plan.created : 0;
     p->counts.moved += plan.done ? plan.moved : 0;
     acs_range *range = acs_pages_finish(m->pages, &plan, wish.least, settled);
@@ -202,6 +247,7 @@ static acs_status pages_trim(acs_memory *m, acs_op settled, uint64_t keep)
     if (!planned)
         return ACS_OK;
     acs_status status = acs_pages_carry_out(m->pages, &plan);
+    note_returned(m, ACS_MEMORY_DEVICE, plan.gone, plan.gone);
     acs_lock_acquire(&m->lock);
     p->counts.reserved -= plan.gone;
     (void)acs_pages_finish(m->pages, &plan, 0, settled);

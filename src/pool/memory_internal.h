@@ -71,6 +71,8 @@ static inline bool acs_pool_is_short(acs_status status)
 {
     return status == ACS_ERR_MEMORY || status == ACS_NOT_READY;
 }
+/* What acs_pool_obtain gave went back to the device. */
+void acs_pool_release_count(acs_memory *m, int kind, uint64_t bytes);
 /* A block of its own. ACS_NOT_READY: the limit has no room, and no error was made. */
 acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr);
 /*

@@ -367,6 +367,7 @@ acs_status acs_pages_carry_out(acs_pages *p, acs_page_plan *plan)
     for (uint64_t i = 0; i < l.count; i++)
         made += l.pieces[i].pages * p->ops->page;
     plan->created = l.count;
+    plan->came = made;
     for (uint32_t i = 0; i < plan->run_count && status == ACS_OK; i++)
         status = loosen(p, &plan->runs[i], &l);
     if (status == ACS_OK && plan->range)

@@ -35,7 +35,8 @@ typedef struct acs_page_plan {
     uint64_t moved;    /* bytes of the range that are to come from elsewhere */
     uint64_t fresh;    /* bytes that are to be created: the owner sees whether it may */
     uint64_t gone;     /* bytes that went back to the device, or of `fresh` never came from it */
-    uint64_t created;  /* pieces that came from the device */
+    uint64_t created;  /* pieces that came from the device, */
+    uint64_t came;     /* and their bytes, also if they went back */
     bool done;         /* the range is filled */
     struct page_run *runs; /* what is to leave its place */
     uint32_t run_count, run_capacity;

@@ -2,6 +2,7 @@
  * Contexts: open, close, the registry of open ones, and the gate through which every public call enters. Owns the
  * lifetime of everything a context has. Never issues an op itself.
  */
+#include "runtime/admission.h"
 #include "runtime/memory_log.h"
 #include "runtime/movable.h"
 
@@ -250,7 +251,7 @@ static acs_status open_memory(acs_context *context)
 {
     const acs_options *o = &context->options;
     context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && !context->backend->apart);
-    const acs_memory_config config = {
+    acs_memory_config config = {
         .pooled = context->pooled,
         .limit = (uint64_t)o->memory_limit,
         .slack = (uint64_t)o->memory_slack,
@@ -262,6 +263,8 @@ static acs_status open_memory(acs_context *context)
         .forget = forget,
         .settled = settled,
     };
+    ACS_TRY(acs_admission_open(context));
+    acs_admission_config(context, &config);
     ACS_TRY(acs_memory_log_open(context));
     ACS_TRY(acs_movables_open(context));
     return acs_memory_create(&config, &context->memory);
@@ -300,7 +303,12 @@ static int written_init(acs_context *context)
 static int locks_init(acs_context *context)
 {
     int error = written_init(context);
+    if (error)
+        return error;
+    error = acs_lock_init(&context->admission, ACS_RANK_POOL);
     if (!error && (error = gates_init(context)) != 0)
+        acs_lock_fini(&context->admission);
+    if (error)
         (void)pthread_mutex_destroy(&context->written);
     return error;
 }
@@ -308,6 +316,7 @@ static int locks_init(acs_context *context)
 static void locks_fini(acs_context *context)
 {
     (void)pthread_mutex_destroy(&context->written);
+    acs_lock_fini(&context->admission);
     acs_gate_fini(&context->work);
     acs_gate_fini(&context->host_work);
     acs_gate_fini(&context->ends);
@@ -333,6 +342,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
     acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);
     acs_memory_destroy(context->addresses, keep_backend);
+    acs_admission_close(context);
     if (context->backend && !keep_backend)
         context->backend->ops->close(context->backend);
     if (context->records)

@@ -3,6 +3,7 @@
  * that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be tried again.
  */
 #include "runtime/group_internal.h"
+#include "runtime/admission.h"
 #include "runtime/memory_log.h"
 #include "runtime/movable.h"
 #include "window/footprints.h"
@@ -288,8 +289,12 @@ static acs_status reserve(submission *s)
                         (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
     if (!s->plan.peak)
         return ACS_OK;
-    ACS_TRY(acs_memory_find_room(context, request, acs_lazy_spill, &s->memory));
-    acs_status status = acs_memory_begin_life(context, &s->memory);
+    ACS_TRY(acs_admission_wait(context, s->plan.peak));
+    acs_status status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+    acs_admission_end(context);
+    if (status != ACS_OK)
+        return status;
+    status = acs_memory_begin_life(context, &s->memory);
     if (status != ACS_OK)
         give_back(s);
     return status;

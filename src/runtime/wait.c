@@ -2,6 +2,7 @@
  * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (worker.c), so no wait depends on a
  * sleeping worker. Nothing here changes what runs.
  */
+#include "runtime/admission.h"
 #include "runtime/movable.h"
 
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
@@ -21,6 +22,7 @@ acs_status acs_sync(acs_context *context)
     if (acs_group_on(context))
         return acs_group_no_wait(__func__);
     acs_context_drain(context);
+    acs_admission_idle(context);
     return acs_failures_first(context, NULL);
 }
 

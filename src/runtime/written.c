@@ -103,7 +103,8 @@ static bool overlaps_what_is_read(const acs_segment *segments, size_t count, con
 static bool is_watched(const acs_segment *segments, size_t count, const acs_segment *s)
 {
     acs_shape shape;
-    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < TAIL_LEAST || acs_shape_of(s, &shape) != ACS_OK)
+    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < TAIL_LEAST ||
+        acs_shape_of(s, &shape) != ACS_OK)
         return false;
     return (s->rows == 1 || s->pitch_bytes >= s->row_bytes) && !overlaps_what_is_read(segments, count, &shape);
 }

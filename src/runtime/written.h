@@ -57,6 +57,7 @@ acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *param
  * Whether it would be queued; false: it was refused, as acs_launch does. *count segments as the program names them, those
  * of a footprint function among them; not written if there are more than `room`.
  */
-bool acs_launch_try(acs_context *context, const acs_launch_params *params, acs_segment *segments, size_t room, size_t *count);
+bool acs_launch_try(acs_context *context, const acs_launch_params *params, acs_segment *segments, size_t room,
+                    size_t *count);
 
 #endif

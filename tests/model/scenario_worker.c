@@ -6,6 +6,7 @@
 #include "scenarios.h"
 
 #include "backend/host_executor.h"
+#include "runtime/admission.h"
 #include "runtime/context.h"
 
 enum { OPS = 4 };
@@ -30,6 +31,12 @@ bool acs_inside(void)
 void acs_inside_set(bool inside)
 {
     (void)inside;
+}
+
+/* There is no ledger. */
+void acs_admission_idle(acs_context *context)
+{
+    (void)context;
 }
 
 /* What no scenario asks for: virtual time, a lost device, library calls. */

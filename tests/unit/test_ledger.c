@@ -218,7 +218,8 @@ static void what_cannot_be_is_refused(void **state)
     waiter first;
     assert_refused(acs_ledger_wait(a, TOTAL + 1), ACS_ERR_MEMORY, "this cannot fit");
     assert_int_equal(acs_ledger_take(a, 600), ACS_OK);
-    assert_refused(acs_ledger_wait(a, 401), ACS_ERR_MEMORY, "it has 1000, the programs in the ledger reserve 600, this one 600");
+    assert_refused(acs_ledger_wait(a, 401), ACS_ERR_MEMORY,
+                   "it has 1000, the programs in the ledger reserve 600, this one 600");
     assert_int_equal(acs_ledger_take(b, 300), ACS_OK);
     start(&first, a, 400);
     await_waiting(1);

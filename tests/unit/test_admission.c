@@ -1,0 +1,218 @@
+/*
+ * Contexts that share a device through the ledger (ACS_LEDGER), on the CPU: what one has others lack, groups wait for
+ * theirs, idle contexts hold nothing for nothing, and results are what they are. Each context here could be a process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "devices/ledger.h"
+#include "memory_fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const size_t MIB = (size_t)1 << 20;
+enum { TOTAL_MIB = 64, PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
+
+static char g_name[32], g_path[64];
+
+static int make_name(void **state)
+{
+    (void)state;
+    snprintf(g_name, sizeof g_name, "/acs-admit-%d", (int)getpid());
+    snprintf(g_path, sizeof g_path, "%s-ledger-1-%lu", g_name, (unsigned long)geteuid());
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    (void)shm_unlink(g_path);
+    return 0;
+}
+
+static acs_status open_with(const char *ledger, int64_t workers, acs_context **context)
+{
+    acs_options options = host_options();
+    options.workers = workers;
+    snprintf(options.ledger, sizeof options.ledger, "%s", ledger);
+    return acs_open(&options, context);
+}
+
+static acs_context *open_sharing(int64_t workers)
+{
+    char ledger[64];
+    acs_context *context = NULL;
+    snprintf(ledger, sizeof ledger, "%s:%zu", g_name, TOTAL_MIB * MIB);
+    assert_int_equal(open_with(ledger, workers, &context), ACS_OK);
+    return context;
+}
+
+static void add(void *user, const acs_ledger_line *line)
+{
+    ((uint64_t *)user)[0] += line->reserved;
+    ((uint64_t *)user)[1] += line->wanted != 0;
+}
+
+static void what_one_context_has_another_lacks(void **state)
+{
+    (void)state;
+    acs_context *a = open_sharing(0), *b = open_sharing(0);
+    uint64_t sums[2] = {0};
+    void *block = NULL;
+    unsigned char *mine = block_of(a, ACS_MEMORY_DEVICE, 50 * MIB);
+    assert_int_equal(acs_malloc(b, 20 * MIB, ACS_MEMORY_DEVICE, &block), ACS_ERR_MEMORY);
+    assert_int_equal(acs_malloc(b, 10 * MIB, ACS_MEMORY_DEVICE, &block), ACS_OK);
+    assert_int_equal(acs_ledger_each(g_name, add, sums), ACS_OK);
+    assert_int_equal(sums[0], statistics_of(a).memory_reserved + statistics_of(b).memory_reserved);
+    acs_free(b, block);
+    acs_free(a, mine);
+    assert_int_equal(acs_sync(a), ACS_OK); /* from here on it is idle */
+    assert_int_equal(acs_sync(b), ACS_OK);
+    assert_int_equal(acs_malloc(b, 60 * MIB, ACS_MEMORY_DEVICE, &block), ACS_OK);
+    assert_int_equal(acs_close(a), ACS_OK);
+    assert_int_equal(acs_close(b), ACS_OK);
+    memset(sums, 0, sizeof sums);
+    assert_int_equal(acs_ledger_each(g_name, add, sums), ACS_OK);
+    assert_int_equal(sums[0], 0);
+}
+
+static void bad_ledgers_are_refused(void **state)
+{
+    static const char *const wrong[] = {"yes", "name", "/name:", "/name:many", "/name:-1", "/name:0", "/name:12x", "/a/b"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        acs_context *context = NULL;
+        assert_int_equal(open_with(wrong[i], 0, &context), ACS_ERR_OPTION);
+        assert_null(context);
+    }
+    acs_context *context = NULL;
+    assert_int_equal(open_with("off", 0, &context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- groups */
+
+/* Each byte one more than the same of the block before. */
+static void next_body(const acs_grid *grid, void *const *args)
+{
+    unsigned char *to = *(unsigned char **)args[0];
+    const unsigned char *from = *(const unsigned char **)args[1];
+    (void)grid;
+    for (size_t i = 0; i < 8 * MIB; i++)
+        to[i] = (unsigned char)(from[i] + 1);
+}
+
+static const acs_kernel g_next = ACS_KERNEL_HOST_INIT("next", next_body);
+
+/* A chain through lazy blocks, all of which are in use until the end: BLOCKS * 8 MiB at once. */
+static acs_status submit_chain(acs_context *context, unsigned char *seen, unsigned char first)
+{
+    unsigned char *blocks[BLOCKS];
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 8 * MIB);
+    acs_memset(context, blocks[0], first, 8 * MIB);
+    for (int i = 1; i < BLOCKS; i++)
+        ACS_LAUNCH_ON(context, &g_next, 1, 1, 0, ACS_ARGS(blocks[i], blocks[i - 1]),
+                      ACS_USES(ACS_OUT(blocks[i], 8 * MIB), ACS_IN(blocks[i - 1], 8 * MIB)));
+    for (int i = 0; i < BLOCKS; i++)
+        acs_memcpy(context, seen + i, blocks[i], 1);
+    for (int i = 0; i < BLOCKS; i++)
+        acs_free(context, blocks[i]);
+    return acs_group_submit(context, NULL, NULL);
+}
+
+static bool is_chain(const unsigned char *seen, unsigned char first)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        if (seen[i] != (unsigned char)(first + i))
+            return false;
+    return true;
+}
+
+typedef struct program {
+    pthread_t thread;
+    acs_context *context;
+    unsigned char first;
+    uint32_t wrong;
+} program;
+
+static void *run_program(void *argument)
+{
+    program *p = argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        unsigned char seen[BLOCKS] = {0};
+        p->wrong += submit_chain(p->context, seen, p->first) != ACS_OK;
+        p->wrong += acs_sync(p->context) != ACS_OK;
+        p->wrong += !is_chain(seen, p->first);
+    }
+    return NULL;
+}
+
+/* All of them together would need several times as much as there is. */
+static void groups_wait_for_their_memory(void **state)
+{
+    (void)state;
+    program programs[PROGRAMS];
+    for (int i = 0; i < PROGRAMS; i++) {
+        programs[i] = (program){.context = open_sharing(i % 2), .first = (unsigned char)(10 * i)};
+        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
+    }
+    for (int i = 0; i < PROGRAMS; i++) {
+        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
+        assert_int_equal(programs[i].wrong, 0);
+    }
+    for (int i = 0; i < PROGRAMS; i++)
+        assert_int_equal(acs_close(programs[i].context), ACS_OK);
+}
+
+/* A group that never fits is refused, and can be cancelled; one that fits once others are gone waits for them. */
+static void what_never_fits_is_refused_and_what_will_is_waited_for(void **state)
+{
+    (void)state;
+    acs_context *a = open_sharing(0), *b = open_sharing(0);
+    unsigned char seen[BLOCKS], *large = NULL;
+    program waits = {.context = b, .first = 3};
+    uint64_t sums[2] = {0};
+    unsigned char *held = block_of(a, ACS_MEMORY_DEVICE, 40 * MIB);
+    assert_int_equal(submit_chain(a, seen, 1), ACS_ERR_MEMORY);
+    acs_error error = {.size = sizeof error};
+    acs_last_error(&error);
+    if (!strstr(error.text, "this cannot fit"))
+        fail_msg("%s", error.text);
+    assert_int_equal(acs_group_cancel(a), ACS_OK);
+    assert_int_equal(pthread_create(&waits.thread, NULL, run_program, &waits), 0);
+    while (sums[1] == 0) {
+        sums[0] = 0;
+        assert_int_equal(acs_ledger_each(g_name, add, sums), ACS_OK);
+        sched_yield();
+    }
+    acs_free(a, held);
+    assert_int_equal(acs_sync(a), ACS_OK);
+    assert_int_equal(pthread_join(waits.thread, NULL), 0);
+    assert_int_equal(waits.wrong, 0);
+    (void)large;
+    assert_int_equal(acs_close(a), ACS_OK);
+    assert_int_equal(acs_close(b), ACS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_one_context_has_another_lacks),
+        cmocka_unit_test(bad_ledgers_are_refused),
+        cmocka_unit_test(groups_wait_for_their_memory),
+        cmocka_unit_test(what_never_fits_is_refused_and_what_will_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, make_name, remove_file);
+}
