@@ -388,8 +388,9 @@ static void pass_locked(acs_ledger *l, uint64_t ticket)
 
 static acs_status refuse(const acs_ledger *l, const account *a, uint64_t bytes, const char *why)
 {
-    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no %llu bytes more of device %s: it has %llu, the programs in the ledger reserve %llu, "
-                    "this one %llu of them; %s", (unsigned long long)bytes, l->config.device,
+    return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                    "no %llu bytes more of device %s: it has %llu, the programs in the ledger reserve %llu, this one %llu "
+                    "of them; %s", (unsigned long long)bytes, l->config.device,
                     (unsigned long long)l->config.total, (unsigned long long)a->reserved,
                     (unsigned long long)get(&l->own->reserved), why);
 }
