@@ -156,8 +156,8 @@ static acs_status path_of(const char *name, char *path, size_t bytes)
 {
     const size_t length = strlen(name);
     if (name[0] != '/' || length < 2 || length >= ACS_LEDGER_NAME_BYTES - 32 || strchr(name + 1, '/'))
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "'%.64s' is not the name of a ledger: a slash and up to %d other characters", name,
-                        ACS_LEDGER_NAME_BYTES - 34);
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "'%.64s' is not the name of a ledger: a slash and up to %d other characters",
+                        name, ACS_LEDGER_NAME_BYTES - 34);
     (void)snprintf(path, bytes, "%s-ledger-%d-%lu", name, VERSION, (unsigned long)geteuid());
     return ACS_OK;
 }
