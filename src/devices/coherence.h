@@ -31,8 +31,8 @@ acs_status acs_coherence_init(acs_coherence *c, uint64_t bytes);
 void acs_coherence_fini(acs_coherence *c);
 
 /*
- * [from, to) is written at one place, where its contents then are alone; or has been copied to a place, where they are then as
- * well, as far as they are anywhere. Ranges lie in the block. ACS_ERR_MEMORY through ACS_FAIL: nothing changed.
+ * [from, to) is written at one place, where its contents then are alone; or has been copied to a place, where they are then
+ * as well, as far as they are anywhere. Ranges lie in the block. ACS_ERR_MEMORY through ACS_FAIL: nothing changed.
  */
 acs_status acs_coherence_write(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
 acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
@@ -40,8 +40,8 @@ acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint
 void acs_coherence_drop(acs_coherence *c, uint32_t place);
 
 /*
- * The first range in [from, to) that is valid somewhere, but not at `place`: what a read there needs copied first. False: there
- * is none. Go on from missing->to.
+ * The first range in [from, to) that is valid somewhere, but not at `place`: what a read there needs copied first. False:
+ * there is none. Go on from missing->to.
  */
 bool acs_coherence_missing(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, acs_validity *missing);
 /* The same for what is valid at `place` alone: what has to be copied before it may give its memory up. */
