@@ -27,7 +27,7 @@ const paper_row table_5[] = {{"vec", 4.80, 4.80}, {"bs", 12.8, 12.8}, {"ml", 3.1
                              {"dl", 7.06, 4.70},  {"m1", 19.2, 13.4}, {"m2", 17.6, 11.2}};
 
 struct settings {
-    std::vector<std::string> only;
+    std::vector<std::string> only, ways = {"all"};
     std::string size = "normal";
     std::vector<unsigned> slots = {0, 8, 4, 2, 1};
     measuring how;
@@ -39,6 +39,7 @@ const char usage_text[] =
     "  --only WORK[,WORK]       these of vec, bs, ml, img, dl, m1, m2                                       (all)\n"
     "  --size PRESET            tiny, normal or paper (up to 20 GB of device memory)                     (normal)\n"
     "  --slots N[,N]            for how many slots groups are planned; 0: footprints alone            (0,8,4,2,1)\n"
+    "  --way W[,W]|all          which of the ways below, named as they are told: acs, group-2, ...            (all)\n"
     "  --check                  an oracle looks at the serial program first\n"
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
@@ -60,6 +61,8 @@ bool take(settings &s, arguments &a)
                 a.refuse("takes whole numbers");
             s.slots.push_back(static_cast<unsigned>(n));
         }
+    } else if (a.is("--way")) {
+        s.ways = a.list();
     } else if (a.is("--check")) {
         s.check = true;
     } else {
@@ -95,6 +98,13 @@ double gigabytes(uint64_t bytes)
     return static_cast<double>(bytes) / 1e9;
 }
 
+std::string ratio_text(double ratio)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.2f", ratio);
+    return text;
+}
+
 void print(const char *name, const task &t, const std::vector<result> &results, const paper_row &paper)
 {
     const auto acs = std::find_if(results.begin(), results.end(), [](const result &r) { return r.kind->name == "acs"; });
@@ -114,9 +124,10 @@ void print(const char *name, const task &t, const std::vector<result> &results, 
         if (r.bound)
             snprintf(bound, sizeof bound, "%.4g", gigabytes(r.bound));
         snprintf(ms, sizeof ms, "%.3f (%.3f-%.3f)", median_of(r.us) / 1000, *ends.first / 1000, *ends.second / 1000);
-        printf("  %-12s %10.4g %6.1f %% %10s %11.4g %28s %9.2f\n", r.kind->name.c_str(), gigabytes(r.peak),
+        const bool beside = acs != results.end() && !acs->us.empty();
+        printf("  %-12s %10.4g %6.1f %% %10s %11.4g %28s %9s\n", r.kind->name.c_str(), gigabytes(r.peak),
                100 * (1 - static_cast<double>(r.peak) / static_cast<double>(t.bytes())), bound, gigabytes(r.reserved), ms,
-               median_of(r.us) / median_of(acs->us));
+               beside ? ratio_text(median_of(r.us) / median_of(acs->us)).c_str() : "-");
     }
     fflush(stdout);
 }
@@ -196,6 +207,16 @@ int main(int argc, char **argv)
     std::vector<task_way_kind> kinds;
     add_stream_ways(kinds);
     add_acs_ways(kinds, s.slots);
+    if (s.ways != std::vector<std::string>{"all"}) {
+        for (const std::string &name : s.ways)
+            if (std::none_of(kinds.begin(), kinds.end(), [&](const task_way_kind &k) { return k.name == name; }))
+                a.refuse_for("--way", "there is no '" + name + "' here");
+        kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
+                                   [&](const task_way_kind &k) {
+                                       return std::find(s.ways.begin(), s.ways.end(), k.name) == s.ways.end();
+                                   }),
+                    kinds.end());
+    }
     pin_thread(s.how.where(), 0);
     printf("%s\n", machine_line(s.how.gpu).c_str());
     result_file file(s.how.json, "acs-tasks", a.command(), s.how.gpu);

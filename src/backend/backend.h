@@ -118,8 +118,8 @@ typedef struct acs_backend_ops {
     acs_status (*memory_alloc)(acs_backend *backend, int memory, size_t bytes, void **ptr);
     acs_status (*memory_free)(acs_backend *backend, int memory, void *ptr);
     /*
-     * The device's id, the same for every process that uses it (a UUID), and bytes: all, and those that nobody has (UINT64_MAX: not known). Any
-     * thread. ACS_ERR_DEVICE through ACS_FAIL.
+     * The device's id, the same for every process that uses it (a UUID), and bytes: all, and those that nobody has
+     * (UINT64_MAX: not known). Any thread. ACS_ERR_DEVICE through ACS_FAIL.
      */
     acs_status (*memory_state)(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left);
     const acs_capture_ops *capture; /* NULL: streams are not captured here */

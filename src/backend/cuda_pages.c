@@ -121,7 +121,7 @@ void acs_cuda_pages_init(acs_cuda *self)
     self->base.pages = (acs_page_ops){page, SPAN_BYTES, reserve, unreserve, create, destroy, map, unmap};
 }
 
-/* ------------------------------------------------------------------------------------------------------ how much there is */
+/* ------------------------------------------------------------------------------------------------- how much there is */
 
 /* As nvidia-smi writes it. */
 static void write_id(char id[64], const CUuuid *uuid)

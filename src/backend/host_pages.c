@@ -59,9 +59,9 @@ static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
 static acs_status unmap(void *user, uint64_t base, size_t bytes)
 {
     (void)user;
-    if (madvise((void *)(uintptr_t)base, bytes, MADV_DONTNEED) != 0 || mprotect((void *)(uintptr_t)base, bytes, PROT_NONE) != 0)
-        return failed("unmapping", bytes);
-    return ACS_OK;
+    void *const at = (void *)(uintptr_t)base;
+    bool done = madvise(at, bytes, MADV_DONTNEED) == 0 && mprotect(at, bytes, PROT_NONE) == 0;
+    return done ? ACS_OK : failed("unmapping", bytes);
 }
 
 const acs_page_ops acs_host_pages = {

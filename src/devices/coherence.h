@@ -1,7 +1,8 @@
 /*
- * Where the bytes of a block are valid: which of the devices, and the host, hold the newest contents of which range (GrCUDA's
- * multi-GPU scheduler keeps this for whole arrays, section III-B2; here it is by byte). A read makes a replica, a write
- * leaves one valid place. A state machine in program order: it is told what is queued, before it happens. Not thread-safe.
+ * Where the bytes of a block are valid: which of the devices, and the host, hold the newest contents of which range
+ * (GrCUDA's multi-GPU scheduler keeps this for whole arrays, section III-B2; here it is by byte). A read makes a replica, a
+ * write leaves one valid place. A state machine in program order: it is told what is queued, before it happens. Not
+ * thread-safe.
  *
  * H1  the pieces follow each other from 0 to the block's size without gaps, none is empty, no two neighbours say the same.
  */

@@ -1,5 +1,6 @@
 /*
- * Policies (see placement.h). Called for each op that may run on more than one device. Knows no op but by what it reads.
+ * Policies (see placement.h). Called for each op that may run on more than one device, by one thread at a time. Knows no op
+ * but by what it reads, and no device but by its links and what it was given.
  */
 #include "devices/placement.h"
 
