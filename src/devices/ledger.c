@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 1, ENTRIES = 512, NAP_MS = 20 };
+enum { VERSION = 1, ENTRIES = 512, NAP_MS = 20, STUCK_MOST = 10, ALONE_MOST = 100 /* naps */ };
 #define MAGIC UINT64_C(0x3172656764656c61)   /* "aledger1" */
 #define MUTEX_BYTE ((off_t)1 << 40)          /* the locks are on bytes behind all that is there */
 #define ENTRY_BYTE(index) (MUTEX_BYTE + 1 + (off_t)(index))
@@ -29,6 +29,7 @@ typedef struct entry {
     _Atomic(uint64_t) reserved, obtained;
     _Atomic(uint64_t) wanted; /* stored behind `ticket`; 0: it does not wait */
     _Atomic(uint64_t) ticket, passed;
+    _Atomic(uint64_t) busy;   /* of who waits: some of what it has is in use by work that ends */
     int64_t pid;
     char device[ACS_LEDGER_DEVICE_BYTES], program[ACS_LEDGER_PROGRAM_BYTES];
 } entry;
@@ -130,15 +131,6 @@ static void watch_forks(void)
     (void)pthread_atfork(before_fork, after_fork, in_child); /* without it a child keeps entries alive, no worse */
 }
 
-static void ledgers_add(acs_ledger *l)
-{
-    pthread_once(&g_once, watch_forks);
-    pthread_mutex_lock(&g_mutex);
-    l->next = g_ledgers;
-    g_ledgers = l;
-    pthread_mutex_unlock(&g_mutex);
-}
-
 static void ledgers_remove(const acs_ledger *l)
 {
     pthread_mutex_lock(&g_mutex);
@@ -192,15 +184,25 @@ static acs_status check_file(int file, const char *path)
     return ACS_OK;
 }
 
+/* A mapping keeps the file open, too, so a child of fork gets none. */
+static void *map_file(int file)
+{
+    pthread_mutex_lock(&g_mutex); /* no fork falls between */
+    void *at = mmap(NULL, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (at != MAP_FAILED)
+        (void)madvise(at, sizeof(table), MADV_DONTFORK);
+    pthread_mutex_unlock(&g_mutex);
+    return at;
+}
+
 static acs_status map_table(acs_ledger *l, const char *path)
 {
     ACS_TRY(enter(l));
     acs_status status = check_file(l->file, path);
-    void *at = status == ACS_OK ? mmap(NULL, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED, l->file, 0) : MAP_FAILED;
+    void *at = status == ACS_OK ? map_file(l->file) : MAP_FAILED;
     if (status == ACS_OK && at == MAP_FAILED)
         status = unusable(path, errno, NULL);
     if (status == ACS_OK) {
-        (void)madvise(at, sizeof(table), MADV_DONTFORK); /* a mapping keeps the file open, too */
         l->table = at;
         status = make_table(l->table, path);
     }
@@ -213,10 +215,17 @@ static acs_status attach(acs_ledger *l, const char *name, int flags)
 {
     char path[ACS_LEDGER_NAME_BYTES];
     ACS_TRY(path_of(name, path, sizeof path));
+    pthread_once(&g_once, watch_forks);
+    pthread_mutex_lock(&g_mutex); /* no fork falls between */
     l->file = shm_open(path, flags | O_RDWR | O_CLOEXEC, 0600);
+    const int error = errno;
+    if (l->file >= 0) {
+        l->next = g_ledgers;
+        g_ledgers = l;
+    }
+    pthread_mutex_unlock(&g_mutex);
     if (l->file < 0)
-        return errno == ENOENT && !(flags & O_CREAT) ? ACS_NOT_READY : unusable(path, errno, NULL);
-    ledgers_add(l);
+        return error == ENOENT && !(flags & O_CREAT) ? ACS_NOT_READY : unusable(path, error, NULL);
     return map_table(l, path);
 }
 
@@ -322,7 +331,7 @@ typedef struct account {
     uint64_t to_come;    /* of that, what the device has not given yet */
     uint64_t before;     /* the least of what others wait for that began before; 0: there are none */
     bool passed_enough;  /* one of them was passed as often as may be */
-    bool somebody_runs;  /* another has memory and does not wait */
+    bool somebody_runs;  /* another has memory, and does not wait or has work under way */
     bool waits_later;    /* another waits that began later */
 } account;
 
@@ -339,7 +348,7 @@ static account account_locked(const acs_ledger *l, uint64_t ticket)
         if (e == l->own)
             continue;
         const bool waits = get(&e->wanted) != 0;
-        a.somebody_runs |= reserved > 0 && !waits;
+        a.somebody_runs |= reserved > 0 && (!waits || get(&e->busy));
         const bool before = waits && get(&e->ticket) < ticket;
         if (before && (a.before == 0 || get(&e->wanted) < a.before))
             a.before = get(&e->wanted);
@@ -364,17 +373,6 @@ static bool fits(const acs_ledger *l, const account *a, uint64_t bytes)
     return !known || (a->to_come <= left && bytes <= left - a->to_come);
 }
 
-acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
-{
-    ACS_TRY(enter(l));
-    const account a = account_locked(l, UINT64_MAX);
-    const bool room = fits(l, &a, bytes);
-    if (room)
-        set(&l->own->reserved, get(&l->own->reserved) + bytes);
-    leave(l);
-    return room ? ACS_OK : ACS_NOT_READY;
-}
-
 /* Those that began before, and have no room yet. */
 static void pass_locked(acs_ledger *l, uint64_t ticket)
 {
@@ -386,6 +384,20 @@ static void pass_locked(acs_ledger *l, uint64_t ticket)
     }
 }
 
+acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
+{
+    ACS_TRY(enter(l));
+    const account a = account_locked(l, UINT64_MAX);
+    const uint64_t own = get(&l->own->reserved);
+    const bool room = (own > 0 || !a.passed_enough) && fits(l, &a, bytes);
+    if (room && a.before)
+        pass_locked(l, UINT64_MAX);
+    if (room)
+        set(&l->own->reserved, own + bytes);
+    leave(l);
+    return room ? ACS_OK : ACS_NOT_READY;
+}
+
 static acs_status refuse(const acs_ledger *l, const account *a, uint64_t bytes, const char *why)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, 0,
@@ -395,14 +407,27 @@ static acs_status refuse(const acs_ledger *l, const account *a, uint64_t bytes, 
                     (unsigned long long)get(&l->own->reserved), why);
 }
 
+/* Until others give, or for a while: of who is killed, and of who did not join, nobody tells. */
+static bool only_outsiders_can_give(const acs_ledger *l, const account *a, uint64_t bytes)
+{
+    return a->reserved == get(&l->own->reserved) && bytes <= l->config.total - a->reserved;
+}
+
+/* How often in a row it looked as if there was nobody left to give any. What is about to be given shows a little later. */
+typedef struct patience {
+    uint32_t stuck, alone;
+} patience;
+
 /* ACS_NOT_READY: not yet. */
-static acs_status try_locked(acs_ledger *l, uint64_t ticket, uint64_t bytes)
+static acs_status try_locked(acs_ledger *l, uint64_t ticket, uint64_t bytes, patience *p)
 {
     const account a = account_locked(l, ticket);
     const uint64_t own = get(&l->own->reserved);
-    if (own > l->config.total || bytes > l->config.total - own)
+    const bool beside_own = own <= l->config.total && bytes <= l->config.total - own;
+    if (bytes > l->config.total)
         return refuse(l, &a, bytes, "this cannot fit");
-    const bool in_turn = a.before == 0 || (!a.passed_enough && !fits(l, &a, a.before));
+    /* Who holds some is never barred: those that wait for it would wait for ever. */
+    const bool in_turn = own > 0 || a.before == 0 || (!a.passed_enough && !fits(l, &a, a.before));
     if (in_turn && fits(l, &a, bytes)) {
         if (a.before)
             pass_locked(l, ticket);
@@ -410,12 +435,20 @@ static acs_status try_locked(acs_ledger *l, uint64_t ticket, uint64_t bytes)
         return ACS_OK;
     }
     /* Who holds nothing keeps nobody from going on; and of those that do, the last to come gives way. */
-    if (own > 0 && a.reserved > own && !a.somebody_runs && !a.waits_later)
-        return refuse(l, &a, bytes, "all programs that have some wait for more, and this one began last");
+    const bool last = own > 0 && a.reserved > own && !a.somebody_runs && !a.waits_later;
+    p->stuck = (last || !beside_own) && !get(&l->own->busy) ? p->stuck + 1 : 0;
+    if (p->stuck > STUCK_MOST)
+        return refuse(l, &a, bytes, beside_own ? "all programs that have some wait for more, and this one began last"
+                                               : "this cannot fit beside what it has");
+    p->alone = only_outsiders_can_give(l, &a, bytes) && !get(&l->own->busy) ? p->alone + 1 : 0;
+    if (p->alone > ALONE_MOST)
+        return refuse(l, &a, bytes, "the rest is taken outside of the ledger");
+    if (l->config.ended && l->config.ended(l->config.user))
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group waited for its memory");
     return ACS_NOT_READY;
 }
 
-/* Until something was given since `seen`, or for a while: of who is killed nobody tells. */
+/* Until something was given since `seen`, or for a while. */
 static void nap(acs_ledger *l, uint32_t seen)
 {
     const struct timespec while_ = {0, NAP_MS * 1000000L};
@@ -426,9 +459,15 @@ static acs_status wait_in_turn(acs_ledger *l, uint64_t bytes)
 {
     acs_status status = ACS_NOT_READY;
     uint64_t ticket = 0;
+    patience p = {0, 0};
     while (status == ACS_NOT_READY) {
+        const bool busy = l->config.busy && l->config.busy(l->config.user);
         const uint32_t seen = atomic_load_explicit(&l->table->changes, memory_order_acquire); /* pairs with tell() */
-        ACS_TRY(enter(l));
+        acs_status entered = enter(l);
+        if (entered != ACS_OK) {
+            set(&l->own->wanted, 0); /* its own, and one store */
+            return entered;
+        }
         if (!ticket) {
             ticket = get(&l->table->tickets) + 1;
             set(&l->table->tickets, ticket);
@@ -436,7 +475,8 @@ static acs_status wait_in_turn(acs_ledger *l, uint64_t bytes)
             set(&l->own->passed, 0);
             set(&l->own->wanted, bytes);
         }
-        status = try_locked(l, ticket, bytes);
+        set(&l->own->busy, busy);
+        status = try_locked(l, ticket, bytes, &p);
         if (status != ACS_NOT_READY)
             set(&l->own->wanted, 0);
         leave(l);
@@ -465,12 +505,18 @@ void acs_ledger_obtained(acs_ledger *l, uint64_t bytes)
     leave(l);
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0; /* nobody's mistake is to become everybody's */
+}
+
 void acs_ledger_give(acs_ledger *l, uint64_t bytes, uint64_t obtained)
 {
     if (bytes == 0 || enter(l) != ACS_OK)
         return; /* the same */
-    set(&l->own->obtained, get(&l->own->obtained) - obtained); /* first: who is killed here has more to come, not less */
-    set(&l->own->reserved, get(&l->own->reserved) - bytes);
+    /* First: who is killed here has more to come, not less. */
+    set(&l->own->obtained, less(get(&l->own->obtained), obtained));
+    set(&l->own->reserved, less(get(&l->own->reserved), bytes));
     leave(l);
     tell(l);
 }

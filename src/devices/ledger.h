@@ -30,6 +30,12 @@ typedef struct acs_ledger_config {
     void *user;
     /* Bytes that the device has left, by whoever they were taken; NULL: not known. ACS_ERR_DEVICE. */
     acs_status (*left)(void *user, uint64_t *bytes);
+    /*
+     * While one waits, again and again, under no lock: give back what is not in use. Whether some of it is in use by work
+     * that will end; NULL: none ever is.
+     */
+    bool (*busy)(void *user);
+    bool (*ended)(void *user); /* nothing is worth waiting for any more; NULL: never */
 } acs_ledger_config;
 
 /* An entry of the ledger, for people. */
@@ -50,12 +56,17 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
 void acs_ledger_close(acs_ledger *ledger);
 
 /* Any thread. */
-/* Take so many bytes more, if they are there. ACS_NOT_READY, no error: they are not. ACS_ERR_STATE: it cannot be locked. */
+/*
+ * Take so many bytes more, if they are there: who holds nothing is behind those that were passed too often. ACS_NOT_READY,
+ * no error: they are not. ACS_ERR_STATE: it cannot be locked.
+ */
 acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
 /*
  * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by
- * where there is room for them alone, ACS_LEDGER_PASSES times. ACS_ERR_MEMORY through ACS_FAIL: more than the device has;
- * or every program that has memory of the device waits for more, and this one began last.
+ * where there is room for them alone, ACS_LEDGER_PASSES times; who holds some is never held up by that. ACS_ERR_MEMORY
+ * through ACS_FAIL: more than the device has, or than it has beside what this one keeps; or every program that has memory of
+ * the device waits for more, and this one began last; or for two seconds only programs outside the ledger could have given
+ * it. ACS_ERR_DEVICE: `ended` says so. ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
 /* Of what was taken, so many bytes came from the device. */

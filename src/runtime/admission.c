@@ -4,6 +4,8 @@
  */
 #include "runtime/admission.h"
 
+#include "base/inside.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +13,31 @@ enum { PAGE_BYTES = 2 << 20 }; /* by which devices give memory */
 
 static acs_status left(void *user, uint64_t *bytes)
 {
-    acs_backend *backend = user;
+    acs_backend *backend = ((acs_context *)user)->backend;
     char id[64];
     uint64_t total;
     return backend->ops->memory_state(backend, id, &total, bytes);
+}
+
+static bool is_lost(const acs_context *context)
+{
+    /* E, in failures.c */
+    return atomic_load_explicit(&context->faulted, memory_order_acquire) != 0;
+}
+
+/* Who waits is the one that steps where there are no workers. */
+static bool busy(void *user)
+{
+    acs_context *context = user;
+    while (acs_context_unattended(context) && acs_context_step(context))
+        continue;
+    acs_admission_rest(context);
+    return acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE;
+}
+
+static bool ended(void *user)
+{
+    return is_lost(user);
 }
 
 /* "on", "/name" or "/name:bytes". */
@@ -51,7 +74,7 @@ acs_status acs_admission_open(acs_context *context)
     ACS_TRY(parse(text, name, &most));
     ACS_TRY(backend->ops->memory_state(backend, id, &total, &free_bytes));
     const acs_ledger_config config = {.name = name, .device = id, .total = total < most ? total : most,
-                                      .user = backend, .left = left};
+                                      .user = context, .left = left, .busy = busy, .ended = ended};
     return acs_ledger_open(&config, &context->ledger);
 }
 
@@ -63,11 +86,12 @@ void acs_admission_close(acs_context *context)
 
 /* ------------------------------------------------------------------------------------------------- what the pools ask */
 
-/* As much of the credit as there is. */
+/* As much of the credit as there is, if it is this thread's. */
 static uint64_t draw(acs_context *context, uint64_t bytes)
 {
     acs_lock_acquire(&context->admission);
-    const uint64_t drawn = bytes < context->credit ? bytes : context->credit;
+    const uint64_t credit = context->credit_owner == acs_thread_number() ? context->credit : 0;
+    const uint64_t drawn = bytes < credit ? bytes : credit;
     context->credit -= drawn;
     acs_lock_release(&context->admission);
     return drawn;
@@ -107,30 +131,44 @@ void acs_admission_config(acs_context *context, acs_memory_config *config)
 
 /* -------------------------------------------------------------------------------------------------------------- groups */
 
+static void give_credit(acs_context *context, uint64_t bytes)
+{
+    acs_lock_acquire(&context->admission);
+    context->credit = bytes;
+    context->credit_owner = acs_thread_number();
+    acs_lock_release(&context->admission);
+}
+
 acs_status acs_admission_wait(acs_context *context, uint64_t bytes)
 {
-    if (!context->ledger || bytes == 0)
-        return ACS_OK;
-    acs_admission_idle(context); /* who waits holds nothing that it does not use */
     const uint64_t wanted = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    ACS_TRY(acs_ledger_wait(context->ledger, wanted));
-    acs_lock_acquire(&context->admission);
-    context->credit += wanted;
-    acs_lock_release(&context->admission);
+    pthread_mutex_lock(&context->admitting);
+    acs_status status = acs_ledger_wait(context->ledger, wanted);
+    if (status != ACS_OK) {
+        pthread_mutex_unlock(&context->admitting);
+        return status;
+    }
+    give_credit(context, wanted);
     return ACS_OK;
 }
 
 void acs_admission_end(acs_context *context)
 {
-    if (context->ledger)
-        acs_ledger_give(context->ledger, draw(context, UINT64_MAX), 0);
+    acs_ledger_give(context->ledger, draw(context, UINT64_MAX), 0);
+    pthread_mutex_unlock(&context->admitting);
 }
 
 void acs_admission_idle(acs_context *context)
 {
-    if (!context->ledger)
+    if (!context->ledger || is_lost(context)) /* what is given back may wait for an op that never ends */
         return;
     const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
     (void)acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, 0);
     *acs_error_thread() = before;
+}
+
+void acs_admission_rest(acs_context *context)
+{
+    if (context->ledger && !acs_fifo_ready(context->core.fifo) && acs_core_look(&context->core) == ACS_LOAD_NONE)
+        acs_admission_idle(context);
 }

@@ -15,12 +15,15 @@ void acs_admission_close(acs_context *context);
 void acs_admission_config(acs_context *context, acs_memory_config *config);
 
 /*
- * Wait until so many bytes may be taken from the device, beyond what the context has in use; then acs_admission_end, whether
- * they were taken or not. Nothing else is waited for: ops go on meanwhile. ACS_ERR_MEMORY: they never will be there.
+ * There is a ledger, and the pools found no room for so many bytes: wait for the context's own ops, then until others leave
+ * as much; only this thread may take it, and has to call acs_admission_end, whether it did or not. On an error nothing is
+ * to be ended. ACS_ERR_MEMORY: it never will be there; ACS_ERR_STATE, ACS_ERR_DEVICE as acs_ledger_wait.
  */
 acs_status acs_admission_wait(acs_context *context, uint64_t bytes);
 void acs_admission_end(acs_context *context);
-/* Nothing is to be done just now: what lies idle in the pools is others'. */
+/* What lies idle in the pools is others'. */
 void acs_admission_idle(acs_context *context);
+/* The same if nothing is to be done just now. */
+void acs_admission_rest(acs_context *context);
 
 #endif

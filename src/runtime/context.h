@@ -84,6 +84,8 @@ struct acs_context {
     acs_ledger *ledger;            /* NULL: the device is not shared, as far as is known */
     acs_lock admission;            /* rank POOL; guards the credit */
     uint64_t credit;               /* bytes that a group waited for and that the pools have not asked for: admission.h */
+    uint64_t credit_owner;         /* number of the thread that waited */
+    pthread_mutex_t admitting;     /* one thread waits, and takes what it waited for, at a time */
     pthread_mutex_t written;       /* recursive; of ACS_CHECK=written: who has program order (written.h) */
     int cpus[256];
     uint32_t cpu_count;

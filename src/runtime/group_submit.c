@@ -289,9 +289,12 @@ static acs_status reserve(submission *s)
                         (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
     if (!s->plan.peak)
         return ACS_OK;
-    ACS_TRY(acs_admission_wait(context, s->plan.peak));
     acs_status status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
-    acs_admission_end(context);
+    if (status == ACS_ERR_MEMORY && context->ledger) { /* what it could do by itself is done */
+        ACS_TRY(acs_admission_wait(context, s->plan.peak));
+        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+        acs_admission_end(context);
+    }
     if (status != ACS_OK)
         return status;
     status = acs_memory_begin_life(context, &s->memory);
@@ -374,7 +377,7 @@ static acs_status submit(submission *s, uint32_t slots)
     acs_group_set_thread(s->group, 0);
     if (status == ACS_OK)
         status = reserve(s);
-    if (status == ACS_ERR_MEMORY) {
+    if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
         acs_group_set_thread(s->group, acs_thread_number());
         return status;
     }

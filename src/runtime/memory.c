@@ -4,6 +4,7 @@
  * latest one, and who gets it while those may still run is ordered behind them, as the next op says that is queued
  * (acs_reuse). Called by the program's threads; waits only where there is no room.
  */
+#include "runtime/admission.h"
 #include "runtime/memory_log.h"
 #include "runtime/movable.h"
 
@@ -337,5 +338,7 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
         return acs_fifo_last(context->core.fifo);
     if (ACS_UNLIKELY(acs_group_on(context) != NULL))
         return acs_group_free(context, ptr, site);
-    return context->pooled ? free_pooled(context, ptr, site) : free_apart(context, ptr, params, site);
+    acs_op op = context->pooled ? free_pooled(context, ptr, site) : free_apart(context, ptr, params, site);
+    acs_admission_rest(context);
+    return op;
 }

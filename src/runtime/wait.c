@@ -22,7 +22,7 @@ acs_status acs_sync(acs_context *context)
     if (acs_group_on(context))
         return acs_group_no_wait(__func__);
     acs_context_drain(context);
-    acs_admission_idle(context);
+    acs_admission_rest(context);
     return acs_failures_first(context, NULL);
 }
 
@@ -42,6 +42,7 @@ acs_status acs_wait(acs_context *context, acs_op op)
         return acs_error_thread()->status;
     ACS_TRY(check_op(context, op, __func__));
     acs_context_wait(context, ACS_WATCH_OP, op);
+    acs_admission_rest(context);
     return acs_failures_of(context, op, NULL);
 }
 
@@ -81,6 +82,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     if (!op) /* as its number, 0 would be an op that ended long ago */
         return acs_error_thread()->status;
     acs_context_wait(draft.context, ACS_WATCH_OP, op);
+    acs_admission_rest(draft.context);
     return acs_failures_of(draft.context, op, NULL);
 }
 

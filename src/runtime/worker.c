@@ -422,8 +422,7 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
         acs_pause_briefly();
         return;
     }
-    if (context->ledger && acs_core_look(&context->core) == ACS_LOAD_NONE)
-        acs_admission_idle(context);
+    acs_admission_rest(context);
     uint64_t epoch = acs_gate_announce(gate);
     if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
         uint64_t nap_us = polls ? NAP_US : acs_watchdog_nap_us(context);

@@ -34,7 +34,7 @@ void acs_inside_set(bool inside)
 }
 
 /* There is no ledger. */
-void acs_admission_idle(acs_context *context)
+void acs_admission_rest(acs_context *context)
 {
     (void)context;
 }

@@ -211,6 +211,56 @@ static void who_waits_is_passed_so_many_times(void **state)
     acs_ledger_close(c);
 }
 
+/* Others wait for who holds some: to hold him up would hold up all. */
+static void who_holds_some_goes_on_however_often_others_were_passed(void **state)
+{
+    (void)state;
+    acs_ledger *holder = join(), *b = join();
+    waiter large;
+    assert_int_equal(acs_ledger_take(holder, 500), ACS_OK);
+    start(&large, b, 800);
+    await_waiting(1);
+    for (int i = 0; i < 3 * ACS_LEDGER_PASSES; i++) {
+        assert_int_equal(acs_ledger_wait(holder, 10), ACS_OK);
+        assert_int_equal(acs_ledger_take(holder, 10), ACS_OK);
+        acs_ledger_give(holder, 20, 0);
+    }
+    acs_ledger *late = join(); /* who holds nothing is behind */
+    assert_int_equal(acs_ledger_take(late, 10), ACS_NOT_READY);
+    acs_ledger_give(holder, 500, 0);
+    assert_int_equal(end(&large), ACS_OK);
+    assert_int_equal(acs_ledger_take(late, 10), ACS_OK);
+    acs_ledger_close(late);
+    acs_ledger_close(holder);
+    acs_ledger_close(b);
+}
+
+static bool g_over;
+
+static bool is_over(void *user)
+{
+    (void)user;
+    return g_over;
+}
+
+/* Nobody in the ledger could give it. */
+static void what_outsiders_keep_is_not_waited_for_long(void **state)
+{
+    (void)state;
+    acs_ledger *a = NULL;
+    uint64_t left = 100;
+    const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL, .user = &left, .left = left_of,
+                                      .ended = is_over};
+    assert_int_equal(acs_ledger_open(&config, &a), ACS_OK);
+    assert_refused(acs_ledger_wait(a, 200), ACS_ERR_MEMORY, "the rest is taken outside of the ledger");
+    assert_int_equal(look().waiting, 0);
+    g_over = true;
+    assert_refused(acs_ledger_wait(a, 200), ACS_ERR_DEVICE, "the device was lost");
+    assert_int_equal(look().waiting, 0);
+    assert_int_equal(acs_ledger_wait(a, 100), ACS_OK);
+    acs_ledger_close(a);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -392,6 +442,8 @@ int main(void)
         cmocka_unit_test(what_the_device_has_left_counts_too),
         cmocka_unit_test(who_waits_gets_what_is_given),
         cmocka_unit_test(who_waits_is_passed_so_many_times),
+        cmocka_unit_test(who_holds_some_goes_on_however_often_others_were_passed),
+        cmocka_unit_test(what_outsiders_keep_is_not_waited_for_long),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(files_that_cannot_be_used_are_told),
         cmocka_unit_test(entries_come_to_an_end),
