@@ -26,7 +26,7 @@ typedef struct info_open {
 
 typedef struct info_gpu {
     char name[256];
-    char uuid[64];
+    char uuid[ACS_DEVICE_ID_BYTES];
     int processors; /* SMs */
     int major, minor;
     uint64_t memory_bytes;

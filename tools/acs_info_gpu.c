@@ -29,16 +29,6 @@ static void read_driver(info *to)
     fclose(file);
 }
 
-/* As nvidia-smi writes it: GPU-8-4-4-4-12 hexadecimal digits. */
-static void uuid_text(char *to, size_t bytes, const cudaUUID_t *uuid)
-{
-    size_t used = (size_t)snprintf(to, bytes, "GPU");
-    for (size_t i = 0; i < sizeof uuid->bytes && used < bytes; i++) {
-        const char *dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
-        used += (size_t)snprintf(to + used, bytes - used, "%s%02x", dash, (unsigned)(unsigned char)uuid->bytes[i]);
-    }
-}
-
 static void read_gpu(info_gpu *to, int index)
 {
     struct cudaDeviceProp properties;
@@ -48,7 +38,7 @@ static void read_gpu(info_gpu *to, int index)
         return;
     }
     snprintf(to->name, sizeof to->name, "%s", properties.name);
-    uuid_text(to->uuid, sizeof to->uuid, &properties.uuid);
+    acs_topology_id(to->uuid, properties.uuid.bytes);
     to->processors = properties.multiProcessorCount;
     to->major = properties.major;
     to->minor = properties.minor;

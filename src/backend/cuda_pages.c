@@ -3,8 +3,7 @@
  * backend this is; what is there is decided when the device is opened. No call waits for the device.
  */
 #include "backend/cuda_internal.h"
-
-#include <stdio.h>
+#include "devices/topology.h"
 
 #define SPAN_BYTES ((size_t)64 << 30)
 
@@ -123,16 +122,6 @@ void acs_cuda_pages_init(acs_cuda *self)
 
 /* ------------------------------------------------------------------------------------------------- how much there is */
 
-/* As nvidia-smi writes it. */
-static void write_id(char id[64], const CUuuid *uuid)
-{
-    size_t used = (size_t)snprintf(id, 64, "GPU");
-    for (size_t i = 0; i < sizeof uuid->bytes; i++) {
-        const char *dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
-        used += (size_t)snprintf(id + used, 64 - used, "%s%02x", dash, (unsigned)(unsigned char)uuid->bytes[i]);
-    }
-}
-
 acs_status acs_cuda_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -152,7 +141,7 @@ acs_status acs_cuda_memory_state(acs_backend *backend, char id[64], uint64_t *to
         (void)acs_cuda_note(self, result);
         return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: how much memory there is: %s", acs_cuda_text((int)result));
     }
-    write_id(id, &uuid);
+    acs_topology_id(id, uuid.bytes);
     *total = all;
     *left = is_free;
     return ACS_OK;

@@ -6,7 +6,6 @@
 #include "backend/cuda_topology.h"
 
 #include <cuda_runtime_api.h>
-#include <string.h>
 
 enum { LARGE = 64 << 20, SMALL = 4 << 10, SMALL_COPIES = 16, REPETITIONS = 5, ATTEMPTS = 3 };
 

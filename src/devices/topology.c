@@ -8,6 +8,15 @@
 
 static const char g_head[] = "acs-topology 1";
 
+void acs_topology_id(char id[ACS_DEVICE_ID_BYTES], const char uuid[16])
+{
+    size_t used = (size_t)snprintf(id, ACS_DEVICE_ID_BYTES, "GPU");
+    for (size_t i = 0; i < 16; i++) {
+        const char *dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+        used += (size_t)snprintf(id + used, ACS_DEVICE_ID_BYTES - used, "%s%02x", dash, (unsigned)(unsigned char)uuid[i]);
+    }
+}
+
 const char *acs_topology_place(const acs_topology *t, uint32_t place)
 {
     return place < t->count ? t->id[place] : "host";

@@ -33,6 +33,8 @@ acs_status acs_topology_check(const acs_topology *topology);
 /* What a copy takes, in seconds: nothing within a place. */
 double acs_topology_seconds(const acs_topology *topology, uint32_t from, uint32_t to, uint64_t bytes);
 
+/* A GPU's id by its UUID, as nvidia-smi writes it: GPU-8-4-4-4-12 hexadecimal digits. Programs know each other's by it. */
+void acs_topology_id(char id[ACS_DEVICE_ID_BYTES], const char uuid[16]);
 /* "host", or the device's id. */
 const char *acs_topology_place(const acs_topology *topology, uint32_t place);
 

@@ -35,6 +35,13 @@ static bool is_admitted(acs_memory *m, int kind, uint64_t bytes)
     return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, bytes) == ACS_OK;
 }
 
+static void count_off(acs_memory *m, int kind, uint64_t bytes)
+{
+    acs_lock_acquire(&m->lock);
+    m->pools[kind].counts.reserved -= bytes;
+    acs_lock_release(&m->lock);
+}
+
 static bool reserve(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_lock_acquire(&m->lock);
@@ -42,9 +49,7 @@ static bool reserve(acs_memory *m, int kind, uint64_t bytes)
     acs_lock_release(&m->lock);
     if (!room || is_admitted(m, kind, bytes))
         return room;
-    acs_lock_acquire(&m->lock);
-    m->pools[kind].counts.reserved -= bytes;
-    acs_lock_release(&m->lock);
+    count_off(m, kind, bytes);
     return false;
 }
 
@@ -62,14 +67,6 @@ static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came
         m->config.returned(m->config.user, bytes, came);
 }
 
-static void unreserve(acs_memory *m, int kind, uint64_t bytes)
-{
-    acs_lock_acquire(&m->lock);
-    m->pools[kind].counts.reserved -= bytes;
-    acs_lock_release(&m->lock);
-    note_returned(m, kind, bytes, 0);
-}
-
 /* Reserved for nothing. */
 static uint64_t idle_locked(const acs_pool *p)
 {
@@ -84,7 +81,8 @@ acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
         return ACS_NOT_READY;
     acs_status status = m->config.obtain(m->config.user, kind, bytes, ptr);
     if (status != ACS_OK) {
-        unreserve(m, kind, bytes);
+        count_off(m, kind, bytes);
+        note_returned(m, kind, bytes, 0);
         return status;
     }
     note_came(m, kind, bytes);
@@ -96,9 +94,7 @@ acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
 
 void acs_pool_release_count(acs_memory *m, int kind, uint64_t bytes)
 {
-    acs_lock_acquire(&m->lock);
-    m->pools[kind].counts.reserved -= bytes;
-    acs_lock_release(&m->lock);
+    count_off(m, kind, bytes);
     note_returned(m, kind, bytes, bytes);
 }
 
@@ -228,7 +224,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
     p->counts.reserved -= plan.gone + (room && !admitted ? plan.fresh : 0);
     p->counts.obtained += plan.done ? plan.created : 0;
     p->counts.moved += plan.done ? plan.moved : 0;
-    acs_range *range = acs_pages_finish(m->pages, &plan, wish.least, settled);
+    acs_range *range = acs_pages_finish(&plan, wish.least, settled);
     if (range && (status = acs_pool_hand_out_locked(m, s, range, settled)) == ACS_OK)
         *looking = false;
     acs_lock_release(&m->lock);
@@ -250,7 +246,7 @@ static acs_status pages_trim(acs_memory *m, acs_op settled, uint64_t keep)
     note_returned(m, ACS_MEMORY_DEVICE, plan.gone, plan.gone);
     acs_lock_acquire(&m->lock);
     p->counts.reserved -= plan.gone;
-    (void)acs_pages_finish(m->pages, &plan, 0, settled);
+    (void)acs_pages_finish(&plan, 0, settled);
     acs_lock_release(&m->lock);
     return status;
 }
@@ -270,8 +266,9 @@ static acs_status chunk_grow(acs_memory *m, const acs_search *s, uint64_t bytes,
     acs_search large = *s;
     large.size = ACS_POOL_LARGE;
     ACS_TRY(chunk_add(m, &large, bytes));
-    *looking = acs_pool_take(m, &large, false) != ACS_OK; /* another thread may have been quicker: nobody else looks there */
-    return ACS_OK;
+    acs_status status = acs_pool_take(m, &large, false);
+    *looking = status == ACS_NOT_READY; /* another thread was quicker */
+    return *looking ? ACS_OK : status;
 }
 
 /* Attempts that ask for less and less: 0: what is usual; 1: pages, what lies idle among them first; 2: what has to be. */

@@ -234,9 +234,8 @@ bool acs_pages_plan_release(acs_pages *p, uint64_t wanted, acs_op settled, acs_p
     return collect(p, plan, wanted, UINT64_MAX, settled, none) > 0;
 }
 
-acs_range *acs_pages_finish(acs_pages *p, acs_page_plan *plan, uint64_t least, acs_op settled)
+acs_range *acs_pages_finish(acs_page_plan *plan, uint64_t least, acs_op settled)
 {
-    (void)p;
     for (uint32_t i = 0; i < plan->run_count; i++) {
         if (plan->runs[i].unmapped)
             acs_arena_empty(plan->runs[i].range);

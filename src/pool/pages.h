@@ -62,7 +62,7 @@ bool acs_pages_plan_release(acs_pages *pages, uint64_t wanted, acs_op settled, a
 /* Call the device. On an error what is left of the plan is undone as far as the device allows. */
 acs_status acs_pages_carry_out(acs_pages *pages, acs_page_plan *plan);
 /* The end of a plan, carried out or not: the block, or NULL; what else it brought is free. */
-acs_range *acs_pages_finish(acs_pages *pages, acs_page_plan *plan, uint64_t least, acs_op settled);
+acs_range *acs_pages_finish(acs_page_plan *plan, uint64_t least, acs_op settled);
 
 /* Another span, in which a block of so many bytes has place. Its addresses are the owner's to know; then it is added. */
 acs_status acs_pages_reserve(acs_pages *pages, uint64_t bytes, uint64_t *base, uint64_t *span);

@@ -10,35 +10,18 @@
 #include <cmocka.h>
 
 #include "devices/ledger.h"
+#include "ledger_fixture.h"
 #include "memory_fixture.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const size_t MIB = (size_t)1 << 20;
 enum { TOTAL_MIB = 64, PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
-
-static char g_name[32], g_path[64];
-
-static int make_name(void **state)
-{
-    (void)state;
-    snprintf(g_name, sizeof g_name, "/acs-admit-%d", (int)getpid());
-    snprintf(g_path, sizeof g_path, "%s-ledger-1-%lu", g_name, (unsigned long)geteuid());
-    return 0;
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    (void)shm_unlink(g_path);
-    return 0;
-}
 
 static acs_status open_with(const char *ledger, int64_t workers, acs_context **context)
 {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "devices/ledger.h"
+#include "ledger_fixture.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,23 +28,6 @@ enum { TOTAL = 1000, CHILDREN = 8 };
 #ifndef KILLS
 #define KILLS 1000
 #endif
-
-static char g_name[32], g_path[64];
-
-static int make_name(void **state)
-{
-    (void)state;
-    snprintf(g_name, sizeof g_name, "/acs-test-%d", (int)getpid());
-    snprintf(g_path, sizeof g_path, "%s-ledger-1-%lu", g_name, (unsigned long)geteuid());
-    return 0;
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    (void)shm_unlink(g_path);
-    return 0;
-}
 
 static acs_ledger *join_on(const char *device)
 {

@@ -56,6 +56,8 @@ static void a_copy_takes_its_latency_and_its_bytes(void **state)
     assert_true(acs_topology_seconds(&t, 1, 1, 1000) == 0);
     assert_string_equal(acs_topology_place(&t, 1), "GPU-1");
     assert_string_equal(acs_topology_place(&t, 2), "host");
+    acs_topology_id(t.id[0], "\x4d\x6d\x78\xf4\xd6\x33\xa2\x94\x22\xe8\x57\xae\x9c\x76\xf4\xee");
+    assert_string_equal(t.id[0], "GPU-4d6d78f4-d633-a294-22e8-57ae9c76f4ee");
 }
 
 static void what_cannot_be_is_named(void **state)
