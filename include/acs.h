@@ -139,6 +139,8 @@ enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_AUTO };
 enum { ACS_GROWTH_PAGES, ACS_GROWTH_CHUNKS };
+enum { ACS_POLICY_SINGLE, ACS_POLICY_ROUND_ROBIN, ACS_POLICY_STREAM_AWARE, ACS_POLICY_MIN_TRANSFER_SIZE,
+       ACS_POLICY_MIN_MAX_TRANSFER_TIME, ACS_POLICY_AUTO, ACS_POLICY_COUNT };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
 enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP, ACS_CHECK_WRITTEN };
 
@@ -375,8 +377,12 @@ typedef struct acs_attributes {
     int32_t priority;      /**< launch priority; 0: the stream's; negative: more urgent */
     uint8_t cooperative;   /**< nonzero: grid-wide synchronisation is used */
     uint8_t programmatic;  /**< programmatic dependent launch: refused, it weakens ordering against a neighbour */
-    uint8_t reserved[2];
+    uint8_t on;            /**< of several devices it runs on number on - 1, if it may; 0: anywhere. See ACS_ON, acs_on */
+    uint8_t reserved;
 } acs_attributes;
+
+/** Attributes of a launch that is to run on this device of the context: ACS_LAUNCH_WITH(context, ACS_ON(2), ...). */
+#define ACS_ON(device) ((acs_attributes){{0, 0, 0}, 0, 0, 0, (uint8_t)((device) + 1), 0})
 
 typedef struct acs_launch_params {
     size_t size; /**< sizeof(acs_launch_params) */
@@ -480,6 +486,10 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * Where ops fail: who writes the whole of it begins anew, and is not skipped for what failed there before; if that op fails
  * or is skipped itself, the contents are undefined. Whether an op that writes a part is skipped for one that failed and had
  * only read that part is not promised; and what failed in one of more than 16 parts may make ops on another skip, too.
+ *
+ * On several devices (ACS_DEVICES) the contents are wherever ops need them, and so with ACS_MEMORY_HOST: there the program
+ * finds and changes them by itself, at the block's address, after an acs_wait_range that says which. Else pinned memory stays
+ * where it is. See docs/devices.md, also for failures.
  */
 #define ACS_MOVABLE 0x100
 /**
@@ -507,7 +517,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
  * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
  *
- * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST.
+ * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST, which may have ACS_MOVABLE.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
@@ -542,6 +552,26 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
  *         context.
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
+
+/* ---------------------------------------------------------------------------------------------------- several devices */
+
+enum { ACS_ANY_DEVICE = -1 };
+
+/**
+ * How many devices the context has (ACS_DEVICES), which it numbers from 0: the GPU that was current in acs_open, then those
+ * that follow it, and the first behind the last. -1: no such context.
+ */
+int acs_devices(acs_context *context);
+
+/**
+ * Until the next such call of this thread its ops run on this device, as far as they can, and acs_malloc gives it memory of
+ * this one. Ops on memory of another device that does not move run there; ACS_ON in a launch comes first. A hint: results do
+ * not depend on it.
+ * @param device  ACS_ANY_DEVICE: where ACS_POLICY says, and memory of device 0. One context at a time: a call for another
+ *                ends the first one's.
+ * @retval ACS_ERR_ARGUMENT  the context has no such device.
+ */
+acs_status acs_on(acs_context *context, int device);
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
 
@@ -761,6 +791,8 @@ typedef struct acs_statistics {
     uint64_t memory_spilled;   /**< bytes of ACS_LAZY blocks copied to host memory, since the device's was short */
     uint64_t memory_returned;  /**< bytes of them copied back */
     uint64_t memory_moved;     /**< bytes of device memory that were mapped to other addresses, where they were missing */
+    uint64_t transfers;        /**< several devices: copies of the runtime's own between devices, and the host */
+    uint64_t transfer_bytes;   /**< their bytes */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -120,7 +120,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
                                                .site = ACS_SITE_(#k)})
 /** Queue a kernel on a context. */
 #define ACS_LAUNCH_ON(context, k, grid_, block_, shared_, args_, uses_)                                                \
-    ACS_LAUNCH_WITH(context, ((acs_attributes){{0, 0, 0}, 0, 0, 0, {0, 0}}), k, grid_, block_, shared_, args_, uses_)
+    ACS_LAUNCH_WITH(context, ((acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0}), k, grid_, block_, shared_, args_, uses_)
 /** Queue a kernel on the default context. */
 #define ACS_LAUNCH(k, grid_, block_, shared_, args_, uses_) ACS_LAUNCH_ON(NULL, k, grid_, block_, shared_, args_, uses_)
 

@@ -187,6 +187,7 @@ static bool life_open(life *l, const struct program *program, int way)
     memset(l, 0, sizeof *l);
     l->make = program->make;
     l->backend.base.ops = &g_null_ops;
+    l->backend.base.devices = 1;
     l->backend.base.bundle_most = g_ways[way].bundle_most;
     l->backend.cold = way == COLD;
     l->backend.lag = l->backend.usual_lag = g_ways[way].lag;

@@ -13,6 +13,7 @@
 #ifndef ACS_BACKEND_H
 #define ACS_BACKEND_H
 
+#include "devices/topology.h"
 #include "pool/batch.h"
 #include "pool/nodes.h"
 #include "pool/pages.h"
@@ -29,9 +30,12 @@ typedef enum acs_leave {
     ACS_LEFT_THREADS  /* a thread may be inside an op: whatever the op, or the thread behind it, can reach stays */
 } acs_leave;
 
+enum { ACS_BACKEND_SLOTS_MOST = 64 };
+
 typedef struct acs_backend_config {
     const acs_options *options;
-    uint32_t slots;
+    uint32_t slots;              /* of each device, as far as there may be so many: acs_backend_slots */
+    uint32_t devices;            /* wanted; 0: all that there are */
     uint32_t mark_capacity;      /* marks per slot */
     bool inline_only;            /* make no threads (ACS_DISABLE, ACS_WORKERS=0 asks for no worker, this for no thread) */
     void (*notify)(void *user);  /* something completed; called by backends whose `notifies` is set; any thread */
@@ -115,13 +119,20 @@ typedef struct acs_backend_ops {
     /* Release an event of stream_record whose op is not submitted (skipped). */
     void (*event_release)(acs_backend *backend, void *event);
     /* 256-byte aligned. ACS_ERR_MEMORY through ACS_FAIL. */
-    acs_status (*memory_alloc)(acs_backend *backend, int memory, size_t bytes, void **ptr);
+    acs_status (*memory_alloc)(acs_backend *backend, int memory /* kind: pool/memory.h */, size_t bytes, void **ptr);
     acs_status (*memory_free)(acs_backend *backend, int memory, void *ptr);
     /*
      * The device's id, the same for every process that uses it (a UUID), and bytes: all, and those that nobody has
      * (UINT64_MAX: not known). Any thread. ACS_ERR_DEVICE through ACS_FAIL.
      */
     acs_status (*memory_state)(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left);
+    /*
+     * With several devices: their ids and an estimate of what lies between them (`topology->count` is set). ACS_ERR_DEVICE
+     * through ACS_FAIL. And whose memory an address is, of which the pools know nothing: devices, then the host, which also
+     * stands for what is not known; NULL: always that.
+     */
+    acs_status (*links)(acs_backend *backend, acs_topology *topology);
+    uint32_t (*memory_device)(acs_backend *backend, uint64_t address);
     const acs_capture_ops *capture; /* NULL: streams are not captured here */
 } acs_backend_ops;
 
@@ -131,7 +142,8 @@ struct acs_backend {
     acs_call_slots *calls; /* made by open, destroyed by close */
     uint32_t bundle_most;  /* most ops of a bundle; 0: takes none */
     bool apart;            /* a tool looks where allocations end: each block is to be one of its own */
-    uint32_t parallel;     /* most ops that it runs at once; 0: many, or not known */
+    uint32_t parallel;     /* most ops that a device runs at once; 0: many, or not known */
+    uint32_t devices;      /* how many there are; slot s is one of device s % devices, ops name theirs; set by open */
     acs_page_ops pages;    /* of device memory, called with the backend; .page 0: there are none */
     _Atomic(uint64_t) nodes_built; /* of kept graphs, ever; a counter */
 };
@@ -142,6 +154,13 @@ extern const acs_backend_ops acs_backend_sim;
 #ifdef ACS_HAVE_CUDA
 extern const acs_backend_ops acs_backend_cuda;
 #endif
+
+/* Slots in all: of a single device as many as are asked for. */
+static inline uint32_t acs_backend_slots(uint32_t slots, uint32_t devices)
+{
+    uint32_t most = ACS_BACKEND_SLOTS_MOST / devices;
+    return devices == 1 ? slots : devices * (slots < most ? slots : most);
+}
 
 /*
  * Open the backend that `options` ask for. auto: cuda where built and a device answers, else host with a log line.

@@ -401,7 +401,12 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
     acs_cuda *self = calloc(1, sizeof *self);
     if (!self)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the backend");
+    if (config->devices > 1) {
+        status = ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u: one GPU for now", config->devices);
+        goto free_self;
+    }
     self->base.ops = &acs_backend_cuda;
+    self->base.devices = 1;
     self->slots = config->slots;
     self->mark_capacity = config->mark_capacity;
     /* Relaxed: only has to be unique. */

@@ -90,7 +90,7 @@ static acs_status time_copies(const end *from, const end *to, int copies, size_t
     return ACS_OK;
 }
 
-static acs_status measure_link(const end *from, const end *to, acs_link *link)
+static acs_status measure_link(const end *from, const end *to, acs_route *link)
 {
     double large = 0, small = 0;
     ACS_TRY(time_copies(from, to, 1, LARGE, &large));

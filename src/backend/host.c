@@ -320,6 +320,8 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->base.pages = acs_host_pages;
     h->config = *config;
     h->config.inline_only = ops->single_thread;
+    h->base.devices = config->devices ? config->devices : 1; /* virtual: as many as are wanted */
+    h->config.slots = acs_backend_slots(config->slots, h->base.devices);
     h->op_ns = LONG_OP_NS;
     h->runner_count = h->base.parallel = runners_wanted(&h->config);
     error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
@@ -484,6 +486,7 @@ const acs_backend_ops acs_backend_host = {
     .memory_alloc = acs_host_memory_alloc,
     .memory_free = acs_host_memory_free,
     .memory_state = acs_host_memory_state,
+    .links = acs_host_links,
 };
 
 const acs_backend_ops acs_backend_host_inline = {
@@ -505,4 +508,5 @@ const acs_backend_ops acs_backend_host_inline = {
     .memory_alloc = acs_host_memory_alloc,
     .memory_free = acs_host_memory_free,
     .memory_state = acs_host_memory_state,
+    .links = acs_host_links,
 };

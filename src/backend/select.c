@@ -21,8 +21,9 @@ static acs_status open_auto(const acs_backend_config *config, acs_backend **back
 {
     acs_error before = *acs_error_thread();
 
-    if (acs_backend_cuda.open(config, backend) == ACS_OK)
-        return ACS_OK;
+    acs_status status = acs_backend_cuda.open(config, backend);
+    if (status == ACS_OK || status == ACS_ERR_OPTION) /* what was asked for cannot be: no reason for another backend */
+        return status;
     acs_log(ACS_LOG_WARN, "backend: host, since cuda did not open: %s", acs_error_thread()->text);
     *acs_error_thread() = before;
     return open_host(config, backend);

@@ -221,18 +221,18 @@ static acs_status make_parts(acs_sim_state *s, const acs_backend_config *config)
 {
     ACS_TRY(acs_sim_faults_init(&s->faults, config->options, &s->random));
     ACS_TRY(acs_host_scratch_init(&s->scratch));
-    ACS_TRY(acs_call_slots_create(config->slots, &s->base.calls));
+    ACS_TRY(acs_call_slots_create(s->slots, &s->base.calls));
     ACS_TRY(acs_sim_vehicles_init(s, config));
     ACS_TRY(acs_sim_types_init(s));
-    s->machine = acs_sim_create(&s->gpu, 1, acs_sim_on_told, s);
-    s->slot = calloc(config->slots, sizeof *s->slot);
-    s->marks = calloc((size_t)config->slots * config->mark_capacity, sizeof *s->marks);
+    s->machine = acs_sim_create(&s->gpu, s->base.devices, acs_sim_on_told, s);
+    s->slot = calloc(s->slots, sizeof *s->slot);
+    s->marks = calloc((size_t)s->slots * config->mark_capacity, sizeof *s->marks);
     if (!s->machine || !s->slot || !s->marks)
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for %u slots", (unsigned)config->slots);
-    for (uint32_t i = 0; i < config->slots; i++) {
-        s->slot[i].stream = acs_sim_stream(s->machine, 0);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for %u slots", s->slots);
+    for (uint32_t i = 0; i < s->slots; i++) {
+        s->slot[i].stream = acs_sim_stream(s->machine, i % s->base.devices);
         if (s->slot[i].stream == ACS_SIM_NONE)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for %u streams", (unsigned)config->slots);
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for %u streams", s->slots);
     }
     return ACS_OK;
 }
@@ -264,7 +264,8 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     s->base.pages = acs_host_pages;
     s->base.pages.create = sim_page_create;
     s->base.bundle_most = ACS_BATCH_ITEMS;
-    s->slots = config->slots;
+    s->base.devices = config->devices ? config->devices : 1;
+    s->slots = acs_backend_slots(config->slots, s->base.devices);
     s->mark_capacity = config->mark_capacity;
     s->by_seed = options->sim_order == ACS_SIM_ORDER_SEED;
     s->kernel_ns = (uint64_t)options->sim_kernel_us * 1000;
@@ -272,7 +273,7 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     s->random.state = (uint64_t)options->seed;
     /* The first choices of the seed, made before any op: the strategy does not depend on the program. */
     s->strategy = (acs_sim_strategy)acs_random_below(&s->random, ACS_SIM_STRATEGIES);
-    s->victim = acs_random_below(&s->random, config->slots);
+    s->victim = acs_random_below(&s->random, s->slots);
     s->salt = acs_random_next(&s->random);
     if (s->by_seed)
         draw_gpu(s);
@@ -318,4 +319,5 @@ const acs_backend_ops acs_backend_sim = {
     .memory_alloc = sim_memory_alloc,
     .memory_free = acs_host_memory_free,
     .memory_state = acs_host_memory_state,
+    .links = acs_host_links,
 };

@@ -564,7 +564,7 @@ acs_status acs_sim_vehicles_init(acs_sim_state *s, const acs_backend_config *con
     v->random.state = acs_hash64((uint64_t)config->options->seed + 1);
     v->sightings_least = s->by_seed && acs_random_below(&v->random, SEED_SIGHTINGS) ? 1 : 2;
     v->budget = (uint64_t)config->options->graph_nodes;
-    return acs_kept_create(v->budget, config->slots, &v->kept);
+    return acs_kept_create(v->budget, s->slots, &v->kept);
 }
 
 void acs_sim_vehicles_fini(acs_sim_state *s)

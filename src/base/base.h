@@ -13,6 +13,7 @@
 #define ACS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define ACS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ACS_CACHE_LINE 64
+enum { ACS_DEVICES_MOST = 16 }; /* of a context */
 #define ACS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /*

@@ -46,15 +46,17 @@ static uint32_t piece_of(const acs_coherence *c, uint64_t byte)
 
 /* ------------------------------------------------------------------------------------------------------------ change */
 
-static acs_status make_room(acs_coherence *c)
+acs_status acs_coherence_reserve(acs_coherence *c, uint32_t changes)
 {
-    if (c->count + CUTS_MOST <= c->capacity)
+    const uint32_t wanted = c->count + CUTS_MOST * changes;
+    if (wanted <= c->capacity)
         return ACS_OK;
-    acs_validity *pieces = realloc(c->pieces, 2 * (size_t)c->capacity * sizeof *pieces);
+    const uint32_t capacity = wanted < 2 * c->capacity ? 2 * c->capacity : wanted;
+    acs_validity *pieces = realloc(c->pieces, (size_t)capacity * sizeof *pieces);
     if (!pieces)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid, in %u pieces", c->count);
     c->pieces = pieces;
-    c->capacity *= 2;
+    c->capacity = capacity;
     return ACS_OK;
 }
 
@@ -89,7 +91,7 @@ static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t 
 {
     if (from >= to)
         return ACS_OK;
-    ACS_TRY(make_room(c));
+    ACS_TRY(acs_coherence_reserve(c, 1));
     const uint32_t first = cut(c, from), last = cut(c, to) - 1;
     for (uint32_t i = first; i <= last; i++) {
         acs_place_set *places = &c->pieces[i].places;
@@ -156,6 +158,30 @@ uint64_t acs_coherence_held(const acs_coherence *c, uint64_t from, uint64_t to, 
         held += part.places & bit_of(place) ? part.to - part.from : 0;
     }
     return held;
+}
+
+acs_place_set acs_coherence_any(const acs_coherence *c)
+{
+    acs_place_set any = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        any |= c->pieces[i].places;
+    return any;
+}
+
+acs_place_set acs_coherence_all(const acs_coherence *c, uint64_t from, uint64_t to)
+{
+    acs_place_set all = ~(acs_place_set)0;
+    for (uint32_t i = from < to ? piece_of(c, from) : c->count; i < c->count && c->pieces[i].from < to; i++)
+        all &= c->pieces[i].places ? c->pieces[i].places : ~(acs_place_set)0;
+    return all;
+}
+
+bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs_validity *piece)
+{
+    if (from >= to || from >= c->bytes)
+        return false;
+    *piece = within(&c->pieces[piece_of(c, from)], from, to);
+    return true;
 }
 
 bool acs_coherence_check(const acs_coherence *c)

@@ -49,6 +49,13 @@ bool acs_coherence_missing(const acs_coherence *c, uint64_t from, uint64_t to, u
 bool acs_coherence_sole(const acs_coherence *c, uint64_t from, uint32_t place, acs_validity *sole);
 /* How many bytes of [from, to) are valid at the place. */
 uint64_t acs_coherence_held(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
+/* The places that hold any byte of the block; those that hold all bytes of [from, to) that anyone has written. */
+acs_place_set acs_coherence_any(const acs_coherence *c);
+acs_place_set acs_coherence_all(const acs_coherence *c, uint64_t from, uint64_t to);
+/* The first piece of [from, to), as far as it lies in it. False: the range is empty. Go on from piece->to. */
+bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs_validity *piece);
+/* So many writes and copies cannot fail any more. ACS_ERR_MEMORY through ACS_FAIL. */
+acs_status acs_coherence_reserve(acs_coherence *c, uint32_t changes);
 bool acs_coherence_check(const acs_coherence *c);
 
 #endif

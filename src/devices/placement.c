@@ -145,18 +145,16 @@ static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op,
         return least_of(candidates, running);
     case ACS_POLICY_MIN_TRANSFER_SIZE:
     case ACS_POLICY_MIN_MAX_TRANSFER_TIME: return nearest_of(p, op, candidates);
-    case ACS_POLICY_AUTOMATIC: return earliest_of(p, op, candidates);
-    case ACS_POLICY_ROUND_ROBIN:
-    case ACS_POLICIES: break;
+    case ACS_POLICY_AUTO: return earliest_of(p, op, candidates);
+    default: return candidates; /* in turn */
     }
-    return candidates;
 }
 
 /* An op that goes on in an upstream op's stream goes where one of those is (GrCUDA); automatic asks where it ends first. */
 uint32_t acs_placement_choose(acs_placement *p, const acs_placement_op *op, double *end)
 {
     const acs_place_set near = op->preferred & op->allowed;
-    const acs_place_set candidates = near && p->policy != ACS_POLICY_AUTOMATIC ? near : op->allowed;
+    const acs_place_set candidates = near && p->policy != ACS_POLICY_AUTO ? near : op->allowed;
     const uint32_t device = in_turn(p, best_of(p, op, candidates));
     *end = end_on(p, op, device);
     p->free_at[device] = *end;

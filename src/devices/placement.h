@@ -1,6 +1,6 @@
 /*
  * On which device an op runs: the four policies of GrCUDA's multi-GPU scheduler (section III-B3), `single`, and
- * `automatic`, which takes the device where the op is expected to end first. A state machine in program order: an op is
+ * `auto`, which takes the device where the op is expected to end first. A state machine in program order: an op is
  * placed when it is queued, by what is known then. No clock: times are seconds of its own, in which each device works off
  * what it was given. Not thread-safe.
  */
@@ -10,15 +10,12 @@
 #include "devices/coherence.h"
 #include "devices/topology.h"
 
-typedef enum acs_policy {
-    ACS_POLICY_SINGLE,                /* device 0, or the first that is allowed */
-    ACS_POLICY_ROUND_ROBIN,           /* one after the other */
-    ACS_POLICY_STREAM_AWARE,          /* fewest ops that have not ended */
-    ACS_POLICY_MIN_TRANSFER_SIZE,     /* fewest bytes to bring */
-    ACS_POLICY_MIN_MAX_TRANSFER_TIME, /* least time to bring them, each from the slowest place that has them */
-    ACS_POLICY_AUTOMATIC,             /* earliest end: what the device has to do, what has to come, how long the op takes */
-    ACS_POLICIES
-} acs_policy;
+/*
+ * ACS_POLICY_*. SINGLE: device 0, or the first that is allowed. ROUND_ROBIN: one after the other. STREAM_AWARE: fewest ops
+ * that have not ended. MIN_TRANSFER_SIZE: fewest bytes to bring. MIN_MAX_TRANSFER_TIME: least time to bring them, each from
+ * the slowest place that has them. AUTO: earliest end: what the device has to do, what has to come, how long the op takes.
+ */
+typedef int32_t acs_policy;
 
 /* Below this part of what an op reads a device counts as having none of it, so that not all goes where the first op went. */
 #define ACS_PLACEMENT_THRESHOLD 0.1

@@ -24,7 +24,7 @@ const char *acs_topology_place(const acs_topology *t, uint32_t place)
 
 double acs_topology_seconds(const acs_topology *t, uint32_t from, uint32_t to, uint64_t bytes)
 {
-    const acs_link *link = &t->links[from][to];
+    const acs_route *link = &t->links[from][to];
     return from == to || bytes == 0 ? 0 : link->latency + (double)bytes / link->bandwidth;
 }
 
@@ -33,7 +33,7 @@ double acs_topology_seconds(const acs_topology *t, uint32_t from, uint32_t to, u
 /* Written so that what is no number fails. */
 static acs_status check_link(const acs_topology *t, uint32_t from, uint32_t to)
 {
-    const acs_link *there = &t->links[from][to], *back = &t->links[to][from];
+    const acs_route *there = &t->links[from][to], *back = &t->links[to][from];
     const char *const a = acs_topology_place(t, from), *const b = acs_topology_place(t, to);
     if (!(there->bandwidth >= 1e6 && there->bandwidth <= 1e14))
         return ACS_FAIL(ACS_ERR_CHECK, 0, "from %s to %s: %g GB/s cannot be", a, b, there->bandwidth / 1e9);
@@ -64,7 +64,7 @@ acs_status acs_topology_write(const acs_topology *t, FILE *file)
         well = fprintf(file, "device %s\n", t->id[i]) > 0 && well;
     for (uint32_t from = 0; from <= t->count; from++)
         for (uint32_t to = 0; to <= t->count; to++) {
-            const acs_link *link = &t->links[from][to];
+            const acs_route *link = &t->links[from][to];
             if (from != to)
                 well = fprintf(file, "link %s %s %.6g %.6g %s\n", acs_topology_place(t, from), acs_topology_place(t, to),
                                link->bandwidth / 1e9, link->latency * 1e6, link->peer ? "peer" : "staged") > 0 && well;
@@ -94,7 +94,7 @@ static bool read_link(acs_topology *t, const char *line, bool seen[ACS_DEVICES_M
         return false;
     if (a > t->count || b > t->count)
         return true; /* of devices that are not ours */
-    t->links[a][b] = (acs_link){bandwidth * 1e9, latency * 1e-6, peer};
+    t->links[a][b] = (acs_route){bandwidth * 1e9, latency * 1e-6, peer};
     seen[a][b] = true;
     return true;
 }

@@ -10,19 +10,19 @@
 
 #include <stdio.h>
 
-enum { ACS_DEVICES_MOST = 16, ACS_DEVICE_ID_BYTES = 64, ACS_TOPOLOGY_PATH_BYTES = 4096 };
+enum { ACS_DEVICE_ID_BYTES = 64, ACS_TOPOLOGY_PATH_BYTES = 4096 };
 
 /* From one place to another. */
-typedef struct acs_link {
+typedef struct acs_route {
     double bandwidth; /* bytes per second of a large copy */
     double latency;   /* seconds of a small one, beside other work of the same kind */
     bool peer;        /* the devices reach each other's memory; else copies go through the host */
-} acs_link;
+} acs_route;
 
 typedef struct acs_topology {
     uint32_t count;                                             /* devices; the host is place number `count` */
     char id[ACS_DEVICES_MOST][ACS_DEVICE_ID_BYTES];             /* GPU-8-4-4-4-12 digits, or a name: no white space */
-    acs_link links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* from, to; nothing between a place and itself */
+    acs_route links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* from, to; nothing between a place and itself */
 } acs_topology;
 
 /*

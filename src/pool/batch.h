@@ -67,6 +67,7 @@ enum {
 typedef struct acs_batch {
     uint32_t items_used, waits_used, marks_used, edges_used;
     bool bundle;
+    uint8_t device;  /* of all its ops */
     uint8_t beside;  /* of a bundle: as many like it as other slots have under way, at most one a slot */
     uint8_t vehicle; /* acs_vehicle; of a bundle: what the core asks for (AUTO: any); result: what it was issued by */
     acs_item items[ACS_BATCH_ITEMS];

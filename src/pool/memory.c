@@ -8,6 +8,7 @@
  */
 #include "pool/memory_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,14 @@ enum { SETTLED_AT_ONCE = 16 };
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
 
+static int kinds(const acs_memory *m)
+{
+    return 1 + (int)(m->config.devices ? m->config.devices : 1);
+}
+
 static acs_status arenas_create(acs_memory *m)
 {
-    for (int kind = 0; kind < ACS_POOL_KINDS; kind++)
+    for (int kind = 0; kind < kinds(m); kind++)
         for (int size = ACS_POOL_SMALL; size <= ACS_POOL_LARGE; size++)
             ACS_TRY(acs_arena_create(&m->pools[kind].arenas[size]));
     if (!m->config.pooled || !m->config.pages)
@@ -33,7 +39,7 @@ static acs_status arenas_create(acs_memory *m)
 static void arenas_destroy(acs_memory *m, bool keep)
 {
     acs_pages_destroy(m->pages, keep);
-    for (int kind = 0; kind < ACS_POOL_KINDS; kind++)
+    for (int kind = 0; kind < kinds(m); kind++)
         for (int size = 0; size < ACS_POOL_SIZES; size++)
             acs_arena_destroy(m->pools[kind].arenas[size]);
     acs_blocks_clear(&m->blocks);
@@ -88,7 +94,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
         m->pools[range->kind].counts.live -= range->bytes;
         acs_arena_give(range);
     }
-    for (int kind = 0; kind < ACS_POOL_KINDS && !keep && m->config.pooled; kind++)
+    for (int kind = 0; kind < kinds(m) && !keep && m->config.pooled; kind++)
         (void)acs_pool_trim(m, kind, UINT64_MAX, 0); /* closing: nobody left to tell, and nothing that runs */
     arenas_destroy(m, keep);
     acs_lock_fini(&m->lock);
@@ -167,13 +173,15 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
 
 static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
-    static const char *const names[ACS_POOL_KINDS] = {"device", "pinned host"};
+    char name[32] = "pinned host";
     acs_memory_counts counts = acs_memory_count(m, r->kind);
-    uint64_t limit = r->kind == ACS_MEMORY_DEVICE ? m->config.limit : 0;
+    uint64_t limit = acs_memory_is_device(r->kind) ? m->config.limit : 0;
+    if (acs_memory_is_device(r->kind))
+        (void)snprintf(name, sizeof name, kinds(m) > 2 ? "device %u's" : "device", acs_memory_device(r->kind));
     return ACS_FAIL(ACS_ERR_MEMORY, status == ACS_ERR_MEMORY ? acs_error_thread()->native : 0,
                     "no %zu bytes of %s memory: %llu are in use, %llu were freed and ops use them, %llu are reserved, "
                     "the limit is %llu%s",
-                    r->bytes, names[r->kind], (unsigned long long)counts.live, (unsigned long long)counts.resting,
+                    r->bytes, name, (unsigned long long)counts.live, (unsigned long long)counts.resting,
                     (unsigned long long)counts.reserved, (unsigned long long)limit, limit ? "" : " (none)");
 }
 
@@ -233,7 +241,7 @@ static bool rests_too_much(acs_memory *m, const acs_search *s)
 
 acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
-    acs_search s = {r, block, size_of(m, r), r->early && r->kind == ACS_MEMORY_DEVICE};
+    acs_search s = {r, block, size_of(m, r), r->early && acs_memory_is_device(r->kind)};
     if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* no size may wrap when it is rounded up */
         return r->quiet ? ACS_NOT_READY : refuse(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
@@ -282,7 +290,7 @@ static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
     *(p->first ? &p->newest->next : &p->first) = range;
     p->newest = range;
     p->counts.resting += range->bytes;
-    while (range->kind == ACS_MEMORY_DEVICE && p->counts.resting > rest_most(m, p))
+    while (acs_memory_is_device(range->kind) && p->counts.resting > rest_most(m, p))
         end_rest_locked(p); /* to be handed out early */
 }
 

@@ -15,9 +15,25 @@
 #include "pool/blocks.h"
 #include "pool/pages.h"
 
+/* Kinds of memory are ACS_MEMORY_DEVICE, that of device 0, ACS_MEMORY_HOST, and behind them those of device 1, 2, ... */
+static inline int acs_memory_kind(uint32_t device)
+{
+    return device ? (int)device + 1 : ACS_MEMORY_DEVICE;
+}
+static inline bool acs_memory_is_device(int kind)
+{
+    return kind != ACS_MEMORY_HOST;
+}
+/* Of which device it is, where it is a device's. */
+static inline uint32_t acs_memory_device(int kind)
+{
+    return kind > ACS_MEMORY_HOST ? (uint32_t)kind - 1 : 0;
+}
+
 typedef struct acs_memory_config {
     bool pooled;    /* else each block is an allocation of its own, given back when no op uses it any more */
-    uint64_t limit; /* most bytes of device memory that are reserved; 0: as many as there are */
+    uint32_t devices; /* 0: as 1 */
+    uint64_t limit; /* most bytes of each device's memory that are reserved; 0: as many as there are */
     uint64_t slack; /* most bytes of each kind that rest: beyond, they are handed out early, or waited for */
     void *user;
     /* Of the device: ACS_ERR_MEMORY, ACS_ERR_DEVICE through ACS_FAIL; 256-byte aligned. From any thread. */
@@ -30,7 +46,7 @@ typedef struct acs_memory_config {
     acs_status (*admit)(void *user, uint64_t bytes);
     void (*came)(void *user, uint64_t bytes);
     void (*returned)(void *user, uint64_t bytes, uint64_t came);
-    const acs_page_ops *pages; /* of device memory, called with page_user; NULL: pools grow by `obtain` alone */
+    const acs_page_ops *pages; /* of one device's memory, called with page_user; NULL: pools grow by `obtain` alone */
     void *page_user;
     void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */
     acs_op (*settled)(void *user); /* all ops up to this one have ended; never falls. From any thread, under a lock */
@@ -39,7 +55,7 @@ typedef struct acs_memory_config {
 typedef struct acs_block {
     void *ptr;
     size_t bytes;         /* that were asked for */
-    int kind;             /* ACS_MEMORY_* */
+    int kind;             /* of memory: acs_memory_kind */
     acs_range *range;     /* NULL: an allocation of its own */
     acs_op behind;        /* ops up to this one may still use it; 0: none does */
     const acs_site *site; /* who asked for it; NULL: not known */
@@ -73,7 +89,7 @@ void acs_memory_destroy(acs_memory *memory, bool keep);
  */
 typedef struct acs_memory_request {
     size_t bytes;
-    int kind;      /* ACS_MEMORY_* */
+    int kind;      /* of memory: acs_memory_kind */
     bool early;
     bool optional; /* ACS_NOT_READY where there is none, and nothing that lies idle is released for it */
     bool quiet;    /* ACS_NOT_READY, and no error, instead of ACS_ERR_MEMORY */

@@ -17,7 +17,7 @@ static const struct {
 static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_pool *p = &m->pools[kind];
-    uint64_t limit = m->config.limit && kind == ACS_MEMORY_DEVICE ? m->config.limit : UINT64_MAX;
+    uint64_t limit = m->config.limit && acs_memory_is_device(kind) ? m->config.limit : UINT64_MAX;
     bool room = bytes <= limit && p->counts.reserved <= limit - bytes;
     if (room)
         p->counts.reserved += bytes;

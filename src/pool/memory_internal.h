@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { ACS_POOL_KINDS = 2, ACS_POOL_FREED_KEPT = 1024 };
+enum { ACS_POOL_FREED_KEPT = 1024 };
 
 #define ACS_MIB (UINT64_C(1) << 20)
 
@@ -44,7 +44,7 @@ struct acs_memory {
     acs_pages *pages;         /* NULL: none; guarded by `growing`, and where its arena changes by `lock` */
     uint32_t spans;           /* of pages, so far; guarded by `growing` */
     acs_lock lock;            /* rank POOL; guards what follows */
-    acs_pool pools[ACS_POOL_KINDS];
+    acs_pool pools[1 + ACS_DEVICES_MOST]; /* config.kinds of them */
     acs_blocks blocks;
     acs_pool_freed freed[ACS_POOL_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
     uint64_t freed_total, taken_total;

@@ -40,6 +40,7 @@ enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 256, ACS_INLINE_SEGMENTS = 6 
 enum {
     ACS_RECORD_REPEATS = 1, /* acs_mark_repeat: a repeat begins with it */
     ACS_RECORD_REUSES = 2,  /* blocks were handed out again just before it */
+    ACS_RECORD_PLACED = 8,  /* of several devices it was given one: counted there until it ends */
     ACS_RECORD_CARRIES = 4  /* a copy of the runtime's: also of what failed ops left, of which its end tells */
 };
 
@@ -73,7 +74,7 @@ typedef struct acs_record {
     uint64_t content;       /* of a kernel with a type, set by check(): hash of its grid and its arguments */
     acs_segment inline_segments[ACS_INLINE_SEGMENTS];
     acs_dim3 grid;          /* of a kernel */
-    uint16_t device;        /* 0 */
+    uint16_t device;        /* on which it runs; of a context with one device 0 */
     uint16_t block_class;
     acs_arg_slot *args;     /* inline_args or in `block` */
     acs_reuse *reuses;      /* ACS_RECORD_REUSES */

@@ -4,7 +4,7 @@
  */
 #include "runtime/admission.h"
 #include "runtime/memory_log.h"
-#include "runtime/movable.h"
+#include "runtime/spread.h"
 
 #include "base/options.h"
 #include "runtime/compat.h"
@@ -140,6 +140,8 @@ static void on_end(void *user, const acs_end *end)
     acs_context *context = user;
     if (ACS_UNLIKELY(end->status != ACS_OK))
         acs_failures_end(context, end);
+    if (ACS_UNLIKELY(context->spread != NULL))
+        acs_spread_ended(context, end->op);
     if (ACS_UNLIKELY(context->pairs != NULL))
         acs_pairs_end(context->pairs, end);
 }
@@ -175,10 +177,10 @@ static acs_status status_of(void *user, acs_op op)
 static acs_status open_backend(acs_context *context)
 {
     const acs_options *o = &context->options;
-    uint32_t slots = acs_core_slots(o);
     acs_backend_config config = {
         .options = o,
-        .slots = slots,
+        .slots = acs_core_slots(o),
+        .devices = (uint32_t)o->devices,
         .mark_capacity = acs_slots_mark_capacity(o->serial ? 1 : (uint32_t)o->window),
         .inline_only = o->disable != 0,
         .notify = acs_context_completed,
@@ -198,7 +200,7 @@ static acs_status open_core(acs_context *context)
         .backend = context->backend,
         .records = context->records,
         .user = context,
-        .failures_only = !o->stats,
+        .failures_only = !o->stats && !context->spread,
         .on_end = on_end,
         .on_fault = on_fault,
         .on_check = on_check,
@@ -250,15 +252,17 @@ static acs_op settled(void *user)
 static acs_status open_memory(acs_context *context)
 {
     const acs_options *o = &context->options;
-    context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && !context->backend->apart);
+    const bool several = context->spread != NULL; /* who has to know whose memory an address is */
+    context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && (several || !context->backend->apart));
     acs_memory_config config = {
         .pooled = context->pooled,
+        .devices = context->backend->devices,
         .limit = (uint64_t)o->memory_limit,
         .slack = (uint64_t)o->memory_slack,
         .user = context,
         .obtain = obtain,
         .release = release,
-        .pages = o->growth == ACS_GROWTH_PAGES && context->backend->pages.page ? &context->backend->pages : NULL,
+        .pages = o->growth == ACS_GROWTH_PAGES && context->backend->pages.page && !several ? &context->backend->pages : NULL,
         .page_user = context->backend,
         .forget = forget,
         .settled = settled,
@@ -342,6 +346,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
     acs_record left = {.flags = ACS_RECORD_REUSES, .reuses = atomic_load_explicit(&context->reuses, memory_order_acquire)};
     acs_record_drop_reuses(&left); /* D: no op came behind them */
     acs_movables_close(context);
+    acs_spread_close(context);
     acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);
     acs_memory_destroy(context->addresses, keep_backend);
@@ -365,6 +370,7 @@ static acs_status open_parts(acs_context *context)
     if (context->options.stats && !(context->pairs = acs_pairs_create()))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for statistics");
     ACS_TRY(open_backend(context));
+    ACS_TRY(acs_spread_open(context));
     ACS_TRY(open_memory(context));
     ACS_TRY(acs_allocations_create(&context->allocations));
     ACS_TRY(open_core(context));

@@ -29,6 +29,7 @@ enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
 typedef struct acs_movables acs_movables;
+typedef struct acs_spread acs_spread;
 
 /* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
 typedef struct acs_virtual_worker {
@@ -49,6 +50,7 @@ struct acs_context {
     acs_allocations *allocations;
     acs_memory *memory;
     acs_movables *movables;  /* NULL: without pools there are none */
+    acs_spread *spread;      /* NULL: there is one device */
     acs_memory *addresses;   /* of lazy blocks: no memory is there; NULL: there was none yet */
     FILE *memory_log;        /* NULL: none is written */
     _Atomic(acs_reuse *) reuses; /* for the next op */
@@ -220,10 +222,12 @@ typedef struct acs_draft {
     const acs_site *site;
     bool no_wait;
     bool own;      /* the runtime's: it is not held */
+    uint8_t on;    /* of several devices it is to run on this one, and one; 0: on any */
     bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
     struct acs_group *group; /* the same: it is held; NULL: it is not */
     bool alone;    /* program order is this thread's until it is queued or dropped: written.h */
-    bool bound;    /* the lock of renames is held until it is queued or dropped: rename.h */
+    bool bound;    /* the lock of renames is held until it is queued or dropped: bind.h */
+    bool kernel;   /* it is one; set by acs_draft_begin, since a queued record is not ours */
     acs_op queued; /* set by acs_draft_queue */
 } acs_draft;
 /* A record of this kind, waiting for one if the FIFO is full. NULL with an error. */
@@ -233,7 +237,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
                           uint32_t arg_bytes);
 /* Where its record came from. */
 acs_record_pool *acs_draft_records(const acs_draft *draft);
-/* The record is filled in, but for what the backend adds: acs_rename_bind, where there is something to bind to. */
+/* The record is filled in, but for what the backend adds: acs_bind, where there is something to bind to. */
 acs_status acs_draft_bind(acs_draft *draft);
 /* Queue the record. 0 with an error. */
 acs_op acs_draft_queue(acs_draft *draft);
@@ -241,8 +245,8 @@ acs_op acs_draft_queue(acs_draft *draft);
 acs_op acs_draft_drop(acs_draft *draft);
 
 /* memory.c */
-/* Make room in device memory by other means than waiting. False: there is none. */
-typedef bool (*acs_room_fn)(acs_context *context);
+/* Make room in a device's memory by other means than waiting. False: there is none. */
+typedef bool (*acs_room_fn)(acs_context *context, uint32_t device);
 /* A block; waits for blocks that were freed, then (not for pinned memory) spills, as long as either helps. Errors as
    acs_memory_take. */
 acs_status acs_memory_find_room(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block);

@@ -5,7 +5,7 @@
 #include "runtime/group_internal.h"
 #include "runtime/admission.h"
 #include "runtime/memory_log.h"
-#include "runtime/movable.h"
+#include "runtime/replicas.h"
 #include "window/footprints.h"
 
 #include <stdlib.h>
@@ -22,6 +22,7 @@ typedef struct submission {
     uint32_t *users;        /* of all blocks */
     bool *soon;
     uint64_t outside;       /* most bytes of other lazy blocks that an op names */
+    uint32_t device;        /* on which it runs */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
     bool *lent;             /* for each block */
     uint64_t queued;
@@ -53,7 +54,7 @@ static acs_movable *planned_at(const submission *s, const acs_segment *segment)
 /* It lives and dies in the group, and nobody else has used it. */
 static bool can_be_planned(const submission *s, const acs_movable *m)
 {
-    return m->group == s->group->number && m->dying && !m->at && !m->host_valid;
+    return m->group == s->group->number && m->dying && !m->at && !m->host_valid && !acs_replicas_used(m);
 }
 
 /* Blocks that live and die in the group, and room for as many users as there are segments. */
@@ -280,7 +281,8 @@ static acs_status reserve(submission *s)
 {
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
-    const acs_memory_request request = {.bytes = s->plan.peak, .kind = ACS_MEMORY_DEVICE, .early = true, .site = &site};
+    const acs_memory_request request = {.bytes = s->plan.peak, .kind = acs_memory_kind(s->device), .early = true,
+                                        .site = &site};
     const uint64_t limit = (uint64_t)context->options.memory_limit;
     if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
         return ACS_FAIL(ACS_ERR_MEMORY, 0,
@@ -318,7 +320,7 @@ static acs_status lend(submission *s, uint32_t op)
             ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
         acs_movables_enter(s->context);
         if (can_be_planned(s, s->movables[b])) /* else another thread has used it just now, and it has memory */
-            acs_lazy_lend(s->movables[b], at);
+            acs_lazy_lend(s->movables[b], s->device, at);
         acs_movables_leave(s->context);
         s->lent[b] = true;
     }
@@ -329,7 +331,7 @@ static acs_op queue_op(submission *s, const acs_record *held)
 {
     acs_context *context = s->context;
     acs_backend *backend = context->backend;
-    acs_draft draft = {.context = context, .site = held->site};
+    acs_draft draft = {.context = context, .site = held->site, .on = context->spread ? (uint8_t)(s->device + 1) : 0};
     if (!acs_draft_begin(&draft, held->kind))
         return 0;
     acs_status status = acs_record_copy(context->records, draft.record, held);

@@ -2,8 +2,8 @@
  * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
  * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
  */
-#include "runtime/movable.h"
-#include "runtime/rename.h"
+#include "runtime/bind.h"
+#include "runtime/spread.h"
 #include "runtime/written.h"
 
 #include <string.h>
@@ -34,8 +34,9 @@ static bool may_capture(acs_draft *draft, acs_op_kind kind)
     return false;
 }
 
-static acs_record *begin_record(const acs_draft *draft, acs_op_kind kind)
+static acs_record *begin_record(acs_draft *draft, acs_op_kind kind)
 {
+    draft->kernel = kind == ACS_KIND_KERNEL;
     draft->record->kind = draft->record->asked = (uint8_t)kind;
     draft->record->site = draft->site;
     draft->record->any = 0;
@@ -96,14 +97,16 @@ acs_status acs_draft_bind(acs_draft *draft)
 {
     if (ACS_LIKELY(acs_movables_none(draft->context)))
         return ACS_OK;
-    return draft->group ? acs_rename_check(draft) : acs_rename_bind(draft);
+    return draft->group ? acs_bind_check(draft) : acs_bind(draft);
 }
 
 /* Nothing is said about it. */
 static void take_back(acs_draft *draft)
 {
+    if (ACS_UNLIKELY(draft->context->spread != NULL && draft->record != NULL))
+        acs_spread_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
     if (ACS_UNLIKELY(draft->bound))
-        acs_rename_bound(draft, 0);
+        acs_bound(draft, 0);
     if (draft->record && (draft->record->flags & ACS_RECORD_REUSES))
         acs_reuse_put_back(draft->context, draft->record);
     if (draft->record)
@@ -189,11 +192,11 @@ acs_op acs_draft_queue(acs_draft *draft)
         acs_written_leave(draft);
         return held;
     }
-    if (ACS_UNLIKELY(draft->bound) && acs_rename_begin(draft->context) != ACS_OK)
+    if (ACS_UNLIKELY(draft->bound) && acs_bind_begin(draft) != ACS_OK)
         return acs_draft_drop(draft);
     acs_op op = queue(draft);
     if (ACS_UNLIKELY(draft->bound))
-        acs_rename_bound(draft, op);
+        acs_bound(draft, op);
     acs_written_leave(draft);
     return op;
 }
@@ -268,6 +271,13 @@ static acs_status check_segments(const acs_draft *draft)
     return ACS_OK;
 }
 
+/* Who looks at a block that is at several places looks at all of them. */
+static uint32_t room_for(const acs_draft *draft, uint32_t segments)
+{
+    const acs_spread *s = draft->context->spread;
+    return ACS_LIKELY(!s) || acs_bind_is_work(draft->record) ? segments : segments * (s->count + 1);
+}
+
 /* Run a footprint function on room for a guess, and again if it wants more. */
 static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input,
                                     uint32_t args, uint32_t arg_bytes)
@@ -281,7 +291,8 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", draft->site->name,
                         wanted);
     uint32_t given = (uint32_t)uses->count;
-    ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, given + (uint32_t)wanted));
+    const uint32_t room = room_for(draft, given + (uint32_t)wanted);
+    ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, room));
     if (wanted <= SEGMENTS_GUESS) {
         memcpy(record->segments + given, guess, wanted * sizeof *guess);
     } else {
@@ -306,7 +317,8 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     if (uses->footprint) {
         ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
     } else {
-        ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, (uint32_t)uses->count));
+        const uint32_t room = room_for(draft, (uint32_t)uses->count);
+        ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, room));
         record->segment_count = (uint32_t)uses->count;
     }
     if (uses->count)
@@ -429,6 +441,8 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     record->u.launch.block = p->block;
     record->u.launch.shared_bytes = p->shared_bytes;
     record->u.launch.attributes = p->attributes;
+    draft->on = p->attributes.on;
+    record->u.launch.attributes.on = 0; /* said: kernels are told apart by their attributes */
     record->u.launch.resolved = NULL;
     record->type = 0;
     if (ACS_UNLIKELY(p->attributes.programmatic))

@@ -4,7 +4,7 @@
  * pinned host memory, and come back before the next op that reads them. The copies are ops, and nothing waits for them.
  * Called by acs_malloc and acs_free, and by rename.c for ops; under the lock of movable blocks.
  */
-#include "runtime/movable.h"
+#include "runtime/replicas.h"
 
 #include <errno.h>
 #include <string.h>
@@ -55,6 +55,10 @@ static acs_status make(acs_context *context, const acs_memory_request *request, 
     ACS_TRY(open_addresses(context));
     ACS_TRY(acs_memory_take(context->addresses, request, block));
     acs_movable *m = acs_movable_make(context, block);
+    if (m && context->spread && acs_replicas_make(context, m, ACS_ANY_PLACE) != ACS_OK) {
+        acs_movable_unlink(context, m);
+        m = NULL;
+    }
     if (!m) {
         (void)acs_memory_free(context->addresses, block->ptr, 0, block); /* it is a block: cannot fail */
         return acs_error_thread()->status;
@@ -103,8 +107,12 @@ acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block
     if (m && m->group && m->dying)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in a group that is held", ptr);
     ACS_TRY(acs_memory_free(context->addresses, ptr, last, block));
-    acs_movable_drop(context, m, last);
-    drop_host(context, m, last);
+    if (m->replicas) {
+        acs_replicas_free(context, m, false);
+    } else {
+        acs_movable_drop(context, m, last);
+        drop_host(context, m, last);
+    }
     acs_movable_unlink(context, m);
     block->id += IDS;
     return ACS_OK;
@@ -205,9 +213,11 @@ static acs_status move_out(acs_context *context, acs_movable *m)
     return ACS_OK;
 }
 
-static bool spill_locked(acs_context *context)
+static bool spill_locked(acs_context *context, uint32_t device)
 {
     acs_movables *r = context->movables;
+    if (context->spread)
+        return acs_replicas_spill(context, device);
     r->tries++;
     for (acs_movable *m = victim_of(r); m; m = victim_of(r)) {
         m->tried = r->tries;
@@ -217,12 +227,12 @@ static bool spill_locked(acs_context *context)
     return false;
 }
 
-bool acs_lazy_spill(acs_context *context)
+bool acs_lazy_spill(acs_context *context, uint32_t device)
 {
     if (acs_movables_none(context))
         return false;
     acs_movables_enter(context);
-    bool spilled = spill_locked(context);
+    bool spilled = spill_locked(context, device);
     acs_movables_leave(context);
     return spilled;
 }
@@ -252,11 +262,11 @@ static acs_status find_at_once(acs_context *context, acs_memory_request request,
     acs_status status;
     request.quiet = true;
     while ((status = acs_memory_take(context->memory, &request, block)) == ACS_NOT_READY)
-        if (!spill_locked(context))
+        if (!spill_locked(context, acs_memory_device(request.kind)))
             break;
     if (status != ACS_NOT_READY)
         return status;
-    if (!acs_memory_rests_until(context->memory, ACS_MEMORY_DEVICE)) { /* there is none: say why */
+    if (!acs_memory_rests_until(context->memory, request.kind)) { /* there is none: say why */
         request.quiet = false;
         status = acs_memory_take(context->memory, &request, block);
     }
@@ -265,9 +275,9 @@ static acs_status find_at_once(acs_context *context, acs_memory_request request,
                                               request.bytes);
 }
 
-static acs_status find_memory(acs_context *context, const acs_movable *m, acs_block *block)
+acs_status acs_lazy_find_memory(acs_context *context, const acs_movable *m, int kind, acs_block *block)
 {
-    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_DEVICE, .early = true, .site = m->site};
+    const acs_memory_request request = {.bytes = m->bytes, .kind = kind, .early = true, .site = m->site};
     if (context->movables->no_wait)
         return find_at_once(context, request, block);
     return acs_memory_find_room(context, request, spill_locked, block);
@@ -276,7 +286,7 @@ static acs_status find_memory(acs_context *context, const acs_movable *m, acs_bl
 static acs_status fetch(acs_context *context, acs_movable *m)
 {
     acs_block block;
-    ACS_TRY(find_memory(context, m, &block));
+    ACS_TRY(acs_lazy_find_memory(context, m, ACS_MEMORY_DEVICE, &block));
     acs_status status = acs_memory_begin_life(context, &block);
     m->at = m->to = (uint64_t)(uintptr_t)block.ptr;
     m->last = 0;
@@ -302,8 +312,12 @@ acs_status acs_lazy_fetch(acs_draft *draft)
     return ACS_OK;
 }
 
-void acs_lazy_lend(acs_movable *m, uint64_t at)
+void acs_lazy_lend(acs_movable *m, uint32_t device, uint64_t at)
 {
+    if (m->replicas) {
+        m->replicas->places[device] = (acs_replica){.at = at, .lent = true};
+        return;
+    }
     m->at = m->to = at;
     m->lent = m->fresh = true;
     m->last = 0;

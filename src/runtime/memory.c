@@ -6,7 +6,7 @@
  */
 #include "runtime/admission.h"
 #include "runtime/memory_log.h"
-#include "runtime/movable.h"
+#include "runtime/spread.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ acs_status acs_memory_find_room(acs_context *context, acs_memory_request request
         ACS_TRY(check_alive(context));
         if (more)
             continue;
-        if (kind != ACS_MEMORY_DEVICE || !spill(context)) {
+        if (!acs_memory_is_device(kind) || !spill(context, acs_memory_device(kind))) {
             request.quiet = false; /* say why */
             status = acs_memory_take(context->memory, &request, block);
             if (status != ACS_NOT_READY) /* another thread waited for what rested */
@@ -126,7 +126,7 @@ acs_status acs_memory_find_room(acs_context *context, acs_memory_request request
 static acs_status take_block(acs_context *context, size_t bytes, int kind, const acs_site *site, acs_block *block)
 {
     const acs_memory_request request = {.bytes = bytes, .kind = kind, .early = !acs_capture_on(context), .site = site};
-    if (kind == ACS_MEMORY_DEVICE && context->options.memory_limit && bytes > (uint64_t)context->options.memory_limit)
+    if (acs_memory_is_device(kind) && context->options.memory_limit && bytes > (uint64_t)context->options.memory_limit)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no %zu bytes of device memory: ACS_MEMORY_LIMIT is less", bytes);
     return acs_memory_find_room(context, request, acs_lazy_spill, block);
 }
@@ -209,16 +209,32 @@ acs_status acs_memory_begin_life(acs_context *context, const acs_block *block)
     return ACS_OK;
 }
 
+/* The one that acs_on said; else the first, or for blocks that need not be used there the one with the least in use. */
+static uint32_t device_for(acs_context *context, bool movable)
+{
+    const uint32_t hint = acs_spread_hint(context);
+    uint32_t best = 0;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t d = 0; d < context->spread->count && movable && !hint; d++) {
+        const uint64_t live = acs_memory_count(context->memory, acs_memory_kind(d)).live;
+        if (live < least) {
+            best = d;
+            least = live;
+        }
+    }
+    return hint ? hint - 1 : best;
+}
+
 acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params)
 {
     static const acs_site unnamed = {"acs_malloc", NULL, 0};
     const acs_site *site = params && params->site ? params->site : &unnamed;
-    const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY), movable = kind == (ACS_MEMORY_DEVICE | ACS_MOVABLE);
+    const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY), movable = (kind & ~ACS_MEMORY_HOST) == ACS_MOVABLE;
     acs_block block;
     context = acs_context_enter(context, "acs_malloc");
     if (!context)
         return acs_error_thread()->status;
-    kind = movable || lazy ? ACS_MEMORY_DEVICE : kind;
+    kind = movable || lazy ? kind & ACS_MEMORY_HOST : kind;
     if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
     ACS_TRY(check_alive(context));
@@ -228,13 +244,15 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
         acs_memory_log_block(context, "malloc", &block, acs_fifo_last(context->core.fifo));
         return ACS_OK;
     }
+    if (context->spread && kind == ACS_MEMORY_DEVICE)
+        kind = acs_memory_kind(device_for(context, movable));
     acs_status status = take_block(context, bytes, kind, site, &block);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     if (status != ACS_OK)
         return status;
     status = context->pooled ? acs_memory_begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
-    if (status == ACS_OK && movable)
+    if (status == ACS_OK && movable && (kind != ACS_MEMORY_HOST || context->spread))
         status = acs_movable_add(context, &block);
     if (status != ACS_OK) {
         if (context->pooled) /* the first error counts */
@@ -254,9 +272,9 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(check_alive(context)); /* giving back may wait for an op that never ends */
-    acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, keep_bytes);
-    if (status == ACS_OK)
-        status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
+    acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
+    for (uint32_t d = 0; d < context->backend->devices && status == ACS_OK; d++)
+        status = acs_memory_trim(context->memory, acs_memory_kind(d), keep_bytes);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     return status;

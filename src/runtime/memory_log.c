@@ -37,7 +37,7 @@ void acs_memory_log_block(acs_context *context, const char *event, const acs_blo
     if (ACS_LIKELY(!context->memory_log))
         return;
     (void)snprintf(line, sizeof line, "%s,%" PRIu64 ",%zu,%s,%" PRIu64 ",%s,%d\n", event, block->id, block->bytes,
-                   block->kind == ACS_MEMORY_DEVICE ? "device" : "host", last, field(block->site, name),
+                   acs_memory_is_device(block->kind) ? "device" : "host", last, field(block->site, name),
                    block->site ? block->site->line : 0);
     (void)fputs(line, context->memory_log); /* errors are told at the end */
 }

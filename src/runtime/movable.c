@@ -5,6 +5,7 @@
  */
 #include "runtime/movable.h"
 
+#include "runtime/replicas.h"
 #include "runtime/written.h"
 
 #include <stdlib.h>
@@ -29,6 +30,7 @@ acs_status acs_movables_open(acs_context *context)
     r->most = most < 0 ? UINT64_MAX : (uint64_t)most;
     r->host_most = context->options.spill < 0 ? UINT64_MAX : (uint64_t)context->options.spill;
     r->first.next = r->first.previous = &r->first;
+    atomic_init(&r->count, context->spread ? 1 : 0); /* all ops are placed */
     context->movables = r;
     return ACS_OK;
 }
@@ -38,7 +40,9 @@ void acs_movables_close(acs_context *context)
     acs_movables *r = context->movables;
     while (r && r->first.next != &r->first) {
         acs_movable *m = r->first.next;
-        if (m->lazy)
+        if (m->replicas)
+            acs_replicas_free(context, m, true);
+        else if (m->lazy)
             acs_lazy_close(context, m);
         else
             acs_movable_drop(context, m, UINT64_MAX); /* a version that could not come home: the device is lost */
@@ -128,10 +132,15 @@ void acs_movable_unlink(acs_context *context, acs_movable *m)
 acs_status acs_movable_add(acs_context *context, const acs_block *block)
 {
     acs_movables *r = context->movables;
-    if (!r || !r->most)
+    if (!r || (!r->most && !context->spread))
         return ACS_OK;
     acs_movables_enter(context);
     acs_movable *m = acs_movable_make(context, block);
+    if (m && context->spread &&
+        acs_replicas_make(context, m, acs_spread_place(context, (uint64_t)(uintptr_t)block->ptr)) != ACS_OK) {
+        acs_movable_unlink(context, m);
+        m = NULL;
+    }
     if (m) {
         m->at = m->to = m->home;
         r->block_bytes += m->bytes;
@@ -149,7 +158,10 @@ acs_op acs_movable_remove(acs_context *context, const void *ptr, acs_op last)
     last = acs_fifo_last(context->core.fifo); /* copies home that other threads' calls queued included */
     acs_movable *m = acs_memory_marked(context->memory, (uint64_t)(uintptr_t)ptr);
     if (m && m->home == (uint64_t)(uintptr_t)ptr) {
-        acs_movable_drop(context, m, last);
+        if (m->replicas)
+            acs_replicas_free(context, m, false);
+        else
+            acs_movable_drop(context, m, last);
         context->movables->block_bytes -= m->bytes;
         acs_memory_mark(context->memory, ptr, NULL);
         acs_movable_unlink(context, m);
@@ -172,8 +184,8 @@ void acs_movable_drop(acs_context *context, acs_movable *m, acs_op last)
 
 /* -------------------------------------------------------------------------------------------------------------- home */
 
-/* As the program would queue it. */
-static acs_op queue_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes)
+acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes,
+                             uint32_t device)
 {
     acs_draft draft = {.context = context, .site = m->site, .no_wait = context->movables->no_wait, .own = true};
     void *dst = (void *)(uintptr_t)to;
@@ -190,6 +202,8 @@ static acs_op queue_copy(acs_context *context, const acs_movable *m, uint64_t to
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.src = src;
     draft.record->u.copy.bytes = bytes;
+    if (context->spread)
+        acs_spread_add(context, draft.record, device);
     if (context->backend->ops->adapt)
         context->backend->ops->adapt(context->backend, draft.record);
     return acs_draft_queue(&draft);
@@ -200,7 +214,7 @@ acs_op acs_movable_copy(acs_context *context, const acs_movable *m, uint64_t to,
     acs_op op = 0;
     for (uint32_t i = 0; i <= m->cut_count; i++) {
         uint64_t first = i ? m->cuts[i - 1] : 0, end = i < m->cut_count ? m->cuts[i] : m->bytes;
-        op = queue_copy(context, m, to + first, from + first, end - first);
+        op = acs_movable_copy_part(context, m, to + first, from + first, end - first, 0);
         if (!op)
             return 0;
     }
@@ -217,6 +231,8 @@ acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, ui
 
 acs_status acs_movable_bring_home(acs_context *context, acs_movable *m)
 {
+    if (m->replicas)
+        return acs_replicas_home(context, m);
     if (m->lazy)
         return acs_lazy_refuse(m);
     if (m->at == m->home)
@@ -234,7 +250,7 @@ acs_status acs_movable_bring_home(acs_context *context, acs_movable *m)
 acs_status acs_movables_home_locked(acs_context *context)
 {
     const acs_movables *r = context->movables;
-    for (acs_movable *m = r->first.next; m != &r->first && r->version_bytes; m = m->next)
+    for (acs_movable *m = r->first.next; m != &r->first && (r->version_bytes || context->spread); m = m->next)
         if (!m->lazy)
             ACS_TRY(acs_movable_bring_home(context, m));
     return ACS_OK;

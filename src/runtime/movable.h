@@ -15,6 +15,8 @@
 
 enum { ACS_CUTS = 15 };
 
+struct acs_replicas;
+
 typedef struct acs_movable {
     uint64_t home, bytes; /* as acs_malloc returned it */
     uint64_t at;          /* N1 */
@@ -43,6 +45,7 @@ typedef struct acs_movable {
     uint64_t group;       /* number of the group in which it was made, as long as that is held; 0: none */
     bool dying;           /* and freed */
     int32_t planned;      /* of those, its place in the group's plan; -1: it has none */
+    struct acs_replicas *replicas; /* on several devices, where its contents are then (N4); else NULL */
 } acs_movable;
 
 struct acs_movables {
@@ -76,7 +79,7 @@ bool acs_movables_try(acs_context *context);
 bool acs_movables_none(const acs_context *context);
 void acs_movables_count(const acs_context *context, acs_statistics *statistics);
 
-/* The block is movable from here on, if any may be renamed. ACS_ERR_MEMORY. */
+/* The block is movable from here on, if any may be renamed, or there are several devices. ACS_ERR_MEMORY. */
 acs_status acs_movable_add(acs_context *context, const acs_block *block);
 /* The block is about to be freed, behind op `last`; returns the op behind which its memory is nobody's. */
 acs_op acs_movable_remove(acs_context *context, const void *ptr, acs_op last);
@@ -105,6 +108,9 @@ void acs_movable_unlink(acs_context *context, acs_movable *m);
  * go with it. The latest of them, or 0 with an error.
  */
 acs_op acs_movable_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from);
+/* One copy of the runtime's, as the program would queue it; `device`: where it runs, of several. 0 with an error. */
+acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes,
+                             uint32_t device);
 /* What comes to this memory is behind whoever used it (up to `last`), and failures among those are no concern of it. */
 acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, uint64_t base, acs_op last);
 /* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */
@@ -121,8 +127,10 @@ acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *s
 /* Where `ptr` is one, free it. ACS_NOT_READY: it is none. The first takes the lock itself. */
 acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block);
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block);
-/* Memory of somebody else's for it, with nothing in it: until acs_lazy_free, or it is dropped. */
-void acs_lazy_lend(acs_movable *m, uint64_t at);
+/* Memory of somebody else's, on this device, for it, with nothing in it: until acs_lazy_free, or it is dropped. */
+void acs_lazy_lend(acs_movable *m, uint32_t device, uint64_t at);
+/* Memory of a device for a block; waits, unless no_wait says not to, and spills. Errors as acs_malloc. */
+acs_status acs_lazy_find_memory(acs_context *context, const acs_movable *m, int kind, acs_block *block);
 /* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
 acs_status acs_lazy_refuse(const acs_movable *m);
 /* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */
@@ -132,10 +140,10 @@ void acs_lazy_undo(acs_context *context, acs_movable *m);
 /* Nothing runs any more: its memory goes back. */
 void acs_lazy_close(acs_context *context, acs_movable *m);
 /*
- * Device memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there is none
- * whose contents may go. Takes the lock itself.
+ * A device's memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there is
+ * none whose contents may go. Takes the lock itself.
  */
-bool acs_lazy_spill(acs_context *context);
+bool acs_lazy_spill(acs_context *context, uint32_t device);
 /* ACS_ERR_ARGUMENT: the segment begins in a lazy block and leaves it, or in one that was freed. */
 acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *segment, uint32_t index);
 

@@ -2,7 +2,7 @@
  * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops that
  * serialise are counted as ops end, under the core's lock. Reads only.
  */
-#include "runtime/movable.h"
+#include "runtime/spread.h"
 
 #include "base/hash.h"
 
@@ -75,6 +75,23 @@ static int by_count(const pair *a, const pair *b)
 
 /* ------------------------------------------------------------------------------------------------------------- public */
 
+/* All devices'. */
+static acs_memory_counts count_memory(const acs_context *context)
+{
+    acs_memory_counts all = {0};
+    for (uint32_t d = 0; d < context->backend->devices; d++) {
+        const acs_memory_counts one = acs_memory_count(context->memory, acs_memory_kind(d));
+        all.live += one.live;
+        all.resting += one.resting;
+        all.reserved += one.reserved;
+        all.peak += one.peak;
+        all.obtained += one.obtained;
+        all.early += one.early;
+        all.moved += one.moved;
+    }
+    return all;
+}
+
 static void read_counters(acs_context *context, acs_statistics *s, uint64_t *running_sum_ns)
 {
     acs_core *core = &context->core;
@@ -116,7 +133,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .captured = acs_captures_count(context),
         .nodes_built = atomic_load_explicit(&context->backend->nodes_built, memory_order_relaxed), /* a counter */
     };
-    acs_memory_counts memory = acs_memory_count(context->memory, ACS_MEMORY_DEVICE);
+    acs_memory_counts memory = count_memory(context);
     s->memory_live = memory.live;
     s->memory_reserved = memory.reserved;
     s->memory_peak = memory.peak;
@@ -125,6 +142,10 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
     s->memory_resting = memory.resting;
     s->memory_early = memory.early;
     acs_movables_count(context, s);
+    if (context->spread) {
+        s->transfers = atomic_load_explicit(&context->spread->transfers, memory_order_relaxed); /* counters */
+        s->transfer_bytes = atomic_load_explicit(&context->spread->transferred, memory_order_relaxed);
+    }
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
     *running_sum_ns = c->running_sum_ns;

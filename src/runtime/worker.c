@@ -479,6 +479,7 @@ static int thread_make(acs_context *context, bool host_functions)
         free(action);
         return ENOMEM;
     }
+    action->device = context->thread_count % context->backend->devices;
     *start = (thread_start){context, action, host_functions};
     sigset_t all, before;
     sigfillset(&all);
@@ -497,7 +498,8 @@ static int thread_make(acs_context *context, bool host_functions)
 acs_status acs_workers_start(acs_context *context)
 {
     bool threads = !context->options.disable && !context->virtual_count;
-    uint32_t workers = threads ? (uint32_t)context->options.workers : 0;
+    uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
+    uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
     /* Virtual workers have their own, and callers step through them: 16 more would take most of the time of acs_open. */
     for (uint32_t i = 0; i < 16 && !context->virtual_count; i++) {
         acs_action *action = calloc(1, sizeof *action);

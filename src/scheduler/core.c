@@ -29,15 +29,16 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     acs_core_overdue_init(core);
     if (acs_lock_init(&core->lock, ACS_RANK_CORE))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
+    const uint32_t devices = config->backend->devices;
     acs_window_config window = {
         .limit = options->serial ? 1 : (uint32_t)options->window,
-        .slots = acs_core_slots(options),
+        .slots = acs_backend_slots(acs_core_slots(options), devices),
         .host_wait = options->serial || options->wait == ACS_WAIT_HOST,
         .sites = core->stats,
     };
     acs_status status = acs_window_init(&core->window, &window);
     if (status == ACS_OK)
-        status = acs_slots_init(&core->slots, window.slots, &core->window);
+        status = acs_slots_init(&core->slots, window.slots, devices, &core->window);
     if (status == ACS_OK)
         acs_slots_limit(&core->slots, config->backend->parallel);
     if (status == ACS_OK)

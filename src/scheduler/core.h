@@ -57,6 +57,7 @@ typedef struct acs_action {
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
     acs_core_news news;                /* set by acs_core_next (found or not) and acs_core_done */
+    uint32_t device;                   /* whose ops are looked for first; for whoever steps to set */
     uint64_t batch_id;
     acs_batch batch;
     uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
@@ -218,7 +219,7 @@ typedef struct acs_core {
     acs_core_counters counters;
 } acs_core;
 
-/* How many slots a context with these options has. */
+/* How many slots a context with these options has for each device. */
 uint32_t acs_core_slots(const acs_options *options);
 acs_status acs_core_init(acs_core *core, const acs_core_config *config);
 void acs_core_fini(acs_core *core);

@@ -82,13 +82,18 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
 static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t stamp)
 {
     acs_gathering *g = &core->gathering;
+    const uint8_t device = core->window.entries[g->entries[from]].device;
     if (down->state != ACS_ENTRY_PENDING || down->cause || g->edge_count + 1 == ACS_BATCH_EDGES)
         return;
     if (down->batch != stamp) {
         down->batch = stamp;
         down->batch_count = 0;
         down->batch_edge = 0;
+        if (down->kind == ACS_KIND_JOIN)
+            down->device = device;
     }
+    if (down->device != device)
+        return; /* it waits for an op of another device, so for its issue: it is in no bundle with this one */
     g->edge_count++;
     g->edges[g->edge_count].from = (uint16_t)from;
     g->edges[g->edge_count].next = (uint16_t)down->batch_edge;
@@ -176,41 +181,54 @@ static void sum_parts(acs_core *core)
     }
 }
 
-/* Parts that run behind the same slots go together; those that run behind nothing, into a few groups of the same size. */
+/*
+ * Parts of a device that run behind the same slots go together; those that run behind nothing, into a few groups of the same
+ * size.
+ */
 typedef struct grouping {
     uint64_t behind[GROUPS_MOST];
     uint16_t group[GROUPS_MOST]; /* the part that stands for it */
-    uint32_t count, spread, free; /* groups; those behind nothing that there may be, and are */
+    uint32_t count;              /* groups */
+    uint32_t spread[ACS_DEVICES_MOST], free[ACS_DEVICES_MOST]; /* those behind nothing that there may be, and are */
 } grouping;
 
-/* The group for a part: one of its kind, the smallest of them; the part itself where there may be one more. */
-static uint32_t group_for(const acs_gathering *g, grouping *all, uint32_t at)
+static uint8_t device_of(const acs_core *core, uint32_t at)
 {
-    bool more = g->behind[at] == 0 && all->free < all->spread;
+    return core->window.entries[core->gathering.entries[at]].device;
+}
+
+/* The group for a part: one of its kind, the smallest of them; the part itself where there may be one more. */
+static uint32_t group_for(const acs_core *core, grouping *all, uint32_t at)
+{
+    const acs_gathering *g = &core->gathering;
+    const uint8_t device = device_of(core, at);
+    bool more = g->behind[at] == 0 && all->free[device] < all->spread[device];
     uint32_t best = GROUPS_MOST;
     for (uint32_t k = 0; k < all->count; k++)
-        if (all->behind[k] == g->behind[at] &&
+        if (all->behind[k] == g->behind[at] && device_of(core, all->group[k]) == device &&
             (best == GROUPS_MOST || g->ops_of[all->group[k]] < g->ops_of[all->group[best]]))
             best = k;
     if ((best != GROUPS_MOST && !more) || all->count == GROUPS_MOST)
         return best == GROUPS_MOST ? at : all->group[best];
     all->behind[all->count] = g->behind[at];
     all->group[all->count++] = (uint16_t)at;
-    all->free += g->behind[at] == 0;
+    all->free[device] += g->behind[at] == 0;
     return at;
 }
 
-static void merge_parts(acs_gathering *g)
+static void merge_parts(acs_core *core)
 {
+    acs_gathering *g = &core->gathering;
     grouping all = {.count = 0};
-    uint32_t ops = 0;
+    uint32_t ops[ACS_DEVICES_MOST] = {0};
     for (uint32_t at = 0; at < g->count; at++)
-        ops += g->part[at] == at && g->behind[at] == 0 ? g->ops_of[at] : 0;
-    all.spread = ops / SPREAD_OPS < SPREAD_MOST ? ops / SPREAD_OPS : SPREAD_MOST;
+        ops[device_of(core, at)] += g->part[at] == at && g->behind[at] == 0 ? g->ops_of[at] : 0;
+    for (uint32_t d = 0; d < core->slots.devices; d++)
+        all.spread[d] = ops[d] / SPREAD_OPS < SPREAD_MOST ? ops[d] / SPREAD_OPS : SPREAD_MOST;
     for (uint32_t at = 0; at < g->count; at++) {
         if (g->part[at] != at)
             continue;
-        uint32_t group = group_for(g, &all, at);
+        uint32_t group = group_for(core, &all, at);
         if (group == at)
             continue;
         g->part[at] = (uint16_t)group;
@@ -338,6 +356,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
     batch->bundle = true;
+    batch->device = core->window.entries[s->entries[0]].device;
     batch->vehicle = (uint8_t)core->vehicle;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
     for (uint32_t i = 0; i < s->count; i++) {
@@ -421,7 +440,7 @@ bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool insert
         return false; /* what cannot ride and came first goes first: much may wait for it */
     gather_all(core);
     sum_parts(core);
-    merge_parts(&core->gathering);
+    merge_parts(core);
     list_groups(w, &core->gathering);
     decide_groups(core);
     core->gathering.rest = core->gathering.due_count ? 0 : (g->count + g->edge_count) / RESTED_EDGES;

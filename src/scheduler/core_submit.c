@@ -85,6 +85,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
             acs_cuts_restart(&core->cuts);
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         entry->cut = op->seq == core->cut;
+        if (core->slots.devices > 1)
+            entry->device = (uint8_t)op->device;
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
         acs_record_drop_reuses(op);
     }
@@ -121,15 +123,29 @@ acs_entry *acs_core_pop_host_locked(acs_core *core)
     return entry;
 }
 
+/* Which devices' ops may be in a batch: all ops of one are of the same. */
+typedef struct choice {
+    uint32_t device; /* whose are looked for first */
+    bool chosen;     /* the batch has an op of that one */
+    uint32_t barred; /* a bit for each whose slots are others' now */
+} choice;
+
+static bool may_join(const choice *c, const acs_entry *entry)
+{
+    if (runs_on_host(entry))
+        return true;
+    return c->chosen ? entry->device == c->device : !(c->barred >> entry->device & 1);
+}
+
 /* Program order: the next op that has not been issued, if it is ready. Others wait in `ready` for their turn. */
-static acs_entry *pop_in_order(acs_core *core)
+static acs_entry *pop_in_order(acs_core *core, const choice *c)
 {
     acs_window *w = &core->window;
     if (core->host_turn && acs_window_find(w, core->host_turn))
         return NULL;
     while (core->next_in_order <= core->taken) {
         acs_entry *next = acs_window_find(w, core->next_in_order);
-        if (next && next->state < ACS_ENTRY_READY)
+        if (next && (next->state < ACS_ENTRY_READY || (next->state == ACS_ENTRY_READY && !may_join(c, next))))
             return NULL;
         core->next_in_order++;
         if (next && next->state == ACS_ENTRY_READY) { /* else it was issued before an earlier one bounced */
@@ -170,7 +186,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
         if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down) ||
-            (follow->urgent && !down->urgent))
+            (follow->urgent && !down->urgent) || down->device != entry->device)
             continue;
         if (down->batch != action->batch_id) {
             down->batch = action->batch_id;
@@ -205,6 +221,7 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     uint32_t index = acs_entry_index(&core->window, entry);
     uint32_t at = action->batch.items_used - 1;
     entry->state = ACS_ENTRY_ISSUING;
+    action->batch.device = entry->device;
     action->entries[at] = index;
     acs_core_running_locked(core, 1);
     acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &action->batch.items[at], &action->batch);
@@ -216,16 +233,34 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     return true;
 }
 
+/* Of several devices: the next op of the one that is asked for; else of any that may be. */
+static uint32_t next_of_devices(const acs_core *core, const choice *c)
+{
+    const acs_window *w = &core->window;
+    uint32_t other = 0;
+    for (uint32_t i = w->ready.head; i; i = w->entries[i].queue_next) {
+        const acs_entry *entry = &w->entries[i];
+        if (acs_core_holds(core, entry) || !may_join(c, entry))
+            continue;
+        if (entry->device == c->device || runs_on_host(entry))
+            return i;
+        other = other ? other : i;
+    }
+    return other;
+}
+
 /* The next ready op that is not held back. `urgent`: these are at the front, and nothing else goes with them. */
-static acs_entry *pop_free(acs_core *core, bool urgent)
+static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
 {
     acs_window *w = &core->window;
     if (core->in_order)
-        return pop_in_order(core);
+        return pop_in_order(core, c);
     uint32_t i = w->ready.head;
     if (urgent && i && !w->entries[i].urgent)
         return NULL;
-    if (!core->bundle_most)
+    if (ACS_UNLIKELY(core->slots.devices > 1))
+        i = next_of_devices(core, c);
+    else if (!core->bundle_most)
         return acs_window_pop_ready(w);
     while (i && acs_core_holds(core, &w->entries[i]))
         i = w->entries[i].queue_next;
@@ -244,13 +279,14 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
     list.count = list.edge_count = 0;
     list.urgent = urgent;
     uint32_t followed = 0;
+    choice c = {.device = action->device};
     while (action->batch.items_used < core->batch_limit) {
         if (followed < list.count) {
             acs_entry *entry = acs_window_entry(&core->window, list.entries[followed++]);
             (void)place(core, action, entry, &list); /* if not, it becomes ready when the batch is booked */
             continue;
         }
-        acs_entry *entry = pop_free(core, urgent);
+        acs_entry *entry = pop_free(core, urgent, &c);
         if (!entry && urgent && action->batch.items_used == 0) { /* what was urgent is the host's */
             urgent = list.urgent = false;
             continue;
@@ -260,9 +296,14 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
         if (runs_on_host(entry)) {
             acs_core_push_host_locked(core, entry);
             core->host_turn = core->in_order ? entry->seq : 0;
-        } else if (!place(core, action, entry, &list)) {
+        } else if (place(core, action, entry, &list)) {
+            c.device = entry->device;
+            c.chosen = true;
+        } else {
             put_back(core, entry);
-            break;
+            c.barred |= 1u << entry->device;
+            if (c.chosen || core->in_order || core->slots.devices == 1)
+                break;
         }
     }
     const acs_window *w = &core->window;

@@ -1,5 +1,5 @@
 /*
- * Slots: stream choice, waits and marks for ready ops (see slots.h). Called by core_submit.c and core.c under the core's
+ * Slots: waits and marks for ready ops (see slots.h). Called by core_submit.c and core.c under the core's
  * lock. It decides; it never calls a backend and never blocks.
  */
 #include "scheduler/slots_internal.h"
@@ -12,7 +12,6 @@ enum {
     MARKS_MAX = 256,
     SLOTS_FIRST = 4, /* where launches take the time, more streams make each of them dearer */
     DEEP = 12,       /* acs_slots.deep */
-    IDLE_POLLS = 4,  /* in a row, for the device to be what takes the time */
     MARKED_SLOTS = 8 /* slots that share the window's marks: seldom are more active, and each has few ops then */
 };
 
@@ -22,10 +21,12 @@ uint32_t acs_slots_mark_capacity(uint32_t window)
     return capacity < MARKS_MIN ? MARKS_MIN : capacity > MARKS_MAX ? MARKS_MAX : capacity;
 }
 
-acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window)
+acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, acs_window *window)
 {
     memset(slots, 0, sizeof *slots);
-    slots->count = slots->limit = count;
+    slots->count = count;
+    slots->devices = devices;
+    slots->limit = count / devices;
     slots->window = window;
     acs_slots_shape(slots, SLOTS_FIRST, DEEP, false);
     slots->mark_capacity = acs_slots_mark_capacity(window->limit);
@@ -48,16 +49,19 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window)
 void acs_slots_limit(acs_slots *slots, uint32_t parallel)
 {
     uint32_t useful = 2 * parallel > SLOTS_FIRST ? 2 * parallel : SLOTS_FIRST;
-    if (parallel && useful < slots->count)
+    if (parallel && useful < slots->limit)
         slots->limit = useful;
 }
 
 void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager)
 {
-    slots->first = first < slots->count ? first : slots->count;
-    slots->deep = slots->deep_now = deep;
+    uint32_t each = slots->count / slots->devices;
+    slots->first = first < each ? first : each;
+    slots->deep = deep;
     slots->eager = eager;
-    slots->active = slots->used = slots->first;
+    slots->used = slots->first * slots->devices;
+    for (uint32_t d = 0; d < slots->devices; d++)
+        slots->banks[d] = (acs_bank){.active = slots->first, .deep_now = deep};
     if (slots->limit < slots->first)
         slots->limit = slots->first;
 }
@@ -71,24 +75,14 @@ void acs_slots_fini(acs_slots *slots)
     memset(slots, 0, sizeof *slots);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- choice */
-
-static bool slot_free(const acs_slot *slot, uint64_t batch_id)
-{
-    return slot->batch == 0 || slot->batch == batch_id;
-}
-
-static bool reached(const acs_slot *slot, uint64_t value)
-{
-    return value <= slot->completed || slot->outstanding == 0;
-}
+/* ---------------------------------------------------------------------------------------------------------- reached */
 
 static bool reached_in(const acs_slots *slots, const acs_entry *entry, uint64_t mask)
 {
     const acs_need *needs = acs_entry_needs(slots->window, entry);
     for (; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        if (!reached(&slots->slot[s], needs[s].value))
+        if (!acs_slot_reached(&slots->slot[s], needs[s].value))
             return false;
     }
     return true;
@@ -105,7 +99,7 @@ uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry)
     uint64_t unreached = 0;
     for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        if (!reached(&slots->slot[s], needs[s].value))
+        if (!acs_slot_reached(&slots->slot[s], needs[s].value))
             unreached |= 1ull << s;
     }
     return unreached;
@@ -114,154 +108,6 @@ uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry)
 bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry)
 {
     return reached_in(slots, entry, entry->need_mask & ~(1ull << entry->slot));
-}
-
-static const acs_entry *slot_newest(const acs_slots *slots, const acs_slot *slot)
-{
-    return acs_ref_live(slots->window, slot->newest) ? &slots->window->entries[slot->newest.entry] : NULL;
-}
-
-/* The newest op that stays in the slot: values behind it may be those of ops that came back, and of none. */
-static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
-{
-    const acs_slot *slot = &slots->slot[s];
-    const acs_entry *newest = slot_newest(slots, slot);
-    if (newest && newest->slot == (int)s)
-        return newest;
-    return slot->tail ? &slots->window->entries[slot->tail] : NULL;
-}
-
-/* HuntKTm's first rule: behind an upstream op that is last in its slot, the one with the fewest waiting successors. */
-static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
-{
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
-    int best = -1;
-    uint32_t fewest = UINT32_MAX;
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
-        int s = __builtin_ctzll(mask);
-        const acs_slot *slot = &slots->slot[s];
-        const acs_entry *last = slot_last(slots, (uint32_t)s);
-        if (!last || needs[s].value != last->value || reached(slot, last->value) || !slot_free(slot, batch_id))
-            continue;
-        if (last->waiters < fewest) {
-            fewest = last->waiters;
-            best = s;
-        }
-    }
-    return best;
-}
-
-/* The active slot with the fewest ops out, the first idle one if there is one. -1: all are owned by other batches. */
-static int choose_emptiest(const acs_slots *slots, uint64_t batch_id)
-{
-    int best = -1;
-    uint32_t fewest = UINT32_MAX;
-    for (uint32_t s = 0; s < slots->active && fewest > 0; s++) {
-        const acs_slot *slot = &slots->slot[s];
-        if (!slot_free(slot, batch_id) || slot->outstanding >= fewest)
-            continue;
-        fewest = slot->outstanding;
-        best = (int)s;
-    }
-    return best;
-}
-
-/*
- * One more active slot, with less than `fewest` ops out; -1: there is none, another batch owns it, or it takes a poll to
- * know that it is wanted. If the op cannot be placed after all, the slot is the emptiest for the next one.
- */
-static int activate_slot(acs_slots *slots, uint32_t fewest, uint64_t batch_id)
-{
-    const acs_slot *slot = &slots->slot[slots->active];
-    if (slots->active == slots->limit || slot->outstanding >= fewest || !slot_free(slot, batch_id))
-        return -1;
-    if (slots->may_grow == 0 && !slots->eager) {
-        slots->wants_poll = true;
-        return -1;
-    }
-    if (slots->may_grow > 0)
-        slots->may_grow--;
-    if (slots->used < ++slots->active)
-        slots->used = slots->active;
-    return (int)slots->active - 1;
-}
-
-/*
- * Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less, unless
- * there is little to issue. Where that lasts the device takes the time, and queues need not be deep for more of them to
- * help: kernels of 50 us, 32 side by side, went through four slots, eight deep.
- */
-void acs_slots_polled(acs_slots *slots, bool idle)
-{
-    uint32_t fewest = UINT32_MAX;
-    for (uint32_t s = 0; s < slots->active; s++)
-        if (slots->slot[s].outstanding < fewest)
-            fewest = slots->slot[s].outstanding;
-    slots->idle_polls = idle ? slots->idle_polls + 1 : 0;
-    if (slots->idle_polls >= IDLE_POLLS && fewest > 0 && slots->deep_now > 1)
-        slots->deep_now /= 2;
-    slots->may_grow = fewest >= slots->deep_now ? slots->active : 0;
-    slots->wants_poll = false;
-    if (idle)
-        return;
-    slots->deep_now = slots->deep;
-    if (fewest <= 1 && slots->active > slots->first)
-        slots->active--;
-}
-
-/* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */
-static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
-{
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
-    int best = -1;
-    uint32_t fewest = UINT32_MAX;
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
-        int s = __builtin_ctzll(mask);
-        const acs_slot *slot = &slots->slot[s];
-        if (reached(slot, needs[s].value) || !slot_free(slot, batch_id) || slot->outstanding >= fewest)
-            continue;
-        fewest = slot->outstanding;
-        best = s;
-    }
-    return best;
-}
-
-/* What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays one. */
-static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
-{
-    uint64_t mask = entry->need_mask;
-    if (!mask || (mask & (mask - 1)))
-        return false;
-    uint32_t s = (uint32_t)__builtin_ctzll(mask);
-    const acs_slot *slot = &slots->slot[s];
-    const acs_entry *last = slot_last(slots, s);
-    return !slot_free(slot, batch_id) && last && acs_entry_needs(slots->window, entry)[s].value == last->value &&
-           !reached(slot, last->value);
-}
-
-/*
- * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
- * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
- * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
- */
-static int choose_slot(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
-{
-    if (stays_behind(slots, entry, batch_id))
-        return -1;
-    int best = choose_behind(slots, entry, batch_id);
-    if (best >= 0)
-        return best;
-    best = choose_emptiest(slots, batch_id);
-    if (best < 0 || slots->slot[best].outstanding == 0)
-        return best;
-    uint32_t fewest = slots->slot[best].outstanding;
-    slots->may_grow += bundle && slots->may_grow == 0;
-    int more = bundle || fewest >= slots->deep_now ? activate_slot(slots, fewest, batch_id) : -1;
-    if (more >= 0)
-        return more;
-    int upstream = choose_upstream(slots, entry, batch_id);
-    bool as_empty = upstream >= 0 && slots->slot[upstream].outstanding <= fewest;
-    return as_empty ? upstream : best;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
@@ -333,7 +179,7 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
             plan->same++;
             continue;
         }
-        if (reached(slot, needs[s].value)) {
+        if (acs_slot_reached(slot, needs[s].value)) {
             plan->complete++;
             continue;
         }
@@ -342,7 +188,7 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
             continue;
         }
         const acs_mark *mark = acs_mark_find(slots, slot, needs[s].value, batch_id);
-        bool fresh = !mark && slot_free(slot, batch_id) && slot->marked < needs[s].value && acs_mark_room(slots, slot);
+        bool fresh = !mark && acs_slot_free(slot, batch_id) && slot->marked < needs[s].value && acs_mark_room(slots, slot);
         if (!mark && !fresh)
             return false;
         uint32_t at = plan->wait_count++;
@@ -362,8 +208,8 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
 static void plan_displacement(const acs_slots *slots, const acs_entry *entry, placement *plan)
 {
     const acs_slot *slot = &slots->slot[plan->slot];
-    const acs_entry *newest = slot_newest(slots, slot);
-    if (!newest || slot->marked == slot->issued || reached(slot, slot->issued))
+    const acs_entry *newest = acs_slot_newest(slots, slot);
+    if (!newest || slot->marked == slot->issued || acs_slot_reached(slot, slot->issued))
         return;
     const acs_need *need = &acs_entry_needs(slots->window, entry)[plan->slot];
     bool behind = (entry->need_mask >> plan->slot & 1) && need->value == slot->issued;
@@ -455,7 +301,7 @@ static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_
     plan->displaces = false;
     plan->wait_count = 0;
     plan->implied = plan->complete = plan->same = 0;
-    plan->slot = foreign ? -1 : choose_slot(slots, entry, batch_id, bundle);
+    plan->slot = foreign ? -1 : acs_slots_choose(slots, entry, batch_id, bundle);
     if (!foreign && plan->slot < 0)
         return false;
     if (foreign)

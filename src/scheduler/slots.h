@@ -6,8 +6,9 @@
  *
  * S1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
  * S2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
- * S3  active <= used <= limit <= count, and slots from `used` on were never issued to.
+ * S3  active <= limit, and slots from `used` on were never issued to.
  * S4  a slot's clock never falls: of two ops of a slot the later one's clock is nowhere below the earlier one's.
+ * S5  slot s is one of device s % devices, and gets ops of that device alone.
  */
 #ifndef ACS_SLOTS_H
 #define ACS_SLOTS_H
@@ -15,7 +16,7 @@
 #include "backend/backend.h"
 #include "window/window.h"
 
-enum { ACS_SLOTS_MAX = 64 };
+enum { ACS_SLOTS_MAX = ACS_BACKEND_SLOTS_MOST };
 
 typedef struct acs_slot {
     uint64_t issued;       /* newest value handed out */
@@ -36,18 +37,24 @@ typedef struct acs_slots_counters {
     uint64_t same_slot, waits_sent, waits_implied, waits_complete, marks;
 } acs_slots_counters;
 
-typedef struct acs_slots {
-    uint32_t count;         /* how many there are */
-    uint32_t limit;         /* most that may become active */
+/* The slots of one device: the first `active` of them. */
+typedef struct acs_bank {
     uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
-    uint32_t used;          /* slots that ever were active; clocks of the others are 0 */
-    uint32_t first;         /* slots that are active from the start, and stay so */
-    uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches; */
-    uint32_t deep_now;      /* fewer while there is little to issue */
+    uint32_t deep_now;      /* acs_slots.deep, or fewer while there is little to issue */
     uint32_t idle_polls;    /* in a row */
-    bool eager;             /* slots become active without a poll (tests) */
     uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
+} acs_bank;
+
+typedef struct acs_slots {
+    uint32_t count;         /* how many there are, of all devices */
+    uint32_t devices;
+    uint32_t limit;         /* most of a device that may become active */
+    uint32_t used;          /* slots that ever were active, and those in front of them; clocks of the others are 0 */
+    uint32_t first;         /* of a device that are active from the start, and stay so */
+    uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches */
+    bool eager;             /* slots become active without a poll (tests) */
     bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
+    acs_bank banks[ACS_DEVICES_MOST];
     uint32_t mark_capacity; /* per slot, power of two */
     uint32_t mark_interval; /* a slot gets a mark at least every so many ops */
     uint64_t issue_stamp;
@@ -58,8 +65,9 @@ typedef struct acs_slots {
 
 /* Marks per slot for a window of so many ops. */
 uint32_t acs_slots_mark_capacity(uint32_t window);
-acs_status acs_slots_init(acs_slots *slots, uint32_t count, acs_window *window);
-/* The backend runs at most `parallel` ops at once (0: many): slots beyond twice as many would only cost. */
+/* As many of each device: `count` is a multiple of `devices`. */
+acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, acs_window *window);
+/* A device runs at most `parallel` ops at once (0: many): slots beyond twice as many would only cost. */
 void acs_slots_limit(acs_slots *slots, uint32_t parallel);
 /* Other values than usual before the first op, for tests: `first` may exceed what the backend can use. */
 void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager);

@@ -82,6 +82,7 @@ typedef struct acs_entry {
     uint8_t bundled;       /* issued, or being issued, in a bundle */
     uint8_t cut;           /* bundles end before it */
     uint8_t urgent;        /* a caller waited for it, or for what comes behind it, when it was last looked at */
+    uint8_t device;        /* of an op on which it runs; of a join, while bundles are gathered, that of what leads to it */
     /* order, placement */
     uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
     uint32_t batch_count;  /* in a bundle: its place there */

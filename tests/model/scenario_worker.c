@@ -148,6 +148,7 @@ static void setup_context(uint32_t workers, uint32_t records)
         .size = sizeof c->options, .workers = workers, .fifo = 2, .window = 2, .streams = 1, .batch = 4};
     c->backend = calloc(1, sizeof *c->backend);
     c->backend->ops = &g_ops;
+    c->backend->devices = 1;
     (void)acs_record_pool_create(records, &c->records);
     const acs_core_config config = {
         .options = &c->options, .backend = c->backend, .records = c->records, .user = c, .on_end = on_end};

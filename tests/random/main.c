@@ -25,6 +25,7 @@ typedef struct settings {
     bool threads, serial, disable, check, dense, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
+    int64_t devices;    /* 0: the seed's choice */
     const char *fault_kinds;
     char replay[256];   /* flags that a replay needs */
 } settings;
@@ -117,6 +118,17 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     c->checker = checked && !s->trace && !c->gpu && !s->serial && !s->disable;
 }
 
+/* Failures of blocks that move are not those of blocks that stay: test_memory_lives knows them. */
+static void choose_devices(random_config *c, const settings *s)
+{
+    dice d = {c->seed ^ 0x3c79ac492ba7b653u};
+    c->options.devices = s->devices ? s->devices : PICK(&d, 2, 2, 3, 4, 5, 8);
+    c->options.policy = (int32_t)dice_below(&d, ACS_POLICY_COUNT);
+    c->options.pool = ACS_POOL_ON;
+    c->movable = !c->failing && !c->options.faults && dice_percent(&d, 75);
+    c->checker = c->checker && !c->movable; /* which knows the program's ops alone */
+}
+
 static void choose_config(random_config *c, const settings *s, uint64_t seed)
 {
     dice d = {seed ^ 0x51ed270b0a1f39c1u};
@@ -170,6 +182,8 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->options.graph_nodes = PICK(&d, 64, 200, 1000, 16384);
     c->options.pool = (int32_t)PICK(&later, ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_ON);
     c->options.memory_slack = PICK(&later, 0, 0, 1000, 10000, 1 << 20);
+    if (s->devices != 1)
+        choose_devices(c, s);
 }
 
 static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
@@ -182,14 +196,14 @@ static void describe(char *text, size_t bytes, const random_config *c)
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
-             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64,
+             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64 ", %" PRId64 " devices%s, policy %d",
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
              o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
              o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
              o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes, o->pool,
-             o->memory_slack);
+             o->memory_slack, o->devices, c->movable ? ", movable" : "", o->policy);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
@@ -311,10 +325,10 @@ static void report(const random_totals *t, double seconds)
            ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
            " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale; %" PRIu64
-           " programs on more than 4 slots\n",
+           " programs on more than 4 slots, %" PRIu64 " copies between devices\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
-           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots);
+           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers);
     if (t->bundles + t->bundles_refused)
         printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " graph %" PRIu64 " replay %" PRIu64
                " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],
@@ -350,6 +364,7 @@ static int usage(const char *bad)
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --issue I      auto, launch, graph, replay, layers or gpu, instead of the seed's choice\n"
+            "  --devices N    so many, 2 to 8 by the seed if 0 (default 1)\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce); cuda without a GPU: lost\n"
             "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
@@ -428,6 +443,8 @@ static bool parse_value(settings *s, const char *name, const char *value)
         s->workers = (int64_t)number;
     else if (strcmp(name, "--window") == 0)
         s->window = (int64_t)number;
+    else if (strcmp(name, "--devices") == 0)
+        s->devices = (int64_t)number;
     else if (strcmp(name, "--faults") == 0)
         s->faults = (int64_t)number;
     else
@@ -463,7 +480,7 @@ int main(int argc, char **argv); /* acs-sim compiles it under another name, whic
 int main(int argc, char **argv)
 {
     settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST, .workers = -1, .wait = -1,
-                  .faults = -1, .window = -1, .issue = -1, .order = -1};
+                  .faults = -1, .window = -1, .issue = -1, .order = -1, .devices = 1};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (parse_flag(&s, argv[i]))

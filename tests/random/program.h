@@ -28,6 +28,7 @@ typedef struct random_config {
     bool crowded;       /* many read one whole, many write its parts: joins, which other programs hardly ever need */
     bool dense;         /* mostly kernels of few types, much of it again and again, and callers that run ahead: bundles */
     uint32_t ahead;     /* sim: workers get a turn after one of so many calls; 0: after each */
+    bool movable;       /* several devices: blocks may be anywhere, and kernels tell where they have pointers to them */
     bool failing;       /* host functions and calls fail at times */
     bool checker;       /* record the run and check soundness and precision */
     bool verbose;       /* print more about what fails */
@@ -160,6 +161,7 @@ typedef struct random_totals {
     uint64_t copies_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
     uint64_t many_slots; /* programs with more than four active slots */
+    uint64_t transfers;  /* copies between devices */
     uint64_t lost;       /* programs that lost their device */
     uint64_t faults[RANDOM_FAULTS]; /* injected by the sim backend */
 } random_totals;
@@ -171,6 +173,8 @@ typedef struct verdict {
 } verdict;
 void verdict_fail(verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* All ops of the program have ended; the context is still open. */
+void totals_add(random_totals *totals, acs_context *context, const program *p, verdict *v);
 /* Run through the library. */
 void program_run(program *p, verdict *v, random_totals *totals);
 /* Run serially and compare statuses and bytes. */

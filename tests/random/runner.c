@@ -7,7 +7,6 @@
 #include "checker.h"
 #include "fibers.h"
 #include "program.h"
-#include "backend/sim.h"
 #include "runtime/context.h"
 
 #include <inttypes.h>
@@ -15,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-_Static_assert(RANDOM_FAULTS == (int)ACS_FAULT_KINDS, "a place for each kind of fault");
 
 typedef struct run {
     program *p;
@@ -99,6 +96,19 @@ static void fill_pieces(const run *r, const step *s, mix_piece *pieces)
     }
 }
 
+/* Where the pointers are in a kernel's first argument, as long as all that there are can be told. */
+static uint32_t pointers_of(const run *r, const step *s)
+{
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < s->work_count; i++) {
+        size_t word = (sizeof(mix_head) + i * sizeof(mix_piece)) / sizeof(uint64_t);
+        if (word >= 30 || !r->p->config.movable)
+            return ACS_ARG_VALUE;
+        words |= ACS_POINTER_AT(word);
+    }
+    return ACS_ARG_POINTERS | words;
+}
+
 static void do_kernel(run *r, step *s)
 {
     struct {
@@ -118,7 +128,8 @@ static void do_kernel(run *r, step *s)
     if (s->signature >= 0) {
         work.head.extras = signature_extras(s->signature, &sizes, &fit);
         fill_pieces(r, s, work.pieces);
-        list[0] = (acs_arg){&work, (uint32_t)(sizeof work.head + fit * sizeof work.pieces[0]), ACS_ARG_VALUE};
+        list[0] = (acs_arg){&work, (uint32_t)(sizeof work.head + fit * sizeof work.pieces[0]),
+                            pointers_of(r, s)};
         for (uint32_t j = 0; j < work.head.extras; j++) {
             list[j + 1] = (acs_arg){extra + used, sizes[j], ACS_ARG_VALUE};
             work.head.extra_bytes[j] = sizes[j];
@@ -205,8 +216,13 @@ static bool lost_its_memory(const run *r, const step *s)
 static acs_status allocate(run *r, const arena *a, void **memory)
 {
     acs_status status = ACS_ERR_MEMORY;
+    int kind = a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
+    if (r->p->config.options.devices > 1)
+        (void)acs_on(r->context, (int)(a->bytes % (uint64_t)r->p->config.options.devices));
     for (int tries = 0; status == ACS_ERR_MEMORY && tries < (r->p->config.options.faults ? 1000 : 1); tries++)
-        status = acs_malloc(r->context, a->bytes, a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST, memory);
+        status = acs_malloc(r->context, a->bytes, r->p->config.movable ? kind | ACS_MOVABLE : kind, memory);
+    if (r->p->config.options.devices > 1)
+        (void)acs_on(r->context, ACS_ANY_DEVICE);
     return status;
 }
 
@@ -488,33 +504,6 @@ static void arenas_finish(run *r)
     }
 }
 
-static void add_statistics(run *r)
-{
-    acs_statistics st = {.size = sizeof st};
-    if (acs_stats(r->context, &st) != ACS_OK || st.queued != st.retired) {
-        verdict_fail(r->v, "statistics at the end: queued %" PRIu64 ", retired %" PRIu64, st.queued, st.retired);
-        return;
-    }
-    r->totals->edges += st.edges;
-    r->totals->joins += st.joins;
-    r->totals->same_slot += st.same_slot;
-    r->totals->waits_sent += st.waits_sent;
-    r->totals->waits_implied += st.waits_implied;
-    r->totals->waits_complete += st.waits_complete;
-    r->totals->caller_waits += st.caller_waits;
-    r->totals->barriers += st.barriers;
-    r->totals->bundles += st.bundles;
-    r->totals->bundles_refused += st.bundles_refused;
-    r->totals->copies_as_kernels += st.copies_as_kernels;
-    for (int i = 0; i < ACS_ISSUE_COUNT; i++)
-        r->totals->issued_by[i] += st.issued_by[i];
-    r->totals->many_slots += st.slots_used > 4;
-    r->totals->programs++;
-    r->totals->lost += r->p->lost.status != ACS_OK;
-    for (int kind = 0; kind < ACS_FAULT_KINDS && r->p->config.options.backend == ACS_BACKEND_SIM; kind++)
-        r->totals->faults[kind] += acs_sim_backend_faults(r->context->backend)[kind];
-}
-
 /* Before the first op. The lock: workers look already. */
 static void shape_core(acs_context *context, const random_config *c)
 {
@@ -553,7 +542,7 @@ static void run_and_close(run *r, checker *record)
         acs_context_error(r->context, &r->p->lost);
     else if (cleared != ACS_OK)
         verdict_fail(r->v, "acs_clear at the end returned %s", acs_status_name(cleared));
-    add_statistics(r);
+    totals_add(r->totals, r->context, r->p, r->v);
     arenas_finish(r);
     acs_status closed = acs_close(r->context);
     bool lost_at_last = closed == ACS_ERR_DEVICE && r->p->config.may_lose; /* by what gives the arenas back */
@@ -580,8 +569,10 @@ void program_run(program *p, verdict *v, random_totals *totals)
     run_and_close(&r, record);
     if (p->config.gpu)
         gpu_end(v);
+    const uint32_t devices = p->config.options.devices > 1 ? (uint32_t)p->config.options.devices : 1;
+    const uint32_t slots = acs_backend_slots((uint32_t)p->config.options.streams, devices);
     checker_report report = {0};
-    if (record && !v->failed && p->lost.status == ACS_OK && !checker_verify(record, p->config.options.streams, &report)) {
+    if (record && !v->failed && p->lost.status == ACS_OK && !checker_verify(record, slots, &report)) {
         verdict_fail(v, "checker: %s", report.text);
         if (p->config.verbose)
             checker_dump(record);

@@ -212,6 +212,7 @@ static inline rig *rig_make(void)
     rig *r = calloc(1, sizeof *r);
     assert_non_null(r);
     r->backend.base.ops = &g_fake_ops;
+    r->backend.base.devices = 1;
     r->options.window = 64;
     r->options.fifo = 256;
     r->options.streams = SLOTS;

@@ -25,7 +25,7 @@ static acs_topology topology(void)
     acs_topology t = {.count = DEVICES};
     for (uint32_t a = 0; a <= DEVICES; a++)
         for (uint32_t b = 0; b <= DEVICES; b++)
-            t.links[a][b] = (acs_link){a == HOST || b == HOST ? 20e9 : 100e9, 0, true};
+            t.links[a][b] = (acs_route){a == HOST || b == HOST ? 20e9 : 100e9, 0, true};
     t.links[0][3].bandwidth = t.links[3][0].bandwidth = 10e9;
     return t;
 }
@@ -78,17 +78,17 @@ static const row g_rows[] = {
      {{.reads = {{30 * MB, AT(0)}, {50 * MB, AT(3)}, {45 * MB, AT(1)}}, .device = 3}}, 1},
     {"min-max takes the slowest of the places that have it", ACS_POLICY_MIN_MAX_TRANSFER_TIME,
      {{.reads = {{30 * MB, AT(0) | AT(1)}, {60 * MB, AT(3)}}, .device = 1}}, 1}, /* 3 would do by the fastest */
-    {"automatic: an idle device before a busy one", ACS_POLICY_AUTOMATIC,
+    {"automatic: an idle device before a busy one", ACS_POLICY_AUTO,
      {{.seconds = 1, .device = 0}, {.seconds = 1, .device = 1}, {.seconds = 3, .device = 2}, {.seconds = 3, .device = 3},
       {.seconds = 1, .device = 0}, {.seconds = 1, .device = 1}, {.seconds = 3, .device = 0}}, 7},
-    {"automatic: to bring it takes longer than to wait", ACS_POLICY_AUTOMATIC,
+    {"automatic: to bring it takes longer than to wait", ACS_POLICY_AUTO,
      {{.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 0},
       {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 0},
       {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 0},
       {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 1}}, 4},
-    {"automatic: of equals where least has to come", ACS_POLICY_AUTOMATIC,
+    {"automatic: of equals where least has to come", ACS_POLICY_AUTO,
      {{.reads = {{MB, AT(2)}}, .seconds = 1, .device = 2}, {.allowed = AT(1), .seconds = 2, .device = 1}}, 2},
-    {"automatic: what is not known takes as long as the others", ACS_POLICY_AUTOMATIC,
+    {"automatic: what is not known takes as long as the others", ACS_POLICY_AUTO,
      {{.allowed = AT(0), .seconds = 4, .device = 0}, {.allowed = AT(1), .seconds = 2, .device = 1},
       {.allowed = AT(0) | AT(1), .device = 1}, {.allowed = AT(0) | AT(1), .device = 0}}, 4},
 };
@@ -136,7 +136,7 @@ static void ends_are_foreseen(void **state)
     const acs_placement_read reads[] = {{1000 * (uint64_t)MB, AT(1)}};
     acs_placement p;
     double end;
-    acs_placement_init(&p, &t, ACS_POLICY_AUTOMATIC);
+    acs_placement_init(&p, &t, ACS_POLICY_AUTO);
     acs_placement_op op = {.allowed = AT(0), .seconds = 0.005};
     assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
     assert_true(fabs(end - 0.005) < 1e-12);
@@ -158,7 +158,7 @@ static void only_allowed_devices_are_chosen(void **state)
     (void)state;
     const acs_topology t = topology();
     acs_random random = {1};
-    for (int policy = 0; policy < ACS_POLICIES; policy++) {
+    for (int policy = 0; policy < ACS_POLICY_COUNT; policy++) {
         acs_placement p;
         acs_placement_init(&p, &t, (acs_policy)policy);
         for (int i = 0; i < 5000; i++) {

@@ -237,7 +237,8 @@ static void it_needs_pools_and_device_memory(void **state)
     void *block = NULL;
     assert_int_equal(open_with(-1, ACS_POOL_OFF, &context), ACS_ERR_OPTION);
     context = open_renaming();
-    assert_int_equal(acs_malloc(context, 1, ACS_MEMORY_HOST | ACS_MOVABLE, &block), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_malloc(context, 1, ACS_MEMORY_HOST | ACS_LAZY, &block), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_malloc(context, 1, ACS_MEMORY_DEVICE | ACS_LAZY | ACS_MOVABLE, &block), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_close(context), ACS_OK);
 }
 

@@ -19,7 +19,7 @@ static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle
     acs_slots_polled(&y->slots, false);
     assert_false(y->slots.wants_poll);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 4);
-    assert_int_equal(y->slots.active, 5);
+    assert_int_equal(y->slots.banks[0].active, 5);
     while (count < 120)
         issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
     assert_int_equal(y->slots.used, 8); /* twice as many, until the next poll */
@@ -33,7 +33,7 @@ static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle
         complete(y, s, y->slots.slot[s].issued);
     for (int i = 0; i < 20; i++)
         acs_slots_polled(&y->slots, false);
-    assert_int_equal(y->slots.active, 4);
+    assert_int_equal(y->slots.banks[0].active, 4);
     assert_int_equal(y->slots.used, 9);
     yard_close(y);
 }
@@ -57,12 +57,12 @@ static void slots_become_more_while_there_is_nothing_to_issue(void **state)
     for (uint32_t s = 0; s < 6; s++)
         complete(y, s, y->slots.slot[s].issued);
     acs_slots_polled(&y->slots, true);
-    assert_int_equal(y->slots.active, 6);
+    assert_int_equal(y->slots.banks[0].active, 6);
     acs_slots_polled(&y->slots, false);
-    assert_int_equal(y->slots.active, 5);
+    assert_int_equal(y->slots.banks[0].active, 5);
     for (int i = 0; i < 8; i++)
         issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
-    assert_int_equal(y->slots.active, 5);
+    assert_int_equal(y->slots.banks[0].active, 5);
     yard_close(y);
 }
 
@@ -123,12 +123,12 @@ static void slot_becomes_active_only_where_it_holds_less_than_the_emptiest(void 
         assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 1);
     complete(y, 0, 2);
     acs_slots_polled(&y->slots, false);
-    assert_int_equal(y->slots.active, 1);
+    assert_int_equal(y->slots.banks[0].active, 1);
     for (int i = 4; i < 7; i++)
         assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 0);
-    assert_int_equal(y->slots.active, 1);
+    assert_int_equal(y->slots.banks[0].active, 1);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(7 * 64), 64))), 1);
-    assert_int_equal(y->slots.active, 2);
+    assert_int_equal(y->slots.banks[0].active, 2);
     yard_close(y);
 }
 

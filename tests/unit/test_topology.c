@@ -26,7 +26,7 @@ static acs_topology some(uint32_t count)
     for (uint32_t a = 0; a <= count; a++)
         for (uint32_t b = 0; b <= count; b++)
             if (a != b)
-                t.links[a][b] = (acs_link){1e9 * (10 + a + 2.0 * b), 1e-6 * (1 + a + b), a < count && b < count};
+                t.links[a][b] = (acs_route){1e9 * (10 + a + 2.0 * b), 1e-6 * (1 + a + b), a < count && b < count};
     return t;
 }
 
@@ -50,7 +50,7 @@ static void a_copy_takes_its_latency_and_its_bytes(void **state)
 {
     (void)state;
     acs_topology t = some(2);
-    t.links[0][1] = (acs_link){4e9, 8e-6, true};
+    t.links[0][1] = (acs_route){4e9, 8e-6, true};
     assert_true(fabs(acs_topology_seconds(&t, 0, 1, 4000000000u) - 1.000008) < 1e-12);
     assert_true(acs_topology_seconds(&t, 0, 1, 0) == 0);
     assert_true(acs_topology_seconds(&t, 1, 1, 1000) == 0);
@@ -63,7 +63,7 @@ static void a_copy_takes_its_latency_and_its_bytes(void **state)
 static void what_cannot_be_is_named(void **state)
 {
     static const struct {
-        acs_link link;
+        acs_route link;
         const char *why;
     } rows[] = {
         {{0, 0, false}, "from GPU-0 to host: 0 GB/s cannot be"},
@@ -99,7 +99,7 @@ static void links_go_with_the_devices_whatever_their_order(void **state)
     assert_int_equal(acs_topology_read(&t, file, "it"), ACS_OK);
     for (uint32_t a = 0; a <= 3; a++)
         for (uint32_t b = 0; b <= 3; b++) {
-            const acs_link *right = &all.links[a < 3 ? order[a] : 4][b < 3 ? order[b] : 4], *is = &t.links[a][b];
+            const acs_route *right = &all.links[a < 3 ? order[a] : 4][b < 3 ? order[b] : 4], *is = &t.links[a][b];
             assert_true(fabs(is->bandwidth - right->bandwidth) <= 1e-5 * right->bandwidth);
             assert_true(fabs(is->latency - right->latency) <= 1e-5 * right->latency);
             assert_int_equal(is->peer, right->peer);

@@ -1,0 +1,207 @@
+/*
+ * Where the contents of a block are, of several devices, and how they get elsewhere (see replicas.h). Called while ops are
+ * bound and where blocks are made, freed and brought home.
+ */
+#include "runtime/replicas.h"
+
+#include <stdlib.h>
+
+acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home)
+{
+    const uint32_t places = context->spread->count + 1;
+    struct acs_replicas *r = calloc(1, sizeof *r + places * sizeof r->places[0]);
+    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK) {
+        free(r);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid");
+    }
+    r->count = places;
+    r->home = home;
+    r->target = ACS_ANY_PLACE;
+    m->replicas = r;
+    if (home == ACS_ANY_PLACE)
+        return ACS_OK;
+    r->places[home].at = m->home;
+    return acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself */
+}
+
+void acs_replicas_drop(acs_context *context, acs_movable *m, uint32_t place, acs_op last)
+{
+    struct acs_replicas *r = m->replicas;
+    acs_replica *replica = &r->places[place];
+    acs_block block;
+    acs_coherence_drop(&r->valid, place);
+    if (!replica->at || place == r->home)
+        return;
+    if (place == context->spread->count)
+        context->movables->host_bytes -= m->bytes;
+    if (!replica->lent) /* it is a block: cannot fail */
+        (void)acs_memory_free(context->memory, (void *)(uintptr_t)replica->at, last, &block);
+    *replica = (acs_replica){0};
+}
+
+bool acs_replicas_used(const acs_movable *m)
+{
+    bool used = false;
+    for (uint32_t p = 0; m->replicas && p < m->replicas->count; p++)
+        used |= m->replicas->places[p].at != 0;
+    return used;
+}
+
+void acs_replicas_free(acs_context *context, acs_movable *m, bool close)
+{
+    struct acs_replicas *r = m->replicas;
+    for (uint32_t p = 0; p <= context->spread->count; p++)
+        acs_replicas_drop(context, m, p, close ? UINT64_MAX : r->places[p].last);
+    acs_coherence_fini(&r->valid);
+    free(r);
+    m->replicas = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- memory */
+
+/* It is not larger than all that there may be. */
+static bool has_host_room(const acs_movables *r, const acs_movable *m)
+{
+    return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
+}
+
+/* What others have on the host and elsewhere, too, would save a copy at most. */
+static void make_host_room(acs_context *context, const acs_movable *m)
+{
+    acs_movables *r = context->movables;
+    const uint32_t host = context->spread->count;
+    for (acs_movable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
+        acs_validity sole;
+        if (o->replicas->places[host].at && o->replicas->home != host && !o->touched && o != m &&
+            !acs_coherence_sole(&o->replicas->valid, 0, host, &sole))
+            acs_replicas_drop(context, o, host, o->replicas->places[host].last);
+    }
+}
+
+static acs_status find_host(acs_context *context, const acs_movable *m, acs_block *block)
+{
+    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_HOST, .site = m->site};
+    make_host_room(context, m);
+    if (!has_host_room(context->movables, m))
+        return ACS_NOT_READY;
+    ACS_TRY(context->movables->no_wait ? acs_memory_take(context->memory, &request, block)
+                                       : acs_memory_find_room(context, request, NULL, block));
+    context->movables->host_bytes += m->bytes;
+    return ACS_OK;
+}
+
+acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t place)
+{
+    acs_replica *replica = &m->replicas->places[place];
+    const bool host = place == context->spread->count;
+    acs_block block;
+    if (replica->at && (acs_coherence_any(&m->replicas->valid) >> place & 1))
+        return ACS_OK;
+    if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
+        return acs_movable_begin_anew(context, m, replica->at, replica->last);
+    ACS_TRY(host ? find_host(context, m, &block) : acs_lazy_find_memory(context, m, acs_memory_kind(place), &block));
+    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
+    acs_status status = acs_memory_begin_life(context, &block);
+    if (status != ACS_OK)
+        acs_replicas_drop(context, m, place, 0);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- copies */
+
+/* Part by part, so that what failed in one keeps no other from coming. */
+static acs_status copy(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first, uint64_t end)
+{
+    acs_spread *s = context->spread;
+    struct acs_replicas *r = m->replicas;
+    const uint32_t device = to < s->count ? to : from < s->count ? from : 0;
+    for (uint32_t i = 0; i <= m->cut_count; i++) {
+        const uint64_t cut = i < m->cut_count ? m->cuts[i] : m->bytes;
+        const uint64_t behind = cut < end ? cut : end;
+        if (behind <= first)
+            continue;
+        ACS_TRY(acs_coherence_reserve(&r->valid, 1));
+        acs_op op = acs_movable_copy_part(context, m, r->places[to].at + first, r->places[from].at + first, behind - first,
+                                          device);
+        if (!op)
+            return acs_error_thread()->status;
+        (void)acs_coherence_copy(&r->valid, first, behind, to); /* there is room */
+        r->places[to].last = r->places[from].last = op;
+        atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
+        atomic_fetch_add_explicit(&s->transferred, behind - first, memory_order_relaxed);
+        first = behind;
+    }
+    return ACS_OK;
+}
+
+acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, uint64_t from, uint64_t to)
+{
+    acs_validity missing;
+    while (acs_coherence_missing(&m->replicas->valid, from, to, place, &missing)) {
+        const uint32_t source = acs_spread_nearest(context, missing.places, place, missing.to - missing.from);
+        ACS_TRY(copy(context, m, place, source, missing.from, missing.to));
+        from = missing.to;
+    }
+    return ACS_OK;
+}
+
+acs_status acs_replicas_home(acs_context *context, acs_movable *m)
+{
+    struct acs_replicas *r = m->replicas;
+    if (m->lazy)
+        return acs_lazy_refuse(m);
+    ACS_TRY(acs_coherence_reserve(&r->valid, 1));
+    ACS_TRY(acs_replicas_fetch(context, m, r->home, 0, m->bytes));
+    ACS_TRY(acs_coherence_reserve(&r->valid, 1));
+    (void)acs_coherence_write(&r->valid, 0, m->bytes, r->home); /* there is room */
+    for (uint32_t p = 0; p <= context->spread->count; p++)
+        if (p != r->home && r->places[p].at) {
+            atomic_fetch_add_explicit(&context->movables->homed, 1, memory_order_relaxed); /* a counter */
+            acs_replicas_drop(context, m, p, r->places[p].last);
+        }
+    return ACS_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- spill */
+
+/* The one that was named longest ago, of those that are not wanted now and were not tried. */
+static acs_movable *victim_of(const acs_movables *r, uint32_t device)
+{
+    acs_movable *best = NULL;
+    for (acs_movable *m = r->first.next; m != &r->first; m = m->next) {
+        const acs_replica *replica = &m->replicas->places[device];
+        if (replica->at && !replica->lent && m->replicas->home != device && !m->touched && m->tried != r->tries &&
+            (!best || m->named < best->named))
+            best = m;
+    }
+    return best;
+}
+
+/* What is valid there alone goes to its home, or to a copy on the host. */
+static acs_status move_out(acs_context *context, acs_movable *m, uint32_t device)
+{
+    struct acs_replicas *r = m->replicas;
+    const uint32_t to = r->home == ACS_ANY_PLACE ? context->spread->count : r->home;
+    acs_validity sole;
+    uint64_t from = 0;
+    while (acs_coherence_sole(&r->valid, from, device, &sole)) {
+        ACS_TRY(acs_replicas_take(context, m, to));
+        ACS_TRY(copy(context, m, to, device, sole.from, sole.to));
+        atomic_fetch_add_explicit(&context->movables->spilled, sole.to - sole.from, memory_order_relaxed); /* a counter */
+        from = sole.to;
+    }
+    acs_replicas_drop(context, m, device, r->places[device].last);
+    return ACS_OK;
+}
+
+bool acs_replicas_spill(acs_context *context, uint32_t device)
+{
+    acs_movables *r = context->movables;
+    r->tries++;
+    for (acs_movable *m = victim_of(r, device); m; m = victim_of(r, device)) {
+        m->tried = r->tries;
+        if (move_out(context, m, device) == ACS_OK)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,368 @@
+/*
+ * Binding on several devices (see replicas.h): choose where an op runs, have there what it reads, and note what it writes.
+ * Called by bind.c.
+ */
+#include "runtime/replicas.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------------------------------------------- naming */
+
+static bool reads(const acs_segment *s)
+{
+    /* Between the rows of a tile lie bytes that are not written: they have to be there. */
+    return (s->access & ACS_READ) || s->rows > 1;
+}
+
+/* The part of its block that a segment names, as offsets. */
+static uint64_t first_of(const acs_movable *m, const acs_segment *s)
+{
+    return s->base - m->home;
+}
+
+static uint64_t end_of(const acs_movable *m, const acs_segment *s)
+{
+    const uint64_t end = acs_segment_end(s) - m->home;
+    return end < m->bytes ? end : m->bytes;
+}
+
+/* It only asks about ops, and changes nothing. */
+static bool looks(const acs_record *record)
+{
+    return !acs_bind_is_work(record);
+}
+
+/* Whether it runs on a device at all. */
+static bool has_device(const acs_record *record)
+{
+    return record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET ||
+           record->kind == ACS_KIND_CALL;
+}
+
+/* Of a copy only: the block is where it comes from, and not where it goes. */
+static bool is_source(const acs_draft *draft, const acs_movable *m)
+{
+    const acs_record *record = draft->record;
+    return record->kind == ACS_KIND_MEMCPY && (uint64_t)(uintptr_t)record->u.copy.dst - m->home >= m->bytes;
+}
+
+static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segment *s)
+{
+    struct acs_replicas *r = m->replicas;
+    const acs_naming n = acs_bind_naming(draft, m);
+    const bool first = !m->touched;
+    r->astray = m->pinned || acs_bind_astray(draft, &n);
+    if (r->astray && m->lazy && !looks(draft->record))
+        return acs_lazy_refuse(m);
+    acs_bind_touch(draft->context->movables, m, s);
+    m->written |= acs_bind_is_work(draft->record) && (s->access & ACS_WRITE);
+    m->anew |= !r->astray && n.whole && n.segments == 1 && acs_bind_is_work(draft->record);
+    if (first) {
+        r->target = ACS_ANY_PLACE;
+        r->taken = false;
+    }
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- choose */
+
+/* What the op reads of the block, by where that is. */
+static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segment *s)
+{
+    const uint64_t end = end_of(m, s);
+    acs_validity piece;
+    for (uint64_t at = first_of(m, s); acs_coherence_piece(&m->replicas->valid, at, end, &piece); at = piece.to)
+        acs_spread_reads(op, piece.to - piece.from, piece.places);
+}
+
+/* Who comes first behind an op can take its stream over. */
+static void list_upstream(acs_spread_op *op, const acs_movable *m, const acs_spread *spread)
+{
+    const struct acs_replicas *r = m->replicas;
+    if (r->ends > op->op.ready)
+        op->op.ready = r->ends;
+    if (r->ends > 0 && !r->followed && r->writer < spread->count)
+        op->op.preferred |= 1u << r->writer;
+}
+
+static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uint32_t i)
+{
+    const acs_segment *s = &draft->record->segments[i];
+    acs_context *context = draft->context;
+    bool inside;
+    if (!acs_segment_has_bytes(s))
+        return ACS_OK;
+    op->bytes += s->rows * s->row_bytes;
+    const acs_movable *m = acs_bind_segment(draft, s, &inside);
+    if (m && m->touched && !m->replicas->astray) {
+        if (reads(s))
+            list_reads(op, m, s);
+        list_upstream(op, m, context->spread);
+        return ACS_OK;
+    }
+    const uint32_t place = m && m->touched ? m->replicas->home : acs_spread_place(context, s->base);
+    if (place < context->spread->count)
+        return acs_spread_restrict(draft, op, place, i);
+    if (s->access & ACS_READ)
+        acs_spread_reads(op, s->rows * s->row_bytes, 1u << place);
+    return ACS_OK;
+}
+
+/*
+ * What a copy brings to a place of the program's goes from where it is. What writes a whole block, and reads nothing of any
+ * device, goes where the block was used before, since those who use it then will do so again: `auto` alone.
+ */
+static void stay_near(const acs_draft *draft, acs_spread_op *op)
+{
+    const acs_spread *s = draft->context->spread;
+    const acs_place_set devices = (1u << s->count) - 1;
+    for (const acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        acs_place_set near = 0;
+        if (m->replicas->astray)
+            continue;
+        if (is_source(draft, m))
+            near = acs_coherence_any(&m->replicas->valid);
+        else if (m->anew && m->replicas->used && s->placement.policy == ACS_POLICY_AUTO)
+            near = 1u << (m->replicas->used - 1);
+        near &= op->op.allowed & devices;
+        if (near)
+            op->op.allowed = near;
+    }
+}
+
+static acs_status choose(const acs_draft *draft, uint32_t *device)
+{
+    acs_spread_op op;
+    const uint32_t count = draft->context->spread->count;
+    op.op = (acs_placement_op){.allowed = draft->captured ? 1u : (1u << count) - 1};
+    op.bytes = 0;
+    for (uint32_t i = 0; i < draft->record->segment_count; i++)
+        ACS_TRY(look_at_segment(draft, &op, i));
+    if (draft->record->kind == ACS_KIND_MEMCPY || draft->record->kind == ACS_KIND_MEMSET)
+        stay_near(draft, &op);
+    *device = draft->captured ? 0 : acs_spread_choose(draft, &op);
+    return ACS_OK;
+}
+
+/* A copy can come from any one place that has all of it. */
+static uint32_t source_of(const acs_draft *draft, const acs_movable *m, uint32_t device)
+{
+    const acs_record *record = draft->record;
+    const uint64_t first = (uint64_t)(uintptr_t)record->u.copy.src - m->home;
+    const uint32_t places = draft->context->spread->count + 1;
+    const acs_place_set everywhere = (1u << places) - 1;
+    const acs_place_set all = acs_coherence_all(&m->replicas->valid, first, first + record->u.copy.bytes) & everywhere;
+    if (!all || (all >> device & 1))
+        return device;
+    return acs_spread_nearest(draft->context, all, device, record->u.copy.bytes);
+}
+
+static void aim(const acs_draft *draft, uint32_t device)
+{
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        struct acs_replicas *r = m->replicas;
+        if (r->astray)
+            r->target = r->home; /* of lazy ones, which are only looked at: none */
+        else
+            r->target = is_source(draft, m) ? source_of(draft, m, device) : device;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ provide */
+
+/* What the op names is on the device together, so that no two ops take each other's blocks for ever. */
+static acs_status check_fits(const acs_draft *draft, uint32_t device)
+{
+    const acs_context *context = draft->context;
+    const uint64_t limit = (uint64_t)context->options.memory_limit;
+    uint64_t bytes = 0;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        bytes += m->replicas->target == device ? m->bytes : 0;
+    if (!limit || bytes <= limit)
+        return ACS_OK;
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s' needs %llu bytes of ACS_MOVABLE and ACS_LAZY blocks on a device at once: "
+                    "ACS_MEMORY_LIMIT is %llu", draft->site->name, (unsigned long long)bytes, (unsigned long long)limit);
+}
+
+static acs_status note_written(acs_spread *s, acs_movable *m, uint64_t from, uint64_t to)
+{
+    if (s->part_count == s->part_capacity) {
+        const uint32_t capacity = s->part_capacity ? 2 * s->part_capacity : 8;
+        acs_written_part *parts = realloc(s->parts, capacity * sizeof *parts);
+        if (!parts)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what an op writes");
+        s->parts = parts;
+        s->part_capacity = capacity;
+    }
+    s->parts[s->part_count++] = (acs_written_part){m, from, to};
+    return acs_coherence_reserve(&m->replicas->valid, s->part_count);
+}
+
+/* What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. */
+static acs_status provide_segment(const acs_draft *draft, acs_movable *m, const acs_segment *s)
+{
+    struct acs_replicas *r = m->replicas;
+    if (reads(s) || looks(draft->record))
+        ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, first_of(m, s), end_of(m, s)));
+    return (s->access & ACS_WRITE) ? note_written(draft->context->spread, m, first_of(m, s), end_of(m, s)) : ACS_OK;
+}
+
+/* What may touch anything was told of no segment. */
+static acs_status provide_pointed(const acs_draft *draft)
+{
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        const acs_segment whole = ACS_INOUT(m->home, m->bytes);
+        ACS_TRY(provide_segment(draft, m, &whole));
+    }
+    return ACS_OK;
+}
+
+static acs_status provide(acs_draft *draft, bool all)
+{
+    acs_context *context = draft->context;
+    for (acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+        struct acs_replicas *r = m->replicas;
+        if (r->target == ACS_ANY_PLACE)
+            continue;
+        r->taken = !r->places[r->target].at;
+        ACS_TRY(acs_replicas_take(context, m, r->target));
+        m->to = r->places[r->target].at;
+    }
+    if (all)
+        return provide_pointed(draft);
+    for (uint32_t i = 0; i < draft->record->segment_count; i++) {
+        const acs_segment *s = &draft->record->segments[i];
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, s, &inside);
+        if (m && m->touched && m->replicas->target != ACS_ANY_PLACE)
+            ACS_TRY(provide_segment(draft, m, s));
+    }
+    return ACS_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- look */
+
+/* Who looks at a lazy block looks at all places: one in the segment's own stead, a segment more for each other. */
+static void look_everywhere(const acs_draft *draft)
+{
+    acs_record *record = draft->record;
+    const uint32_t given = record->segment_count;
+    for (uint32_t i = 0; i < given; i++) {
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        if (!m || !m->touched || m->replicas->target != ACS_ANY_PLACE)
+            continue;
+        m->to = 0;
+        for (uint32_t p = 0; p <= draft->context->spread->count; p++) {
+            const uint64_t at = m->replicas->places[p].at;
+            if (!at)
+                continue;
+            if (m->to) {
+                acs_segment *more = &record->segments[record->segment_count++];
+                *more = record->segments[i];
+                more->base = at + first_of(m, &record->segments[i]);
+            } else {
+                m->to = at;
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ prepare */
+
+static acs_status touch_segments(const acs_draft *draft, bool all)
+{
+    const acs_record *record = draft->record;
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
+        if (m && (m->lazy || !all))
+            ACS_TRY(touch(draft, m, &record->segments[i]));
+    }
+    return ACS_OK;
+}
+
+/* Lazy blocks that what may touch anything has pointers into: these can be changed. */
+static void touch_pointed(const acs_draft *draft)
+{
+    acs_bind_touch_pointed(draft);
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        m->replicas->astray = m->replicas->taken = false;
+        m->anew = false;
+    }
+}
+
+acs_status acs_replicas_prepare(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    const bool all = acs_bind_is_any(draft->record);
+    uint32_t device = 0;
+    context->spread->part_count = 0;
+    if (all)
+        ACS_TRY(acs_movables_home_locked(context));
+    ACS_TRY(touch_segments(draft, all));
+    if (all && !looks(draft->record))
+        touch_pointed(draft);
+    if (has_device(draft->record))
+        ACS_TRY(choose(draft, &device));
+    aim(draft, device);
+    ACS_TRY(check_fits(draft, device));
+    ACS_TRY(provide(draft, all && !looks(draft->record)));
+    if (looks(draft->record))
+        look_everywhere(draft);
+    return ACS_OK;
+}
+
+/* All that can be refused has been looked at. */
+acs_status acs_replicas_begin(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+        const struct acs_replicas *r = m->replicas;
+        if (m->anew && !r->taken && r->target != ACS_ANY_PLACE)
+            ACS_TRY(acs_movable_begin_anew(context, m, m->to, r->places[r->target].last));
+    }
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- commit */
+
+/* What it wrote is valid there alone, and what holds nothing any more goes back. */
+void acs_replicas_commit(acs_draft *draft, acs_movable *m)
+{
+    acs_context *context = draft->context;
+    acs_spread *s = context->spread;
+    struct acs_replicas *r = m->replicas;
+    const uint32_t target = r->target;
+    if (m->anew)
+        m->cut_count = 0;
+    if (target == ACS_ANY_PLACE)
+        return;
+    r->places[target].last = acs_fifo_last(context->core.fifo);
+    r->followed = true;
+    for (uint32_t i = 0; i < s->part_count; i++) {
+        if (s->parts[i].block != m)
+            continue;
+        (void)acs_coherence_write(&r->valid, s->parts[i].from, s->parts[i].to, target); /* there is room */
+        r->followed = false;
+        r->writer = target;
+        r->ends = s->end;
+    }
+    if (draft->kernel && target < s->count)
+        r->used = target + 1;
+    const acs_place_set any = acs_coherence_any(&r->valid);
+    for (uint32_t p = 0; p <= s->count; p++)
+        if (p != target && !(any >> p & 1) && r->places[p].at)
+            acs_replicas_drop(context, m, p, r->places[p].last);
+    r->target = ACS_ANY_PLACE;
+}
+
+void acs_replicas_undo(acs_context *context, acs_movable *m)
+{
+    struct acs_replicas *r = m->replicas;
+    const uint32_t target = r->target;
+    r->target = ACS_ANY_PLACE;
+    if (target != ACS_ANY_PLACE && r->taken && !(acs_coherence_any(&r->valid) >> target & 1))
+        acs_replicas_drop(context, m, target, r->places[target].last);
+}

@@ -1,0 +1,202 @@
+/*
+ * Which of several devices an op runs on (see spread.h). Called while ops are bound; owns the topology, the placement and
+ * what they count.
+ */
+#include "runtime/spread.h"
+
+#include <stdlib.h>
+
+#define OP_SECONDS 3e-6          /* of an op, whatever it does: about what a small kernel takes with its launch */
+#define BYTES_PER_SECOND 2e12    /* that kernels read and write: those for which placement matters are bound by memory */
+
+/* What acs_on said last, of this thread. */
+static _Thread_local struct {
+    const acs_context *context;
+    uint32_t device; /* and one */
+} tl_on;
+
+/* ------------------------------------------------------------------------------------------------------- open, close */
+
+/* By the file that was named; else as measured, if it ever was; else as the backend estimates. */
+static acs_status open_topology(acs_context *context)
+{
+    acs_topology *t = &context->spread->topology;
+    acs_backend *backend = context->backend;
+    const char *name = context->options.topology;
+    t->count = context->spread->count;
+    ACS_TRY(backend->ops->links(backend, t));
+    if (!name[0]) {
+        acs_topology measured = *t;
+        const acs_error before = *acs_error_thread(); /* a bad file is nobody's error: there is an estimate */
+        acs_status status = acs_topology_load(&measured);
+        if (status == ACS_OK)
+            *t = measured;
+        else
+            acs_log(ACS_LOG_INFO, "links between %u devices are estimated; acs-info --measure measures them%s%s", t->count,
+                    status == ACS_NOT_READY ? "" : ": ", status == ACS_NOT_READY ? "" : acs_error_thread()->text);
+        *acs_error_thread() = before;
+        return ACS_OK;
+    }
+    FILE *file = fopen(name, "r");
+    if (!file)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TOPOLOGY: '%s' cannot be read", name);
+    acs_status status = acs_topology_read(t, file, name);
+    (void)fclose(file); /* was only read */
+    return status;
+}
+
+acs_status acs_spread_open(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    if (context->backend->devices == 1)
+        return ACS_OK;
+    if (o->pool == ACS_POOL_OFF)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u needs pools: ACS_POOL is off", context->backend->devices);
+    if (o->rename != 0 || o->check == ACS_CHECK_WRITTEN)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: %s is for one device", context->backend->devices,
+                        o->rename ? "ACS_RENAME" : "ACS_CHECK=written");
+    if (o->ledger[0])
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: ACS_LEDGER is for one device of a context",
+                        context->backend->devices);
+    context->spread = calloc(1, sizeof *context->spread);
+    if (!context->spread)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u devices", context->backend->devices);
+    context->spread->count = context->backend->devices;
+    ACS_TRY(open_topology(context));
+    acs_placement_init(&context->spread->placement, &context->spread->topology, o->policy);
+    return ACS_OK;
+}
+
+void acs_spread_close(acs_context *context)
+{
+    if (context->spread)
+        free(context->spread->parts);
+    free(context->spread);
+    context->spread = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ memory */
+
+uint32_t acs_spread_place(acs_context *context, uint64_t address)
+{
+    const uint32_t host = context->spread->count;
+    acs_backend *backend = context->backend;
+    acs_block block;
+    if (acs_memory_find(context->memory, address, &block) == ACS_PLACE_BLOCK)
+        return acs_memory_is_device(block.kind) ? acs_memory_device(block.kind) : host;
+    return backend->ops->memory_device ? backend->ops->memory_device(backend, address) : host;
+}
+
+acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32_t device, uint32_t segment)
+{
+    const acs_topology *t = &draft->context->spread->topology;
+    const bool copy = draft->record->kind == ACS_KIND_MEMCPY; /* the driver finds a way */
+    acs_place_set reach = 0;
+    for (uint32_t d = 0; d < t->count; d++)
+        reach |= d == device || copy || t->links[d][device].peer ? 1u << d : 0;
+    reach &= op->op.allowed;
+    /* Where it lies, as long as nothing speaks against that. */
+    if (reach >> device & 1)
+        reach = 1u << device;
+    if (!reach)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "'%s': segment %u is memory of device %u, which no device reaches that has the memory of the op's "
+                        "other segments: ACS_MOVABLE blocks can be anywhere", draft->site->name, segment, device);
+    op->op.allowed = reach;
+    return ACS_OK;
+}
+
+void acs_spread_reads(acs_spread_op *op, uint64_t bytes, acs_place_set places)
+{
+    if (op->op.read_count < ACS_SPREAD_READS)
+        op->reads[op->op.read_count++] = (acs_placement_read){bytes, places};
+}
+
+/* ------------------------------------------------------------------------------------------------------------ choose */
+
+static void refresh(acs_spread *s)
+{
+    uint64_t running = 0;
+    for (uint32_t d = 0; d < s->count; d++) {
+        uint64_t ended = atomic_load_explicit(&s->ended[d], memory_order_relaxed); /* a counter; a little late */
+        s->placement.running[d] = (uint32_t)(s->placed[d] - ended);
+        running += s->placement.running[d];
+    }
+    if (running == 0)
+        acs_placement_idle(&s->placement);
+}
+
+void acs_spread_add(acs_context *context, acs_record *record, uint32_t device)
+{
+    context->spread->placed[device]++;
+    record->device = (uint16_t)device;
+    record->flags |= ACS_RECORD_PLACED;
+}
+
+void acs_spread_drop(acs_context *context, acs_record *record)
+{
+    context->spread->placed[record->device] -= (record->flags & ACS_RECORD_PLACED) != 0;
+    record->flags &= (uint8_t)~ACS_RECORD_PLACED;
+}
+
+void acs_spread_ended(acs_context *context, const acs_record *record)
+{
+    if (record->flags & ACS_RECORD_PLACED) /* relaxed: a counter */
+        atomic_fetch_add_explicit(&context->spread->ended[record->device], 1, memory_order_relaxed);
+}
+
+uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)
+{
+    acs_spread *s = draft->context->spread;
+    uint32_t on = draft->on ? draft->on : acs_spread_hint(draft->context);
+    refresh(s);
+    if (on && on <= s->count && (op->op.allowed >> (on - 1) & 1))
+        op->op.allowed = 1u << (on - 1);
+    op->op.reads = op->reads;
+    op->op.seconds = OP_SECONDS + (double)op->bytes / BYTES_PER_SECOND;
+    uint32_t device = acs_placement_choose(&s->placement, &op->op, &s->end);
+    acs_spread_add(draft->context, draft->record, device);
+    return device;
+}
+
+uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, uint32_t to, uint64_t bytes)
+{
+    const acs_topology *t = &context->spread->topology;
+    uint32_t best = (uint32_t)__builtin_ctz(places);
+    double least = acs_topology_seconds(t, best, to, bytes);
+    for (acs_place_set left = places & (places - 1); left; left &= left - 1) {
+        const uint32_t place = (uint32_t)__builtin_ctz(left);
+        const double seconds = acs_topology_seconds(t, place, to, bytes);
+        if (seconds < least) {
+            best = place;
+            least = seconds;
+        }
+    }
+    return best;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- hint */
+
+uint32_t acs_spread_hint(const acs_context *context)
+{
+    return tl_on.context == context ? tl_on.device : 0;
+}
+
+acs_status acs_on(acs_context *context, int device)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (device < ACS_ANY_DEVICE || device >= (int)context->backend->devices)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on: there is no device %d; the context has %u", device,
+                        context->backend->devices);
+    tl_on.context = context;
+    tl_on.device = (uint32_t)(device + 1);
+    return ACS_OK;
+}
+
+int acs_devices(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    return context ? (int)context->backend->devices : -1;
+}

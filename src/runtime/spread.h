@@ -1,0 +1,63 @@
+/*
+ * Several devices: what of a context knows which there are, and chooses one for each op (devices/placement.h), by where what
+ * it reads is valid and by memory that does not move. Private to src/runtime; under the lock of movable blocks, but for what
+ * is counted. A context with one device has none of it.
+ */
+#ifndef ACS_SPREAD_H
+#define ACS_SPREAD_H
+
+#include "devices/placement.h"
+#include "runtime/bind.h"
+
+enum { ACS_SPREAD_READS = 64, ACS_ANY_PLACE = UINT32_MAX };
+
+/* Bytes that the op which is being bound writes, of a block; its own offsets. */
+typedef struct acs_written_part {
+    acs_movable *block;
+    uint64_t from, to;
+} acs_written_part;
+
+struct acs_spread {
+    uint32_t count;          /* of devices; the host is place number `count` */
+    acs_topology topology;
+    acs_placement placement;
+    uint64_t placed[ACS_DEVICES_MOST];         /* ops */
+    _Atomic(uint64_t) ended[ACS_DEVICES_MOST]; /* of them */
+    _Atomic(uint64_t) transfers, transferred;  /* copies between places, and their bytes; counters */
+    /* of the op that is being bound */
+    bool counted;            /* it is among `placed` */
+    double end;              /* when it is expected to end */
+    acs_written_part *parts;
+    uint32_t part_count, part_capacity;
+};
+
+/* What is known of an op before it is placed. */
+typedef struct acs_spread_op {
+    acs_placement_op op;
+    acs_placement_read reads[ACS_SPREAD_READS];
+    uint64_t bytes; /* that it names */
+} acs_spread_op;
+
+/* Behind the backend, with several devices; else there is nothing to do. ACS_ERR_OPTION, ACS_ERR_MEMORY; bad topologies. */
+acs_status acs_spread_open(acs_context *context);
+void acs_spread_close(acs_context *context);
+
+/* The place of memory that does not move: a device, or the host, which stands also for what is not known. */
+uint32_t acs_spread_place(acs_context *context, uint64_t address);
+/* Of the allowed devices those that reach memory of the device. ACS_ERR_UNSUPPORTED: none; names the op and its segment. */
+acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32_t device, uint32_t segment);
+/* The op reads so much that is valid there. */
+void acs_spread_reads(acs_spread_op *op, uint64_t bytes, acs_place_set places);
+/* Where the op runs. It counts as placed. */
+uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op);
+/* Counts, too: an op of the runtime's own, that will run there; it will not run; an op ended. */
+void acs_spread_add(acs_context *context, acs_record *record, uint32_t device);
+void acs_spread_drop(acs_context *context, acs_record *record);
+void acs_spread_ended(acs_context *context, const acs_record *record);
+/* The place of a set from which bytes come to another soonest. */
+uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, uint32_t to, uint64_t bytes);
+
+/* The device that acs_on says for this thread and context, and one; 0: none. */
+uint32_t acs_spread_hint(const acs_context *context);
+
+#endif

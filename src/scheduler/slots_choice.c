@@ -1,0 +1,179 @@
+/*
+ * Slots: which one a ready op goes to, and how many of a device take part (see slots.h). Called by slots.c, under the core's
+ * lock. Changes nothing but how many slots are active.
+ */
+#include "scheduler/slots_internal.h"
+
+enum {
+    IDLE_POLLS = 4 /* in a row, for the device to be what takes the time */
+};
+
+/* ----------------------------------------------------------------------------------------------------------- choice */
+
+/* The slot of a device that has this number among them. */
+static uint32_t slot_of(const acs_slots *slots, uint32_t device, uint32_t number)
+{
+    return number * slots->devices + device;
+}
+
+static bool is_of(const acs_slots *slots, uint32_t s, uint32_t device)
+{
+    return slots->devices == 1 || s % slots->devices == device;
+}
+
+/* The newest op that stays in the slot: values behind it may be those of ops that came back, and of none. */
+static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
+{
+    const acs_slot *slot = &slots->slot[s];
+    const acs_entry *newest = acs_slot_newest(slots, slot);
+    if (newest && newest->slot == (int)s)
+        return newest;
+    return slot->tail ? &slots->window->entries[slot->tail] : NULL;
+}
+
+/* HuntKTm's first rule: behind an upstream op that is last in its slot, the one with the fewest waiting successors. */
+static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    int best = -1;
+    uint32_t fewest = UINT32_MAX;
+    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+        int s = __builtin_ctzll(mask);
+        const acs_slot *slot = &slots->slot[s];
+        const acs_entry *last = slot_last(slots, (uint32_t)s);
+        if (!last || needs[s].value != last->value || acs_slot_reached(slot, last->value) ||
+            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device))
+            continue;
+        if (last->waiters < fewest) {
+            fewest = last->waiters;
+            best = s;
+        }
+    }
+    return best;
+}
+
+/* The device's active slot with the fewest ops out, the first idle one if there is one. -1: other batches own all. */
+static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t batch_id)
+{
+    int best = -1;
+    uint32_t fewest = UINT32_MAX;
+    for (uint32_t k = 0; k < slots->banks[device].active && fewest > 0; k++) {
+        uint32_t s = slot_of(slots, device, k);
+        const acs_slot *slot = &slots->slot[s];
+        if (!acs_slot_free(slot, batch_id) || slot->outstanding >= fewest)
+            continue;
+        fewest = slot->outstanding;
+        best = (int)s;
+    }
+    return best;
+}
+
+/*
+ * One more active slot, with less than `fewest` ops out; -1: there is none, another batch owns it, or it takes a poll to
+ * know that it is wanted. If the op cannot be placed after all, the slot is the emptiest for the next one.
+ */
+static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uint64_t batch_id)
+{
+    acs_bank *bank = &slots->banks[device];
+    uint32_t s = slot_of(slots, device, bank->active);
+    if (bank->active == slots->limit || slots->slot[s].outstanding >= fewest || !acs_slot_free(&slots->slot[s], batch_id))
+        return -1;
+    if (bank->may_grow == 0 && !slots->eager) {
+        slots->wants_poll = true;
+        return -1;
+    }
+    if (bank->may_grow > 0)
+        bank->may_grow--;
+    bank->active++;
+    if (slots->used <= s)
+        slots->used = s + 1;
+    return (int)s;
+}
+
+/*
+ * Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less, unless
+ * there is little to issue. Where that lasts the device takes the time, and queues need not be deep for more of them to
+ * help: kernels of 50 us, 32 side by side, went through four slots, eight deep.
+ */
+static void bank_polled(acs_slots *slots, uint32_t device, bool idle)
+{
+    acs_bank *bank = &slots->banks[device];
+    uint32_t fewest = UINT32_MAX;
+    for (uint32_t k = 0; k < bank->active; k++) {
+        const acs_slot *slot = &slots->slot[slot_of(slots, device, k)];
+        fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
+    }
+    bank->idle_polls = idle ? bank->idle_polls + 1 : 0;
+    if (bank->idle_polls >= IDLE_POLLS && fewest > 0 && bank->deep_now > 1)
+        bank->deep_now /= 2;
+    bank->may_grow = fewest >= bank->deep_now ? bank->active : 0;
+    if (idle)
+        return;
+    bank->deep_now = slots->deep;
+    if (fewest <= 1 && bank->active > slots->first)
+        bank->active--;
+}
+
+void acs_slots_polled(acs_slots *slots, bool idle)
+{
+    for (uint32_t d = 0; d < slots->devices; d++)
+        bank_polled(slots, d, idle);
+    slots->wants_poll = false;
+}
+
+/* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */
+static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    int best = -1;
+    uint32_t fewest = UINT32_MAX;
+    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+        int s = __builtin_ctzll(mask);
+        const acs_slot *slot = &slots->slot[s];
+        if (acs_slot_reached(slot, needs[s].value) || !acs_slot_free(slot, batch_id) || slot->outstanding >= fewest ||
+            !is_of(slots, (uint32_t)s, entry->device))
+            continue;
+        fewest = slot->outstanding;
+        best = s;
+    }
+    return best;
+}
+
+/* What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays one. */
+static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    uint64_t mask = entry->need_mask;
+    if (!mask || (mask & (mask - 1)))
+        return false;
+    uint32_t s = (uint32_t)__builtin_ctzll(mask);
+    const acs_slot *slot = &slots->slot[s];
+    const acs_entry *last = slot_last(slots, s);
+    return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last &&
+           acs_entry_needs(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
+}
+
+/*
+ * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
+ * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
+ * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
+ */
+int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
+{
+    if (stays_behind(slots, entry, batch_id))
+        return -1;
+    int best = choose_behind(slots, entry, batch_id);
+    if (best >= 0)
+        return best;
+    best = choose_emptiest(slots, entry->device, batch_id);
+    if (best < 0 || slots->slot[best].outstanding == 0)
+        return best;
+    acs_bank *bank = &slots->banks[entry->device];
+    uint32_t fewest = slots->slot[best].outstanding;
+    bank->may_grow += bundle && bank->may_grow == 0;
+    int more = bundle || fewest >= bank->deep_now ? activate_slot(slots, entry->device, fewest, batch_id) : -1;
+    if (more >= 0)
+        return more;
+    int upstream = choose_upstream(slots, entry, batch_id);
+    bool as_empty = upstream >= 0 && slots->slot[upstream].outstanding <= fewest;
+    return as_empty ? upstream : best;
+}

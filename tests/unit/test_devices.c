@@ -1,0 +1,374 @@
+/*
+ * Several devices through the public API, on the host backend: on which device each op of small programs runs, what is copied
+ * for it, and that results are those of one device. Tables: program, policy, expected devices and transfers. Random programs
+ * (test_random, test_memory_lives) do the same at random.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "memory_fixture.h"
+#include "runtime/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BYTES = 64000, HALF = BYTES / 2, OPS = 64, BLOCKS = 4 };
+
+/* Where each op ran, as the core was told. */
+typedef struct record_of_run {
+    int device[OPS];
+    uint32_t breaches; /* of rule S5 */
+} record_of_run;
+
+static void note(void *user, const acs_trace_event *event)
+{
+    record_of_run *run = user;
+    if (event->type == ACS_TRACE_INSERT && event->seq < OPS)
+        run->device[event->seq] = event->op->device;
+    if (event->type == ACS_TRACE_ISSUE && event->slot >= 0)
+        run->breaches += (uint32_t)event->slot % 2 != event->op->device;
+}
+
+static acs_context *open_devices(int64_t devices, int32_t policy, record_of_run *run)
+{
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.devices = devices;
+    options.policy = policy;
+    options.streams = 4;
+    options.pool = ACS_POOL_ON;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_devices(context), devices);
+    if (run) {
+        memset(run, 0, sizeof *run);
+        acs_trace_set(context, note, run);
+    }
+    return context;
+}
+
+/* Adds one to each byte of `to`, out of `from`. */
+static void add_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    unsigned char *to = *(unsigned char **)args[0];
+    const unsigned char *from = *(const unsigned char **)args[1];
+    size_t bytes = *(size_t *)args[2];
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(from[i] + 1);
+}
+
+static const acs_kernel g_add = ACS_KERNEL_HOST_INIT("add", add_body);
+
+static acs_op add_on(acs_context *context, int device, unsigned char *to, unsigned char *from, size_t bytes)
+{
+    acs_attributes on = ACS_ON(device);
+    acs_uses same = ACS_USES(ACS_INOUT(to, bytes)), two = ACS_USES(ACS_OUT(to, bytes), ACS_IN(from, bytes));
+    return ACS_LAUNCH_WITH(context, on, &g_add, 1, 1, 0, ACS_ARGS(to, from, bytes), to == from ? same : two);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- tables */
+
+/* An op of a program: `to` = `from` + 1, block by block; from -1: filled by acs_memset. */
+typedef struct planned {
+    int to, from;
+    int on;        /* ACS_ON, or ACS_ANY_DEVICE */
+    int device;    /* where it is to run, */
+    int transfers; /* and how many copies come before it */
+} planned;
+
+static const struct {
+    const char *what;
+    int32_t policy;
+    planned ops[8];
+} g_table[] = {
+    {"round-robin takes turns", ACS_POLICY_ROUND_ROBIN,
+     {{0, -1, -1, 0, 0}, {1, -1, -1, 1, 0}, {2, -1, -1, 0, 0}, {3, -1, -1, 1, 0}}},
+    {"single stays where it is", ACS_POLICY_SINGLE,
+     {{0, -1, -1, 0, 0}, {1, -1, -1, 0, 0}, {2, 0, -1, 0, 0}, {3, 1, -1, 0, 0}}},
+    {"stream-aware: who has fewer ops", ACS_POLICY_STREAM_AWARE,
+     {{0, -1, 0, 0, 0}, {1, -1, 0, 0, 0}, {2, -1, -1, 1, 0}, {3, -1, -1, 1, 0}}},
+    {"min-transfer-size goes where the data are", ACS_POLICY_MIN_TRANSFER_SIZE,
+     {{0, -1, 1, 1, 0}, {1, -1, 0, 0, 0}, {2, 0, -1, 1, 0}, {3, 1, -1, 0, 0}, {1, 2, -1, 1, 0}}},
+    {"min-max-transfer-time does, too", ACS_POLICY_MIN_MAX_TRANSFER_TIME,
+     {{0, -1, 1, 1, 0}, {1, -1, 0, 0, 0}, {2, 0, -1, 1, 0}, {3, 1, -1, 0, 0}}},
+    {"a read makes a copy, which stays until another device writes", ACS_POLICY_ROUND_ROBIN,
+     {{0, -1, 0, 0, 0}, {1, 0, 1, 1, 1}, {2, 0, 1, 1, 0}, {3, 0, 0, 0, 0}, {0, 3, 0, 0, 0}, {1, 0, 1, 1, 1}}},
+    {"who reads last goes on where it was written", ACS_POLICY_ROUND_ROBIN,
+     {{0, -1, 1, 1, 0}, {1, 0, -1, 1, 0}, {2, 0, -1, 0, 1}}},
+    {"auto: the copy costs more than the wait", ACS_POLICY_AUTO, {{0, -1, 1, 1, 0}, {0, 0, -1, 1, 0}, {0, 0, -1, 1, 0}}},
+    {"auto spreads what depends on nothing", ACS_POLICY_AUTO,
+     {{0, -1, -1, 0, 0}, {1, -1, -1, 1, 0}, {2, -1, -1, 0, 0}, {3, -1, -1, 1, 0}}},
+    {"auto fills a block where kernels used it", ACS_POLICY_AUTO,
+     {{0, -1, 0, 0, 0}, {1, 0, 1, 1, 1}, {2, -1, 0, 0, 0}, {3, -1, 0, 0, 0}, {0, -1, -1, 1, 0}}},
+};
+
+static acs_op play(acs_context *context, const planned *p, unsigned char **blocks)
+{
+    if (p->from >= 0)
+        return add_on(context, p->on, blocks[p->to], blocks[p->from], BYTES);
+    assert_int_equal(acs_on(context, p->on), ACS_OK);
+    acs_op op = acs_memset(context, blocks[p->to], 10 * p->to, BYTES);
+    assert_int_equal(acs_on(context, ACS_ANY_DEVICE), ACS_OK);
+    return op;
+}
+
+static void compare(const char *what, int32_t policy, const planned *ops)
+{
+    const int kind = ACS_MEMORY_DEVICE | ACS_LAZY;
+    record_of_run run;
+    unsigned char *blocks[BLOCKS], out[BYTES];
+    int value[BLOCKS] = {0};
+    acs_op op[8] = {0};
+    acs_context *context = open_devices(2, policy, &run);
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = block_of(context, kind, BYTES);
+    uint64_t before = 0;
+    for (int i = 0; i < 8 && (i == 0 || ops[i].to || ops[i].from || ops[i].device || ops[i].on); i++) {
+        op[i] = play(context, &ops[i], blocks);
+        assert_true(op[i] > 0);
+        uint64_t transfers = statistics_of(context).transfers;
+        if (transfers - before != (uint64_t)ops[i].transfers)
+            fail_msg("%s: %d copies before op %d, not %d", what, (int)(transfers - before), i, ops[i].transfers);
+        before = transfers;
+        value[ops[i].to] = ops[i].from < 0 ? 10 * ops[i].to : value[ops[i].from] + 1;
+    }
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < 8 && op[i]; i++)
+        if (run.device[op[i]] != ops[i].device)
+            fail_msg("%s: op %d ran on device %d, not %d", what, i, run.device[op[i]], ops[i].device);
+    assert_int_equal(run.breaches, 0);
+    for (int b = 0; b < BLOCKS; b++) {
+        if (!value[b])
+            continue;
+        assert_true(acs_memcpy(context, out, blocks[b], BYTES) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(out[0], value[b]);
+        assert_int_equal(out[BYTES - 1], value[b]);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void ops_run_where_the_policy_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_table / sizeof *g_table; i++)
+        compare(g_table[i].what, g_table[i].policy, g_table[i].ops);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- bytes */
+
+static void only_missing_bytes_travel(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
+    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES), out[BYTES];
+    unsigned char *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    assert_true(acs_memset(context, x, 1, BYTES) > 0);
+    assert_true(add_on(context, 1, x + HALF, x + HALF, HALF) > 0); /* the second half is on device 1 alone */
+    assert_int_equal(statistics_of(context).transfer_bytes, HALF);
+    assert_true(add_on(context, 0, x, x, HALF) > 0);
+    assert_int_equal(statistics_of(context).transfer_bytes, HALF);
+    assert_true(add_on(context, 1, y, x, BYTES) > 0); /* the first half comes */
+    assert_int_equal(statistics_of(context).transfer_bytes, 2 * HALF);
+    assert_true(add_on(context, 0, y, x, BYTES) > 0); /* and now the second goes */
+    assert_int_equal(statistics_of(context).transfer_bytes, 3 * HALF);
+    assert_true(acs_memcpy(context, out, y, BYTES) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(out[0], 3);
+    assert_int_equal(out[BYTES - 1], 3);
+    assert_int_equal(statistics_of(context).transfer_bytes, 3 * HALF);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Memory of a copy is there as long as any of it counts. */
+static void copies_that_are_stale_give_their_memory_back(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
+    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    assert_int_equal(statistics_of(context).memory_live, 0);
+    assert_true(acs_memset(context, x, 1, BYTES) > 0);
+    uint64_t one = statistics_of(context).memory_live;
+    assert_true(one >= BYTES);
+    assert_true(add_on(context, 1, x, x, HALF) > 0);
+    assert_int_equal(statistics_of(context).memory_live, 2 * one);
+    assert_true(add_on(context, 1, x, x, BYTES) > 0);
+    assert_int_equal(statistics_of(context).memory_live, one);
+    assert_true(acs_free(context, x) > 0);
+    assert_int_equal(statistics_of(context).memory_live, 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static void memory_that_does_not_move_keeps_its_ops(void **state)
+{
+    (void)state;
+    record_of_run run;
+    acs_context *context = open_devices(2, ACS_POLICY_ROUND_ROBIN, &run);
+    unsigned char *lazy = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES), out[BYTES];
+    assert_int_equal(acs_on(context, 1), ACS_OK);
+    unsigned char *fixed = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+    assert_int_equal(acs_on(context, ACS_ANY_DEVICE), ACS_OK);
+    acs_op ops[] = {acs_memset(context, fixed, 5, BYTES), add_on(context, 0, lazy, fixed, BYTES),
+                    add_on(context, ACS_ANY_DEVICE, fixed, lazy, BYTES), acs_memcpy(context, out, fixed, BYTES)};
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        assert_int_equal(run.device[ops[i]], 1);
+    assert_int_equal(out[7], 7);
+    assert_int_equal(statistics_of(context).transfers, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- host data */
+
+/* Pinned memory that moves is the program's whenever it has waited for it. */
+static void the_program_and_devices_share_pinned_memory(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
+    unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
+    memset(x, 1, BYTES);
+    assert_true(add_on(context, 0, x, x, BYTES) > 0); /* all goes to the device */
+    assert_true(add_on(context, 1, x, x, HALF) > 0);
+    assert_int_equal(acs_wait_range(context, x, 10, ACS_READ), ACS_OK);
+    assert_int_equal(x[9], 3);
+    assert_int_equal(statistics_of(context).transfer_bytes, BYTES + HALF + 10);
+    assert_true(add_on(context, 1, x, x, 10) > 0); /* nothing has to come: the wait was for reading */
+    assert_int_equal(statistics_of(context).transfer_bytes, BYTES + HALF + 10);
+    assert_int_equal(acs_wait_range(context, x, BYTES, ACS_UPDATE), ACS_OK);
+    assert_int_equal(x[9], 4);
+    assert_int_equal(x[10], 3);
+    assert_int_equal(x[BYTES - 1], 2);
+    x[BYTES - 1] = 100; /* it is the program's until the next op */
+    assert_true(add_on(context, 1, x, x, BYTES) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(x[0], 5);
+    assert_int_equal(x[BYTES - 1], 101);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+static int sum(void *closure)
+{
+    const unsigned char *x = *(unsigned char **)closure;
+    return x[0] + x[BYTES - 1] == 6 ? 0 : -1;
+}
+
+static void host_functions_find_blocks_at_home(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
+        unsigned char *x = block_of(context, (i ? ACS_MEMORY_HOST : ACS_MEMORY_DEVICE) | ACS_MOVABLE, BYTES);
+        assert_true(acs_memset(context, x, 2, BYTES) > 0);
+        assert_true(add_on(context, 1, x, x, BYTES) > 0);
+        acs_op op = acs_host(context, sum, &x, sizeof x, ACS_USES(ACS_IN(x, BYTES)));
+        assert_int_equal(acs_wait(context, op), ACS_OK);
+        assert_int_equal(acs_pin(context, x), ACS_OK);
+        assert_true(add_on(context, 1, x, x, BYTES) > 0); /* where it is */
+        assert_int_equal(acs_wait_range(context, x, BYTES, ACS_READ), ACS_OK);
+        assert_int_equal(x[5], 4);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* What is looked at may be in several places: all ops on any of them are waited for. */
+static void waits_for_lazy_blocks_look_everywhere(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
+    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    unsigned char *y[2] = {block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES),
+                           block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES)};
+    assert_int_equal(acs_wait_range(context, x, BYTES, ACS_UPDATE), ACS_OK); /* it has no memory yet */
+    assert_true(acs_memset(context, x, 2, BYTES) > 0);
+    acs_op readers[2];
+    for (int i = 0; i < 2; i++)
+        readers[i] = add_on(context, i, y[i], x, BYTES);
+    assert_int_equal(acs_wait_range(context, x, BYTES, ACS_UPDATE), ACS_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(acs_query(context, readers[i]), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ options */
+
+static void bad_devices_are_refused(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_AUTO, NULL);
+    assert_int_equal(acs_on(context, 2), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_on(context, -2), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_on(context, 1), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+    acs_options options = host_options();
+    options.devices = 2;
+    options.pool = ACS_POOL_OFF;
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    options.pool = ACS_POOL_ON;
+    options.rename = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    options.rename = 0;
+    (void)snprintf(options.topology, sizeof options.topology, "/no/such/file");
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    options.devices = 17;
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+}
+
+/* A link that is slow by the file makes what is behind it unattractive. */
+static void a_file_says_how_devices_are_linked(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/acs-topology-XXXXXX";
+    record_of_run run;
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    acs_topology t = {.count = 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (i < 2)
+            (void)snprintf(t.id[i], sizeof t.id[i], "virtual-%u", i);
+        for (uint32_t k = 0; k < 3; k++)
+            t.links[i][k] = (acs_route){i + k == 2 && i != k ? 2e9 : 1e9, 1e-6, i < 2 && k < 2}; /* host to 0 is faster */
+    }
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    FILE *out = fdopen(file, "w");
+    assert_non_null(out);
+    assert_int_equal(acs_topology_write(&t, out), ACS_OK);
+    assert_int_equal(fclose(out), 0);
+    (void)snprintf(options.topology, sizeof options.topology, "%s", path);
+    options.devices = 2;
+    options.pool = ACS_POOL_ON;
+    options.policy = ACS_POLICY_MIN_MAX_TRANSFER_TIME;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    acs_trace_set(context, note, &run);
+    memset(&run, 0, sizeof run);
+    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    unsigned char *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    assert_true(acs_memset(context, x, 1, BYTES) > 0);
+    acs_op op = add_on(context, ACS_ANY_DEVICE, y, x, BYTES);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(run.device[op], run.device[1]);
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ops_run_where_the_policy_says),
+        cmocka_unit_test(only_missing_bytes_travel),
+        cmocka_unit_test(copies_that_are_stale_give_their_memory_back),
+        cmocka_unit_test(memory_that_does_not_move_keeps_its_ops),
+        cmocka_unit_test(the_program_and_devices_share_pinned_memory),
+        cmocka_unit_test(host_functions_find_blocks_at_home),
+        cmocka_unit_test(waits_for_lazy_blocks_look_everywhere),
+        cmocka_unit_test(bad_devices_are_refused),
+        cmocka_unit_test(a_file_says_how_devices_are_linked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
