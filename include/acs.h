@@ -487,9 +487,9 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * or is skipped itself, the contents are undefined. Whether an op that writes a part is skipped for one that failed and had
  * only read that part is not promised; and what failed in one of more than 16 parts may make ops on another skip, too.
  *
- * On several devices (ACS_DEVICES) the contents are wherever ops need them, and so with ACS_MEMORY_HOST: there the program
- * finds and changes them by itself, at the block's address, after an acs_wait_range that says which. Else pinned memory stays
- * where it is. See docs/devices.md, also for failures.
+ * On several devices (ACS_DEVICES) the contents are wherever ops need them, and so with ACS_MEMORY_HOST: there the
+ * program finds and changes them by itself, at the block's address, after an acs_wait_range that says which. Else pinned
+ * memory stays where it is. See docs/devices.md, also for failures.
  */
 #define ACS_MOVABLE 0x100
 /**
@@ -517,7 +517,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
  * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
  *
- * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST, which may have ACS_MOVABLE.
+ * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST, which may have
+ *                   ACS_MOVABLE.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
