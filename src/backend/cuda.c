@@ -18,6 +18,7 @@ enum { CONNECTIONS_DEFAULT = 8, CONNECTIONS_MOST = 32 };
 
 static _Atomic uint64_t g_serial;    /* backends opened so far */
 static _Thread_local uint64_t tl_entered; /* serial of the backend that this thread of the library works for; 0: none */
+static _Thread_local CUcontext tl_context; /* and which of its contexts is current */
 
 /* ------------------------------------------------------------------------------------------------------- errors */
 
@@ -62,7 +63,7 @@ void acs_cuda_lose(acs_cuda *self, CUresult result)
 {
     int none = 0;
     /* Relaxed: the code stands for itself, nothing else is published with it. The first one wins. */
-    atomic_compare_exchange_strong_explicit(&self->fault, &none, (int)result, memory_order_relaxed,
+    atomic_compare_exchange_strong_explicit(&self->members[0]->fault, &none, (int)result, memory_order_relaxed,
                                             memory_order_relaxed);
 }
 
@@ -76,17 +77,24 @@ bool acs_cuda_note(acs_cuda *self, CUresult result)
 
 int acs_cuda_fault(const acs_cuda *self)
 {
-    return atomic_load_explicit(&self->fault, memory_order_relaxed); /* relaxed: see acs_cuda_lose */
+    return atomic_load_explicit(&self->members[0]->fault, memory_order_relaxed); /* relaxed: see acs_cuda_lose */
 }
 
 /* ------------------------------------------------------------------------------------------------------- threads */
 
+static CUresult enter_member(acs_cuda *self)
+{
+    CUresult result = self->cu.cuCtxSetCurrent(self->context);
+    tl_context = result == CUDA_SUCCESS ? self->context : NULL;
+    return result;
+}
+
 CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
 {
     scope->pushed = false;
-    /* A thread of this backend's own has entered for good: nothing to push, nothing to restore. */
+    /* A thread of this backend's own has entered for good: nothing to push, nothing to restore but another member's. */
     if (tl_entered == self->serial)
-        return CUDA_SUCCESS;
+        return tl_context == self->context ? CUDA_SUCCESS : enter_member(self);
     CUresult result = self->cu.cuCtxPushCurrent(self->context);
     if (result != CUDA_SUCCESS)
         return result;
@@ -114,13 +122,14 @@ void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope)
 }
 
 /* For good: the thread belongs to this backend from now on. */
-static void cuda_thread_enter(acs_backend *backend)
+void acs_cuda_thread_enter(acs_backend *backend)
 {
     acs_cuda *self = (acs_cuda *)backend;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     CUresult result = self->cu.cuCtxSetCurrent(self->context);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuThreadExchangeStreamCaptureMode(&mode);
+    tl_context = self->context;
     if (result == CUDA_SUCCESS)
         tl_entered = self->serial;
     else /* each call of this thread then enters a scope, and reports what is wrong */
@@ -235,9 +244,11 @@ static bool load(const char *name, unsigned version, void *field)
     return symbol != NULL;
 }
 
-static acs_status open_driver(acs_cuda *self)
+static acs_status open_driver(acs_cuda *self, int device)
 {
-    cudaError_t error = cudaGetDevice(&self->device);
+    cudaError_t error = device < 0 ? cudaGetDevice(&self->device) : cudaSuccess;
+    if (device >= 0)
+        self->device = device;
     if (error != cudaSuccess) {
         (void)cudaGetLastError(); /* handled: the program shall not find it */
         return open_failed("no usable device", (int)error);
@@ -283,13 +294,20 @@ static acs_status open_limits(acs_cuda *self)
 /* Streams do not synchronise with the legacy stream: the program's own work there must not serialise ours. */
 static acs_status open_streams(acs_cuda *self)
 {
-    self->streams = calloc(self->slots, sizeof *self->streams);
-    self->marks = calloc((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
-    self->scratch_high = calloc(self->slots, sizeof *self->scratch_high);
+    const acs_cuda *first = self->members[0];
+    if (first == self) {
+        self->streams = calloc(self->slots, sizeof *self->streams);
+        self->marks = calloc((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
+        self->scratch_high = calloc(self->slots, sizeof *self->scratch_high);
+    } else {
+        self->streams = first->streams;
+        self->marks = first->marks;
+        self->scratch_high = first->scratch_high;
+    }
     if (!self->streams || !self->marks || !self->scratch_high)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for %u slots of %u marks", self->slots,
                         self->mark_capacity);
-    for (uint32_t i = 0; i < self->slots; i++) {
+    for (uint32_t i = self->member; i < self->slots; i += self->base.devices) {
         CUresult result = self->cu.cuStreamCreate(&self->streams[i], CU_STREAM_NON_BLOCKING);
         if (result != CUDA_SUCCESS) {
             self->streams[i] = NULL;
@@ -313,7 +331,8 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     ACS_TRY(acs_cuda_kernels_init(self));
     ACS_TRY(acs_cuda_scratches_init(self));
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
-    acs_cuda_pages_init(self);
+    if (self->base.devices == 1)
+        acs_cuda_pages_init(self);
     acs_cuda_profiler_init(self);
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self, options);
@@ -334,7 +353,7 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
 /* The last ops have ended; graphs that they were in may have empty layers to run, and releases their own end. */
 static void wait_for_tails(acs_cuda *self)
 {
-    for (uint32_t i = 0; self->vehicles && i < self->slots; i++)
+    for (uint32_t i = self->member; self->vehicles && i < self->slots; i += self->base.devices)
         close_note(self, "stream", self->cu.cuStreamSynchronize(self->streams[i]));
 }
 
@@ -350,16 +369,15 @@ static void close_inside(acs_cuda *self)
     acs_cuda_vehicles_fini(self);
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
-        if (self->marks[i])
+        if (self->marks[i] && i / self->mark_capacity % self->base.devices == self->member)
             close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
-    for (uint32_t i = 0; self->streams && i < self->slots; i++)
+    for (uint32_t i = self->member; self->streams && i < self->slots; i += self->base.devices)
         if (self->streams[i])
             close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
 }
 
-static void cuda_close(acs_backend *backend)
+void acs_cuda_member_close(acs_cuda *self)
 {
-    acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
     CUresult entered = acs_cuda_scope_enter(self, &scope);
     close_note(self, "context", entered);
@@ -371,14 +389,21 @@ static void cuda_close(acs_backend *backend)
     acs_cuda_fills_fini(self);
     acs_cuda_kernels_fini(self);
     acs_lock_fini(&self->lock);
-    free(self->scratch_high);
-    free(self->marks);
-    free(self->streams);
+    if (self->member == 0) {
+        free(self->scratch_high);
+        free(self->marks);
+        free(self->streams);
+    }
     free(self);
 }
 
+static void cuda_close(acs_backend *backend)
+{
+    acs_cuda_member_close((acs_cuda *)backend);
+}
+
 /* From here on no thread of ours asks the device for anything. */
-static void cuda_give_up(acs_backend *backend)
+void acs_cuda_give_up(acs_backend *backend)
 {
     acs_cuda_lose((acs_cuda *)backend, (CUresult)cudaErrorLaunchTimeout);
 }
@@ -387,37 +412,38 @@ static void cuda_give_up(acs_backend *backend)
  * Nothing is destroyed or freed. Freeing memory and giving the context back wait for what runs, by CUDA's rules; streams,
  * events, a library's handles and workspaces may be in use by it. The process' end takes them all.
  */
-static acs_leave cuda_leave(acs_backend *backend)
+acs_leave acs_cuda_leave(acs_backend *backend)
 {
     (void)backend;
     return ACS_LEFT_DEVICE;
 }
 
 /* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
-static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
+acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t member, acs_cuda *first,
+                                acs_cuda **opened)
 {
     acs_status status;
     acs_cuda_scope scope;
     acs_cuda *self = calloc(1, sizeof *self);
     if (!self)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the backend");
-    if (config->devices > 1) {
-        status = ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u: one GPU for now", config->devices);
-        goto free_self;
-    }
     self->base.ops = &acs_backend_cuda;
-    self->base.devices = 1;
-    self->slots = config->slots;
+    self->base.devices = config->devices ? config->devices : 1;
+    self->members[0] = first ? first : self;
+    self->members[member] = self;
+    self->member = member;
+    self->slots = acs_backend_slots(config->slots, self->base.devices);
     self->mark_capacity = config->mark_capacity;
     /* Relaxed: only has to be unique. */
-    self->serial = 1 + atomic_fetch_add_explicit(&g_serial, 1, memory_order_relaxed);
+    self->serial = first ? first->serial : 1 + atomic_fetch_add_explicit(&g_serial, 1, memory_order_relaxed);
     if (acs_lock_init(&self->lock, ACS_RANK_BACKEND) != 0) {
         status = ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: a mutex could not be made");
         goto free_self;
     }
     /* Before the first CUDA call that makes a context: the driver reads the variable then. */
-    connections_prepare(self->slots);
-    status = open_driver(self);
+    if (!first)
+        connections_prepare(self->slots / self->base.devices);
+    status = open_driver(self, device);
     if (status != ACS_OK)
         goto fini_lock;
     CUresult result = self->cu.cuDevicePrimaryCtxRetain(&self->context, self->device);
@@ -432,10 +458,10 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
         acs_cuda_scope_leave(self, &scope);
     if (status != ACS_OK) {
         /* Closing copes with whatever was not made, and gives the context back. */
-        cuda_close(&self->base);
+        acs_cuda_member_close(self);
         return status;
     }
-    *backend = &self->base;
+    *opened = self;
     return ACS_OK;
 
 fini_lock:
@@ -443,6 +469,16 @@ fini_lock:
 free_self:
     free(self);
     return status;
+}
+
+static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_cuda *self = NULL;
+    if (config->devices != 1)
+        return acs_cuda_devices_open(config, backend);
+    ACS_TRY(acs_cuda_member_open(config, -1, 0, NULL, &self));
+    *backend = &self->base;
+    return ACS_OK;
 }
 
 /* --------------------------------------------------------------------------------------------------------- memory */
@@ -455,7 +491,7 @@ static acs_status memory_failed(acs_cuda *self, const char *what, size_t bytes, 
 }
 
 /* Both allocators align to 256 bytes and more. */
-static acs_status cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
+acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
@@ -476,7 +512,7 @@ static acs_status cuda_memory_alloc(acs_backend *backend, int memory, size_t byt
 }
 
 /* May wait for the device by CUDA's rules; called when nothing that is issued uses the block any more. */
-static acs_status cuda_memory_free(acs_backend *backend, int memory, void *ptr)
+acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
@@ -497,9 +533,9 @@ const acs_backend_ops acs_backend_cuda = {
     .id = ACS_BACKEND_CUDA,
     .open = cuda_open,
     .close = cuda_close,
-    .give_up = cuda_give_up,
-    .leave = cuda_leave,
-    .thread_enter = cuda_thread_enter,
+    .give_up = acs_cuda_give_up,
+    .leave = acs_cuda_leave,
+    .thread_enter = acs_cuda_thread_enter,
     .check = acs_cuda_check,
     .needs = acs_cuda_needs,
     .adapt = acs_cuda_adapt,
@@ -507,8 +543,8 @@ const acs_backend_ops acs_backend_cuda = {
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,
     .event_release = acs_cuda_event_release,
-    .memory_alloc = cuda_memory_alloc,
-    .memory_free = cuda_memory_free,
+    .memory_alloc = acs_cuda_memory_alloc,
+    .memory_free = acs_cuda_memory_free,
     .memory_state = acs_cuda_memory_state,
     .capture = &acs_cuda_capture,
 };

@@ -19,6 +19,7 @@
 
 #include "backend/backend.h"
 #include "base/lock.h"
+#include "pool/memory.h"
 
 #include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>
@@ -100,6 +101,8 @@
     X(cuMemSetAccess, 10020, 12000)                                                                                    \
     X(cuMemGetAllocationGranularity, 10020, 12000)                                                                     \
     X(cuMemGetInfo, 3020, 12000)                                                                                       \
+    X(cuDeviceCanAccessPeer, 4000, 12000)                                                                              \
+    X(cuCtxEnablePeerAccess, 4000, 12000)                                                                              \
     X(cuDeviceGetUuid, 11040, 12000)
 
 enum {
@@ -152,9 +155,12 @@ typedef struct acs_cuda_kernel_table {
     _Atomic(acs_cuda_kernel *) cells[];
 } acs_cuda_kernel_table;
 
+typedef struct acs_cuda acs_cuda;
+
 /* An event that a foreign stream's work was recorded in. */
 typedef struct acs_cuda_event {
     CUevent event;
+    acs_cuda *owner;              /* in whose context it was made */
     struct acs_cuda_event *next;  /* spare */
     struct acs_cuda_event *older; /* every one made so far, for close */
 } acs_cuda_event;
@@ -162,19 +168,22 @@ typedef struct acs_cuda_event {
 typedef struct acs_cuda_fill acs_cuda_fill;
 typedef struct acs_cuda_scratches acs_cuda_scratches;
 
-typedef struct acs_cuda {
+struct acs_cuda {
     acs_backend base; /* first */
     acs_cuda_driver cu;
     acs_cuda_limits limits;
-    uint64_t serial; /* tells this backend from an earlier one at the same address */
+    uint64_t serial; /* tells this backend from an earlier one at the same address; the same for all members */
+    acs_cuda *members[ACS_DEVICES_MOST]; /* base.devices of them, each with its own device; the first is the backend */
+    uint32_t member; /* which of them this is */
+    uint32_t peers;  /* a bit for each member whose memory its kernels reach */
     int device;
     CUcontext context; /* the device's primary context, retained */
-    uint32_t slots, mark_capacity;
-    CUstream *streams; /* one per slot */
-    CUevent *marks;    /* slots * mark_capacity; NULL until first recorded */
+    uint32_t slots, mark_capacity; /* slots of all members */
+    CUstream *streams; /* one per slot, made by the member whose it is; the arrays are the first member's, all use them */
+    CUevent *marks;    /* slots * mark_capacity; NULL until first recorded; the same */
     acs_cuda_scratches *scratches; /* of captured library calls */
     size_t *scratch_high; /* per slot: largest scratch block that a library call asked for; the slot's owner's */
-    _Atomic int fault; /* first fatal CUresult; 0: the device is well */
+    _Atomic int fault; /* first fatal CUresult of any member, kept by the first; 0: all are well */
 
     CUlibrary library;    /* our own device code; NULL: not to be had */
     acs_cuda_vehicles *vehicles; /* NULL: no bundles */
@@ -188,7 +197,7 @@ typedef struct acs_cuda {
     acs_cuda_kernel *all_kernels;
     acs_cuda_event *spare_events, *all_events;
     acs_cuda_fill *fills; /* given to host functions that have not run */
-} acs_cuda;
+};
 
 /* Entered, and what to restore when it is left. */
 typedef struct acs_cuda_scope {
@@ -197,6 +206,29 @@ typedef struct acs_cuda_scope {
 } acs_cuda_scope;
 
 /* cuda.c */
+/*
+ * One member: of this device (negative: the current one), for the slots that are its own. The first opens for itself
+ * (`first` NULL); others use its arrays. Errors: nothing is left. Closing: not the first before others.
+ */
+acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t member, acs_cuda *first,
+                                acs_cuda **opened);
+void acs_cuda_member_close(acs_cuda *self);
+acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
+acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr);
+void acs_cuda_thread_enter(acs_backend *backend);
+void acs_cuda_give_up(acs_backend *backend);
+acs_leave acs_cuda_leave(acs_backend *backend);
+/* The member whose slot it is. */
+static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
+{
+    return self->members[slot % self->base.devices];
+}
+
+/* cuda_devices.c */
+extern const acs_backend_ops acs_backend_cuda_devices;
+/* The backend of several devices. ACS_ERR_OPTION: there are not so many. */
+acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend **backend);
+
 CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope);
 void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope);
 /* True for errors after which CUDA runs nothing more in this process; then the backend is marked as faulted. */
@@ -289,14 +321,16 @@ static inline void acs_cuda_range_end(const acs_cuda *self)
 /* cuda_submit.c */
 /* Send a kernel that was checked to a stream. */
 CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream);
-/* Refuse streams of another device or context. `current`: the thread's context before the scope. */
-acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);
 acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
+void acs_cuda_fills_fini(acs_cuda *self);
+
+/* cuda_stream.c */
+/* Refuse streams of another device or context. `current`: the thread's context before the scope. */
+acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
 void acs_cuda_event_release(acs_backend *backend, void *event);
 void acs_cuda_events_fini(acs_cuda *self);
-void acs_cuda_fills_fini(acs_cuda *self);
 
 /* cuda_capture.c */
 extern const acs_capture_ops acs_cuda_capture;

@@ -155,7 +155,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
         refuse_key(self, want->key, "built", result);
         return NULL;
     }
-    atomic_fetch_add_explicit(&self->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
+    atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
     if (want->batch && !shape_keep(exec, want->batch)) {
         acs_cuda_exec_destroy(self, exec);
         return NULL;

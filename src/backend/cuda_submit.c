@@ -1,8 +1,7 @@
 /*
- * The CUDA backend's path of an op: issue of batches, marks, completion, order against foreign streams. Called by
- * threads that step the runtime; no lock is taken on the path of an op. It never waits for the GPU, with one
- * exception: where the driver cannot make or record an event, the stream is synchronised instead, so that order is
- * never lost.
+ * The CUDA backend's path of an op: issue of batches, marks, completion. Called by threads that step the runtime; no lock is
+ * taken on the path of an op. It never waits for the GPU, with one exception: where the driver cannot make or record an
+ * event, the stream is synchronised instead, so that order is never lost.
  */
 #include "backend/cuda_internal.h"
 
@@ -17,7 +16,7 @@ static CUevent *mark_event(acs_cuda *self, const acs_mark *mark)
 }
 
 /* Record a mark. If the driver refuses, wait for the slot: a mark not recorded then counts, rightly, as complete. */
-static void record_mark(acs_cuda *self, const acs_mark *mark)
+static void record_own(acs_cuda *self, const acs_mark *mark)
 {
     if (acs_cuda_fault(self))
         return;
@@ -40,9 +39,43 @@ static void record_mark(acs_cuda *self, const acs_mark *mark)
         acs_cuda_lose(self, result);
 }
 
-/* Have a stream of ours wait for an event; on the host if the driver cannot. */
-static void wait_event(acs_cuda *self, CUstream stream, CUevent event)
+/* Events and streams are used in the scope of the member that made them. False: that is not to be had. */
+static bool visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
 {
+    CUresult result = owner == self ? CUDA_SUCCESS : acs_cuda_scope_enter(owner, scope);
+    if (result != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
+    return result == CUDA_SUCCESS;
+}
+
+/* Back in its own, which a thread of ours has left for good. */
+static void end_visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
+{
+    acs_cuda_scope back;
+    if (owner == self)
+        return;
+    acs_cuda_scope_leave(owner, scope);
+    CUresult result = acs_cuda_scope_enter(self, &back);
+    if (result == CUDA_SUCCESS)
+        acs_cuda_scope_leave(self, &back);
+    else
+        acs_cuda_lose(self, result);
+}
+
+static void record_mark(acs_cuda *self, const acs_mark *mark)
+{
+    acs_cuda *owner = acs_cuda_of_slot(self, mark->slot);
+    acs_cuda_scope scope;
+    if (!visit(self, owner, &scope))
+        return;
+    record_own(owner, mark);
+    end_visit(self, owner, &scope);
+}
+
+/* Have a stream of ours wait for an event, of any member; on the host if the driver cannot. */
+static void wait_event(acs_cuda *self, CUstream stream, acs_cuda *owner, CUevent event)
+{
+    acs_cuda_scope scope;
     if (!event || acs_cuda_fault(self))
         return;
     CUresult result = self->cu.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
@@ -50,7 +83,10 @@ static void wait_event(acs_cuda *self, CUstream stream, CUevent event)
         return;
     acs_log(ACS_LOG_WARN, "cuda: a stream could not wait for an event (%s); waiting on the host",
             acs_cuda_text((int)result));
+    if (!visit(self, owner, &scope))
+        return;
     result = self->cu.cuEventSynchronize(event);
+    end_visit(self, owner, &scope);
     if (result != CUDA_SUCCESS)
         acs_cuda_lose(self, result);
 }
@@ -254,6 +290,11 @@ static CUresult signal_stream(acs_cuda *self, const acs_batch *batch, const acs_
     return result;
 }
 
+static void wait_foreign(acs_cuda *self, CUstream stream, const acs_cuda_event *node)
+{
+    wait_event(self, stream, node->owner, node->event);
+}
+
 /* Send one op. HOST, FREE and CALLBACK ops run in the core, when their upstream ops have retired; none comes here. */
 static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
@@ -268,7 +309,7 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
     case ACS_KIND_CALL:
         return call(self, item, stream);
     case ACS_KIND_STREAM_WAIT:
-        wait_event(self, stream, ((acs_cuda_event *)op->u.stream.event)->event);
+        wait_foreign(self, stream, op->u.stream.event);
         return ACS_OK; /* a failure has been waited for on the host, or marked the device as lost */
     case ACS_KIND_STREAM_SIGNAL:
         return item_result(self, item, signal_stream(self, batch, item));
@@ -305,8 +346,10 @@ static void marks_and_waits(acs_cuda *self, const acs_batch *batch, const acs_it
 {
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(self, &batch->marks[item->first_mark + i]);
-    for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++)
-        wait_event(self, self->streams[item->slot], *mark_event(self, &batch->waits[item->first_wait + i]));
+    for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++) {
+        const acs_mark *mark = &batch->waits[item->first_wait + i];
+        wait_event(self, self->streams[item->slot], acs_cuda_of_slot(self, mark->slot), *mark_event(self, mark));
+    }
 }
 
 /* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
@@ -422,138 +465,4 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
                         slot, refusal);
     return ACS_FAIL(ACS_ERR_DEVICE, fault, "cuda: the device faulted (seen in slot %d): %s", slot,
                     acs_cuda_text(fault));
-}
-
-/* ------------------------------------------------------------------------------------------------ foreign streams */
-
-/* Handles that stand for a stream of the thread or context that uses them. NULL is the legacy stream. */
-static bool is_special(CUstream stream)
-{
-    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
-acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current)
-{
-    CUcontext owner = current;
-    CUresult result = is_special(stream) ? CUDA_SUCCESS : self->cu.cuStreamGetCtx(stream, &owner);
-    if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
-                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
-    if (owner && owner != self->context)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
-                        "the stream %p belongs to another device or CUDA context; this ACS context runs on device %d",
-                        (void *)stream, self->device);
-    return ACS_OK;
-}
-
-/*
- * Refuse streams that are not ours, and streams that are being captured: their ops are nodes, and never come here. In a
- * scope, but for `current`.
- */
-static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext current)
-{
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
-    /* "implicit": the legacy stream, while a stream that synchronises with it is being captured */
-    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
-                        "the stream %p is being captured into a graph; ops that run cannot be ordered against it",
-                        (void *)stream);
-    if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
-                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
-    return acs_cuda_stream_ours(self, stream, current);
-}
-
-/* A spare event, or a new one. */
-static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
-{
-    acs_lock_acquire(&self->lock);
-    acs_cuda_event *node = self->spare_events;
-    if (node)
-        self->spare_events = node->next;
-    acs_lock_release(&self->lock);
-    if (!node) {
-        node = calloc(1, sizeof *node);
-        if (!node)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for an event");
-        /* Outside the lock: no call of the driver is made under it. */
-        CUresult result = self->cu.cuEventCreate(&node->event, CU_EVENT_DISABLE_TIMING);
-        if (result != CUDA_SUCCESS) {
-            free(node);
-            return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY, (int)result,
-                            "cuda: an event could not be made: %s", acs_cuda_text((int)result));
-        }
-        acs_lock_acquire(&self->lock);
-        node->older = self->all_events;
-        self->all_events = node;
-        acs_lock_release(&self->lock);
-    }
-    *out = node;
-    return ACS_OK;
-}
-
-/* An event may be recorded anew as soon as the waits for it are sent: they keep what it stood for when they were. */
-void acs_cuda_event_release(acs_backend *backend, void *event)
-{
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_event *node = event;
-    if (!node)
-        return;
-    acs_lock_acquire(&self->lock);
-    node->next = self->spare_events;
-    self->spare_events = node;
-    acs_lock_release(&self->lock);
-}
-
-/* The stream is fit, see stream_check. */
-static acs_status stream_record(acs_cuda *self, CUstream stream, acs_cuda_event **event)
-{
-    acs_cuda_event *node = NULL;
-    ACS_TRY(event_acquire(self, &node));
-    CUresult result = self->cu.cuEventRecord(node->event, stream);
-    if (result != CUDA_SUCCESS) {
-        acs_cuda_event_release(&self->base, node);
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
-                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
-    }
-    *event = node;
-    return ACS_OK;
-}
-
-acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event)
-{
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    CUcontext current = NULL;
-    acs_cuda_event *node = NULL;
-    if (!event && stream == (void *)CU_STREAM_PER_THREAD)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
-                        "cudaStreamPerThread names another stream on the thread that issues; give a stream of your own");
-    CUresult result = self->cu.cuCtxGetCurrent(&current);
-    if (result == CUDA_SUCCESS)
-        result = acs_cuda_scope_enter(self, &scope);
-    if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
-                        "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
-    acs_status status = stream_check(self, stream, current);
-    if (status == ACS_OK && event)
-        status = stream_record(self, stream, &node);
-    acs_cuda_scope_leave(self, &scope);
-    if (status == ACS_OK && event)
-        *event = node;
-    return status;
-}
-
-/* Those still held by queued ops included: the core retires all before it closes the backend. */
-void acs_cuda_events_fini(acs_cuda *self)
-{
-    while (self->all_events) {
-        acs_cuda_event *node = self->all_events;
-        self->all_events = node->older;
-        CUresult result = self->cu.cuEventDestroy(node->event);
-        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-            acs_log(ACS_LOG_WARN, "cuda: close: event: %s", acs_cuda_text((int)result));
-        free(node);
-    }
 }

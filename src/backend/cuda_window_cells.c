@@ -171,7 +171,8 @@ static acs_window_cell *cell_create(acs_cuda *self, acs_window_type *type, CUstr
     type->cells++;
     CUresult result = cell_build(self, type, cell, stream);
     if (result == CUDA_SUCCESS) {
-        atomic_fetch_add_explicit(&self->base.nodes_built, type->type ? 2 : 1, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, type->type ? 2 : 1,
+                                  memory_order_relaxed); /* a counter */
         return cell;
     }
     if (!acs_cuda_note(self, result) && result != CUDA_ERROR_OUT_OF_MEMORY) {

@@ -130,11 +130,26 @@ static void stay_near(const acs_draft *draft, acs_spread_op *op)
     }
 }
 
+/* Devices that reach all others' memory: for what may touch anything. */
+static acs_place_set reaching_all(const acs_topology *t)
+{
+    acs_place_set devices = 0;
+    for (uint32_t d = 0; d < t->count; d++) {
+        bool all = true;
+        for (uint32_t other = 0; other < t->count; other++)
+            all &= other == d || t->links[d][other].peer;
+        devices |= all ? 1u << d : 0;
+    }
+    return devices ? devices : 1u;
+}
+
 static acs_status choose(const acs_draft *draft, uint32_t *device)
 {
     acs_spread_op op;
     const uint32_t count = draft->context->spread->count;
     op.op = (acs_placement_op){.allowed = draft->captured ? 1u : (1u << count) - 1};
+    if (acs_bind_is_any(draft->record))
+        op.op.allowed &= reaching_all(&draft->context->spread->topology);
     op.bytes = 0;
     for (uint32_t i = 0; i < draft->record->segment_count; i++)
         ACS_TRY(look_at_segment(draft, &op, i));

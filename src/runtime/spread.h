@@ -9,7 +9,8 @@
 #include "devices/placement.h"
 #include "runtime/bind.h"
 
-enum { ACS_SPREAD_READS = 64, ACS_ANY_PLACE = UINT32_MAX };
+enum { ACS_SPREAD_READS = 64 };
+#define ACS_ANY_PLACE UINT32_MAX
 
 /* Bytes that the op which is being bound writes, of a block; its own offsets. */
 typedef struct acs_written_part {

@@ -34,7 +34,7 @@ acs_status backend_open(acs_backend **backend)
 {
     static acs_options options;
     options.graph_nodes = 16384;
-    acs_backend_config config = {.options = &options, .slots = SLOTS, .mark_capacity = MARKS};
+    acs_backend_config config = {.devices = 1, .options = &options, .slots = SLOTS, .mark_capacity = MARKS};
     return acs_backend_cuda.open(&config, backend);
 }
 

@@ -39,7 +39,7 @@ static void open_wide(void)
 {
     static acs_options options;
     acs_backend *backend = NULL;
-    acs_backend_config config = {.options = &options, .slots = 10, .mark_capacity = 4};
+    acs_backend_config config = {.devices = 1, .options = &options, .slots = 10, .mark_capacity = 4};
     assert_int_equal(acs_backend_cuda.open(&config, &backend), ACS_OK);
     backend->ops->close(backend);
     assert_null(twin_breach());

@@ -226,7 +226,7 @@ static void copies_that_were_in_slow_bundles_become_kernels_all_the_same(void **
 
 static void assert_never(const acs_options *options)
 {
-    acs_backend_config config = {.options = options, .slots = SLOTS, .mark_capacity = MARKS};
+    acs_backend_config config = {.devices = 1, .options = options, .slots = SLOTS, .mark_capacity = MARKS};
     acs_backend *first = g_backend;
     assert_int_equal(acs_backend_cuda.open(&config, &g_backend), ACS_OK);
     assert_copy_stays(g_device, g_pinned, 64);

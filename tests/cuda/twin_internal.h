@@ -191,6 +191,7 @@ typedef struct twin_state {
     twin_object *contexts[TWIN_DEVICES];
     uint32_t retained[TWIN_DEVICES];
     bool runtime_holds[TWIN_DEVICES];
+    bool peers[TWIN_DEVICES][TWIN_DEVICES]; /* whose memory kernels of a device reach */
     twin_block blocks[TWIN_BLOCKS];
     uint32_t block_count;
     twin_span spans[TWIN_SPANS];
@@ -313,6 +314,8 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuDevicePrimaryCtxRelease, 11000)                                                                                \
     X(cuDevicePrimaryCtxGetState, 7000)                                                                                \
     X(cuDeviceGetAttribute, 2000)                                                                                      \
+    X(cuDeviceCanAccessPeer, 4000)                                                                                     \
+    X(cuCtxEnablePeerAccess, 4000)                                                                                     \
     X(cuCtxGetCurrent, 4000)                                                                                           \
     X(cuCtxSetCurrent, 4000)                                                                                           \
     X(cuCtxPushCurrent, 4000)                                                                                          \

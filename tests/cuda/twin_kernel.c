@@ -256,7 +256,7 @@ static bool ranges_ok(const twin_op *op, int device)
     uint64_t breaches = g_twin.breaches;
     for (size_t i = 0; i < op->range_count; i++) {
         const twin_block *block = twin_block_find_locked(op->ranges[i].base, op->ranges[i].bytes);
-        if (!block || (!block->host && block->device != device))
+        if (!block || (!block->host && block->device != device && !g_twin.peers[device][block->device]))
             twin_breach_locked("kernel '%s' touches %llu bytes at %#llx, which are no memory of device %d",
                                op->kernel->spec.name, (unsigned long long)op->ranges[i].bytes,
                                (unsigned long long)op->ranges[i].base, device);

@@ -186,6 +186,10 @@ TWIN_DEFINE(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, C
             (data, attribute, memory))
 {
     const twin_block *block = twin_block_find_locked(memory, 1);
+    if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL && block) {
+        memcpy(data, &block->device, sizeof block->device);
+        return CUDA_SUCCESS;
+    }
     if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
         twin_breach_locked("attribute %d is not known here", (int)attribute);
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -265,6 +265,27 @@ TWIN_DEFINE(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUd
     return CUDA_SUCCESS;
 }
 
+TWIN_DEFINE(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer), (can, device, peer))
+{
+    if (!device_exists(device) || !device_exists(peer))
+        return CUDA_ERROR_INVALID_DEVICE;
+    *can = device != peer;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuCtxEnablePeerAccess, (CUcontext handle, unsigned flags), (handle, flags))
+{
+    const twin_object *peer = twin_find_locked(handle, TWIN_CONTEXT);
+    const int device = twin_device_locked();
+    if (!peer || device < 0 || flags != 0 || peer->device == device) {
+        twin_breach_locked("flags %u, or no context of another device", flags);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const bool again = g_twin.peers[device][peer->device];
+    g_twin.peers[device][peer->device] = true;
+    return again ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
+}
+
 TWIN_DEFINE(cuCtxGetCurrent, (CUcontext * context), (context))
 {
     const twin_thread *self = twin_self_locked();

@@ -48,6 +48,15 @@ cudaError_t cudaGetDevice(int *device)
     return error;
 }
 
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    CUresult result = twin_enter("cudaGetDeviceCount");
+    *count = TWIN_DEVICES;
+    cudaError_t error = result == CUDA_SUCCESS ? g_twin.device_error : (cudaError_t)result;
+    twin_leave();
+    return error;
+}
+
 /* Keeps the primary context for the rest of the process, and makes it current. */
 cudaError_t cudaSetDevice(int device)
 {

@@ -13,7 +13,7 @@
 bool bundle_open(bundle_world *world)
 {
     static acs_options options;
-    acs_backend_config config = {.options = &options, .slots = BUNDLE_SLOTS, .mark_capacity = BUNDLE_MARKS};
+    acs_backend_config config = {.devices = 1, .options = &options, .slots = BUNDLE_SLOTS, .mark_capacity = BUNDLE_MARKS};
     memset(world, 0, sizeof *world);
     world->batch = &world->own_batch;
     bundle_prepare();

@@ -35,7 +35,7 @@ static inline void device_open(bench_device *device, int graph_nodes)
 {
     acs_options options = check_options();
     options.graph_nodes = graph_nodes;
-    acs_backend_config config = {.options = &options, .slots = 8, .mark_capacity = 64};
+    acs_backend_config config = {.devices = 1, .options = &options, .slots = 8, .mark_capacity = 64};
     memset(device, 0, sizeof *device);
     CHECK_STATUS(acs_backend_cuda.open(&config, &device->backend), ACS_OK);
     device->self = (acs_cuda *)device->backend;

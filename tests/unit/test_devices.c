@@ -1,7 +1,7 @@
 /*
  * Several devices through the public API, on the host backend: on which device each op of small programs runs, what is
- * copied for it, and that results are those of one device. Tables: program, policy, expected devices and transfers. Random programs
- * (test_random, test_memory_lives) do the same at random.
+ * copied for it, and that results are those of one device. Tables: program, policy, expected devices and transfers. Random
+ * programs (test_random, test_memory_lives) do the same at random.
  */
 #include <setjmp.h>
 #include <stdarg.h>
