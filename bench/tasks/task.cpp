@@ -47,7 +47,7 @@ void task::add_block(memory &m, const program::buffer_facts &b, bool wanted)
 void task::learn(const trace &t)
 {
     for (const op &o : t.ops) {
-        require(o.kind == OP_KERNEL || o.kind == OP_FILL || o.kind == OP_COPY, "a task has kernels, copies and fills only");
+        require(o.kind != OP_CALL, "a task has no library calls");
         const char *const args = static_cast<const char *>(o.args);
         args_.emplace_back(args, args + o.arg_bytes);
         segments_.emplace_back(o.segments, o.segments + o.segment_count);
@@ -77,7 +77,12 @@ public:
         const char *const from = static_cast<const char *>(o.args);
         args.emplace_back(from, from + o.arg_bytes);
     }
-    void read(void *, const void *, size_t) override { require(false, "a task reads nothing back on the way"); }
+    /* Whatever was read changes numbers alone. */
+    void read(void *to, const void *, size_t bytes) override
+    {
+        memset(to, 0, bytes);
+        args.emplace_back();
+    }
     std::vector<std::vector<char>> args;
 };
 
@@ -182,11 +187,23 @@ const op &task::kernel(size_t k, const std::vector<void *> &places)
     uint64_t to = reinterpret_cast<uintptr_t>(moved_.to), from = reinterpret_cast<uintptr_t>(moved_.from);
     move(to);
     move(from);
-    moved_.to = reinterpret_cast<void *>(to);
+    moved_.to = moved_.kind == OP_READ ? nullptr : reinterpret_cast<void *>(to);
     moved_.from = reinterpret_cast<const void *>(from);
     moved_.args = moved_args_.data();
     moved_.segments = moved_segments_.data();
     return moved_;
+}
+
+std::vector<task_part> task::parts(size_t k) const
+{
+    std::vector<task_part> list;
+    for (const acs_segment &s : segments_[k])
+        for (size_t b = 0; b < blocks_.size(); b++)
+            if (s.extent == ACS_EXTENT_BYTES && s.rows && s.row_bytes && s.base - old_[b] < blocks_[b].bytes) {
+                const size_t from = s.base - old_[b], to = from + (s.rows - 1) * s.pitch_bytes + s.row_bytes;
+                list.push_back({b, from, to, (s.access & ACS_READ) != 0, (s.access & ACS_WRITE) != 0});
+            }
+    return list;
 }
 
 uint64_t task::bytes() const

@@ -22,6 +22,12 @@ struct task_block {
 };
 
 /** A program's run as data, with pointers into blocks that can be put where a way wants them. */
+/** Bytes of a block that an op names; of a tile from its first to its last. */
+struct task_part {
+    size_t block, from, to;
+    bool reads, writes;
+};
+
 class task {
 public:
     /** Runs the workload once, serially, to learn what it does. `check`: its oracle looks at that. */
@@ -38,6 +44,9 @@ public:
     const op &kernel(size_t k, const std::vector<void *> &places);
     /** The type of that kernel's argument, for ACS: a struct with pointers. */
     uint32_t argument_type(size_t k) const;
+    std::vector<task_part> parts(size_t k) const;
+    /** It is a read of the host's, which waits for it before it goes on. */
+    bool is_read(size_t k) const { return ops_[k].kind == OP_READ; }
     /** Bytes of all blocks; of those that one kernel uses, at most. */
     uint64_t bytes() const;
     uint64_t kernel_bytes() const;

@@ -11,7 +11,7 @@ namespace bench {
 
 namespace {
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, PARTS = 16 };
 
 /* square(x -> y) */
 struct square_args {
@@ -94,6 +94,64 @@ private:
     float *x_, *y_, *x1_, *y1_;
     double *res_, *partial_;
     unsigned *tickets_;
+};
+
+/* The same in 16 parts, each with a sum of its own. */
+class vec_parts : public program {
+public:
+    vec_parts(memory &m, const sizes &s) : program(m), n_(s["n"]), ctas_(reduce_ctas(n_))
+    {
+        for (unsigned k = 0; k < PARTS; k++) {
+            part &p = parts_[k];
+            p.x = random<float>(n_, 141 + 2 * k, -1, 1);
+            p.y = random<float>(n_, 142 + 2 * k, 1, 3);
+            p.x1 = scratch<float>(n_);
+            p.y1 = scratch<float>(n_);
+            p.res = zeros<double>(1);
+            p.partial = scratch<double>(ctas_);
+            p.tickets = zeros<unsigned>(1);
+            mark_result(p.res);
+        }
+    }
+
+    void run(sink &s) override
+    {
+        const unsigned n = static_cast<unsigned>(n_);
+        begin();
+        for (const part &p : parts_) {
+            const difference_args sum = {{n_, ctas_, p.partial, p.tickets}, p.x1, p.y1, p.res};
+            const acs_segment uses[] = {in(p.x1, n_), in(p.y1, n_), inout(p.res, 1), out(p.partial, ctas_),
+                                        inout(p.tickets, 1)};
+            launch(s, kernel_square, BLOCK, square_args{n, p.x, p.x1}, {in(p.x, n_), out(p.x1, n_)});
+            launch(s, kernel_square, BLOCK, square_args{n, p.y, p.y1}, {in(p.y, n_), out(p.y1, n_)});
+            launch_grid(s, kernel_reduce_difference, ctas_, REDUCE_BLOCK, sum, uses, 5);
+        }
+    }
+
+    std::string check() override
+    {
+        const auto square = [](double v) { return v * v; };
+        for (unsigned k = 0; k < PARTS; k++) {
+            double sum = 0;
+            for (size_t i = 0; i < n_; i++)
+                sum += square(random_content(i, 141 + 2 * k, -1.0f, 1.0f)) -
+                       square(random_content(i, 142 + 2 * k, 1.0f, 3.0f));
+            const std::string wrong = differs("res", get(parts_[k].res, 1)[0], sum, 3e-7);
+            if (!wrong.empty())
+                return "part " + std::to_string(k) + ": " + wrong;
+        }
+        return {};
+    }
+
+private:
+    struct part {
+        float *x, *y, *x1, *y1;
+        double *res, *partial;
+        unsigned *tickets;
+    };
+    size_t n_;
+    unsigned ctas_;
+    part parts_[PARTS];
 };
 
 /* bs(x -> y): prices of European calls by the formula of Black and Scholes. */
@@ -389,6 +447,9 @@ void add_huntktm(std::vector<workload> &list)
     list.push_back({"vec", "two squares and the sum of their difference", "HuntKTm",
                     {{"n", "elements", 5000, 1u << 22, 300000000}},
                     [](const sizes &) { return shape{3, 2, 2, 2}; }, make_huntktm<vec>, false});
+    list.push_back({"vec-16", "the same in 16 parts", "GrCUDA",
+                    {{"n", "elements of a part", 700, 1u << 20, 18000000}},
+                    [](const sizes &) { return shape{3 * PARTS, 2 * PARTS, 2 * PARTS, 2}; }, make_huntktm<vec_parts>, false});
     list.push_back({"bs", "independent series of option prices, double precision", "HuntKTm",
                     {{"n", "options in a series", 500, 1u << 18, 80000000}, {"series", "series", 10, 10, 10}},
                     [](const sizes &s) {

@@ -28,7 +28,8 @@ struct acs_replicas {
     bool taken;      /* memory at the target was taken for it */
     bool followed;   /* an op came behind the latest that wrote some of it */
     uint32_t writer; /* where that one ran */
-    uint32_t used;   /* where a kernel used it last, and one; 0: none has */
+    uint32_t used;   /* where a kernel used it last, or what came of it, and one; 0: none has */
+    uint64_t origin; /* home of the block of which the op that wrote it last read most; 0: of none */
     double ends;     /* when the latest that wrote is expected to end, in the placement's seconds */
     acs_replica places[];
 };

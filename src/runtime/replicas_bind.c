@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { ORIGINS = 4 /* blocks that came of each other, looked back at */ };
+
 /* ------------------------------------------------------------------------------------------------------------- naming */
 
 static bool reads(const acs_segment *s)
@@ -108,26 +110,32 @@ static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uin
     return ACS_OK;
 }
 
-/*
- * What a copy brings to a place of the program's goes from where it is. What writes a whole block, and reads nothing of any
- * device, goes where the block was used before, since those who use it then will do so again: `auto` alone.
- */
-static void stay_near(const acs_draft *draft, acs_spread_op *op)
+/* What a copy brings to a place of the program's goes from where it is. */
+static void stay_at_source(const acs_draft *draft, acs_spread_op *op)
 {
-    const acs_spread *s = draft->context->spread;
-    const acs_place_set devices = (1u << s->count) - 1;
     for (const acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
-        acs_place_set near = 0;
-        if (m->replicas->astray)
-            continue;
-        if (is_source(draft, m))
-            near = acs_coherence_any(&m->replicas->valid);
-        else if (m->anew && m->replicas->used && s->placement.policy == ACS_POLICY_AUTO)
-            near = 1u << (m->replicas->used - 1);
-        near &= op->op.allowed & devices;
-        if (near)
+        const acs_place_set near = acs_coherence_any(&m->replicas->valid) & op->op.allowed;
+        if (!m->replicas->astray && is_source(draft, m) && near)
             op->op.allowed = near;
     }
+}
+
+/*
+ * `auto`: of an op that reads nothing of any device nothing speaks for one, but what was: it goes where its largest block was
+ * used before, or what came of it, since programs do again what they did.
+ */
+static void go_where_it_was(const acs_draft *draft, acs_spread_op *op)
+{
+    const acs_spread *s = draft->context->spread;
+    const acs_movable *largest = NULL;
+    for (uint32_t i = 0; i < op->op.read_count; i++)
+        if (op->reads[i].places & ((1u << s->count) - 1))
+            return;
+    for (const acs_movable *m = draft->context->movables->touched; m; m = m->next_touched)
+        if (!m->replicas->astray && m->replicas->used && (!largest || m->bytes > largest->bytes))
+            largest = m;
+    if (largest && (op->op.allowed >> (largest->replicas->used - 1) & 1))
+        op->op.allowed = 1u << (largest->replicas->used - 1);
 }
 
 /* Devices that reach all others' memory: for what may touch anything. */
@@ -153,8 +161,10 @@ static acs_status choose(const acs_draft *draft, uint32_t *device)
     op.bytes = 0;
     for (uint32_t i = 0; i < draft->record->segment_count; i++)
         ACS_TRY(look_at_segment(draft, &op, i));
-    if (draft->record->kind == ACS_KIND_MEMCPY || draft->record->kind == ACS_KIND_MEMSET)
-        stay_near(draft, &op);
+    if (draft->record->kind == ACS_KIND_MEMCPY)
+        stay_at_source(draft, &op);
+    if (draft->context->spread->placement.policy == ACS_POLICY_AUTO)
+        go_where_it_was(draft, &op);
     *device = draft->captured ? 0 : acs_spread_choose(draft, &op);
     return ACS_OK;
 }
@@ -329,10 +339,24 @@ acs_status acs_replicas_prepare(acs_draft *draft)
     return ACS_OK;
 }
 
+/* What an op writes comes of what it reads, most of all of the largest. */
+static void note_origins(const acs_context *context)
+{
+    const acs_movable *largest = NULL;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        if (!m->written && (!largest || m->bytes > largest->bytes))
+            largest = m;
+    for (const acs_movable *m = context->movables->touched; m && largest; m = m->next_touched)
+        if (m->written)
+            m->replicas->origin = largest->home;
+}
+
 /* All that can be refused has been looked at. */
 acs_status acs_replicas_begin(acs_draft *draft)
 {
     acs_context *context = draft->context;
+    if (draft->kernel)
+        note_origins(context);
     for (const acs_movable *m = context->movables->touched; m; m = m->next_touched) {
         const struct acs_replicas *r = m->replicas;
         if (m->anew && !r->taken && r->target != ACS_ANY_PLACE)
@@ -342,6 +366,16 @@ acs_status acs_replicas_begin(acs_draft *draft)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- commit */
+
+/* A kernel used the block here: what it was made of had better be here next time. */
+static void note_used(acs_context *context, struct acs_replicas *r, uint32_t device)
+{
+    for (int i = 0; i < ORIGINS && r; i++) {
+        r->used = device + 1;
+        const acs_movable *from = r->origin ? acs_movable_at(context, r->origin) : NULL;
+        r = from ? from->replicas : NULL;
+    }
+}
 
 /* What it wrote is valid there alone, and what holds nothing any more goes back. */
 void acs_replicas_commit(acs_draft *draft, acs_movable *m)
@@ -365,7 +399,7 @@ void acs_replicas_commit(acs_draft *draft, acs_movable *m)
         r->ends = s->end;
     }
     if (draft->kernel && target < s->count)
-        r->used = target + 1;
+        note_used(context, r, target);
     const acs_place_set any = acs_coherence_any(&r->valid);
     for (uint32_t p = 0; p <= s->count; p++)
         if (p != target && !(any >> p & 1) && r->places[p].at)

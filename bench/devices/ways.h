@@ -1,0 +1,31 @@
+/*
+ * Ways to run a task on several devices: by hand, from a plan that was made before, or through ACS, which sees one op after
+ * the other. Memory is there before the clock starts; from the first copy in to the last copy out.
+ */
+#ifndef BENCH_DEVICES_WAYS_H
+#define BENCH_DEVICES_WAYS_H
+
+#include "plan.h"
+#include "runner.h"
+
+namespace bench {
+
+class devices_way {
+public:
+    virtual ~devices_way() = default;
+    /** Runs the task, and waits for its end. @return empty, or what failed. */
+    virtual std::string run(task &t) = 0;
+    /** Bytes that a run copies, between devices and to and from the host. */
+    virtual uint64_t copied() = 0;
+};
+
+std::unique_ptr<devices_way> make_hand_way(const machine &m, const task &t, unsigned devices, const assignment &where);
+/** `policy`: ACS_POLICY_*. `copies`: the program copies inputs itself, else it shares pinned memory with the devices. */
+std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsigned devices, int policy, bool copies);
+
+/** GPUs of the machine. */
+unsigned gpu_count();
+
+} // namespace bench
+
+#endif
