@@ -22,8 +22,16 @@ public:
         o.policy = policy;
         o.pool = ACS_POOL_ON;
         context_ = acs_open_for(m, o);
-        for (const task_block &b : t.blocks())
-            make(b);
+        for (size_t b = 0; b < t.blocks().size(); b++) {
+            shared_.push_back(shared(t, b));
+            make(t.blocks()[b], shared_[b]);
+        }
+        for (unsigned d = 0; d < devices; d++) {
+            awake_.push_back(nullptr);
+            require(acs_on(context_, static_cast<int>(d)) == ACS_OK, "acs_on");
+            require(acs_malloc(context_, 16, ACS_MEMORY_DEVICE, &awake_[d]) == ACS_OK, "acs_malloc");
+        }
+        require(acs_on(context_, ACS_ANY_DEVICE) == ACS_OK, "acs_on");
         void *staging = nullptr;
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &staging) == ACS_OK, "acs_malloc");
         staging_ = staging;
@@ -32,13 +40,22 @@ public:
     acs_way(const acs_way &) = delete;
     acs_way &operator=(const acs_way &) = delete;
 
-    std::string run(task &t) override
+    void ready() override
+    {
+        for (int d = 0; d < acs_devices(context_); d++) {
+            need(acs_on(context_, d) == ACS_OK, "acs_on");
+            need(acs_memset(context_, awake_[static_cast<size_t>(d)], 0, 16) != 0, "acs_memset");
+        }
+        need(acs_on(context_, ACS_ANY_DEVICE) == ACS_OK && acs_sync(context_) == ACS_OK, "acs_sync");
+    }
+
+    void submit(task &t) override
     {
         failure_.clear();
-        const uint64_t before = statistics().transfer_bytes;
+        before_ = statistics().transfer_bytes;
         own_copies_ = 0;
         for (size_t b = 0; b < places_.size(); b++)
-            begin(t.blocks()[b], places_[b]);
+            begin(t.blocks()[b], shared_[b], places_[b]);
         for (size_t k = 0; k < t.kernels(); k++) {
             launch(t, k);
             for (size_t b = 0; b < places_.size(); b++)
@@ -47,8 +64,12 @@ public:
                     need(acs_memcpy(context_, t.blocks()[b].out, places_[b], t.blocks()[b].bytes) != 0, "acs_memcpy");
                 }
         }
+    }
+
+    std::string finish() override
+    {
         need(acs_sync(context_) == ACS_OK, "acs_sync");
-        copied_ = statistics().transfer_bytes - before + own_copies_;
+        copied_ = statistics().transfer_bytes - before_ + own_copies_;
         return failure_;
     }
 
@@ -61,22 +82,30 @@ private:
             failure_ = acs_error_text(what);
     }
 
-    bool shared(const task_block &b) const { return b.in && !copies_; }
+    /* An input that nobody writes: of others the program would have to write the first contents anew. */
+    bool shared(const task &t, size_t b) const
+    {
+        bool written = !t.blocks()[b].in || copies_;
+        for (size_t k = 0; k < t.kernels() && !written; k++)
+            for (const task_part &part : t.parts(k))
+                written = written || (part.block == b && part.writes);
+        return !written;
+    }
 
-    void make(const task_block &b)
+    void make(const task_block &b, bool shared)
     {
         void *place = nullptr;
-        const int kind = shared(b) ? ACS_MEMORY_HOST | ACS_MOVABLE : ACS_MEMORY_DEVICE | ACS_LAZY;
+        const int kind = shared ? ACS_MEMORY_HOST | ACS_MOVABLE : ACS_MEMORY_DEVICE | ACS_LAZY;
         require(acs_malloc(context_, b.bytes, kind, &place) == ACS_OK, acs_error_text("acs_malloc").c_str());
-        if (shared(b))
+        if (shared)
             memcpy(place, b.in, b.bytes);
         places_.push_back(place);
     }
 
     /* What is shared is the program's since acs_sync, as if it had written it anew: nothing of it is on a device. */
-    void begin(const task_block &b, void *place)
+    void begin(const task_block &b, bool shared, void *place)
     {
-        if (b.in && !shared(b)) {
+        if (b.in && !shared) {
             own_copies_ += b.bytes;
             need(acs_memcpy(context_, place, b.in, b.bytes) != 0, "acs_memcpy");
         } else if (!b.in && b.zero) {
@@ -110,8 +139,10 @@ private:
     const bool copies_;
     acs_context *context_ = nullptr;
     std::vector<void *> places_;
+    std::vector<bool> shared_;
+    std::vector<void *> awake_; /* of each device */
     void *staging_ = nullptr;
-    uint64_t own_copies_ = 0, copied_ = 0;
+    uint64_t own_copies_ = 0, copied_ = 0, before_ = 0;
     std::string failure_;
 };
 

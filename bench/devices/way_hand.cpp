@@ -64,10 +64,14 @@ public:
     hand_way(const hand_way &) = delete;
     hand_way &operator=(const hand_way &) = delete;
 
-    std::string run(task &t) override
+    void submit(task &t) override
     {
         for (size_t i = 0; i < plan_.steps.size() && !failure_.any(); i++)
             issue(t, i);
+    }
+
+    std::string finish() override
+    {
         for (unsigned s = 0; s < plan_.streams; s++)
             slots_[s]->wait(failure_);
         use(0);

@@ -13,8 +13,11 @@ namespace bench {
 class devices_way {
 public:
     virtual ~devices_way() = default;
-    /** Runs the task, and waits for its end. @return empty, or what failed. */
-    virtual std::string run(task &t) = 0;
+    /** Right before the clock starts: wakes what a program in the middle of its work has awake. */
+    virtual void ready() {}
+    /** Hands over all of the task; waits only where it reads. Then waits for its end. @return empty, or what failed. */
+    virtual void submit(task &t) = 0;
+    virtual std::string finish() = 0;
     /** Bytes that a run copies, between devices and to and from the host. */
     virtual uint64_t copied() = 0;
 };

@@ -187,7 +187,7 @@ const op &task::kernel(size_t k, const std::vector<void *> &places)
     uint64_t to = reinterpret_cast<uintptr_t>(moved_.to), from = reinterpret_cast<uintptr_t>(moved_.from);
     move(to);
     move(from);
-    moved_.to = moved_.kind == OP_READ ? nullptr : reinterpret_cast<void *>(to);
+    moved_.to = moved_.kind == OP_READ ? read_ : reinterpret_cast<void *>(to);
     moved_.from = reinterpret_cast<const void *>(from);
     moved_.args = moved_args_.data();
     moved_.segments = moved_segments_.data();

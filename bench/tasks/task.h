@@ -45,7 +45,7 @@ public:
     /** The type of that kernel's argument, for ACS: a struct with pointers. */
     uint32_t argument_type(size_t k) const;
     std::vector<task_part> parts(size_t k) const;
-    /** It is a read of the host's, which waits for it before it goes on. */
+    /** It is a read of the host's, which waits for it before it goes on; what it brings is the task's. */
     bool is_read(size_t k) const { return ops_[k].kind == OP_READ; }
     /** Bytes of all blocks; of those that one kernel uses, at most. */
     uint64_t bytes() const;
@@ -71,6 +71,7 @@ private:
     std::vector<std::vector<acs_segment>> segments_;
     op moved_ = {};
     std::vector<char> moved_args_;
+    char read_[READ_BYTES]; /* what reads bring, which nobody looks at */
     std::vector<acs_segment> moved_segments_;
 };
 

@@ -102,9 +102,18 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
 
 /* -------------------------------------------------------------------------------------------------------------- ops */
 
+/* At its first sight a kernel is loaded on all devices: later, in the middle of things, that would hold up everything. */
 static acs_status devices_check(acs_backend *backend, acs_record *op)
 {
-    return acs_cuda_check(member_of(backend, op->device), op);
+    ACS_TRY(acs_cuda_check(member_of(backend, op->device), op));
+    acs_cuda_kernel *kernel = op->u.launch.resolved;
+    if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed))) /* a hint: twice does no harm */
+        return ACS_OK;
+    atomic_store_explicit(&kernel->everywhere, true, memory_order_relaxed);
+    for (uint32_t i = 0; i < backend->devices; i++)
+        if (i != op->device)
+            acs_cuda_meet(first_of(backend)->members[i], op);
+    return ACS_OK;
 }
 
 static void devices_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)

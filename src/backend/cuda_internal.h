@@ -140,6 +140,7 @@ typedef struct acs_cuda_kernel {
     int static_shared, registers; /* of a block, of a thread */
     _Atomic int dynamic_shared;  /* bytes that the kernel may ask for now */
     _Atomic bool wide_clusters;  /* opted in to clusters of more than 8 blocks */
+    _Atomic bool everywhere;     /* the other members have been told of it */
     _Atomic(acs_cuda_type *) types; /* numbered so far, the latest first */
     bool params_known;
     uint32_t param_count;
@@ -243,6 +244,8 @@ const char *acs_cuda_text(int native);
 acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+/* Resolve and load the kernel of an op that another member has checked; what does not go is told when it is launched. */
+void acs_cuda_meet(acs_cuda *self, const acs_record *op);
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
 
 /* cuda_watch.c */

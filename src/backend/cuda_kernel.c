@@ -421,6 +421,14 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     return ACS_OK;
 }
 
+void acs_cuda_meet(acs_cuda *self, const acs_record *op)
+{
+    const acs_error before = *acs_error_thread();
+    acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
+    if (!kernel && resolve(self, op, &kernel) != ACS_OK)
+        *acs_error_thread() = before; /* nobody has launched it here */
+}
+
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)
 {
     const acs_cuda_kernel *kernel = op->u.launch.resolved;

@@ -19,6 +19,7 @@ void acs_placement_ended(acs_placement *p, uint32_t device)
 void acs_placement_idle(acs_placement *p)
 {
     memset(p->free_at, 0, sizeof p->free_at);
+    memset(p->in_free_at, 0, sizeof p->in_free_at);
     memset(p->running, 0, sizeof p->running);
 }
 
@@ -116,19 +117,33 @@ static double seconds_of(const acs_placement *p, const acs_placement_op *op)
     return op->seconds > 0 ? op->seconds : p->guess;
 }
 
+/* When all that it reads is there: one thing comes after the other. */
+static double there_on(const acs_placement *p, const acs_placement_op *op, uint32_t device)
+{
+    const double transfer = acs_placement_transfer(p->topology, op, device, false);
+    const double begin = transfer > 0 && p->in_free_at[device] > op->ready ? p->in_free_at[device] : op->ready;
+    return begin + transfer;
+}
+
 /* What has to come can come while the device works on something else. */
 static double end_on(const acs_placement *p, const acs_placement_op *op, uint32_t device)
 {
-    const double there = op->ready + acs_placement_transfer(p->topology, op, device, false);
+    const double there = there_on(p, op, device);
+    if (op->copies)
+        return there;
     return (there > p->free_at[device] ? there : p->free_at[device]) + seconds_of(p, op);
 }
 
+/*
+ * A transfer counts twice: though it may cost this op nothing, others may want the way, and those that come later the data
+ * where they were.
+ */
 static acs_place_set earliest_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
 {
     double ends[ACS_DEVICES_MOST], bytes[ACS_DEVICES_MOST];
     for (acs_place_set left = candidates; left; left &= left - 1) {
         const uint32_t device = (uint32_t)__builtin_ctz(left);
-        ends[device] = end_on(p, op, device);
+        ends[device] = end_on(p, op, device) + acs_placement_transfer(p->topology, op, device, false);
         bytes[device] = (double)missing_bytes(op, device);
     }
     return least_of(least_of(candidates, ends), bytes);
@@ -157,7 +172,10 @@ uint32_t acs_placement_choose(acs_placement *p, const acs_placement_op *op, doub
     const acs_place_set candidates = near && p->policy != ACS_POLICY_AUTO ? near : op->allowed;
     const uint32_t device = in_turn(p, best_of(p, op, candidates));
     *end = end_on(p, op, device);
-    p->free_at[device] = *end;
+    if (acs_placement_transfer(p->topology, op, device, false) > 0)
+        p->in_free_at[device] = there_on(p, op, device);
+    if (!op->copies)
+        p->free_at[device] = *end;
     p->running[device]++;
     if (op->seconds > 0)
         p->guess += (op->seconds - p->guess) / (double)++p->known;

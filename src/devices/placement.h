@@ -32,6 +32,7 @@ typedef struct acs_placement_op {
     acs_place_set allowed;   /* devices where it may run; not empty */
     acs_place_set preferred; /* of those, where a stream of an upstream op can be taken over; 0: nowhere */
     double seconds;          /* that it takes, as far as is known; 0: not known */
+    bool copies;             /* it takes no device's time, but that of the way to it */
     double ready;            /* when its upstream ops end, in the placement's seconds (acs_placement_end of the latest) */
 } acs_placement_op;
 
@@ -41,6 +42,7 @@ typedef struct acs_placement {
     uint32_t next;                     /* round-robin */
     uint32_t running[ACS_DEVICES_MOST]; /* ops that were placed and have not ended */
     double free_at[ACS_DEVICES_MOST];  /* when what was placed ends */
+    double in_free_at[ACS_DEVICES_MOST]; /* when what is brought to it is there */
     double guess;                      /* seconds of an op that nothing is known of: the mean of those that are known */
     uint64_t known;                    /* ops that the mean is of */
 } acs_placement;

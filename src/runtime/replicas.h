@@ -30,7 +30,8 @@ struct acs_replicas {
     uint32_t writer; /* where that one ran */
     uint32_t used;   /* where a kernel used it last, or what came of it, and one; 0: none has */
     uint64_t origin; /* home of the block of which the op that wrote it last read most; 0: of none */
-    double ends;     /* when the latest that wrote is expected to end, in the placement's seconds */
+    double ends;     /* when what wrote it is expected to have ended, in the placement's seconds, */
+    uint64_t idles;  /* which began anew after so many times that nothing was under way */
     acs_replica places[];
 };
 

@@ -6,7 +6,10 @@
 
 #include <stdlib.h>
 
-enum { ORIGINS = 4 /* blocks that came of each other, looked back at */ };
+enum {
+    ORIGINS = 4,     /* blocks that came of each other, looked back at */
+    ORIGIN_SHARE = 4 /* of what came of them, so small a part is no reason to be elsewhere */
+};
 
 /* ------------------------------------------------------------------------------------------------------------- naming */
 
@@ -81,7 +84,8 @@ static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segmen
 static void list_upstream(acs_spread_op *op, const acs_movable *m, const acs_spread *spread)
 {
     const struct acs_replicas *r = m->replicas;
-    if (r->ends > op->op.ready)
+    const bool now = r->idles == spread->idles; /* else that was long ago */
+    if (now && r->ends > op->op.ready)
         op->op.ready = r->ends;
     if (r->ends > 0 && !r->followed && r->writer < spread->count)
         op->op.preferred |= 1u << r->writer;
@@ -97,9 +101,10 @@ static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uin
     op->bytes += s->rows * s->row_bytes;
     const acs_movable *m = acs_bind_segment(draft, s, &inside);
     if (m && m->touched && !m->replicas->astray) {
-        if (reads(s))
+        if (reads(s)) {
             list_reads(op, m, s);
-        list_upstream(op, m, context->spread);
+            list_upstream(op, m, context->spread);
+        }
         return ACS_OK;
     }
     const uint32_t place = m && m->touched ? m->replicas->home : acs_spread_place(context, s->base);
@@ -373,7 +378,8 @@ static void note_used(acs_context *context, struct acs_replicas *r, uint32_t dev
     for (int i = 0; i < ORIGINS && r; i++) {
         r->used = device + 1;
         const acs_movable *from = r->origin ? acs_movable_at(context, r->origin) : NULL;
-        r = from ? from->replicas : NULL;
+        const bool worth = from && from->bytes / ORIGIN_SHARE <= r->valid.bytes; /* what is small may as well come */
+        r = worth ? from->replicas : NULL;
     }
 }
 
@@ -396,7 +402,8 @@ void acs_replicas_commit(acs_draft *draft, acs_movable *m)
         (void)acs_coherence_write(&r->valid, s->parts[i].from, s->parts[i].to, target); /* there is room */
         r->followed = false;
         r->writer = target;
-        r->ends = s->end;
+        r->ends = r->idles == s->idles && r->ends > s->end ? r->ends : s->end;
+        r->idles = s->idles;
     }
     if (draft->kernel && target < s->count)
         note_used(context, r, target);

@@ -69,6 +69,8 @@ acs_status acs_spread_open(acs_context *context)
 
 void acs_spread_close(acs_context *context)
 {
+    for (uint32_t d = 0; context->spread && d < context->spread->count; d++)
+        acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)context->spread->placed[d]);
     if (context->spread)
         free(context->spread->parts);
     free(context->spread);
@@ -122,8 +124,10 @@ static void refresh(acs_spread *s)
         s->placement.running[d] = (uint32_t)(s->placed[d] - ended);
         running += s->placement.running[d];
     }
-    if (running == 0)
+    if (running == 0) {
         acs_placement_idle(&s->placement);
+        s->idles++;
+    }
 }
 
 void acs_spread_add(acs_context *context, acs_record *record, uint32_t device)
@@ -153,6 +157,7 @@ uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)
     if (on && on <= s->count && (op->op.allowed >> (on - 1) & 1))
         op->op.allowed = 1u << (on - 1);
     op->op.reads = op->reads;
+    op->op.copies = draft->record->kind == ACS_KIND_MEMCPY;
     op->op.seconds = OP_SECONDS + (double)op->bytes / BYTES_PER_SECOND;
     uint32_t device = acs_placement_choose(&s->placement, &op->op, &s->end);
     acs_spread_add(draft->context, draft->record, device);

@@ -28,6 +28,7 @@ struct acs_spread {
     /* of the op that is being bound */
     bool counted;            /* it is among `placed` */
     double end;              /* when it is expected to end */
+    uint64_t idles;          /* times that nothing was under way: the placement's seconds begin anew then */
     acs_written_part *parts;
     uint32_t part_count, part_capacity;
 };

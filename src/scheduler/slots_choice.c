@@ -5,7 +5,8 @@
 #include "scheduler/slots_internal.h"
 
 enum {
-    IDLE_POLLS = 4 /* in a row, for the device to be what takes the time */
+    IDLE_POLLS = 4,          /* in a row, for the device to be what takes the time */
+    LARGE_COPY = 256 * 1024  /* bytes: a copy that takes longer than most kernels, and not by the SMs */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
@@ -152,10 +153,17 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
            acs_entry_needs(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
+/* What comes behind it in its slot waits for an engine that it does not need. */
+static bool is_large_copy(const acs_entry *entry)
+{
+    return entry->kind == ACS_KIND_MEMCPY && entry->op->u.copy.bytes >= LARGE_COPY;
+}
+
 /*
  * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
  * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
- * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more.
+ * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more; and
+ * a bundle, or a large copy, gets a slot of its own as long as there is one.
  */
 int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
@@ -168,9 +176,10 @@ int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id
     if (best < 0 || slots->slot[best].outstanding == 0)
         return best;
     acs_bank *bank = &slots->banks[entry->device];
+    const bool apart = bundle || is_large_copy(entry);
     uint32_t fewest = slots->slot[best].outstanding;
-    bank->may_grow += bundle && bank->may_grow == 0;
-    int more = bundle || fewest >= bank->deep_now ? activate_slot(slots, entry->device, fewest, batch_id) : -1;
+    bank->may_grow += apart && bank->may_grow == 0;
+    int more = apart || fewest >= bank->deep_now ? activate_slot(slots, entry->device, fewest, batch_id) : -1;
     if (more >= 0)
         return more;
     int upstream = choose_upstream(slots, entry, batch_id);

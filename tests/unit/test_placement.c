@@ -82,10 +82,10 @@ static const row g_rows[] = {
      {{.seconds = 1, .device = 0}, {.seconds = 1, .device = 1}, {.seconds = 3, .device = 2}, {.seconds = 3, .device = 3},
       {.seconds = 1, .device = 0}, {.seconds = 1, .device = 1}, {.seconds = 3, .device = 0}}, 7},
     {"automatic: to bring it takes longer than to wait", ACS_POLICY_AUTO,
-     {{.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 0},
-      {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 0},
-      {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 0},
-      {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.004, .device = 1}}, 4},
+     {{.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.008, .device = 0},
+      {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.008, .device = 0},
+      {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.008, .device = 0},
+      {.reads = {{1000 * (uint64_t)MB, AT(0)}}, .seconds = 0.008, .device = 1}}, 4},
     {"automatic: of equals where least has to come", ACS_POLICY_AUTO,
      {{.reads = {{MB, AT(2)}}, .seconds = 1, .device = 2}, {.allowed = AT(1), .seconds = 2, .device = 1}}, 2},
     {"automatic: what is not known takes as long as the others", ACS_POLICY_AUTO,
@@ -140,14 +140,14 @@ static void ends_are_foreseen(void **state)
     acs_placement_op op = {.allowed = AT(0), .seconds = 0.005};
     assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
     assert_true(fabs(end - 0.005) < 1e-12);
-    op = (acs_placement_op){reads, 1, AT(0), 0, 0.001, 0};
+    op = (acs_placement_op){reads, 1, AT(0), 0, 0.001, false, 0};
     assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
     assert_true(fabs(end - 0.011) < 1e-12); /* 10 ms of copying, beside the 5 that the device has to do */
-    op = (acs_placement_op){NULL, 0, AT(0), 0, 0.001, 0.5};
+    op = (acs_placement_op){NULL, 0, AT(0), 0, 0.001, false, 0.5};
     assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
     assert_true(fabs(end - 0.501) < 1e-12);
     acs_placement_idle(&p);
-    op = (acs_placement_op){NULL, 0, AT(0), 0, 0.001, 0};
+    op = (acs_placement_op){NULL, 0, AT(0), 0, 0.001, false, 0};
     assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
     assert_true(fabs(end - 0.001) < 1e-12);
 }
