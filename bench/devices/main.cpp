@@ -159,7 +159,8 @@ void write(result_file &file, const settings &s, const char *name, unsigned devi
 {
     std::vector<entry> entries;
     for (const result &r : results)
-        entries.push_back({{{"name", r.name}, {"wrong", r.wrong}, {"copied_bytes", r.copied}}, {{"total_us", r.us}, {"submit_us", r.submit_us}}});
+        entries.push_back({{{"name", r.name}, {"wrong", r.wrong}, {"copied_bytes", r.copied}},
+                           {{"total_us", r.us}, {"submit_us", r.submit_us}}});
     file.row({{"work", name},
               {"devices", devices},
               {"size", s.size},

@@ -129,8 +129,9 @@ private:
             after(behind, q.at[place_of(to)].made);
             behind.insert(behind.end(), q.at[place_of(to)].users.begin(), q.at[place_of(to)].users.end());
         });
-        plan_step step = {plan_step::COPY, place_of(to < 0 ? from : to), 0, {}, false, 0, block, first, end - first, from, to};
-        const size_t number = add(step, behind);
+        const unsigned device = place_of(to < 0 ? from : to);
+        const size_t number =
+            add({plan_step::COPY, device, 0, {}, false, 0, block, first, end - first, from, to}, behind);
         p_.copied += end - first;
         each_piece(block, first, end, [&](piece &q) {
             q.at[place_of(from)].users.push_back(number);

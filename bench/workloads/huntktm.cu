@@ -449,7 +449,8 @@ void add_huntktm(std::vector<workload> &list)
                     [](const sizes &) { return shape{3, 2, 2, 2}; }, make_huntktm<vec>, false});
     list.push_back({"vec-16", "the same in 16 parts", "GrCUDA",
                     {{"n", "elements of a part", 700, 1u << 20, 18000000}},
-                    [](const sizes &) { return shape{3 * PARTS, 2 * PARTS, 2 * PARTS, 2}; }, make_huntktm<vec_parts>, false});
+                    [](const sizes &) { return shape{3 * PARTS, 2 * PARTS, 2 * PARTS, 2}; }, make_huntktm<vec_parts>,
+                    false});
     list.push_back({"bs", "independent series of option prices, double precision", "HuntKTm",
                     {{"n", "options in a series", 500, 1u << 18, 80000000}, {"series", "series", 10, 10, 10}},
                     [](const sizes &s) {

@@ -126,8 +126,8 @@ static void stay_at_source(const acs_draft *draft, acs_spread_op *op)
 }
 
 /*
- * `auto`: of an op that reads nothing of any device nothing speaks for one, but what was: it goes where its largest block was
- * used before, or what came of it, since programs do again what they did.
+ * `auto`: of an op that reads nothing of any device nothing speaks for one, but what was: it goes where its largest block
+ * was used before, or what came of it, since programs do again what they did.
  */
 static void go_where_it_was(const acs_draft *draft, acs_spread_op *op)
 {
