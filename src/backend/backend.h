@@ -13,6 +13,7 @@
 #ifndef ACS_BACKEND_H
 #define ACS_BACKEND_H
 
+#include "devices/capacity.h"
 #include "devices/topology.h"
 #include "pool/batch.h"
 #include "pool/nodes.h"
@@ -132,6 +133,7 @@ typedef struct acs_backend_ops {
      * stands for what is not known; NULL: always that.
      */
     acs_status (*links)(acs_backend *backend, acs_topology *topology);
+    acs_status (*capacity)(acs_backend *backend, uint32_t device, acs_capacity *capacity); /* but for its queues */
     uint32_t (*memory_device)(acs_backend *backend, uint64_t address);
     const acs_capture_ops *capture; /* NULL: streams are not captured here */
 } acs_backend_ops;

@@ -487,6 +487,7 @@ const acs_backend_ops acs_backend_host = {
     .memory_free = acs_host_memory_free,
     .memory_state = acs_host_memory_state,
     .links = acs_host_links,
+    .capacity = acs_host_capacity,
 };
 
 const acs_backend_ops acs_backend_host_inline = {
@@ -509,4 +510,5 @@ const acs_backend_ops acs_backend_host_inline = {
     .memory_free = acs_host_memory_free,
     .memory_state = acs_host_memory_state,
     .links = acs_host_links,
+    .capacity = acs_host_capacity,
 };

@@ -234,3 +234,12 @@ acs_status acs_host_links(acs_backend *backend, acs_topology *topology)
     }
     return ACS_OK;
 }
+
+/* As an H200's. */
+acs_status acs_host_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity)
+{
+    (void)backend, (void)device;
+    *capacity = (acs_capacity){.sms = 132, .threads = 2048, .registers = 65536, .shared = 233472,
+                               .memory = UINT64_C(141) << 30};
+    return ACS_OK;
+}

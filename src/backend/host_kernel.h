@@ -31,6 +31,7 @@ acs_status acs_host_memory_alloc(acs_backend *backend, int memory, size_t bytes,
 acs_status acs_host_memory_free(acs_backend *backend, int memory, void *ptr);
 acs_status acs_host_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left);
 acs_status acs_host_links(acs_backend *backend, acs_topology *topology);
+acs_status acs_host_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 /* host_pages.c */
 extern const acs_page_ops acs_host_pages;
 acs_status acs_host_page_create(void *user, size_t bytes, uint64_t *piece);

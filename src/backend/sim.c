@@ -320,4 +320,5 @@ const acs_backend_ops acs_backend_sim = {
     .memory_free = acs_host_memory_free,
     .memory_state = acs_host_memory_state,
     .links = acs_host_links,
+    .capacity = acs_host_capacity,
 };

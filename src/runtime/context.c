@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "runtime/compat.h"
 #include "runtime/copies.h"
+#include "runtime/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
     acs_record left = {.flags = ACS_RECORD_REUSES, .reuses = atomic_load_explicit(&context->reuses, memory_order_acquire)};
     acs_record_drop_reuses(&left); /* D: no op came behind them */
     acs_movables_close(context);
+    acs_dispatch_close(context);
     acs_spread_close(context);
     acs_memory_log_close(context);
     acs_memory_destroy(context->memory, keep_backend);
@@ -374,6 +376,7 @@ static acs_status open_parts(acs_context *context)
     ACS_TRY(open_memory(context));
     ACS_TRY(acs_allocations_create(&context->allocations));
     ACS_TRY(open_core(context));
+    ACS_TRY(acs_dispatch_open(context));
     ACS_TRY(acs_virtual_init(context));
     return acs_workers_start(context);
 }

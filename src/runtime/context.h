@@ -30,6 +30,7 @@ typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
 typedef struct acs_movables acs_movables;
 typedef struct acs_spread acs_spread;
+typedef struct acs_dispatch acs_dispatch;
 
 /* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
 typedef struct acs_virtual_worker {
@@ -51,6 +52,7 @@ struct acs_context {
     acs_memory *memory;
     acs_movables *movables;  /* NULL: without pools there are none */
     acs_spread *spread;      /* NULL: there is one device */
+    acs_dispatch *dispatch;  /* of groups; NULL: the same */
     acs_memory *addresses;   /* of lazy blocks: no memory is there; NULL: there was none yet */
     FILE *memory_log;        /* NULL: none is written */
     _Atomic(acs_reuse *) reuses; /* for the next op */

@@ -4,6 +4,7 @@
  */
 #include "runtime/group_internal.h"
 #include "runtime/admission.h"
+#include "runtime/dispatch.h"
 #include "runtime/memory_log.h"
 #include "runtime/replicas.h"
 #include "window/footprints.h"
@@ -22,7 +23,8 @@ typedef struct submission {
     uint32_t *users;        /* of all blocks */
     bool *soon;
     uint64_t outside;       /* most bytes of other lazy blocks that an op names */
-    uint32_t device;        /* on which it runs */
+    uint32_t device;        /* on which it runs, */
+    uint64_t ticket;        /* of several */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
     bool *lent;             /* for each block */
     uint64_t queued;
@@ -370,6 +372,14 @@ static void finish(submission *s)
     acs_group_destroy(group);
 }
 
+/* HuntKTm, Algorithm 1. */
+static void dispatch(submission *s)
+{
+    const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
+                               .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots};
+    s->device = acs_dispatch_begin(s->context, &demand, &s->ticket);
+}
+
 /* The group can be tried again; or it is over, and the error is of an op, or of the device. */
 static acs_status submit(submission *s, uint32_t slots)
 {
@@ -377,8 +387,12 @@ static acs_status submit(submission *s, uint32_t slots)
     if (status == ACS_OK)
         status = fill_report(s);
     acs_group_set_thread(s->group, 0);
+    if (status == ACS_OK && s->context->dispatch)
+        dispatch(s);
     if (status == ACS_OK)
         status = reserve(s);
+    if (status != ACS_OK && s->ticket)
+        acs_dispatch_queued(s->context, s->ticket, 0);
     if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
         acs_group_set_thread(s->group, acs_thread_number());
         return status;
@@ -388,6 +402,8 @@ static acs_status submit(submission *s, uint32_t slots)
     if (status == ACS_OK)
         status = queue_ops(s);
     const acs_error error = *acs_error_thread();
+    if (s->ticket)
+        acs_dispatch_queued(s->context, s->ticket, s->report.last);
     finish(s);
     if (status == ACS_ERR_MEMORY)
         return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",

@@ -295,6 +295,64 @@ static void waits_for_lazy_blocks_look_everywhere(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* ------------------------------------------------------------------------------------------------------------- groups */
+
+/* Fills a block of its own, adds one, copies out: alone in its memory. */
+static acs_op submit_group(acs_context *context, unsigned char *out, int value, size_t bytes)
+{
+    acs_group_report report = {.size = sizeof report};
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, bytes);
+    assert_true(acs_memset(context, x, value, bytes) > 0);
+    assert_true(add_on(context, ACS_ANY_DEVICE, x, x, bytes) > 0);
+    assert_true(acs_memcpy(context, out, x, bytes) > 0);
+    assert_true(acs_free(context, x) > 0);
+    assert_int_equal(acs_group_submit(context, NULL, &report), ACS_OK);
+    return report.first;
+}
+
+static void groups_are_spread_as_a_whole(void **state)
+{
+    (void)state;
+    record_of_run run;
+    acs_context *context = open_devices(2, ACS_POLICY_SINGLE, &run);
+    unsigned char out[4][BYTES];
+    acs_op first[4];
+    for (int i = 0; i < 4; i++)
+        first[i] = submit_group(context, out[i], 10 * i, BYTES);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < 4; i++) {
+        for (acs_op op = first[i]; op < first[i] + 3; op++)
+            assert_int_equal(run.device[op], i % 2);
+        assert_int_equal(out[i][BYTES - 1], 10 * i + 1);
+    }
+    assert_int_equal(statistics_of(context).transfers, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Each group needs more than half of a device: two at once are as many as there can be. */
+static void groups_wait_where_no_device_has_room(void **state)
+{
+    (void)state;
+    enum { GROUPS = 12, LARGE = 6 << 20 };
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.devices = 2;
+    options.pool = ACS_POOL_ON;
+    options.memory_limit = 10 << 20;
+    options.memory_slack = 0;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    unsigned char *out = malloc((size_t)GROUPS * LARGE);
+    assert_non_null(out);
+    for (int i = 0; i < GROUPS; i++)
+        (void)submit_group(context, out + (size_t)i * LARGE, i, LARGE);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < GROUPS; i++)
+        assert_int_equal(out[(size_t)(i + 1) * LARGE - 1], i + 1);
+    free(out);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ options */
 
 static void bad_devices_are_refused(void **state)
@@ -367,6 +425,8 @@ int main(void)
         cmocka_unit_test(the_program_and_devices_share_pinned_memory),
         cmocka_unit_test(host_functions_find_blocks_at_home),
         cmocka_unit_test(waits_for_lazy_blocks_look_everywhere),
+        cmocka_unit_test(groups_are_spread_as_a_whole),
+        cmocka_unit_test(groups_wait_where_no_device_has_room),
         cmocka_unit_test(bad_devices_are_refused),
         cmocka_unit_test(a_file_says_how_devices_are_linked),
     };
