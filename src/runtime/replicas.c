@@ -10,10 +10,13 @@ acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home
 {
     const uint32_t places = context->spread->count + 1;
     struct acs_replicas *r = calloc(1, sizeof *r + places * sizeof r->places[0]);
-    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK) {
+    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->family = acs_family_make(m->bytes))) {
+        if (r)
+            acs_coherence_fini(&r->valid);
         free(r);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid");
     }
+    context->spread->bytes += m->bytes;
     r->count = places;
     r->home = home;
     r->target = ACS_ANY_PLACE;
@@ -53,6 +56,8 @@ void acs_replicas_free(acs_context *context, acs_movable *m, bool close)
     for (uint32_t p = 0; p <= context->spread->count; p++)
         acs_replicas_drop(context, m, p, close ? UINT64_MAX : r->places[p].last);
     acs_coherence_fini(&r->valid);
+    acs_family_leave(r->family, m->bytes);
+    context->spread->bytes -= m->bytes;
     free(r);
     m->replicas = NULL;
 }

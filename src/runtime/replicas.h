@@ -11,6 +11,7 @@
 #define ACS_REPLICAS_H
 
 #include "devices/coherence.h"
+#include "devices/family.h"
 #include "runtime/spread.h"
 
 typedef struct acs_replica {
@@ -28,8 +29,7 @@ struct acs_replicas {
     bool taken;      /* memory at the target was taken for it */
     bool followed;   /* an op came behind the latest that wrote some of it */
     uint32_t writer; /* where that one ran */
-    uint32_t used;   /* where a kernel used it last, or what came of it, and one; 0: none has */
-    uint64_t origin; /* home of the block of which the op that wrote it last read most; 0: of none */
+    acs_family *family; /* blocks that kernels use together with it */
     double ends;     /* when what wrote it is expected to have ended, in the placement's seconds, */
     uint64_t idles;  /* which began anew after so many times that nothing was under way */
     acs_replica places[];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 enum {
-    ORIGINS = 4,     /* blocks that came of each other, looked back at */
-    ORIGIN_SHARE = 4 /* of what came of them, so small a part is no reason to be elsewhere */
+    RELATIVE_SHARE = 4, /* of the largest block of a kernel: smaller ones are no family of it */
+    RELATIVES_MOST = 4  /* of one kernel */
 };
 
 /* ------------------------------------------------------------------------------------------------------------- naming */
@@ -125,22 +125,50 @@ static void stay_at_source(const acs_draft *draft, acs_spread_op *op)
     }
 }
 
+/* The largest of the blocks that the op names, where that can move. */
+static acs_movable *largest_of(const acs_draft *draft)
+{
+    acs_movable *largest = NULL;
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched)
+        if (!m->replicas->astray && (!largest || m->bytes > largest->bytes))
+            largest = m;
+    return largest;
+}
+
 /*
- * `auto`: of an op that reads nothing of any device nothing speaks for one, but what was: it goes where its largest block
- * was used before, or what came of it, since programs do again what they did.
+ * `auto`: for an op that reads nothing of any device nothing speaks but those that will use its blocks later: it goes where
+ * the family of its largest block has gone since the devices were idle. The first to come decides for all.
  */
-static void go_where_it_was(const acs_draft *draft, acs_spread_op *op)
+static void follow_family(const acs_draft *draft, acs_spread_op *op)
 {
     const acs_spread *s = draft->context->spread;
-    const acs_movable *largest = NULL;
+    const acs_movable *largest = largest_of(draft);
     for (uint32_t i = 0; i < op->op.read_count; i++)
         if (op->reads[i].places & ((1u << s->count) - 1))
             return;
-    for (const acs_movable *m = draft->context->movables->touched; m; m = m->next_touched)
-        if (!m->replicas->astray && m->replicas->used && (!largest || m->bytes > largest->bytes))
-            largest = m;
-    if (largest && (op->op.allowed >> (largest->replicas->used - 1) & 1))
-        op->op.allowed = 1u << (largest->replicas->used - 1);
+    const acs_family *family = largest ? acs_family_of(largest->replicas->family) : NULL;
+    if (family && family->device && family->decided == s->idles && (op->op.allowed >> (family->device - 1) & 1))
+        op->op.allowed = 1u << (family->device - 1);
+}
+
+/*
+ * What kernels use together belongs together; but what is small may as well come, a few blocks of one kernel at most are
+ * told, and no family has more than its device's share of all.
+ */
+static void lead_family(const acs_draft *draft, uint32_t device)
+{
+    const acs_spread *s = draft->context->spread;
+    const acs_movable *largest = largest_of(draft);
+    acs_family *family = largest ? largest->replicas->family : NULL;
+    uint32_t told = 0;
+    for (acs_movable *m = draft->context->movables->touched; m && draft->kernel; m = m->next_touched)
+        if (m != largest && !m->replicas->astray && m->bytes >= largest->bytes / RELATIVE_SHARE && ++told < RELATIVES_MOST)
+            (void)acs_family_join(family, m->replicas->family, s->bytes / s->count);
+    if (!family)
+        return;
+    family = acs_family_of(family);
+    family->device = device + 1;
+    family->decided = s->idles;
 }
 
 /* Devices that reach all others' memory: for what may touch anything. */
@@ -168,9 +196,12 @@ static acs_status choose(const acs_draft *draft, uint32_t *device)
         ACS_TRY(look_at_segment(draft, &op, i));
     if (draft->record->kind == ACS_KIND_MEMCPY)
         stay_at_source(draft, &op);
-    if (draft->context->spread->placement.policy == ACS_POLICY_AUTO)
-        go_where_it_was(draft, &op);
+    const bool families = draft->context->spread->placement.policy == ACS_POLICY_AUTO;
+    if (families)
+        follow_family(draft, &op);
     *device = draft->captured ? 0 : acs_spread_choose(draft, &op);
+    if (families)
+        lead_family(draft, *device);
     return ACS_OK;
 }
 
@@ -344,24 +375,10 @@ acs_status acs_replicas_prepare(acs_draft *draft)
     return ACS_OK;
 }
 
-/* What an op writes comes of what it reads, most of all of the largest. */
-static void note_origins(const acs_context *context)
-{
-    const acs_movable *largest = NULL;
-    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
-        if (!m->written && (!largest || m->bytes > largest->bytes))
-            largest = m;
-    for (const acs_movable *m = context->movables->touched; m && largest; m = m->next_touched)
-        if (m->written)
-            m->replicas->origin = largest->home;
-}
-
 /* All that can be refused has been looked at. */
 acs_status acs_replicas_begin(acs_draft *draft)
 {
     acs_context *context = draft->context;
-    if (draft->kernel)
-        note_origins(context);
     for (const acs_movable *m = context->movables->touched; m; m = m->next_touched) {
         const struct acs_replicas *r = m->replicas;
         if (m->anew && !r->taken && r->target != ACS_ANY_PLACE)
@@ -371,17 +388,6 @@ acs_status acs_replicas_begin(acs_draft *draft)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- commit */
-
-/* A kernel used the block here: what it was made of had better be here next time. */
-static void note_used(acs_context *context, struct acs_replicas *r, uint32_t device)
-{
-    for (int i = 0; i < ORIGINS && r; i++) {
-        r->used = device + 1;
-        const acs_movable *from = r->origin ? acs_movable_at(context, r->origin) : NULL;
-        const bool worth = from && from->bytes / ORIGIN_SHARE <= r->valid.bytes; /* what is small may as well come */
-        r = worth ? from->replicas : NULL;
-    }
-}
 
 /* What it wrote is valid there alone, and what holds nothing any more goes back. */
 void acs_replicas_commit(acs_draft *draft, acs_movable *m)
@@ -405,8 +411,6 @@ void acs_replicas_commit(acs_draft *draft, acs_movable *m)
         r->ends = r->idles == s->idles && r->ends > s->end ? r->ends : s->end;
         r->idles = s->idles;
     }
-    if (draft->kernel && target < s->count)
-        note_used(context, r, target);
     const acs_place_set any = acs_coherence_any(&r->valid);
     for (uint32_t p = 0; p <= s->count; p++)
         if (p != target && !(any >> p & 1) && r->places[p].at)

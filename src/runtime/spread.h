@@ -22,6 +22,7 @@ struct acs_spread {
     uint32_t count;          /* of devices; the host is place number `count` */
     acs_topology topology;
     acs_placement placement;
+    uint64_t bytes;          /* of all blocks that may be anywhere */
     uint64_t placed[ACS_DEVICES_MOST];         /* ops */
     _Atomic(uint64_t) ended[ACS_DEVICES_MOST]; /* of them */
     _Atomic(uint64_t) transfers, transferred;  /* copies between places, and their bytes; counters */

@@ -400,7 +400,8 @@ void double_open(uint64_t seed, uint64_t graph_nodes)
 {
     acs_cuda *self = calloc(1, sizeof *self);
     memset(&g_double, 0, sizeof g_double);
-    g_double.self = self;
+    g_double.self = self->members[0] = self;
+    self->base.devices = 1;
     g_double.random.state = seed;
     self->cu = (acs_cuda_driver){
         .cuGraphCreate = graph_create, .cuGraphDestroy = graph_destroy, .cuGraphAddKernelNode = add_kernel,
