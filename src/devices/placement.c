@@ -160,7 +160,10 @@ static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op,
         return least_of(candidates, running);
     case ACS_POLICY_MIN_TRANSFER_SIZE:
     case ACS_POLICY_MIN_MAX_TRANSFER_TIME: return nearest_of(p, op, candidates);
-    case ACS_POLICY_AUTO: return earliest_of(p, op, candidates);
+    case ACS_POLICY_AUTO: {
+        const acs_place_set best = earliest_of(p, op, candidates);
+        return best & op->preferred ? best & op->preferred : best;
+    }
     default: return candidates; /* in turn */
     }
 }

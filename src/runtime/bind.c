@@ -84,10 +84,23 @@ static void cut(acs_movable *m, uint64_t offset)
     m->cuts[at] = offset;
 }
 
+/* Who reads and writes all of these bytes makes them one part: if any of it had failed, so has he. */
+static void mend(acs_movable *m, uint64_t from, uint64_t to)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->cut_count; i++)
+        if (m->cuts[i] <= from || m->cuts[i] >= to)
+            m->cuts[kept++] = m->cuts[i];
+    m->cut_count = kept;
+}
+
 void acs_bind_touch(acs_movables *r, acs_movable *m, const acs_segment *s)
 {
-    cut(m, s->base - m->home);
-    cut(m, acs_segment_end(s) - m->home);
+    const uint64_t from = s->base - m->home, to = acs_segment_end(s) - m->home;
+    cut(m, from);
+    cut(m, to);
+    if (s->access == ACS_UPDATE && s->rows == 1)
+        mend(m, from, to);
     if (m->touched)
         return;
     m->touched = true;

@@ -137,18 +137,22 @@ static acs_movable *largest_of(const acs_draft *draft)
 
 /*
  * `auto`: for an op that reads nothing of any device nothing speaks but those that will use its blocks later: it goes where
- * the family of its largest block has gone since the devices were idle. The first to come decides for all.
+ * the family of its largest block has gone since the devices were idle. The first to come decides for all. Of others the
+ * family's device is the first of equals.
  */
 static void follow_family(const acs_draft *draft, acs_spread_op *op)
 {
     const acs_spread *s = draft->context->spread;
     const acs_movable *largest = largest_of(draft);
-    for (uint32_t i = 0; i < op->op.read_count; i++)
-        if (op->reads[i].places & ((1u << s->count) - 1))
-            return;
     const acs_family *family = largest ? acs_family_of(largest->replicas->family) : NULL;
-    if (family && family->device && family->decided == s->idles && (op->op.allowed >> (family->device - 1) & 1))
-        op->op.allowed = 1u << (family->device - 1);
+    if (!family || !family->device || !(op->op.allowed >> (family->device - 1) & 1))
+        return;
+    op->op.preferred = 1u << (family->device - 1);
+    bool here = family->decided == s->idles;
+    for (uint32_t i = 0; i < op->op.read_count; i++)
+        here &= !(op->reads[i].places & ((1u << s->count) - 1));
+    if (here)
+        op->op.allowed = op->op.preferred;
 }
 
 /*
