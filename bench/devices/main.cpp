@@ -66,6 +66,7 @@ struct settings {
     std::vector<unsigned> devices = {2};
     measuring how;
     bool check = false;
+    unsigned launches = 0; /* 0: the suite */
 };
 
 const char usage_text[] =
@@ -73,6 +74,7 @@ const char usage_text[] =
     "  --only WORK[,WORK]       these of vec-16, bs, ml, cg, mul                                            (all)\n"
     "  --devices N[,N]          on so many devices; on the CPU they are virtual                               (2)\n"
     "  --size PRESET            tiny, normal or large                                                     (large)\n"
+    "  --launches N             instead: empty kernels launched one by one to one device, and to so many\n"
     "  --check                  an oracle looks at the serial program first\n"
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
@@ -91,6 +93,8 @@ bool take(settings &s, arguments &a)
         s.size = a.text();
         if (s.size != "tiny" && s.size != "normal" && s.size != "large")
             a.refuse("'" + s.size + "' is none of tiny, normal, large");
+    } else if (a.is("--launches")) {
+        s.launches = static_cast<unsigned>(a.number(1, 1000000000));
     } else if (a.is("--check")) {
         s.check = true;
     } else {
@@ -217,6 +221,15 @@ bool play(const workload &w, const work_of_suite &of, unsigned devices, const se
     return std::all_of(results.begin(), results.end(), [](const result &r) { return r.wrong.empty(); });
 }
 
+void tell_launches(const settings &s, unsigned devices)
+{
+    const double one = launches_per_second(s.how.where(), 1, s.launches);
+    const double all = launches_per_second(s.how.where(), devices, s.launches);
+
+    printf("plain launches from one thread: %.0f a second to one device, %.0f to %u: %.2f times\n", one, all, devices,
+           all / one);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -238,6 +251,9 @@ int main(int argc, char **argv)
     printf("%s\n", machine_line(s.how.gpu).c_str());
     result_file file(s.how.json, "acs-devices", a.command(), s.how.gpu);
     for (unsigned devices : s.devices)
+        if (s.launches)
+            tell_launches(s, devices);
+    for (unsigned devices : s.launches ? std::vector<unsigned>{} : s.devices)
         for (const work_of_suite &of : g_suite)
             for (const workload &w : workloads())
                 if (w.name == std::string(of.name) &&

@@ -26,6 +26,9 @@ std::unique_ptr<devices_way> make_hand_way(const machine &m, const task &t, unsi
 /** `policy`: ACS_POLICY_*. `copies`: the program copies inputs itself, else it shares pinned memory with the devices. */
 std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsigned devices, int policy, bool copies);
 
+/** A context on so many devices, to which empty kernels are launched one by one. @return kernels per second. */
+double launches_per_second(const machine &m, unsigned devices, unsigned launches);
+
 /** GPUs of the machine. */
 unsigned gpu_count();
 

@@ -8,7 +8,7 @@ import os
 from .errors import BadInput
 from .fields import NUMBER, read_json
 
-PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks",
+PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks", "acs-devices",
             "acs-memory-growth")
 # Runners that know the run beforehand: how fast it could be, not something that a dynamic program can have.
 BOUNDS = ("graph-replay",)
@@ -127,7 +127,8 @@ def _harness_row(fields):
 
 def read_run(path, shown):
     run = Run(read_json(path, shown))
-    if run.program in ("acs-bench", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks"):
+    if run.program in ("acs-bench", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks",
+                       "acs-devices"):
         run.rows = [_harness_row(row) for row in run.fields.objects("rows")]
     if run.program == "acs-bench":
         for row in run.rows:

@@ -1,0 +1,61 @@
+/*
+ * How many kernels a second go to several devices that are launched one by one, from one thread: what a worker for
+ * each device is for. Called by the program.
+ */
+#include <algorithm>
+#include <chrono>
+
+#include "acs_context.h"
+#include "acs_dual.hpp"
+#include "median.h"
+#include "ways.h"
+
+namespace bench {
+
+namespace {
+
+enum { RUNS = 5 };
+
+struct empty_args {
+    unsigned threads;
+};
+
+ACS_DUAL void empty_thread(const empty_args &, unsigned) {}
+
+ACS_DUAL_KERNEL(empty, empty_args, 32)
+
+} // namespace
+
+double launches_per_second(const machine &m, unsigned devices, unsigned launches)
+{
+    acs_options o = acs_options_for(m);
+    std::vector<double> per_second;
+    o.devices = devices;
+    o.issue = ACS_ISSUE_LAUNCH;
+    o.pool = ACS_POOL_ON;
+    acs_context *const context = acs_open_for(m, o);
+    const empty_args args = {1};
+    const acs_arg arg = {&args, sizeof args, ACS_ARG_VALUE};
+    for (int run = 0; run < RUNS + 1; run++) { /* the first is none */
+        const auto begin = std::chrono::steady_clock::now();
+        for (unsigned i = 0; i < launches; i++) {
+            acs_launch_params p = {};
+            p.size = sizeof p;
+            p.kernel = &kernel_empty.code;
+            p.grid = {1, 1, 1};
+            p.block = {32, 1, 1};
+            p.args = {&arg, 1};
+            p.attributes.on = static_cast<uint8_t>(devices > 1 ? i % devices + 1 : 0);
+            p.site = &kernel_empty.site;
+            require(acs_launch(context, &p) != 0, acs_error_text("acs_launch").c_str());
+        }
+        require(acs_sync(context) == ACS_OK, acs_error_text("acs_sync").c_str());
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        if (run > 0)
+            per_second.push_back(launches / took.count());
+    }
+    (void)acs_close(context);
+    return median_of(per_second);
+}
+
+} // namespace bench
