@@ -87,7 +87,7 @@ def _run_lines(run):
     for devices in sorted({row.fields.need("devices", (int, float)) for row in run.rows}):
         rows = [row for row in run.rows if row.fields.data["devices"] == devices]
         names = list(dict.fromkeys(name for row in rows for name in row.outcomes))
-        lines += [f"#### {number(devices)} devices", ""] + _lines_for(rows, names, remarks)
+        lines += [f"#### {devices:.0f} devices", ""] + _lines_for(rows, names, remarks)
     return lines + remarks.lines()
 
 
