@@ -10,6 +10,7 @@
 #include "runtime/compat.h"
 #include "runtime/copies.h"
 #include "runtime/dispatch.h"
+#include "runtime/dot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -333,6 +334,7 @@ static void locks_fini(acs_context *context)
 /* Whatever was opened; the fields of the others are NULL. */
 void acs_context_release(acs_context *context, bool keep_backend)
 {
+    acs_dot_close(context);
     acs_virtual_fini(context);
     acs_captures_fini(context);
     while (context->free_action_count)
@@ -377,6 +379,7 @@ static acs_status open_parts(acs_context *context)
     ACS_TRY(acs_allocations_create(&context->allocations));
     ACS_TRY(open_core(context));
     ACS_TRY(acs_dispatch_open(context));
+    ACS_TRY(acs_dot_open(context));
     ACS_TRY(acs_virtual_init(context));
     return acs_workers_start(context);
 }
@@ -467,6 +470,7 @@ acs_status acs_close(acs_context *context)
     acs_movables_close(context);
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
+    acs_dot_close(context);
     if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))
         return ACS_ERR_DEVICE;
     acs_context_release(context, false);
@@ -507,7 +511,9 @@ void acs_compat_drain(void)
 void acs_trace_set(acs_context *context, acs_trace_fn function, void *user)
 {
     acs_lock_acquire(&context->core.lock);
-    context->core.trace = function;
-    context->core.trace_user = user;
+    if (!acs_dot_follow(context, function, user)) {
+        context->core.trace = function;
+        context->core.trace_user = user;
+    }
     acs_lock_release(&context->core.lock);
 }

@@ -31,6 +31,7 @@ typedef struct acs_pairs acs_pairs;
 typedef struct acs_movables acs_movables;
 typedef struct acs_spread acs_spread;
 typedef struct acs_dispatch acs_dispatch;
+typedef struct acs_dot acs_dot;
 
 /* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
 typedef struct acs_virtual_worker {
@@ -55,6 +56,7 @@ struct acs_context {
     acs_dispatch *dispatch;  /* of groups; NULL: the same */
     acs_memory *addresses;   /* of lazy blocks: no memory is there; NULL: there was none yet */
     FILE *memory_log;        /* NULL: none is written */
+    acs_dot *dot;            /* the same, of ACS_DOT */
     _Atomic(acs_reuse *) reuses; /* for the next op */
     _Atomic(uint32_t) reuse_count; /* of them, about */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */

@@ -1,5 +1,6 @@
 /*
- * The record of a run, for tests: what the core decided, in the order in which it decided it (under the core's lock).
+ * The record of a run, for tests and ACS_DOT: what the core decided, in the order in which it decided it (under the
+ * core's lock).
  * A hook is set on a context before its first op; it must not call ACS.
  */
 #ifndef ACS_TRACE_H
