@@ -119,8 +119,7 @@ static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
 {
     char name[NAME_MOST];
     const bool transfer = op->flags & ACS_RECORD_CARRIES;
-    put(dot, "op%" PRIu64 " [label=\"%s\\nop %" PRIu64, seq,
-            transfer ? "transfer" : quoted(op->site->name, name), seq);
+    put(dot, "op%" PRIu64 " [label=\"%s\\nop %" PRIu64, seq, transfer ? "transfer" : quoted(op->site->name, name), seq);
     if (op->kind == ACS_KIND_MEMCPY || op->kind == ACS_KIND_MEMSET)
         put(dot, ", %" PRIu64 " bytes", op->u.copy.bytes);
     put(dot, "\", shape=%s", shape_of(op));
@@ -129,10 +128,14 @@ static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
     put(dot, "%s]\n", transfer ? ", style=\"filled,dashed\"" : "");
 }
 
+/* What only looks at others is none of the program's work. */
+static bool is_drawn(const acs_record *op)
+{
+    return op->kind != ACS_KIND_OBSERVE && op->kind != ACS_KIND_CALLBACK;
+}
+
 static void inserted(acs_dot *dot, const acs_record *op, acs_op seq)
 {
-    if (op->kind == ACS_KIND_OBSERVE || op->kind == ACS_KIND_CALLBACK)
-        return;
     write_op(dot, op, seq);
     if (!dot->order)
         return;
@@ -146,17 +149,22 @@ static void inserted(acs_dot *dot, const acs_record *op, acs_op seq)
     dot->order = NULL;
 }
 
-static void on_event(void *user, const acs_trace_event *event)
+static void write_event(acs_dot *dot, const acs_trace_event *event)
 {
-    acs_dot *dot = user;
     if (event->type == ACS_TRACE_INSERT)
         inserted(dot, event->op, event->seq);
     else if (event->type == ACS_TRACE_ISSUE && event->slot >= 0)
         put(dot, "op%" PRIu64 " [tooltip=\"device %" PRIu32 ", slot %d\"]\n", event->seq,
-                (uint32_t)event->slot % dot->devices, event->slot);
-    else if (event->type == ACS_TRACE_RETIRE && event->status != ACS_OK && event->op->kind != ACS_KIND_CALLBACK)
-        put(dot, "op%" PRIu64 " [color=red, penwidth=3, xlabel=\"%s\"]\n", event->seq,
-                acs_status_name(event->status));
+            (uint32_t)event->slot % dot->devices, event->slot);
+    else if (event->type == ACS_TRACE_RETIRE && event->status != ACS_OK)
+        put(dot, "op%" PRIu64 " [color=red, penwidth=3, xlabel=\"%s\"]\n", event->seq, acs_status_name(event->status));
+}
+
+static void on_event(void *user, const acs_trace_event *event)
+{
+    acs_dot *dot = user;
+    if (is_drawn(event->op))
+        write_event(dot, event);
     if (dot->next)
         dot->next(dot->next_user, event);
 }

@@ -203,6 +203,8 @@ static void failures_are_red_and_names_are_whole(void **state)
                                 .uses = {.segments = &segment, .count = 1}, .site = &site};
     assert_int_equal(acs_host(context, fails, NULL, 0, ACS_USES(ACS_INOUT(&cell, 1))), 1);
     assert_int_equal(acs_launch(context, &params), 2);
+    assert_int_not_equal(acs_wait_range(context, &cell, 1, ACS_READ), ACS_OK); /* an op that is not drawn */
+    assert_int_equal(acs_launch(context, &params), 4);
     assert_int_not_equal(acs_sync(context), ACS_OK);
     assert_int_not_equal(acs_close(context), ACS_OK);
     const char *text = read_away();
@@ -210,6 +212,8 @@ static void failures_are_red_and_names_are_whole(void **state)
     assert_non_null(strstr(text, "op1 [label=\"acs_host(fails)\\nop 1\", shape=hexagon]"));
     assert_true(has(text, "op1 [color=red, penwidth=3, xlabel=\"ACS_ERR_HOST\"]"));
     assert_true(has(text, "op2 [color=red, penwidth=3, xlabel=\"ACS_ERR_SKIPPED\"]"));
+    assert_null(strstr(text, "op3"));
+    assert_true(has(text, "op2 -> op4"));
 }
 
 static void a_file_that_cannot_be_written_is_told(void **state)
