@@ -2,8 +2,9 @@
  * How many kernels a second go to several devices that are launched one by one, from one thread: what a worker for
  * each device is for. Called by the program.
  */
-#include <algorithm>
 #include <chrono>
+#include <thread>
+#include <vector>
 
 #include "acs_context.h"
 #include "acs_dual.hpp"
@@ -25,6 +26,46 @@ ACS_DUAL void empty_thread(const empty_args &, unsigned) {}
 ACS_DUAL_KERNEL(empty, empty_args, 32)
 
 } // namespace
+
+#ifdef __CUDACC__
+namespace {
+
+void launch_by_hand(unsigned device, unsigned launches)
+{
+    const empty_args args = {1};
+    cudaStream_t stream;
+    require(cudaSetDevice(static_cast<int>(device)) == cudaSuccess, "cudaSetDevice");
+    require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "cudaStreamCreate");
+    for (unsigned i = 0; i < launches; i++)
+        empty_gpu<<<1, 32, 0, stream>>>(args);
+    require(cudaStreamSynchronize(stream) == cudaSuccess, "cudaStreamSynchronize");
+    require(cudaStreamDestroy(stream) == cudaSuccess, "cudaStreamDestroy");
+}
+
+} // namespace
+
+double launches_per_second_by_hand(unsigned devices, unsigned launches)
+{
+    std::vector<double> per_second;
+    for (int run = 0; run < RUNS + 1; run++) { /* the first is none */
+        std::vector<std::thread> threads;
+        const auto begin = std::chrono::steady_clock::now();
+        for (unsigned d = 0; d < devices; d++)
+            threads.emplace_back(launch_by_hand, d, launches / devices);
+        for (std::thread &t : threads)
+            t.join();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        if (run > 0)
+            per_second.push_back(launches / devices * devices / took.count());
+    }
+    return median_of(per_second);
+}
+#else
+double launches_per_second_by_hand(unsigned, unsigned)
+{
+    return 0;
+}
+#endif
 
 double launches_per_second(const machine &m, unsigned devices, unsigned launches)
 {

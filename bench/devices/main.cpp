@@ -228,6 +228,12 @@ void tell_launches(const settings &s, unsigned devices)
 
     printf("plain launches from one thread: %.0f a second to one device, %.0f to %u: %.2f times\n", one, all, devices,
            all / one);
+    if (s.how.gpu) {
+        const double one_by_hand = launches_per_second_by_hand(1, s.launches);
+        const double by_hand = launches_per_second_by_hand(devices, s.launches);
+        printf("by hand from a thread for each device: %.0f a second to one device, %.0f to %u: %.2f times\n", one_by_hand,
+               by_hand, devices, by_hand / one_by_hand);
+    }
 }
 
 } // namespace
