@@ -30,16 +30,20 @@ ACS_DUAL_KERNEL(empty, empty_args, 32)
 #ifdef __CUDACC__
 namespace {
 
+enum { STREAMS = 8 };
+
 void launch_by_hand(unsigned device, unsigned launches)
 {
     const empty_args args = {1};
-    cudaStream_t stream;
+    cudaStream_t streams[STREAMS];
     require(cudaSetDevice(static_cast<int>(device)) == cudaSuccess, "cudaSetDevice");
-    require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "cudaStreamCreate");
+    for (cudaStream_t &stream : streams)
+        require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "cudaStreamCreate");
     for (unsigned i = 0; i < launches; i++)
-        empty_gpu<<<1, 32, 0, stream>>>(args);
-    require(cudaStreamSynchronize(stream) == cudaSuccess, "cudaStreamSynchronize");
-    require(cudaStreamDestroy(stream) == cudaSuccess, "cudaStreamDestroy");
+        empty_gpu<<<1, 32, 0, streams[i % STREAMS]>>>(args);
+    require(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    for (cudaStream_t stream : streams)
+        require(cudaStreamDestroy(stream) == cudaSuccess, "cudaStreamDestroy");
 }
 
 } // namespace

@@ -29,7 +29,7 @@ std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsig
 /** A context on so many devices, to which empty kernels are launched one by one. @return kernels per second. */
 double launches_per_second(const machine &m, unsigned devices, unsigned launches);
 
-/** The same by hand: a thread and a stream for each GPU, without ACS. 0: this was built without CUDA. */
+/** The same by hand: a thread and eight streams for each GPU, without ACS. 0: this was built without CUDA. */
 double launches_per_second_by_hand(unsigned devices, unsigned launches);
 
 /** GPUs of the machine. */
