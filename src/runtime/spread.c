@@ -139,7 +139,9 @@ void acs_spread_add(acs_context *context, acs_record *record, uint32_t device)
 
 void acs_spread_drop(acs_context *context, acs_record *record)
 {
-    context->spread->placed[record->device] -= (record->flags & ACS_RECORD_PLACED) != 0;
+    if (!(record->flags & ACS_RECORD_PLACED))
+        return; /* and the lock need not be held */
+    context->spread->placed[record->device]--;
     record->flags &= (uint8_t)~ACS_RECORD_PLACED;
 }
 

@@ -53,10 +53,11 @@ acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32
 void acs_spread_reads(acs_spread_op *op, uint64_t bytes, acs_place_set places);
 /* Where the op runs. It counts as placed. */
 uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op);
-/* Counts, too: an op of the runtime's own, that will run there; it will not run; an op ended. */
+/* Counts, too: an op of the runtime's own, that will run there; an op ended. */
 void acs_spread_add(acs_context *context, acs_record *record, uint32_t device);
-void acs_spread_drop(acs_context *context, acs_record *record);
 void acs_spread_ended(acs_context *context, const acs_record *record);
+/* It will not run. Without the lock only where it is not counted. */
+void acs_spread_drop(acs_context *context, acs_record *record);
 /* The place of a set from which bytes come to another soonest. */
 uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, uint32_t to, uint64_t bytes);
 
