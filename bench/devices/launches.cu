@@ -8,14 +8,11 @@
 
 #include "acs_context.h"
 #include "acs_dual.hpp"
-#include "median.h"
 #include "ways.h"
 
 namespace bench {
 
 namespace {
-
-enum { RUNS = 5 };
 
 struct empty_args {
     unsigned threads;
@@ -48,40 +45,39 @@ void launch_by_hand(unsigned device, unsigned launches)
 
 } // namespace
 
-double launches_per_second_by_hand(unsigned devices, unsigned launches)
+std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int repetitions)
 {
-    std::vector<double> per_second;
-    for (int run = 0; run < RUNS + 1; run++) { /* the first is none */
+    std::vector<double> us;
+    for (int run = 0; run < repetitions + 1; run++) { /* the first is none */
         std::vector<std::thread> threads;
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned d = 0; d < devices; d++)
-            threads.emplace_back(launch_by_hand, d, launches / devices);
+            threads.emplace_back(launch_by_hand, d, launches / devices + (d < launches % devices));
         for (std::thread &t : threads)
             t.join();
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         if (run > 0)
-            per_second.push_back(launches / devices * devices / took.count());
+            us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     }
-    return median_of(per_second);
+    return us;
 }
 #else
-double launches_per_second_by_hand(unsigned, unsigned)
+std::vector<double> launches_us_by_hand(unsigned, unsigned, int)
 {
-    return 0;
+    return {};
 }
 #endif
 
-double launches_per_second(const machine &m, unsigned devices, unsigned launches)
+std::vector<double> launches_us(const machine &m, unsigned devices, unsigned launches, int repetitions)
 {
     acs_options o = acs_options_for(m);
-    std::vector<double> per_second;
+    std::vector<double> us;
     o.devices = devices;
     o.issue = ACS_ISSUE_LAUNCH;
     o.pool = ACS_POOL_ON;
     acs_context *const context = acs_open_for(m, o);
     const empty_args args = {1};
     const acs_arg arg = {&args, sizeof args, ACS_ARG_VALUE};
-    for (int run = 0; run < RUNS + 1; run++) { /* the first is none */
+    for (int run = 0; run < repetitions + 1; run++) { /* the first is none */
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < launches; i++) {
             acs_launch_params p = {};
@@ -95,12 +91,11 @@ double launches_per_second(const machine &m, unsigned devices, unsigned launches
             require(acs_launch(context, &p) != 0, acs_error_text("acs_launch").c_str());
         }
         require(acs_sync(context) == ACS_OK, acs_error_text("acs_sync").c_str());
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         if (run > 0)
-            per_second.push_back(launches / took.count());
+            us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     }
     (void)acs_close(context);
-    return median_of(per_second);
+    return us;
 }
 
 } // namespace bench

@@ -74,7 +74,8 @@ const char usage_text[] =
     "  --only WORK[,WORK]       these of vec-16, bs, ml, cg, mul                                            (all)\n"
     "  --devices N[,N]          on so many devices; on the CPU they are virtual                               (2)\n"
     "  --size PRESET            tiny, normal or large                                                     (large)\n"
-    "  --launches N             instead: empty kernels launched one by one to one device, and to so many\n"
+    "  --launches N             instead of the suite, of which --only, --size and --check speak: so many empty\n"
+    "                           kernels launched one by one, to one device and to all\n"
     "  --check                  an oracle looks at the serial program first\n"
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
@@ -221,19 +222,27 @@ bool play(const workload &w, const work_of_suite &of, unsigned devices, const se
     return std::all_of(results.begin(), results.end(), [](const result &r) { return r.wrong.empty(); });
 }
 
-void tell_launches(const settings &s, unsigned devices)
+void play_launches(const settings &s, unsigned devices, result_file &file)
 {
-    const double one = launches_per_second(s.how.where(), 1, s.launches);
-    const double all = launches_per_second(s.how.where(), devices, s.launches);
-
-    printf("plain launches from one thread: %.0f a second to one device, %.0f to %u: %.2f times\n", one, all, devices,
-           all / one);
-    if (s.how.gpu) {
-        const double one_by_hand = launches_per_second_by_hand(1, s.launches);
-        const double by_hand = launches_per_second_by_hand(devices, s.launches);
-        printf("by hand from a thread for each device: %.0f a second to one device, %.0f to %u: %.2f times\n", one_by_hand,
-               by_hand, devices, by_hand / one_by_hand);
-    }
+    std::vector<entry> entries;
+    printf("\n%u launches on %u devices\n", s.launches, devices);
+    const auto add_way = [&](const char *name, const std::vector<double> &us) {
+        printf("  %-28s %12.0f a second\n", name, s.launches / (median_of(us) / 1e6));
+        entries.push_back({{{"name", name}, {"wrong", std::string()}, {"copied_bytes", 0}}, {{"total_us", us}}});
+    };
+    for (unsigned n : {1u, devices})
+        if (s.how.gpu)
+            add_way(n == 1 ? "hand-1" : "hand", launches_us_by_hand(n, s.launches, s.how.repetitions));
+    for (unsigned n : {1u, devices})
+        add_way(n == 1 ? "acs-1" : "acs", launches_us(s.how.where(), n, s.launches, s.how.repetitions));
+    fflush(stdout);
+    file.row({{"work", "launches"},
+              {"devices", devices},
+              {"ops", s.launches},
+              {"reps", s.how.repetitions},
+              {"cpu", s.how.first_cpu},
+              {"backend", s.how.gpu ? "cuda" : "host"}},
+             entries);
 }
 
 } // namespace
@@ -258,7 +267,7 @@ int main(int argc, char **argv)
     result_file file(s.how.json, "acs-devices", a.command(), s.how.gpu);
     for (unsigned devices : s.devices)
         if (s.launches)
-            tell_launches(s, devices);
+            play_launches(s, devices, file);
     for (unsigned devices : s.launches ? std::vector<unsigned>{} : s.devices)
         for (const work_of_suite &of : g_suite)
             for (const workload &w : workloads())

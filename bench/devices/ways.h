@@ -26,11 +26,14 @@ std::unique_ptr<devices_way> make_hand_way(const machine &m, const task &t, unsi
 /** `policy`: ACS_POLICY_*. `copies`: the program copies inputs itself, else it shares pinned memory with the devices. */
 std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsigned devices, int policy, bool copies);
 
-/** A context on so many devices, to which empty kernels are launched one by one. @return kernels per second. */
-double launches_per_second(const machine &m, unsigned devices, unsigned launches);
+/**
+ * Empty kernels launched one by one from one thread, to a context on so many devices in turn. @return microseconds of each
+ * repetition, to the end of the last kernel.
+ */
+std::vector<double> launches_us(const machine &m, unsigned devices, unsigned launches, int repetitions);
 
-/** The same by hand: a thread and eight streams for each GPU, without ACS. 0: this was built without CUDA. */
-double launches_per_second_by_hand(unsigned devices, unsigned launches);
+/** The same by hand: a thread and eight streams for each GPU, without ACS. Empty: this was built without CUDA. */
+std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int repetitions);
 
 /** GPUs of the machine. */
 unsigned gpu_count();

@@ -4,7 +4,7 @@ Called for the runs of acs-devices. What the paper's scheduler reaches is of its
 """
 import math
 
-from .text import TableRemarks, cell, code, escaped, number, ranged, table
+from .text import TableRemarks, cell, code, escaped, number, plain, ranged, table
 
 _HAND, _ONE = "hand", "hand-1"
 
@@ -15,11 +15,9 @@ def _work(row):
 
 def _add_figures(row):
     """What only this program writes of a way, on the outcomes that ran."""
-    for fields in row.fields.objects("runners"):
-        outcome = row.outcomes[fields.need("name", str)]
-        if outcome.total:
-            outcome.copied = fields.measure("copied_bytes") or 0
-            outcome.ms = outcome.total.over(1000)
+    for outcome, fields in row.ran():
+        outcome.copied = fields.measure("copied_bytes") or 0
+        outcome.ms = outcome.total.over(1000)
 
 
 def _time_cell(row, outcome):
@@ -75,7 +73,26 @@ def _lines_for(rows, names, remarks):
     return lines
 
 
+def _launch_lines(run):
+    """Of `--launches`: the only work of its run."""
+    remarks, cells = TableRemarks([_work(row) for row in run.rows]), []
+    for row in run.rows:
+        launches = row.fields.positive("ops")
+        one = {_HAND: _ONE, "acs": "acs-1"}
+        for name, outcome in row.outcomes.items():
+            scaled = _over(row, outcome, one.get(name, name), lambda o: o.total.median)
+            cells.append([plain(row.fields.need("devices", (int, float))) if name in one else "1", code(name),
+                          cell(row, outcome, lambda o: f"{launches / o.total.median * 1e6:,.0f}", lambda o: False),
+                          "-" if scaled is None else number(scaled)])
+            remarks.add(outcome, code(name))
+    return [f"### Launches to several {'GPUs' if run.on_gpu() else 'virtual devices'}: {code(run.name)}", "",
+            "Empty kernels one by one. `acs`: from one thread, to each device in turn. `hand`: a thread and eight streams for "
+            "each device.", ""] + table(["devices", "way", "launches a second", "times one"], cells) + remarks.lines()
+
+
 def _run_lines(run):
+    if all(row.fields.data["work"] == "launches" for row in run.rows):
+        return _launch_lines(run)
     remarks = TableRemarks([_work(row) for row in run.rows])
     for row in run.rows:
         _add_figures(row)

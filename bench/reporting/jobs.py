@@ -14,11 +14,9 @@ _PAPER = ("SET in the paper", "RTX 3090 / RTX 5090")
 def _add_figures(row):
     """What only this program writes of a runner, on the outcomes that ran."""
     jobs = row.fields.positive("jobs")
-    for fields in row.fields.objects("runners"):
-        outcome = row.outcomes[fields.need("name", str)]
-        if outcome.total:
-            outcome.per_job = outcome.total.over(jobs)
-            outcome.device = fields.measure("device_bytes")
+    for outcome, fields in row.ran():
+        outcome.per_job = outcome.total.over(jobs)
+        outcome.device = fields.measure("device_bytes")
 
 
 def _work(row):

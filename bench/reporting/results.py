@@ -61,6 +61,13 @@ class Row:
         if len(self.outcomes) != len(outcomes):
             fields.refuse("runners", "names a runner twice")
 
+    def ran(self):
+        """Each outcome with a time, and what the program wrote of it."""
+        for fields in self.fields.objects("runners"):
+            outcome = self.outcomes[fields.need("name", str)]
+            if outcome.total:
+                yield outcome, fields
+
     def number(self, name):
         return self.fields.measure(name)
 

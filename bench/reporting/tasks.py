@@ -14,11 +14,9 @@ def _work(row):
 
 def _add_figures(row):
     """What only this program writes of a way, on the outcomes that ran."""
-    for fields in row.fields.objects("runners"):
-        outcome = row.outcomes[fields.need("name", str)]
-        if outcome.total:
-            outcome.peak, outcome.bound = fields.measure("peak_bytes"), fields.measure("bound_bytes")
-            outcome.ms = outcome.total.over(1000)
+    for outcome, fields in row.ran():
+        outcome.peak, outcome.bound = fields.measure("peak_bytes"), fields.measure("bound_bytes")
+        outcome.ms = outcome.total.over(1000)
 
 
 def _gigabytes(value):

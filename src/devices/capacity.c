@@ -27,10 +27,15 @@ static uint64_t rest(uint64_t all, uint64_t in_use)
     return all > in_use ? all - in_use : 0;
 }
 
+uint64_t acs_capacity_memory_left(const acs_device_load *d)
+{
+    return rest(d->of.memory, d->in_use.memory);
+}
+
 static bool has_room(const acs_device_load *d, const acs_demand *g)
 {
     const uint64_t queues = g->queues < d->of.queues ? g->queues : d->of.queues;
-    return g->memory <= rest(d->of.memory, d->in_use.memory) && queues <= rest(d->of.queues, d->in_use.queues);
+    return g->memory <= acs_capacity_memory_left(d) && queues <= rest(d->of.queues, d->in_use.queues);
 }
 
 int acs_capacity_choose(const acs_device_load *devices, uint32_t count, const acs_demand *group)

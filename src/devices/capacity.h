@@ -9,7 +9,7 @@
 #ifndef ACS_DEVICES_CAPACITY_H
 #define ACS_DEVICES_CAPACITY_H
 
-#include "devices/coherence.h"
+#include "base/base.h"
 
 /* What a device has; of a figure that is not known, 0. */
 typedef struct acs_capacity {
@@ -29,6 +29,8 @@ typedef struct acs_device_load {
     acs_demand in_use;
 } acs_device_load;
 
+/* Bytes that nobody has; 0 where more is in use than there is. */
+uint64_t acs_capacity_memory_left(const acs_device_load *device);
 /* SMs that are left beside a group; negative: it has to share some. */
 double acs_capacity_left(const acs_device_load *device, const acs_demand *group);
 /*

@@ -11,11 +11,6 @@ void acs_placement_init(acs_placement *p, const acs_topology *topology, acs_poli
     *p = (acs_placement){.topology = topology, .policy = policy};
 }
 
-void acs_placement_ended(acs_placement *p, uint32_t device)
-{
-    p->running[device] -= p->running[device] > 0;
-}
-
 void acs_placement_idle(acs_placement *p)
 {
     memset(p->free_at, 0, sizeof p->free_at);

@@ -33,14 +33,14 @@ typedef struct acs_placement_op {
     acs_place_set preferred; /* of those, where a stream of an upstream op can be taken over; AUTO: of equals; 0: none */
     double seconds;          /* that it takes, as far as is known; 0: not known */
     bool copies;             /* it takes no device's time, but that of the way to it */
-    double ready;            /* when its upstream ops end, in the placement's seconds (acs_placement_end of the latest) */
+    double ready;            /* when its upstream ops end, in the placement's seconds */
 } acs_placement_op;
 
 typedef struct acs_placement {
     const acs_topology *topology;
     acs_policy policy;
     uint32_t next;                     /* round-robin */
-    uint32_t running[ACS_DEVICES_MOST]; /* ops that were placed and have not ended */
+    uint32_t running[ACS_DEVICES_MOST]; /* ops that were placed; the owner takes off those that ended */
     double free_at[ACS_DEVICES_MOST];  /* when what was placed ends */
     double in_free_at[ACS_DEVICES_MOST]; /* when what is brought to it is there */
     double guess;                      /* seconds of an op that nothing is known of: the mean of those that are known */
@@ -51,8 +51,6 @@ typedef struct acs_placement {
 void acs_placement_init(acs_placement *placement, const acs_topology *topology, acs_policy policy);
 /* Where the op is to run; *end is when it is expected to end there. It counts as running from here on. */
 uint32_t acs_placement_choose(acs_placement *placement, const acs_placement_op *op, double *end);
-/* An op that was placed there has ended. */
-void acs_placement_ended(acs_placement *placement, uint32_t device);
 /* Nothing is under way: devices are free at once. */
 void acs_placement_idle(acs_placement *placement);
 

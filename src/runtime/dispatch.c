@@ -94,7 +94,7 @@ static int choose(const acs_context *context, acs_dispatch *d, const acs_demand 
         const uint64_t live = acs_memory_count(context->memory, acs_memory_kind(i)).live;
         now[i] = d->devices[i];
         now[i].in_use.memory = live > now[i].in_use.memory ? live : now[i].in_use.memory;
-        if (now[i].of.memory - now[i].in_use.memory > now[most].of.memory - now[most].in_use.memory)
+        if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
             most = (int)i;
     }
     const int device = acs_capacity_choose(now, context->spread->count, demand);

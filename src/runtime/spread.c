@@ -9,9 +9,10 @@
 #define OP_SECONDS 3e-6          /* of an op, whatever it does: about what a small kernel takes with its launch */
 #define BYTES_PER_SECOND 2e12    /* that kernels read and write: those for which placement matters are bound by memory */
 
-/* What acs_on said last, of this thread. */
+/* What acs_on said last, of this thread. A context may lie where one lay that was closed. */
 static _Thread_local struct {
     const acs_context *context;
+    uint64_t opened_ns;
     uint32_t device; /* and one */
 } tl_on;
 
@@ -186,7 +187,7 @@ uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, ui
 
 uint32_t acs_spread_hint(const acs_context *context)
 {
-    return tl_on.context == context ? tl_on.device : 0;
+    return tl_on.context == context && tl_on.opened_ns == context->opened_ns ? tl_on.device : 0;
 }
 
 acs_status acs_on(acs_context *context, int device)
@@ -198,6 +199,7 @@ acs_status acs_on(acs_context *context, int device)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on: there is no device %d; the context has %u", device,
                         context->backend->devices);
     tl_on.context = context;
+    tl_on.opened_ns = context->opened_ns;
     tl_on.device = (uint32_t)(device + 1);
     return ACS_OK;
 }

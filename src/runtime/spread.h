@@ -27,7 +27,6 @@ struct acs_spread {
     _Atomic(uint64_t) ended[ACS_DEVICES_MOST]; /* of them */
     _Atomic(uint64_t) transfers, transferred;  /* copies between places, and their bytes; counters */
     /* of the op that is being bound */
-    bool counted;            /* it is among `placed` */
     double end;              /* when it is expected to end */
     uint64_t idles;          /* times that nothing was under way: the placement's seconds begin anew then */
     acs_written_part *parts;

@@ -75,6 +75,19 @@ class Tables(unittest.TestCase):
         self.assertIn("kernels of  10 us: ratio 0.996", printed)
         self.assertNotIn("not shown again", printed)
 
+    def test_devices_have_ratios_to_hand_written_programs_and_their_mean(self):
+        section = self.section("### GrCUDA's suite on several GPUs: `devices.json`", "\n### ")
+        self.assertIn(["0.800"], self.rows(section, "vec-16"))
+        self.assertIn(["0.400"], self.rows(section, "*geometric mean*"))
+        self.assertIn(["2.00", "1.60"], self.rows(section, "vec-16"))
+        self.assertIn(["1.50"], self.rows(section, "vec-16"))
+        self.assertIn(["-"], self.rows(section, "cg"))
+
+    def test_launches_to_several_devices_are_a_rate_and_a_ratio(self):
+        section = self.section("### Launches to several GPUs: `devices_launches.json`")
+        self.assertEqual(self.rows(section, "1"), [["`acs-1`", "1,000,000", "1.00"]])
+        self.assertEqual(self.rows(section, "2"), [["`acs`", "2,000,000", "2.00"]])
+
     def test_pattern_has_bound_and_best_rival_first(self):
         section = self.section("#### stencil_1d\n")
         self.assertEqual(self.rows(section, "bound"), [["0.500 (path)", "3.00 (path)"]])

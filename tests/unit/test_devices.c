@@ -371,26 +371,43 @@ static void bad_devices_are_refused(void **state)
     options.rename = 1;
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
     options.rename = 0;
+    options.check = ACS_CHECK_WRITTEN;
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    options.check = ACS_CHECK_OFF;
+    (void)snprintf(options.ledger, sizeof options.ledger, "on");
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    options.ledger[0] = '\0';
     (void)snprintf(options.topology, sizeof options.topology, "/no/such/file");
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    options.topology[0] = '\0';
     options.devices = 17;
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
 }
 
-/* A link that is slow by the file makes what is behind it unattractive. */
-static void a_file_says_how_devices_are_linked(void **state)
+/* What a thread said of one context says nothing of the next, which may lie where that one lay. */
+static void acs_on_ends_with_its_context(void **state)
 {
     (void)state;
-    char path[] = "/tmp/acs-topology-XXXXXX";
     record_of_run run;
-    acs_options options = host_options();
-    acs_context *context = NULL;
+    acs_context *context = open_devices(8, ACS_POLICY_SINGLE, NULL);
+    assert_int_equal(acs_on(context, 7), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+    context = open_devices(2, ACS_POLICY_SINGLE, &run);
+    acs_op op = acs_memset(context, block_of(context, ACS_MEMORY_DEVICE, BYTES), 1, BYTES);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(run.device[op], 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Two virtual devices of which one hardly reaches the other, as a file. */
+static void write_links(char *path, uint32_t slow)
+{
     acs_topology t = {.count = 2};
     for (uint32_t i = 0; i < 3; i++) {
         if (i < 2)
             (void)snprintf(t.id[i], sizeof t.id[i], "virtual-%u", i);
         for (uint32_t k = 0; k < 3; k++)
-            t.links[i][k] = (acs_route){i + k == 2 && i != k ? 2e9 : 1e9, 1e-6, i < 2 && k < 2}; /* host to 0 is faster */
+            t.links[i][k] = (acs_route){i == slow && i + k == 1 ? 1e9 : 2e9, 1e-6, i < 2 && k < 2};
     }
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -398,21 +415,38 @@ static void a_file_says_how_devices_are_linked(void **state)
     assert_non_null(out);
     assert_int_equal(acs_topology_write(&t, out), ACS_OK);
     assert_int_equal(fclose(out), 0);
-    (void)snprintf(options.topology, sizeof options.topology, "%s", path);
-    options.devices = 2;
-    options.pool = ACS_POOL_ON;
-    options.policy = ACS_POLICY_MIN_MAX_TRANSFER_TIME;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
-    acs_trace_set(context, note, &run);
-    memset(&run, 0, sizeof run);
-    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
-    unsigned char *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
-    assert_true(acs_memset(context, x, 1, BYTES) > 0);
-    acs_op op = add_on(context, ACS_ANY_DEVICE, y, x, BYTES);
-    assert_int_equal(acs_sync(context), ACS_OK);
-    assert_int_equal(run.device[op], run.device[1]);
-    assert_int_equal(acs_close(context), ACS_OK);
-    assert_int_equal(unlink(path), 0);
+}
+
+/* An op that reads something of each device runs where what it lacks does not come by the slow way. */
+static void a_file_says_how_devices_are_linked(void **state)
+{
+    (void)state;
+    for (uint32_t slow = 0; slow < 2; slow++) {
+        char path[] = "/tmp/acs-topology-XXXXXX";
+        record_of_run run = {{0}, 0};
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        write_links(path, slow);
+        (void)snprintf(options.topology, sizeof options.topology, "%s", path);
+        options.devices = 2;
+        options.pool = ACS_POOL_ON;
+        options.policy = ACS_POLICY_MIN_MAX_TRANSFER_TIME;
+        if (acs_open(&options, &context) != ACS_OK)
+            fail_msg("%s", acs_error_thread()->text);
+        acs_trace_set(context, note, &run);
+        unsigned char *x[2];
+        for (int i = 0; i < 2; i++) {
+            x[i] = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+            assert_true(add_on(context, i, x[i], x[i], BYTES) > 0);
+        }
+        size_t none = 0;
+        acs_op op = ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_ARGS(x[0], x[1], none),
+                                  ACS_USES(ACS_IN(x[0], BYTES), ACS_IN(x[1], BYTES)));
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(run.device[op], slow);
+        assert_int_equal(acs_close(context), ACS_OK);
+        assert_int_equal(unlink(path), 0);
+    }
 }
 
 int main(void)
@@ -428,6 +462,7 @@ int main(void)
         cmocka_unit_test(groups_are_spread_as_a_whole),
         cmocka_unit_test(groups_wait_where_no_device_has_room),
         cmocka_unit_test(bad_devices_are_refused),
+        cmocka_unit_test(acs_on_ends_with_its_context),
         cmocka_unit_test(a_file_says_how_devices_are_linked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,7 @@ static void programs_are_placed_as_the_table_says(void **state)
             while (op.read_count < READS_MOST && op.reads[op.read_count].bytes)
                 op.read_count++;
             if (g_rows[r].ops[i].ended)
-                acs_placement_ended(&p, (uint32_t)g_rows[r].ops[i].ended - 1);
+                p.running[g_rows[r].ops[i].ended - 1]--;
             const uint32_t device = acs_placement_choose(&p, &op, &end);
             if (device != g_rows[r].ops[i].device)
                 fail_msg("%s: op %u went to %u, not %u", g_rows[r].name, i, device, g_rows[r].ops[i].device);
@@ -176,7 +176,7 @@ static void only_allowed_devices_are_chosen(void **state)
             assert_true(op.allowed & AT(device));
             assert_true(end >= 0);
             if (acs_random_below(&random, 2))
-                acs_placement_ended(&p, device);
+                p.running[device]--;
         }
     }
 }
