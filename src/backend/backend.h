@@ -123,10 +123,10 @@ typedef struct acs_backend_ops {
     acs_status (*memory_alloc)(acs_backend *backend, int memory /* kind: pool/memory.h */, size_t bytes, void **ptr);
     acs_status (*memory_free)(acs_backend *backend, int memory, void *ptr);
     /*
-     * The device's id, the same for every process that uses it (a UUID), and bytes: all, and those that nobody has
+     * A device's id, the same for every process that uses it (a UUID), and bytes: all, and those that nobody has
      * (UINT64_MAX: not known). Any thread. ACS_ERR_DEVICE through ACS_FAIL.
      */
-    acs_status (*memory_state)(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left);
+    acs_status (*memory_state)(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
     /*
      * With several devices: their ids and an estimate of what lies between them (`topology->count` is set). ACS_ERR_DEVICE
      * through ACS_FAIL. And whose memory an address is, of which the pools know nothing: devices, then the host, which also

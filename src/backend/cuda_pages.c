@@ -122,9 +122,9 @@ void acs_cuda_pages_init(acs_cuda *self)
 
 /* ------------------------------------------------------------------------------------------------- how much there is */
 
-acs_status acs_cuda_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left)
+acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left)
 {
-    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda *self = ((acs_cuda *)backend)->members[device];
     acs_cuda_scope scope;
     CUuuid uuid;
     size_t is_free = 0, all = 0;

@@ -210,12 +210,12 @@ acs_status acs_host_memory_free(acs_backend *backend, int memory, void *ptr)
     return ACS_OK;
 }
 
-/* The machine's memory. What is left of it is told by no figure that holds for the next moment. */
-acs_status acs_host_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left)
+/* The machine's memory, as each virtual device has it. What is left of it is told by no figure that holds for the next moment. */
+acs_status acs_host_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
     (void)backend;
-    memcpy(id, "host", 5);
+    (void)snprintf(id, 64, device ? "host-%u" : "host", device);
     *total = pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
     *left = UINT64_MAX;
     return ACS_OK;

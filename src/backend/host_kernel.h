@@ -29,7 +29,7 @@ acs_status acs_host_stream_record(acs_backend *backend, void *stream, void **eve
 void acs_host_event_release(acs_backend *backend, void *event);
 acs_status acs_host_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
 acs_status acs_host_memory_free(acs_backend *backend, int memory, void *ptr);
-acs_status acs_host_memory_state(acs_backend *backend, char id[64], uint64_t *total, uint64_t *left);
+acs_status acs_host_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
 acs_status acs_host_links(acs_backend *backend, acs_topology *topology);
 acs_status acs_host_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 /* host_pages.c */

@@ -15,7 +15,7 @@
 #ifndef ACS_DEVICES_LEDGER_H
 #define ACS_DEVICES_LEDGER_H
 
-#include "base/base.h"
+#include "devices/capacity.h"
 
 enum { ACS_LEDGER_NAME_BYTES = 64, ACS_LEDGER_DEVICE_BYTES = 64, ACS_LEDGER_PROGRAM_BYTES = 32,
        ACS_LEDGER_PASSES = 16 /* times that an entry which waits is passed by others that came later */ };
@@ -28,8 +28,9 @@ typedef struct acs_ledger_config {
     const char *device;  /* the same for all programs that use it: a UUID */
     uint64_t total;      /* bytes that the device has */
     void *user;
+    uint32_t number;     /* for `left`: the program's own name of the device */
     /* Bytes that the device has left, by whoever they were taken; NULL: not known. ACS_ERR_DEVICE. */
-    acs_status (*left)(void *user, uint64_t *bytes);
+    acs_status (*left)(void *user, uint32_t number, uint64_t *bytes);
     /*
      * While one waits, again and again, under no lock: give back what is not in use. Whether some of it is in use by work
      * that will end; NULL: none ever is.
@@ -69,12 +70,31 @@ acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
  * it. ACS_ERR_DEVICE: `ended` says so. ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
+/*
+ * The same on whichever of some devices has them first: *which tells. `ledgers` are all of a program's entries, always in the
+ * same order, `asked` has a bit for each that will do: what it has of the others is not given back meanwhile, either. Refused,
+ * as above, once none of those asked will ever have the bytes.
+ */
+acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which);
 /* Of what was taken, so many bytes came from the device. */
 void acs_ledger_obtained(acs_ledger *ledger, uint64_t bytes);
 /* So many bytes are not needed any more; `obtained` of them had come from the device, and went back there. */
 void acs_ledger_give(acs_ledger *ledger, uint64_t bytes, uint64_t obtained);
 /* How much it has reserved. */
 uint64_t acs_ledger_reserved(acs_ledger *ledger);
+
+/*
+ * What its groups take that run there now, for others to see (HuntKTm's Algorithm 1 over programs): `memory` and `queues` are
+ * not told. One thread at a time.
+ */
+void acs_ledger_runs(acs_ledger *ledger, const acs_demand *demand);
+/*
+ * What there is just now: bytes that could be taken, in *room; what others' groups take, in *others, whose `memory` is what
+ * they have reserved. ACS_ERR_STATE: it cannot be locked.
+ */
+acs_status acs_ledger_look(acs_ledger *ledger, uint64_t *room, acs_demand *others);
+/* Until somebody gives or takes, or a few milliseconds. */
+void acs_ledger_nap(acs_ledger *ledger);
 
 /* Call `visit` for each entry that somebody holds. ACS_NOT_READY: there is no such ledger. As acs_ledger_open. */
 acs_status acs_ledger_each(const char *name, void (*visit)(void *user, const acs_ledger_line *line), void *user);

@@ -43,9 +43,9 @@ typedef struct acs_memory_config {
      * Before device memory is asked for: whether the rest of the machine leaves it to this context (ACS_NOT_READY: not now);
      * that it came; and that so much is not asked for any more, of which `came` had. NULL: nobody else is asked.
      */
-    acs_status (*admit)(void *user, uint64_t bytes);
-    void (*came)(void *user, uint64_t bytes);
-    void (*returned)(void *user, uint64_t bytes, uint64_t came);
+    acs_status (*admit)(void *user, int kind, uint64_t bytes);
+    void (*came)(void *user, int kind, uint64_t bytes);
+    void (*returned)(void *user, int kind, uint64_t bytes, uint64_t came);
     const acs_page_ops *pages; /* of one device's memory, called with page_user; NULL: pools grow by `obtain` alone */
     void *page_user;
     void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */

@@ -26,13 +26,13 @@ static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
 
 static bool is_shared(const acs_memory *m, int kind)
 {
-    return m->config.admit && kind == ACS_MEMORY_DEVICE;
+    return m->config.admit && acs_memory_is_device(kind);
 }
 
 /* The context's limit had room; whether others leave it. */
 static bool is_admitted(acs_memory *m, int kind, uint64_t bytes)
 {
-    return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, bytes) == ACS_OK;
+    return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, kind, bytes) == ACS_OK;
 }
 
 static void count_off(acs_memory *m, int kind, uint64_t bytes)
@@ -57,14 +57,14 @@ static bool reserve(acs_memory *m, int kind, uint64_t bytes)
 static void note_came(acs_memory *m, int kind, uint64_t bytes)
 {
     if (is_shared(m, kind) && bytes)
-        m->config.came(m->config.user, bytes);
+        m->config.came(m->config.user, kind, bytes);
 }
 
 /* So much went back to the device, `came` of it, or never came. */
 static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came)
 {
     if (is_shared(m, kind) && bytes)
-        m->config.returned(m->config.user, bytes, came);
+        m->config.returned(m->config.user, kind, bytes, came);
 }
 
 /* Reserved for nothing. */

@@ -1,22 +1,30 @@
 /*
- * Between the pools of a context and the ledger of all programs (see admission.h). What a group waited for is a credit,
- * which the next growths draw on; whatever else the pools ask for is taken from the ledger as it is, or not there.
+ * Between the pools of a context and the ledger of all programs (see admission.h). What a group took or waited for is a
+ * credit of its thread, which the next growths draw on; whatever else the pools ask for is taken from the ledger, or not there.
  */
 #include "runtime/admission.h"
 
 #include "base/inside.h"
+#include "runtime/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PAGE_BYTES = 2 << 20 }; /* by which devices give memory */
 
-static acs_status left(void *user, uint64_t *bytes)
+/* What this thread may take before anybody else: it submits one group at a time, and ends this before the next. */
+static _Thread_local struct {
+    const acs_context *context;
+    uint32_t device;
+    uint64_t bytes;
+} tl_credit;
+
+static acs_status left(void *user, uint32_t device, uint64_t *bytes)
 {
     acs_backend *backend = ((acs_context *)user)->backend;
     char id[64];
     uint64_t total;
-    return backend->ops->memory_state(backend, id, &total, bytes);
+    return backend->ops->memory_state(backend, device, id, &total, bytes);
 }
 
 static bool is_lost(const acs_context *context)
@@ -63,66 +71,69 @@ static acs_status parse(const char *text, char name[ACS_OPTION_TEXT_BYTES], uint
     return ACS_OK;
 }
 
+static acs_status join(acs_context *context, uint32_t device, const char *name, uint64_t most)
+{
+    acs_backend *backend = context->backend;
+    char id[64];
+    uint64_t total = 0, free_bytes = 0;
+    ACS_TRY(backend->ops->memory_state(backend, device, id, &total, &free_bytes));
+    const acs_ledger_config config = {.name = name, .device = id, .total = total < most ? total : most, .number = device,
+                                      .user = context, .left = left, .busy = busy, .ended = ended};
+    return acs_ledger_open(&config, &context->ledgers[device]);
+}
+
 acs_status acs_admission_open(acs_context *context)
 {
     const char *text = context->options.ledger;
-    acs_backend *backend = context->backend;
-    char name[ACS_OPTION_TEXT_BYTES], id[64];
-    uint64_t total = 0, free_bytes = 0, most = 0;
+    char name[ACS_OPTION_TEXT_BYTES];
+    uint64_t most = 0;
     if (!*text || strcmp(text, "off") == 0)
         return ACS_OK;
     ACS_TRY(parse(text, name, &most));
-    ACS_TRY(backend->ops->memory_state(backend, id, &total, &free_bytes));
-    const acs_ledger_config config = {.name = name, .device = id, .total = total < most ? total : most,
-                                      .user = context, .left = left, .busy = busy, .ended = ended};
-    return acs_ledger_open(&config, &context->ledger);
+    for (uint32_t d = 0; d < context->backend->devices; d++)
+        ACS_TRY(join(context, d, name, most));
+    return ACS_OK;
 }
 
 void acs_admission_close(acs_context *context)
 {
-    acs_ledger_close(context->ledger);
-    context->ledger = NULL;
+    for (uint32_t d = 0; d < ACS_DEVICES_MOST; d++) {
+        acs_ledger_close(context->ledgers[d]);
+        context->ledgers[d] = NULL;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------- what the pools ask */
 
-/* As much of the credit as there is, if it is this thread's. */
-static uint64_t draw(acs_context *context, uint64_t bytes)
+static acs_ledger *ledger_of(const acs_context *context, int kind)
 {
-    acs_lock_acquire(&context->admission);
-    const uint64_t credit = context->credit_owner == acs_thread_number() ? context->credit : 0;
-    const uint64_t drawn = bytes < credit ? bytes : credit;
-    context->credit -= drawn;
-    acs_lock_release(&context->admission);
-    return drawn;
+    return context->ledgers[acs_memory_device(kind)];
 }
 
-static acs_status admit(void *user, uint64_t bytes)
+static acs_status admit(void *user, int kind, uint64_t bytes)
 {
-    acs_context *context = user;
-    const uint64_t drawn = draw(context, bytes);
-    acs_status status = bytes > drawn ? acs_ledger_take(context->ledger, bytes - drawn) : ACS_OK;
-    if (status == ACS_OK)
-        return ACS_OK;
-    acs_lock_acquire(&context->admission);
-    context->credit += drawn;
-    acs_lock_release(&context->admission);
-    return ACS_NOT_READY;
+    const bool has = tl_credit.context == user && tl_credit.device == acs_memory_device(kind);
+    const uint64_t drawn = !has ? 0 : bytes < tl_credit.bytes ? bytes : tl_credit.bytes;
+    acs_status status = bytes > drawn ? acs_ledger_take(ledger_of(user, kind), bytes - drawn) : ACS_OK;
+    if (status != ACS_OK)
+        return ACS_NOT_READY;
+    tl_credit.bytes -= drawn;
+    return ACS_OK;
 }
 
-static void came(void *user, uint64_t bytes)
+static void came(void *user, int kind, uint64_t bytes)
 {
-    acs_ledger_obtained(((acs_context *)user)->ledger, bytes);
+    acs_ledger_obtained(ledger_of(user, kind), bytes);
 }
 
-static void returned(void *user, uint64_t bytes, uint64_t that_came)
+static void returned(void *user, int kind, uint64_t bytes, uint64_t that_came)
 {
-    acs_ledger_give(((acs_context *)user)->ledger, bytes, that_came);
+    acs_ledger_give(ledger_of(user, kind), bytes, that_came);
 }
 
 void acs_admission_config(acs_context *context, acs_memory_config *config)
 {
-    if (!context->ledger)
+    if (!acs_admission_on(context))
         return;
     config->admit = admit;
     config->came = came;
@@ -131,44 +142,57 @@ void acs_admission_config(acs_context *context, acs_memory_config *config)
 
 /* -------------------------------------------------------------------------------------------------------------- groups */
 
-static void give_credit(acs_context *context, uint64_t bytes)
+static uint64_t rounded(uint64_t bytes)
 {
-    acs_lock_acquire(&context->admission);
-    context->credit = bytes;
-    context->credit_owner = acs_thread_number();
-    acs_lock_release(&context->admission);
+    return bytes > UINT64_MAX - PAGE_BYTES ? bytes : (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-acs_status acs_admission_wait(acs_context *context, uint64_t bytes)
+static void give_credit(const acs_context *context, uint32_t device, uint64_t bytes)
 {
-    const uint64_t wanted = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    pthread_mutex_lock(&context->admitting);
-    acs_status status = acs_ledger_wait(context->ledger, wanted);
-    if (status != ACS_OK) {
-        pthread_mutex_unlock(&context->admitting);
-        return status;
-    }
-    give_credit(context, wanted);
-    return ACS_OK;
+    tl_credit.context = context;
+    tl_credit.device = device;
+    tl_credit.bytes = bytes;
+}
+
+acs_status acs_admission_take(acs_context *context, uint32_t device, uint64_t bytes)
+{
+    if (bytes == 0)
+        return ACS_OK;
+    acs_status status = acs_ledger_take(context->ledgers[device], rounded(bytes));
+    if (status == ACS_OK)
+        give_credit(context, device, rounded(bytes));
+    return status;
+}
+
+acs_status acs_admission_wait(acs_context *context, uint32_t devices, uint64_t bytes, uint32_t *device)
+{
+    acs_status status = acs_ledger_wait_any(context->ledgers, context->backend->devices, devices, rounded(bytes), device);
+    if (status == ACS_OK)
+        give_credit(context, *device, rounded(bytes));
+    return status;
 }
 
 void acs_admission_end(acs_context *context)
 {
-    acs_ledger_give(context->ledger, draw(context, UINT64_MAX), 0);
-    pthread_mutex_unlock(&context->admitting);
+    if (tl_credit.context == context)
+        acs_ledger_give(context->ledgers[tl_credit.device], tl_credit.bytes, 0);
+    give_credit(NULL, 0, 0);
 }
 
 void acs_admission_idle(acs_context *context)
 {
-    if (!context->ledger || is_lost(context)) /* what is given back may wait for an op that never ends */
+    if (!acs_admission_on(context) || is_lost(context)) /* what is given back may wait for an op that never ends */
         return;
     const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
-    (void)acs_memory_trim(context->memory, ACS_MEMORY_DEVICE, 0);
+    for (uint32_t d = 0; d < context->backend->devices; d++)
+        (void)acs_memory_trim(context->memory, acs_memory_kind(d), 0);
+    if (context->dispatch)
+        acs_dispatch_rest(context);
     *acs_error_thread() = before;
 }
 
 void acs_admission_rest(acs_context *context)
 {
-    if (context->ledger && !acs_fifo_ready(context->core.fifo) && acs_core_look(&context->core) == ACS_LOAD_NONE)
+    if (acs_admission_on(context) && !acs_fifo_ready(context->core.fifo) && acs_core_look(&context->core) == ACS_LOAD_NONE)
         acs_admission_idle(context);
 }

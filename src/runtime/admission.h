@@ -1,5 +1,5 @@
 /*
- * How a context shares its device with other programs: the ledger (ACS_LEDGER), asked whenever its pools grow, and waited
+ * How a context shares its devices with other programs: the ledger (ACS_LEDGER), asked whenever its pools grow, and waited
  * for by groups. Private to src/runtime.
  */
 #ifndef ACS_ADMISSION_H
@@ -14,12 +14,21 @@ void acs_admission_close(acs_context *context);
 /* Let the pools ask. */
 void acs_admission_config(acs_context *context, acs_memory_config *config);
 
+static inline bool acs_admission_on(const acs_context *context)
+{
+    return context->ledgers[0] != NULL;
+}
+
 /*
- * There is a ledger, and the pools found no room for so many bytes: wait for the context's own ops, then until others leave
- * as much; only this thread may take it, and has to call acs_admission_end, whether it did or not. On an error nothing is
- * to be ended. ACS_ERR_MEMORY: it never will be there; ACS_ERR_STATE, ACS_ERR_DEVICE as acs_ledger_wait.
+ * For a group: so many bytes of a device, which only this thread may then take; it has to call acs_admission_end before the
+ * next, whether it took them or not. ACS_NOT_READY: they are not there; ACS_ERR_STATE as acs_ledger_take.
  */
-acs_status acs_admission_wait(acs_context *context, uint64_t bytes);
+acs_status acs_admission_take(acs_context *context, uint32_t device, uint64_t bytes);
+/*
+ * The same, but wait for the context's own ops, then until others leave as much on one of these devices (a bit for each).
+ * ACS_ERR_MEMORY: it never will be there; ACS_ERR_STATE, ACS_ERR_DEVICE as acs_ledger_wait.
+ */
+acs_status acs_admission_wait(acs_context *context, uint32_t devices, uint64_t bytes, uint32_t *device);
 void acs_admission_end(acs_context *context);
 /* What lies idle in the pools is others'. */
 void acs_admission_idle(acs_context *context);

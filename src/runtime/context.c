@@ -309,23 +309,14 @@ static int written_init(acs_context *context)
 static int locks_init(acs_context *context)
 {
     int error = written_init(context);
-    if (error)
-        return error;
-    error = acs_lock_init(&context->admission, ACS_RANK_POOL);
     if (!error && (error = gates_init(context)) != 0)
-        acs_lock_fini(&context->admission);
-    if (error)
         (void)pthread_mutex_destroy(&context->written);
-    else
-        (void)pthread_mutex_init(&context->admitting, NULL); /* cannot fail with these attributes */
     return error;
 }
 
 static void locks_fini(acs_context *context)
 {
     (void)pthread_mutex_destroy(&context->written);
-    (void)pthread_mutex_destroy(&context->admitting);
-    acs_lock_fini(&context->admission);
     acs_gate_fini(&context->work);
     acs_gate_fini(&context->host_work);
     acs_gate_fini(&context->ends);

@@ -87,11 +87,7 @@ struct acs_context {
     acs_gate work;                 /* workers sleep here: something may be issued or polled for */
     acs_gate host_work;            /* the thread of host functions */
     acs_gate ends;                 /* callers: what they watch for came true */
-    acs_ledger *ledger;            /* NULL: the device is not shared, as far as is known */
-    acs_lock admission;            /* rank POOL; guards the credit */
-    uint64_t credit;               /* bytes that a group waited for and that the pools have not asked for: admission.h */
-    uint64_t credit_owner;         /* number of the thread that waited */
-    pthread_mutex_t admitting;     /* one thread waits, and takes what it waited for, at a time */
+    acs_ledger *ledgers[ACS_DEVICES_MOST]; /* of each device; NULL: they are not shared, as far as is known */
     pthread_mutex_t written;       /* recursive; of ACS_CHECK=written: who has program order (written.h) */
     int cpus[256];
     uint32_t cpu_count;

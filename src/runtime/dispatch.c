@@ -4,6 +4,7 @@
  */
 #include "runtime/dispatch.h"
 
+#include "runtime/admission.h"
 #include "runtime/spread.h"
 
 #include <sched.h>
@@ -60,10 +61,18 @@ void acs_dispatch_close(acs_context *context)
     context->dispatch = NULL;
 }
 
-static void forget(acs_dispatch *d, running **at)
+/* Other programs look at what runs on a device. */
+static void publish(const acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    if (acs_admission_on(context))
+        acs_ledger_runs(context->ledgers[device], &d->devices[device].in_use);
+}
+
+static void forget(const acs_context *context, acs_dispatch *d, running **at)
 {
     running *r = *at;
     acs_capacity_remove(&d->devices[r->device], &r->demand);
+    publish(context, d, r->device);
     *at = r->next;
     free(r);
 }
@@ -81,63 +90,144 @@ static void forget_ended(acs_context *context, acs_dispatch *d, acs_op *oldest)
             at = &r->next;
             continue;
         }
-        forget(d, at);
+        forget(context, d, at);
     }
 }
 
-/* Blocks that are of no group take memory, too. */
-static int choose(const acs_context *context, acs_dispatch *d, const acs_demand *demand)
+void acs_dispatch_rest(acs_context *context)
+{
+    acs_dispatch *d = context->dispatch;
+    acs_op oldest;
+    pthread_mutex_lock(&d->lock);
+    forget_ended(context, d, &oldest);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* A device as a group finds it; *idle is memory that the context has of it and does not use. */
+static acs_device_load load_of(const acs_context *context, const acs_dispatch *d, uint32_t device, uint64_t *idle)
+{
+    const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
+    acs_device_load load = d->devices[device];
+    uint64_t room = 0;
+    acs_demand others = {0};
+    if (memory.live > load.in_use.memory) /* blocks that are of no group take memory, too */
+        load.in_use.memory = memory.live;
+    *idle = memory.reserved > load.in_use.memory ? memory.reserved - load.in_use.memory : 0;
+    if (!acs_admission_on(context) || acs_ledger_look(context->ledgers[device], &room, &others) != ACS_OK)
+        return load; /* that it cannot be asked shows when memory is taken */
+    others.memory = 0; /* is not in the room */
+    acs_capacity_add(&load, &others);
+    const uint64_t used_alone = load.of.memory > room + *idle ? load.of.memory - room - *idle : 0;
+    if (used_alone > load.in_use.memory)
+        load.in_use.memory = used_alone;
+    return load;
+}
+
+/* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
+static int choose(acs_context *context, acs_dispatch *d, const acs_demand *demand)
 {
     acs_device_load now[ACS_DEVICES_MOST];
-    int most = 0;
+    uint64_t idle[ACS_DEVICES_MOST];
+    int most = 0, device;
     for (uint32_t i = 0; i < context->spread->count; i++) {
-        const uint64_t live = acs_memory_count(context->memory, acs_memory_kind(i)).live;
-        now[i] = d->devices[i];
-        now[i].in_use.memory = live > now[i].in_use.memory ? live : now[i].in_use.memory;
+        now[i] = load_of(context, d, i, &idle[i]);
         if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
             most = (int)i;
     }
-    const int device = acs_capacity_choose(now, context->spread->count, demand);
-    return device >= 0 || d->first ? device : most;
+    while ((device = acs_capacity_choose(now, context->spread->count, demand)) >= 0) {
+        const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
+        if (!acs_admission_on(context) || lacks == 0 ||
+            acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK)
+            return device;
+        now[device].in_use.memory = now[device].of.memory; /* somebody was faster */
+    }
+    return d->first || acs_admission_on(context) ? -1 : most;
 }
 
-/* True: the ticket has its device. */
-static bool try(acs_context *context, uint64_t ticket, const acs_demand *demand, running *r, acs_op *oldest)
+static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
+{
+    acs_dispatch *d = context->dispatch;
+    d->served = ticket;
+    *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
+    d->first = r;
+    acs_capacity_add(&d->devices[device], demand);
+    publish(context, d, device);
+}
+
+/* What the ticket's owner is to do next. */
+typedef enum turn {
+    TURN_OVER,   /* it has its device */
+    TURN_ALONE,  /* it is the first, and none of the context's groups runs: other programs have what it lacks */
+    TURN_LATER
+} turn;
+
+static turn try(acs_context *context, uint64_t ticket, const acs_demand *demand, running *r, acs_op *oldest)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
     forget_ended(context, d, oldest);
-    const int device = d->served + 1 == ticket ? choose(context, d, demand) : -1;
-    if (device >= 0) {
-        d->served = ticket;
-        *r = (running){.ticket = ticket, .device = (uint32_t)device, .demand = *demand, .next = d->first};
-        d->first = r;
-        acs_capacity_add(&d->devices[device], demand);
-    }
+    const bool next = d->served + 1 == ticket;
+    const int device = next ? choose(context, d, demand) : -1;
+    if (device >= 0)
+        place_locked(context, r, ticket, (uint32_t)device, demand);
+    const turn result = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
     pthread_mutex_unlock(&d->lock);
-    return device >= 0;
+    return result;
 }
 
-uint32_t acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint64_t *ticket)
+/* Whoever has it first gives; the context's other groups come behind. */
+static acs_status wait_for_others(acs_context *context, uint64_t ticket, const acs_demand *demand, running *r)
+{
+    acs_dispatch *d = context->dispatch;
+    uint32_t device = 0;
+    acs_status status = acs_admission_wait(context, (1u << context->spread->count) - 1, demand->memory, &device);
+    pthread_mutex_lock(&d->lock);
+    if (status == ACS_OK)
+        place_locked(context, r, ticket, device, demand);
+    else
+        d->served = ticket;
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+/* Until the context's ops get on, or another of its threads has queued its group. */
+static void wait_for_own(acs_context *context, acs_op oldest)
+{
+    if (oldest)
+        acs_context_wait(context, ACS_WATCH_ALL, oldest);
+    else if (context->virtual_count)
+        acs_virtual_wait(context);
+    else if (!acs_context_step(context) && acs_admission_on(context))
+        acs_ledger_nap(context->ledgers[0]); /* the thread before it may wait for other programs */
+    else
+        sched_yield();
+}
+
+acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint64_t *ticket, uint32_t *device)
 {
     acs_dispatch *d = context->dispatch;
     running *r = malloc(sizeof *r);
+    acs_status status = ACS_OK;
     acs_op oldest = 0;
+    turn now;
     *ticket = 0;
+    *device = 0;
     if (!r)
-        return 0; /* uncounted: no memory for so little will show elsewhere */
+        return ACS_OK; /* uncounted: no memory for so little will show elsewhere */
     pthread_mutex_lock(&d->lock);
-    *ticket = ++d->tickets;
+    const uint64_t mine = ++d->tickets;
     pthread_mutex_unlock(&d->lock);
-    while (!try(context, *ticket, demand, r, &oldest)) {
-        if (oldest)
-            acs_context_wait(context, ACS_WATCH_ALL, oldest);
-        else if (context->virtual_count)
-            acs_virtual_wait(context);
-        else if (!acs_context_step(context))
-            sched_yield(); /* another thread is queueing its group */
+    while ((now = try(context, mine, demand, r, &oldest)) == TURN_LATER)
+        wait_for_own(context, oldest);
+    if (now == TURN_ALONE)
+        status = wait_for_others(context, mine, demand, r);
+    if (status != ACS_OK) {
+        free(r);
+        return status;
     }
-    return r->device;
+    *ticket = mine;
+    *device = r->device;
+    return ACS_OK;
 }
 
 void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last)
@@ -150,6 +240,6 @@ void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last)
     if (*at && last)
         (*at)->last = last;
     else if (*at)
-        forget(d, at);
+        forget(context, d, at);
     pthread_mutex_unlock(&d->lock);
 }

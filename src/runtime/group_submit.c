@@ -294,10 +294,11 @@ static acs_status reserve(submission *s)
     if (!s->plan.peak)
         return ACS_OK;
     acs_status status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
-    if (status == ACS_ERR_MEMORY && context->ledger) { /* what it could do by itself is done */
-        ACS_TRY(acs_admission_wait(context, s->plan.peak));
+    if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* what it could do by itself is done */
+        uint32_t which;
+        acs_admission_end(context); /* it was not enough, in one piece */
+        ACS_TRY(acs_admission_wait(context, 1u << s->device, s->plan.peak, &which));
         status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
-        acs_admission_end(context);
     }
     if (status != ACS_OK)
         return status;
@@ -373,11 +374,11 @@ static void finish(submission *s)
 }
 
 /* HuntKTm, Algorithm 1. */
-static void dispatch(submission *s)
+static acs_status dispatch(submission *s)
 {
     const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
                                .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots};
-    s->device = acs_dispatch_begin(s->context, &demand, &s->ticket);
+    return acs_dispatch_begin(s->context, &demand, &s->ticket, &s->device);
 }
 
 /* The group can be tried again; or it is over, and the error is of an op, or of the device. */
@@ -388,9 +389,11 @@ static acs_status submit(submission *s, uint32_t slots)
         status = fill_report(s);
     acs_group_set_thread(s->group, 0);
     if (status == ACS_OK && s->context->dispatch)
-        dispatch(s);
+        status = dispatch(s);
     if (status == ACS_OK)
         status = reserve(s);
+    if (acs_admission_on(s->context))
+        acs_admission_end(s->context);
     if (status != ACS_OK && s->ticket)
         acs_dispatch_queued(s->context, s->ticket, 0);
     if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */

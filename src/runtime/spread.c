@@ -56,9 +56,6 @@ acs_status acs_spread_open(acs_context *context)
     if (o->rename != 0 || o->check == ACS_CHECK_WRITTEN)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: %s is for one device", context->backend->devices,
                         o->rename ? "ACS_RENAME" : "ACS_CHECK=written");
-    if (o->ledger[0])
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: ACS_LEDGER is for one device of a context",
-                        context->backend->devices);
     context->spread = calloc(1, sizeof *context->spread);
     if (!context->spread)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u devices", context->backend->devices);

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -23,21 +24,28 @@
 static const size_t MIB = (size_t)1 << 20;
 enum { TOTAL_MIB = 64, PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
 
-static acs_status open_with(const char *ledger, int64_t workers, acs_context **context)
+static acs_status open_with(const char *ledger, int64_t workers, int64_t devices, acs_context **context)
 {
     acs_options options = host_options();
     options.workers = workers;
+    options.devices = devices;
+    options.pool = ACS_POOL_ON;
     snprintf(options.ledger, sizeof options.ledger, "%s", ledger);
     return acs_open(&options, context);
 }
 
-static acs_context *open_sharing(int64_t workers)
+static acs_context *open_on(int64_t devices, int64_t workers)
 {
     char ledger[64];
     acs_context *context = NULL;
     snprintf(ledger, sizeof ledger, "%s:%zu", g_name, TOTAL_MIB * MIB);
-    assert_int_equal(open_with(ledger, workers, &context), ACS_OK);
+    assert_int_equal(open_with(ledger, workers, devices, &context), ACS_OK);
     return context;
+}
+
+static acs_context *open_sharing(int64_t workers)
+{
+    return open_on(1, workers);
 }
 
 static void add(void *user, const acs_ledger_line *line)
@@ -75,11 +83,11 @@ static void bad_ledgers_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         acs_context *context = NULL;
-        assert_int_equal(open_with(wrong[i], 0, &context), ACS_ERR_OPTION);
+        assert_int_equal(open_with(wrong[i], 0, 1, &context), ACS_ERR_OPTION);
         assert_null(context);
     }
     acs_context *context = NULL;
-    assert_int_equal(open_with("off", 0, &context), ACS_OK);
+    assert_int_equal(open_with("off", 0, 1, &context), ACS_OK);
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
@@ -233,6 +241,156 @@ static void threads_wait_for_memory_of_their_own(void **state)
     assert_int_equal(acs_close(other), ACS_OK);
 }
 
+/* ---------------------------------------------------------------------------------------------------- several devices */
+
+/* Reserved of each of two devices, by all. */
+static void add_of_device(void *user, const acs_ledger_line *line)
+{
+    ((uint64_t *)user)[strcmp(line->device, "host") != 0] += line->reserved;
+}
+
+static void reserved_now(uint64_t of[2])
+{
+    of[0] = of[1] = 0;
+    assert_int_equal(acs_ledger_each(g_name, add_of_device, of), ACS_OK);
+}
+
+/* A program has memory of one device, then of the other: another's group does not wait for it. */
+static void groups_go_where_other_programs_leave_room(void **state)
+{
+    (void)state;
+    acs_context *a = open_on(2, 0), *b = open_on(2, 0);
+    unsigned char seen[2][BLOCKS] = {{0}};
+    for (int device = 0; device < 2; device++) {
+        assert_int_equal(acs_on(a, device), ACS_OK);
+        unsigned char *held = block_of(a, ACS_MEMORY_DEVICE, 40 * MIB);
+        uint64_t before[2], now[2];
+        reserved_now(before);
+        assert_int_equal(submit_chain(b, seen[device], 5), ACS_OK); /* not run yet: its memory is reserved */
+        reserved_now(now);
+        assert_int_equal(now[device] - before[device], 0);
+        assert_true(now[!device] - before[!device] >= BLOCKS * 8 * MIB);
+        assert_int_equal(acs_sync(b), ACS_OK);
+        assert_true(is_chain(seen[device], 5));
+        acs_free(a, held);
+        assert_int_equal(acs_sync(a), ACS_OK);
+    }
+    assert_int_equal(acs_close(a), ACS_OK);
+    assert_int_equal(acs_close(b), ACS_OK);
+}
+
+static _Atomic(int) g_go;
+
+/* A kernel that runs until the test lets it end. */
+static void gate_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid, (void)args;
+    while (!atomic_load_explicit(&g_go, memory_order_acquire)) /* pairs with the test's store */
+        sched_yield();
+}
+
+static const acs_kernel g_gate = ACS_KERNEL_HOST_INIT("gate", gate_body);
+
+static void submit_gate(acs_context *context)
+{
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 4096);
+    ACS_LAUNCH_ON(context, &g_gate, 100, 64, 0, ACS_ARGS(block), ACS_USES(ACS_OUT(block, 4096)));
+    acs_free(context, block);
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+}
+
+/* On which device a group of the context was. */
+static int device_of_chain(acs_context *context)
+{
+    unsigned char seen[BLOCKS] = {0};
+    uint64_t before[2], now[2];
+    reserved_now(before);
+    assert_int_equal(submit_chain(context, seen, 7), ACS_OK); /* not run yet: its memory is reserved */
+    reserved_now(now);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_true(is_chain(seen, 7));
+    assert_int_not_equal(now[0] > before[0], now[1] > before[1]);
+    return now[1] > before[1];
+}
+
+/* HuntKTm's Algorithm 1 over programs: both devices have room, but on the first another program's group runs for a while. */
+static void groups_go_where_other_programs_run_less(void **state)
+{
+    (void)state;
+    acs_context *a = open_on(2, 1), *b = open_on(2, 0);
+    assert_int_equal(device_of_chain(b), 0);
+    atomic_store_explicit(&g_go, 0, memory_order_release); /* pairs with gate_body */
+    submit_gate(a);
+    assert_int_equal(device_of_chain(b), 1);
+    atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
+    assert_int_equal(acs_sync(a), ACS_OK);
+    assert_int_equal(device_of_chain(b), 0);
+    assert_int_equal(acs_close(a), ACS_OK);
+    assert_int_equal(acs_close(b), ACS_OK);
+}
+
+/* Programs with one device and with two, and several times as much work as there is memory. */
+static void groups_wait_for_whichever_device_has_room(void **state)
+{
+    (void)state;
+    program programs[PROGRAMS];
+    for (int i = 0; i < PROGRAMS; i++) {
+        programs[i] = (program){.context = open_on(1 + i % 3, i % 2), .first = (unsigned char)(10 * i)};
+        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
+    }
+    for (int i = 0; i < PROGRAMS; i++) {
+        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
+        assert_int_equal(programs[i].wrong, 0);
+    }
+    for (int i = 0; i < PROGRAMS; i++)
+        assert_int_equal(acs_close(programs[i].context), ACS_OK);
+}
+
+/* Of one context, too: what one thread took is nobody else's. */
+static void threads_share_devices_with_other_programs(void **state)
+{
+    (void)state;
+    acs_context *context = open_on(2, 1), *other = open_on(2, 0);
+    program programs[PROGRAMS];
+    for (int i = 0; i < PROGRAMS; i++) {
+        programs[i] = (program){.context = i % 3 ? context : other, .first = (unsigned char)(10 * i)};
+        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
+    }
+    for (int i = 0; i < PROGRAMS; i++) {
+        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
+        assert_int_equal(programs[i].wrong, 0);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(acs_close(other), ACS_OK);
+    uint64_t now[2];
+    reserved_now(now);
+    assert_int_equal(now[0] + now[1], 0);
+}
+
+/* What no device will ever have is refused, and the next group goes on. */
+static void what_fits_no_device_is_refused(void **state)
+{
+    (void)state;
+    acs_context *a = open_on(2, 0);
+    unsigned char seen[BLOCKS] = {0};
+    unsigned char *held[2];
+    for (int device = 0; device < 2; device++) {
+        assert_int_equal(acs_on(a, device), ACS_OK);
+        held[device] = block_of(a, ACS_MEMORY_DEVICE, 40 * MIB);
+    }
+    assert_int_equal(submit_chain(a, seen, 1), ACS_ERR_MEMORY);
+    if (!strstr(acs_error_thread()->text, "the other devices are no better"))
+        fail_msg("%s", acs_error_thread()->text);
+    assert_int_equal(acs_group_cancel(a), ACS_OK);
+    acs_free(a, held[1]);
+    assert_int_equal(submit_chain(a, seen, 1), ACS_OK);
+    assert_int_equal(acs_sync(a), ACS_OK);
+    assert_true(is_chain(seen, 1));
+    acs_free(a, held[0]);
+    assert_int_equal(acs_close(a), ACS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +399,11 @@ int main(void)
         cmocka_unit_test(a_program_alone_does_what_it_does_without),
         cmocka_unit_test(threads_wait_for_memory_of_their_own),
         cmocka_unit_test(groups_wait_for_their_memory),
+        cmocka_unit_test(groups_go_where_other_programs_leave_room),
+        cmocka_unit_test(groups_go_where_other_programs_run_less),
+        cmocka_unit_test(groups_wait_for_whichever_device_has_room),
+        cmocka_unit_test(threads_share_devices_with_other_programs),
+        cmocka_unit_test(what_fits_no_device_is_refused),
         cmocka_unit_test(what_never_fits_is_refused_and_what_will_is_waited_for),
     };
     return cmocka_run_group_tests(tests, make_name, remove_file);

@@ -374,9 +374,6 @@ static void bad_devices_are_refused(void **state)
     options.check = ACS_CHECK_WRITTEN;
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
     options.check = ACS_CHECK_OFF;
-    (void)snprintf(options.ledger, sizeof options.ledger, "on");
-    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
-    options.ledger[0] = '\0';
     (void)snprintf(options.topology, sizeof options.topology, "/no/such/file");
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
     options.topology[0] = '\0';

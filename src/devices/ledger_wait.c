@@ -1,0 +1,192 @@
+/*
+ * Who waits for memory that others have (see ledger.h): entries that say so, rounds over the devices that will do, naps until
+ * somebody gives, and the judgement that nobody ever will. Called by groups, on their threads.
+ */
+#include "devices/ledger_internal.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000) /* nanoseconds */
+
+enum { NAP_MS = 20, STUCK_MOST_MS = 200, ALONE_MOST_MS = 2000 };
+
+/* Why a device does not give what is waited for, from the worst; of several devices the best is what counts. */
+typedef enum outlook { OUTLOOK_NEVER, OUTLOOK_STUCK, OUTLOOK_ALONE, OUTLOOK_SOME } outlook;
+
+/* A program that has these devices waits for some of them. */
+typedef struct wait {
+    acs_ledger *const *ledgers;
+    uint32_t count;
+    uint32_t asked; /* a bit for each that it waits for */
+    uint64_t bytes, ticket; /* 0: it has none yet */
+    bool holds, busy;       /* some memory, of any of them; and work that ends has some of it */
+    outlook outlook;        /* the best of this round, */
+    uint32_t of;            /* which device's that is; count: none yet, */
+    acs_ledger_account account;        /* and how it stands there */
+    outlook before;
+    uint64_t since;         /* when the outlook became this one: what is about to be given shows a little later */
+} wait;
+
+static outlook outlook_locked(const acs_ledger *l, const acs_ledger_account *a, const wait *w)
+{
+    const uint64_t own = acs_ledger_get(&l->own->reserved), beside_own = acs_ledger_less(l->config.total, own);
+    if (w->bytes > l->config.total)
+        return OUTLOOK_NEVER;
+    if (w->busy)
+        return OUTLOOK_SOME;
+    /* Who holds nothing keeps nobody from going on; and of those that do, the last to come gives way. */
+    if (w->bytes > beside_own || (w->holds && a->reserved > own && !a->somebody_runs && !a->waits_later))
+        return OUTLOOK_STUCK;
+    /* Nobody tells when outsiders give. */
+    return a->reserved == own ? OUTLOOK_ALONE : OUTLOOK_SOME;
+}
+
+/* ACS_NOT_READY: not yet, and whether ever is in the wait. */
+static acs_status try_locked(wait *w, uint32_t which)
+{
+    acs_ledger *l = w->ledgers[which];
+    const acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
+    /* Who holds some is never barred: those that wait for it would wait for ever. */
+    const bool in_turn = w->holds || a.before == 0 || (!a.passed_enough && !acs_ledger_fits_locked(l, &a, a.before));
+    if (in_turn && acs_ledger_fits_locked(l, &a, w->bytes)) {
+        if (a.before)
+            acs_ledger_pass_locked(l, w->ticket);
+        acs_ledger_set(&l->own->reserved, acs_ledger_get(&l->own->reserved) + w->bytes);
+        return ACS_OK;
+    }
+    const outlook o = outlook_locked(l, &a, w);
+    if (w->of == w->count || o > w->outlook) {
+        w->outlook = o;
+        w->of = which;
+        w->account = a;
+    }
+    return ACS_NOT_READY;
+}
+
+static acs_status refuse(const wait *w, const char *why)
+{
+    const acs_ledger *l = w->ledgers[w->of];
+    return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                    "no %llu bytes more of device %s: it has %llu, the programs in the ledger reserve %llu, this one %llu "
+                    "of them; %s%s", (unsigned long long)w->bytes, l->config.device,
+                    (unsigned long long)l->config.total, (unsigned long long)w->account.reserved,
+                    (unsigned long long)acs_ledger_get(&l->own->reserved), why, w->asked & (w->asked - 1) ? "; the other devices are no better" : "");
+}
+
+/* No device had it in this round. ACS_NOT_READY: it is worth waiting on. */
+static acs_status judge(wait *w)
+{
+    const acs_ledger *l = w->ledgers[w->of];
+    const uint64_t now = acs_clock_ns();
+    if (w->outlook != w->before)
+        w->since = now;
+    w->before = w->outlook;
+    if (w->outlook == OUTLOOK_NEVER)
+        return refuse(w, "this cannot fit");
+    if (w->outlook == OUTLOOK_STUCK && now - w->since > STUCK_MOST_MS * MS)
+        return refuse(w, w->bytes > acs_ledger_less(l->config.total, acs_ledger_get(&l->own->reserved))
+                             ? "this cannot fit beside what it has"
+                             : "all programs that have some wait for more, and this one began last");
+    if (w->outlook == OUTLOOK_ALONE && now - w->since > ALONE_MOST_MS * MS)
+        return refuse(w, "the rest is taken outside of the ledger");
+    if (l->config.ended && l->config.ended(l->config.user))
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group waited for its memory");
+    return ACS_NOT_READY;
+}
+
+/* Until something was given since `seen`, or for a while. */
+static void nap(acs_ledger *l, uint32_t seen)
+{
+    const struct timespec while_ = {0, NAP_MS * (long)MS};
+    (void)syscall(SYS_futex, &l->table->changes, FUTEX_WAIT, seen, &while_, NULL, 0);
+}
+
+static uint32_t changes_seen(acs_ledger *l)
+{
+    return atomic_load_explicit(&l->table->changes, memory_order_acquire); /* pairs with acs_ledger_tell() */
+}
+
+void acs_ledger_nap(acs_ledger *l)
+{
+    nap(l, changes_seen(l));
+}
+
+/* The same ticket for all of its entries: who began first is first everywhere. */
+static void queue_up_locked(wait *w, uint32_t which)
+{
+    acs_ledger *l = w->ledgers[which];
+    if (!w->ticket) {
+        w->ticket = acs_ledger_get(&l->table->tickets) + 1;
+        acs_ledger_set(&l->table->tickets, w->ticket);
+    }
+    if (!acs_ledger_get(&l->own->waits)) {
+        acs_ledger_set(&l->own->ticket, w->ticket);
+        acs_ledger_set(&l->own->passed, 0);
+        acs_ledger_set(&l->own->wanted, w->asked >> which & 1 ? w->bytes : 0);
+    }
+    acs_ledger_set(&l->own->busy, w->busy);
+    acs_ledger_set(&l->own->waits, 1);
+}
+
+static acs_status wait_at(wait *w, uint32_t which)
+{
+    acs_ledger *l = w->ledgers[which];
+    ACS_TRY(acs_ledger_enter(l));
+    queue_up_locked(w, which);
+    acs_status status = w->asked >> which & 1 ? try_locked(w, which) : ACS_NOT_READY;
+    if (status == ACS_OK)
+        acs_ledger_set(&l->own->wanted, 0);
+    acs_ledger_leave(l);
+    return status;
+}
+
+/* Each device is asked once, in their order. */
+static acs_status wait_round(wait *w, uint32_t *which)
+{
+    const acs_ledger_config *config = &w->ledgers[0]->config;
+    acs_status status = ACS_NOT_READY;
+    w->busy = config->busy && config->busy(config->user);
+    w->holds = false;
+    w->of = w->count;
+    for (uint32_t i = 0; i < w->count; i++)
+        w->holds |= acs_ledger_get(&w->ledgers[i]->own->reserved) > 0; /* its own: others do not write it */
+    for (uint32_t i = 0; i < w->count && status == ACS_NOT_READY; i++) {
+        status = wait_at(w, i);
+        *which = i;
+    }
+    return status == ACS_NOT_READY ? judge(w) : status;
+}
+
+acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which)
+{
+    wait w = {.ledgers = ledgers, .count = count, .asked = asked, .bytes = bytes, .before = OUTLOOK_SOME};
+    acs_status status = ACS_NOT_READY;
+    *which = 0;
+    if (bytes == 0)
+        return ACS_OK;
+    for (uint32_t i = 0; i < count; i++)
+        pthread_mutex_lock(&ledgers[i]->waiting);
+    while (status == ACS_NOT_READY) {
+        const uint32_t seen = changes_seen(ledgers[0]);
+        status = wait_round(&w, which);
+        if (status == ACS_NOT_READY)
+            nap(ledgers[0], seen);
+    }
+    for (uint32_t i = 0; i < count; i++) { /* its own, and each is one store */
+        acs_ledger_set(&ledgers[i]->own->wanted, 0);
+        acs_ledger_set(&ledgers[i]->own->waits, 0);
+    }
+    acs_ledger_tell(ledgers[0]); /* whoever stood behind may go on, or is the last that waits */
+    for (uint32_t i = count; i-- > 0;)
+        pthread_mutex_unlock(&ledgers[i]->waiting);
+    return status;
+}
+
+acs_status acs_ledger_wait(acs_ledger *l, uint64_t bytes)
+{
+    uint32_t which;
+    return acs_ledger_wait_any(&l, 1, 1, bytes, &which);
+}
