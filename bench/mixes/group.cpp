@@ -83,8 +83,14 @@ group_end submit_group(acs_context *context, job &j, const group_plan &plan, std
     params.size = sizeof params;
     params.slots = plan.slots;
     acs_status status = ACS_OK;
-    if (why.empty() && (status = acs_group_submit(context, &params, nullptr)) == ACS_OK)
-        return GROUP_QUEUED;
+    acs_group_report report = {};
+    report.size = sizeof report;
+    if (why.empty() && (status = acs_group_submit(context, &params, &report)) == ACS_OK) {
+        if (!plan.hold || report.memory_peak >= report.memory_sum)
+            return GROUP_QUEUED;
+        why = "blocks that are in use from begin to end share memory";
+        return GROUP_FAILED;
+    }
     if (why.empty())
         why = acs_error_text("acs_group_submit");
     (void)acs_group_cancel(context); /* after some failures it is gone already */

@@ -16,7 +16,7 @@ using namespace bench;
 
 namespace {
 
-const double tiny_scale = 0.0004; /* for tests: memory for one or two of the largest jobs is 16 MB */
+const double tiny_scale = 0.0002; /* for tests: a device has 8 MB */
 const double paper_gb = 40;       /* of a GPU of the paper's, for jobs of scale 1 */
 
 struct settings {
@@ -84,6 +84,38 @@ bool take(settings &s, arguments &a)
         return s.how.take(a);
     }
     return true;
+}
+
+/* The ways that are asked for, of jobs in this program or of processes; refuses names that are none. */
+std::vector<mix_way_kind> chosen_ways(const settings &s, const arguments &a, const mix_machine &on,
+                                      const std::vector<job *> &jobs, crowd &c)
+{
+    const std::vector<std::string> &names = s.ways;
+    std::vector<mix_way_kind> kinds;
+    if (s.processes) {
+        add_process_ways(kinds, on, c);
+    } else {
+        add_hand_ways(kinds, on, jobs);
+        add_acs_ways(kinds, on, jobs);
+    }
+    if (names == std::vector<std::string>{"all"})
+        return kinds;
+    for (const std::string &name : names)
+        if (std::none_of(kinds.begin(), kinds.end(), [&](const mix_way_kind &k) { return k.name == name; }))
+            a.refuse_for("--way", "there is no '" + name + "' here");
+    kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
+                               [&](const mix_way_kind &k) {
+                                   return std::find(names.begin(), names.end(), k.name) == names.end();
+                               }),
+                kinds.end());
+    return kinds;
+}
+
+/* Before anything runs: names of ways that are none. */
+void check_ways(const settings &s, const arguments &a)
+{
+    crowd nobody({});
+    (void)chosen_ways(s, a, {s.how.where(), 1, 0}, {}, nobody);
 }
 
 /* Tasks are learnt once; a job of a task is used by every workload that has so many of it. */
@@ -168,14 +200,12 @@ private:
     {
         const std::vector<job *> jobs = stock_.take(m.jobs);
         mix_run run = {m, {s_.how.where(), devices, s_.limit()}, s_.scale, false, 0, 0};
-        std::vector<mix_way_kind> kinds;
         for (const job *j : jobs) {
             run.bytes += j->of().bytes();
             run.copied += j->copied_bytes();
         }
-        add_hand_ways(kinds, run.on, jobs);
-        add_acs_ways(kinds, run.on, jobs);
-        return contend_and_tell(run, chosen(kinds), summary);
+        crowd nobody({});
+        return contend_and_tell(run, chosen_ways(s_, a_, run.on, jobs, nobody), summary);
     }
 
     bool play_processes(const mix &m, unsigned devices, mix_summary &summary)
@@ -188,12 +218,10 @@ private:
         crowd c(arguments);
         uint64_t most = 0;
         const std::string failed = prepare(c, &run.bytes, &run.copied, &most);
-        std::vector<mix_way_kind> kinds;
         bool ok = failed.empty();
         if (ok) {
             refuse_too_small(most);
-            add_process_ways(kinds, run.on, c);
-            ok = contend_and_tell(run, chosen(kinds), summary);
+            ok = contend_and_tell(run, chosen_ways(s_, a_, run.on, {}, c), summary);
         } else {
             printf("\n%s: %s\n", m.name.c_str(), failed.c_str());
         }
@@ -202,22 +230,6 @@ private:
             printf("  %s\n", bad.c_str());
         remove_ledger();
         return ok && bad.empty();
-    }
-
-    std::vector<mix_way_kind> chosen(std::vector<mix_way_kind> kinds) const
-    {
-        const std::vector<std::string> &names = s_.ways;
-        if (names == std::vector<std::string>{"all"})
-            return kinds;
-        for (const std::string &name : names)
-            if (std::none_of(kinds.begin(), kinds.end(), [&](const mix_way_kind &k) { return k.name == name; }))
-                a_.refuse_for("--way", "there is no '" + name + "' here");
-        kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
-                                   [&](const mix_way_kind &k) {
-                                       return std::find(names.begin(), names.end(), k.name) == names.end();
-                                   }),
-                    kinds.end());
-        return kinds;
     }
 
     bool contend_and_tell(const mix_run &run, const std::vector<mix_way_kind> &kinds, mix_summary &summary)
@@ -254,6 +266,7 @@ int main(int argc, char **argv)
             a.refuse_for("--devices", "there are " + std::to_string(gpu_count()));
     if (!s.job.empty())
         return run_child({s.job, s.ledger, s.scale, s.devices[0], s.how.where(), s.check});
+    check_ways(s, a);
     pin_thread(s.how.where(), 0);
     printf("%s\n", machine_line(s.how.gpu).c_str());
     fflush(stdout);

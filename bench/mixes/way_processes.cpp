@@ -15,7 +15,7 @@ namespace bench {
 namespace {
 
 /* A job takes twice its memory to learn what it does, all on the first device. */
-enum { PREPARED_AT_ONCE = 4 };
+enum { PREPARED_AT_ONCE = 8 };
 
 std::string of_job(size_t k, const std::string &why)
 {
