@@ -218,17 +218,16 @@ private:
         crowd c(arguments);
         uint64_t most = 0;
         const std::string failed = prepare(c, &run.bytes, &run.copied, &most);
-        bool ok = failed.empty();
-        if (ok) {
-            refuse_too_small(most);
-            ok = contend_and_tell(run, chosen_ways(s_, a_, run.on, {}, c), summary);
-        } else {
+        bool ok = false;
+        if (!failed.empty())
             printf("\n%s: %s\n", m.name.c_str(), failed.c_str());
-        }
+        else if (most <= s_.limit())
+            ok = contend_and_tell(run, chosen_ways(s_, a_, run.on, {}, c), summary);
         const std::string bad = c.end();
         if (!bad.empty())
             printf("  %s\n", bad.c_str());
         remove_ledger();
+        refuse_too_small(most);
         return ok && bad.empty();
     }
 
