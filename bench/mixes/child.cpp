@@ -1,6 +1,6 @@
 /*
- * Owns all that a process has which is one job. Called by main in processes that way_processes.cpp started. Its first CUDA
- * call comes with `prepare`, since programs bring their contexts.
+ * Owns all that a process has which is one job. Called by main in processes that way_processes.cpp started. It makes
+ * its CUDA contexts when it prepares, which the clock does not see; device memory it has in a run alone.
  */
 #include "child.h"
 

@@ -44,7 +44,8 @@ const char usage_text[] =
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
     "  --cpu N                  pin the program's thread to CPU N, and ways' threads to those behind (not pinned)\n"
     "  --json FILE              write all figures for bench/report\n"
-    "ways: one, one-malloc (on a GPU), beside, one-group, groups-none, groups, groups-8; of processes: one-process, ledger\n";
+    "ways: one, one-malloc (on a GPU), beside, one-group, groups-none, groups, groups-8\n"
+    "ways of processes: one-process, ledger\n";
 
 void take_devices(settings &s, arguments &a)
 {
@@ -166,7 +167,10 @@ private:
 /* The program as it goes from workload to workload. */
 class player {
 public:
-    player(arguments &a, const settings &s) : a_(a), s_(s), file_(s.how.json, "acs-mixes", a.command(), s.how.gpu), stock_(s) {}
+    player(arguments &a, const settings &s)
+        : a_(a), s_(s), file_(s.how.json, "acs-mixes", a.command(), s.how.gpu), stock_(s)
+    {
+    }
 
     bool play_all(unsigned devices)
     {

@@ -72,8 +72,10 @@ sizes scaled_sizes(const workload &w, double scale)
     for (const char *name : {"n", "rows"})
         if (s.has(name))
             s.set(name, static_cast<uint64_t>(std::max(1.0, std::round(static_cast<double>(s[name]) * scale))));
-    if (s.has("width")) /* of multiples of 8 */
-        s.set("width", 8 * static_cast<uint64_t>(std::max(2.0, std::round(static_cast<double>(s["width"]) * std::sqrt(scale) / 8))));
+    if (s.has("width")) { /* a multiple of 8 */
+        const double eighths = static_cast<double>(s["width"]) * std::sqrt(scale) / 8;
+        s.set("width", 8 * static_cast<uint64_t>(std::max(2.0, std::round(eighths))));
+    }
     return s;
 }
 

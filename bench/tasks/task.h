@@ -86,7 +86,7 @@ private:
     moved_op own_;
 };
 
-/** Overwrites what came out, with bytes that are no result; says whether two are the same. By several threads: it is gigabytes. */
+/** Overwrites results with bytes that are none; says whether two are the same. By several threads: it is gigabytes. */
 void spoil(char *bytes, size_t count);
 bool are_same(const char *a, const char *b, size_t count);
 
