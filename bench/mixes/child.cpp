@@ -57,9 +57,20 @@ private:
             memories_.emplace_back(new device_memory(s_.where.gpu, d, device_memory::MALLOC));
             lanes_.emplace_back(new lane(s_.where.gpu, *memories_[d]));
         }
+        visit_devices();
         use_device(s_.where.gpu, 0);
         open();
         return "ready " + std::to_string(task_->bytes()) + " " + std::to_string(job_->copied_bytes());
+    }
+
+    /* A GPU loads a program's kernels when it runs them first, which would be in a run that counts. */
+    void visit_devices()
+    {
+        for (unsigned d = 1; d < lanes_.size() && s_.where.gpu; d++) {
+            use_device(true, d);
+            require(lanes_[d]->run(*job_, failure_), "a job that prepares found no memory");
+        }
+        require(!failure_.any(), failure_.take().c_str());
     }
 
     /* What it refuses is told when the context is asked for: runs by hand do without it. */

@@ -1,6 +1,6 @@
 /*
- * Makes a job a group of ACS. Called by the ways through ACS, and by the processes that are jobs. Uses the public interface
- * only.
+ * Makes a job a group of ACS. Called by the ways through ACS, and by the processes that are jobs. Uses the public
+ * interface only.
  */
 #include "group.h"
 
@@ -13,13 +13,17 @@ namespace {
 /* A job's calls, in program order; the first that is refused is remembered. */
 class group_program {
 public:
-    group_program(acs_context *context, job &j) : context_(context), job_(j), places_(j.of().blocks().size(), nullptr) {}
+    group_program(acs_context *context, job &j)
+        : context_(context), job_(j), places_(j.of().blocks().size(), nullptr)
+    {
+    }
 
     void queue(bool hold)
     {
         const std::vector<task_block> &blocks = job_.of().blocks();
+        const int kind = ACS_MEMORY_DEVICE | ACS_LAZY;
         for (size_t b = 0; b < blocks.size(); b++)
-            need(acs_malloc(context_, blocks[b].bytes, ACS_MEMORY_DEVICE | ACS_LAZY, &places_[b]) == ACS_OK, "acs_malloc");
+            need(acs_malloc(context_, blocks[b].bytes, kind, &places_[b]) == ACS_OK, "acs_malloc");
         if (hold && why_.empty())
             need(launch_hold(context_, places_, false), "acs_launch");
         for (size_t b = 0; b < blocks.size() && why_.empty(); b++)

@@ -29,8 +29,8 @@ uint64_t own_copies(acs_context *context);
 acs_statistics statistics_of(acs_context *context);
 
 /**
- * A kernel that does nothing to the blocks at these places: their first bytes, as far as anybody knows, are changed by it,
- * or with `end` read. @return whether it was queued.
+ * A kernel that does nothing to the blocks at these places: their first bytes, as far as anybody knows, are changed by
+ * it, or with `end` read. @return whether it was queued.
  */
 bool launch_hold(acs_context *context, const std::vector<void *> &places, bool end); /* hold.cu */
 

@@ -1,6 +1,6 @@
 /*
- * Owns the kernel that keeps blocks in use: one before all others of a group and one behind them leave nothing to a plan
- * for memory, as HuntKT has none. Called for groups-none.
+ * Owns the kernel that keeps blocks in use: one before all others of a group and one behind them leave nothing to a
+ * plan for memory, as HuntKT has none. Called for groups-none.
  */
 #include <algorithm>
 

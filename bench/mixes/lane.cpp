@@ -1,6 +1,6 @@
 /*
- * Owns the plain execution of a job. Called from threads of ways, each with lanes of its own, and by the processes that are
- * jobs.
+ * Owns the plain execution of a job. Called from threads of ways, each with lanes of its own, and by the processes that
+ * are jobs.
  */
 #include "lane.h"
 

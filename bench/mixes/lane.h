@@ -1,6 +1,6 @@
 /*
- * How a job runs without ACS: all of its blocks are allocated, copies, kernels and copies follow each other in one stream,
- * then the blocks are freed.
+ * How a job runs without ACS: all of its blocks are allocated, copies, kernels and copies follow each other in one
+ * stream, then the blocks are freed.
  */
 #ifndef BENCH_MIX_LANE_H
 #define BENCH_MIX_LANE_H
@@ -18,7 +18,7 @@ void use_device(bool gpu, unsigned device);
 /** A device's memory, for several threads at once. */
 class device_memory {
 public:
-    /** A pool of the driver's, told to keep what it got; or cudaMalloc and cudaFree. On the CPU there is no difference. */
+    /** A pool of the driver's, told to keep what it got; or cudaMalloc and cudaFree. On the CPU all is the same. */
     enum source { POOL, MALLOC };
 
     /** Of the device that the thread uses. */

@@ -1,6 +1,6 @@
 /*
- * acs-mixes: HuntKTm's workloads W1 to W8 of 16 or 32 jobs that bring their memory, on devices that have too little for all
- * at once: one job at a time, beside each other, as groups of ACS; in one process, or each in its own.
+ * acs-mixes: HuntKTm's workloads W1 to W8 of 16 or 32 jobs that bring their memory, on devices that have too little for
+ * all at once: one job at a time, beside each other, as groups of ACS; in one process, or each in its own.
  *
  * Owns the command line and what is made for a workload. Exit status: 0; 1: something was wrong, failed, or found no
  * memory; 2: bad command line.
@@ -34,7 +34,7 @@ const char usage_text[] =
     "usage: acs-mixes [options]\n"
     "  --workloads W[,W]        these of W1 to W8                                                           (all)\n"
     "  --devices N[,N]          on so many devices; on the CPU they are virtual                               (2)\n"
-    "  --scale S                bytes of each job, of those of the paper's, up to 19.2 GB                  (0.25)\n"
+    "  --scale S                bytes of each job, of those of the paper's, of up to 19.2 GB               (0.25)\n"
     "  --size tiny              a scale for tests\n"
     "  --memory GB              of each device, that all jobs on it share                    (40 times the scale)\n"
     "  --processes              each job is a process of its own\n"
@@ -64,7 +64,7 @@ bool take(settings &s, arguments &a)
     } else if (a.is("--devices")) {
         take_devices(s, a);
     } else if (a.is("--scale")) {
-        s.scale = a.real(0.0001, 4);
+        s.scale = a.real(0.0001, 1);
     } else if (a.is("--size")) {
         if (a.text() != "tiny")
             a.refuse("takes tiny; for others there is --scale");
@@ -174,10 +174,11 @@ public:
 
     bool play_all(unsigned devices)
     {
+        const std::vector<std::string> &names = s_.workloads;
         mix_summary summary;
         bool ok = true;
         for (const mix &m : mixes())
-            if (s_.workloads.empty() || std::find(s_.workloads.begin(), s_.workloads.end(), m.name) != s_.workloads.end())
+            if (names.empty() || std::find(names.begin(), names.end(), m.name) != names.end())
                 ok = (s_.processes ? play_processes(m, devices, summary) : play(m, devices, summary)) && ok;
         summary.print(devices);
         return ok;
@@ -270,6 +271,8 @@ int main(int argc, char **argv)
     if (!s.job.empty())
         return run_child({s.job, s.ledger, s.scale, s.devices[0], s.how.where(), s.check});
     check_ways(s, a);
+    if (s.processes && s.how.first_cpu >= 0)
+        a.refuse_for("--cpu", "--processes are not pinned");
     pin_thread(s.how.where(), 0);
     printf("%s\n", machine_line(s.how.gpu).c_str());
     fflush(stdout);

@@ -1,10 +1,10 @@
 /*
  * Owns the workloads' contents. Called by the program before anything is measured.
  *
- * The paper says how many jobs a workload has, and in its Table 3 a ratio of large to small; which jobs were picked it does
- * not. Its Table 4 does: sums of all jobs' memory, without and with its memory manager, for which Table 5 leaves two or
- * three choices each (and for W5 to W8 twice those of W1 to W4). Taken here is the one that is most even. So 2:1 is 10:6,
- * and 5:1 is 14:2. The order is by chance, the same each time.
+ * The paper says how many jobs a workload has, and in its Table 3 a ratio of large to small; which jobs were picked it
+ * does not. Its Table 4 does: sums of all jobs' memory, without and with its memory manager, for which Table 5 leaves
+ * two or three choices each (and W5 to W8 have twice the sums of W1 to W4). Taken here is the one that is most even. So
+ * 2:1 is 10:6, and 5:1 is 14:2. The order is by chance, the same each time.
  */
 #include "mix.h"
 

@@ -1,6 +1,6 @@
 /*
- * HuntKTm's workloads W1 to W8: which of its suite's tasks each one has, in which order they are handed over, and how large
- * they are.
+ * HuntKTm's workloads W1 to W8: which of its suite's tasks each one has, in which order they are handed over, and how
+ * large they are.
  */
 #ifndef BENCH_MIX_H
 #define BENCH_MIX_H

@@ -1,5 +1,6 @@
 /*
- * Owns what is told of a workload: a table for a person, a row of the result file, means over workloads. Measures nothing.
+ * Owns what is told of a workload: a table for a person, a row of the result file, means over workloads. Measures
+ * nothing.
  */
 #include <algorithm>
 #include <cmath>
@@ -35,10 +36,12 @@ static double speed_of(const std::vector<mix_result> &results, const mix_result 
 void print(const mix_run &run, const std::vector<mix_result> &results)
 {
     printf("\n%s on %u devices of %.4g GB each: %zu jobs%s, %u large and %u small, of %.4g GB; "
-           "the paper's: %.4g GB, planned %.4g\n", run.what.name.c_str(), run.on.devices, gigabytes(run.on.limit), run.what.jobs.size(),
-           run.processes ? ", each a process" : "", run.what.large, run.what.small, gigabytes(run.bytes), run.what.without,
-           run.what.with);
-    printf("  %-12s %28s %8s %9s %9s %12s\n", "way", "ms, median (least-most)", "speed", "peak GB", "GB/s", "no memory");
+           "the paper's: %.4g GB, planned %.4g\n",
+           run.what.name.c_str(), run.on.devices, gigabytes(run.on.limit), run.what.jobs.size(),
+           run.processes ? ", each a process" : "", run.what.large, run.what.small, gigabytes(run.bytes),
+           run.what.without, run.what.with);
+    printf("  %-12s %28s %8s %9s %9s %12s\n", "way", "ms, median (least-most)", "speed", "peak GB", "GB/s",
+           "no memory");
     for (const mix_result &r : results) {
         if (!r.wrong.empty()) {
             printf("  %-12s WRONG: %s (%u jobs found no memory)\n", r.name.c_str(), r.wrong.c_str(), r.exhausted);
@@ -48,7 +51,8 @@ void print(const mix_run &run, const std::vector<mix_result> &results)
         const double speed = speed_of(results, r);
         char ms[64];
         snprintf(ms, sizeof ms, "%.3f (%.3f-%.3f)", median_of(r.us) / 1000, *ends.first / 1000, *ends.second / 1000);
-        printf("  %-12s %28s %8s %9s %9.4g %7u jobs\n", r.name.c_str(), ms, number_text("%.2f", speed, speed > 0).c_str(),
+        printf("  %-12s %28s %8s %9s %9.4g %7u jobs\n", r.name.c_str(), ms,
+               number_text("%.2f", speed, speed > 0).c_str(),
                number_text("%.4g", gigabytes(r.peak), r.peak > 0).c_str(),
                gigabytes(r.copied) / (median_of(r.us) / 1e6), r.exhausted);
     }

@@ -68,9 +68,9 @@ protected:
     const std::vector<job *> jobs_;
 };
 
-/* The ways for these jobs, which are asked for when they are to be made. */
-void add_hand_ways(std::vector<mix_way_kind> &list, const mix_machine &m, const std::vector<job *> &jobs); /* way_hand.cpp */
-void add_acs_ways(std::vector<mix_way_kind> &list, const mix_machine &m, const std::vector<job *> &jobs);  /* way_acs.cpp */
+/* The ways for these jobs, in way_hand.cpp and way_acs.cpp. */
+void add_hand_ways(std::vector<mix_way_kind> &list, const mix_machine &m, const std::vector<job *> &jobs);
+void add_acs_ways(std::vector<mix_way_kind> &list, const mix_machine &m, const std::vector<job *> &jobs);
 
 } // namespace bench
 

@@ -18,7 +18,7 @@ void remove_ledger();
 /** What main needs to become the process of a job, its own name first; `--job` is an option that it tells nobody of. */
 std::vector<std::string> child_arguments(const child_settings &s);
 
-/** Prepares all. @param[out] bytes, copied  of all jobs. @param[out] most  of the largest. @return empty, or what failed. */
+/** Prepares all. @param[out] bytes, copied  of all jobs; most: bytes of one. @return empty, or what failed. */
 std::string prepare(crowd &c, uint64_t *bytes, uint64_t *copied, uint64_t *most);
 
 /** `c`: one for each job, in order, prepared. */

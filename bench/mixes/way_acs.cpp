@@ -1,7 +1,7 @@
 /*
  * Owns the ways through ACS: one group at a time on each device, which is HuntK, and one context that gets all jobs as
- * groups and finds devices and room for them, which is HuntKTm, or without a plan for memory HuntKT. Called by the measuring
- * loop.
+ * groups and finds devices and room for them, which is HuntKTm, or without a plan for memory HuntKT. Called by the
+ * measuring loop.
  */
 #include <atomic>
 #include <thread>
@@ -122,7 +122,8 @@ protected:
 
 class groups_way : public acs_way {
 public:
-    groups_way(const mix_machine &m, const std::vector<job *> &jobs, const group_plan &plan) : acs_way(m, jobs), plan_(plan)
+    groups_way(const mix_machine &m, const std::vector<job *> &jobs, const group_plan &plan)
+        : acs_way(m, jobs), plan_(plan)
     {
         open(m.devices);
     }

@@ -1,6 +1,7 @@
 /*
- * Owns the ways without ACS: one job at a time on each device, which is the paper's baseline, and jobs beside each other as
- * far as their blocks fit, which is what CASE does. A thread for each job that runs. Called by the measuring loop.
+ * Owns the ways without ACS: one job at a time on each device, which is the paper's baseline, and jobs beside each
+ * other as far as their blocks fit, which is what CASE does. A thread for each job that runs. Called by the measuring
+ * loop.
  */
 #include <algorithm>
 #include <condition_variable>
@@ -149,12 +150,12 @@ private:
 
 void add_hand_ways(std::vector<mix_way_kind> &list, const mix_machine &m, const std::vector<job *> &jobs)
 {
-    list.push_back({"one", "by hand, one job at a time on each device, memory from a pool that is kept: the paper's SA", 1,
+    list.push_back({"one", "by hand, one job at a time on each device, memory from a pool: the paper's SA", 1,
                     [=] { return std::unique_ptr<mix_way>(new one_way(m, jobs, device_memory::POOL)); }});
     if (m.where.gpu)
         list.push_back({"one-malloc", "the same with cudaMalloc and cudaFree in each job", 1,
                         [=] { return std::unique_ptr<mix_way>(new one_way(m, jobs, device_memory::MALLOC)); }});
-    list.push_back({"beside", "by hand, jobs beside each other as long as all of their blocks fit: what CASE does", 2.02,
+    list.push_back({"beside", "by hand, jobs beside each other as long as their blocks fit: what CASE does", 2.02,
                     [=] { return std::unique_ptr<mix_way>(new beside_way(m, jobs)); }});
 }
 

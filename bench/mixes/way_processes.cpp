@@ -1,6 +1,6 @@
 /*
- * Owns the ways whose jobs are processes: one at a time on each device, as programs by hand, and all at once, which share
- * the devices' memory through ACS's ledger. Called by the measuring loop. Touches no GPU itself.
+ * Owns the ways whose jobs are processes: one at a time on each device, as programs by hand, and all at once, which
+ * share the devices' memory through ACS's ledger. Called by the measuring loop. Touches no GPU itself.
  */
 #include <algorithm>
 #include <filesystem>
@@ -128,8 +128,10 @@ std::vector<std::string> child_arguments(const child_settings &s)
 {
     char scale[32];
     snprintf(scale, sizeof scale, "%.17g", s.scale);
-    std::vector<std::string> words = {"acs-mixes", "--job", s.task, "--scale", scale, "--ledger", s.ledger,
-                                      "--devices", std::to_string(s.devices), "--backend", s.where.gpu ? "cuda" : "host"};
+    std::vector<std::string> words = {"acs-mixes",  "--job",     s.task,
+                                      "--scale",    scale,       "--ledger",
+                                      s.ledger,     "--devices", std::to_string(s.devices),
+                                      "--backend",  s.where.gpu ? "cuda" : "host"};
     if (s.check)
         words.push_back("--check");
     return words;
@@ -156,7 +158,7 @@ void add_process_ways(std::vector<mix_way_kind> &list, const mix_machine &m, cro
 {
     list.push_back({"one-process", "by hand, one process at a time on each device: the paper's SA", 1,
                     [m, &c] { return std::unique_ptr<mix_way>(new one_process_way(m, c)); }});
-    list.push_back({"ledger", "ACS, all processes at once, each a group that waits for memory in the ledger: HuntKTm", 2.69,
+    list.push_back({"ledger", "ACS, all processes at once, each a group that waits for memory: HuntKTm", 2.69,
                     [m, &c] { return std::unique_ptr<mix_way>(new ledger_way(m, c)); }});
 }
 

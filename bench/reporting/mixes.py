@@ -30,7 +30,9 @@ def _peak_cell(row, outcome):
 
 
 def _rate_cell(row, outcome):
-    return cell(row, outcome, lambda o: "-" if o.copied is None else number(o.copied / 1e3 / o.total.median), lambda o: False)
+    def rate(o):
+        return "-" if o.copied is None else number(o.copied / 1e3 / o.total.median)
+    return cell(row, outcome, rate, lambda o: False)
 
 
 def _speed(row, outcome):
@@ -110,9 +112,11 @@ def _run_lines(run):
         _add_figures(row)
     first = run.rows[0]
     apart = "each a process of its own" if first.fields.measure("processes") else "in one process"
-    lines = [f"### HuntKTm's workloads on several {'GPUs' if run.on_gpu() else 'virtual devices'}: {code(run.name)}", "",
+    where = "GPUs" if run.on_gpu() else "virtual devices"
+    lines = [f"### HuntKTm's workloads on several {where}: {code(run.name)}", "",
              f"Jobs of {plain(first.fields.measure('scale'))} times the paper's bytes, {apart}, on devices of "
-             f"{_gigabytes(first, 'limit_bytes')} each. All jobs are there at once; from then to the last result on the host.", ""]
+             f"{_gigabytes(first, 'limit_bytes')} each. All jobs are there at once; from then to the last result "
+             "on the host.", ""]
     for devices in sorted({row.fields.need("devices", (int, float)) for row in run.rows}):
         rows = [row for row in run.rows if row.fields.data["devices"] == devices]
         lines += [f"#### {devices:.0f} devices", ""] + _lines_for(rows, remarks)
