@@ -149,8 +149,9 @@ void add_acs_ways(std::vector<mix_way_kind> &list, const mix_machine &m, const s
     };
     list.push_back({"one-group", "ACS, one group at a time on each device: HuntK", 1.20,
                     [=] { return std::unique_ptr<mix_way>(new one_group_way(m, jobs)); }});
+    /* Where no blocks share memory, slots order nothing. They say how many queues a group asks for, which are few. */
     add_groups("groups-none", "ACS, all jobs as groups, whose blocks are in use from begin to end: HuntKT", 2.47,
-               {0, true});
+               {8, true});
     add_groups("groups", "ACS, all jobs as groups, memory shared where footprints alone allow it: HuntKTm", 2.69,
                {0, false});
     add_groups("groups-8", "the same, planned for 8 slots", 2.69, {8, false});
