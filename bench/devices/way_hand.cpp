@@ -14,16 +14,6 @@
 
 namespace bench {
 
-unsigned gpu_count()
-{
-    int count = 0;
-#if BENCH_CUDA
-    if (cudaGetDeviceCount(&count) != cudaSuccess)
-        count = 0;
-#endif
-    return static_cast<unsigned>(count);
-}
-
 namespace {
 
 class hand_way : public devices_way {

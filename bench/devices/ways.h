@@ -35,9 +35,6 @@ std::vector<double> launches_us(const machine &m, unsigned devices, unsigned lau
 /** The same by hand: a thread and eight streams for each GPU, without ACS. Empty: this was built without CUDA. */
 std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int repetitions);
 
-/** GPUs of the machine. */
-unsigned gpu_count();
-
 } // namespace bench
 
 #endif

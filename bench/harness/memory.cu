@@ -49,6 +49,16 @@ bool gpu_answers()
 #endif
 }
 
+unsigned gpu_count()
+{
+    int count = 0;
+#ifdef __CUDACC__
+    if (cudaGetDeviceCount(&count) != cudaSuccess)
+        count = 0;
+#endif
+    return static_cast<unsigned>(count);
+}
+
 const char *op_name(const op &o)
 {
     switch (o.kind) {

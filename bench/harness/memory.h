@@ -18,6 +18,8 @@ void require(bool ok, const char *what);
 
 /** Is there a GPU that this program can use? */
 bool gpu_answers();
+/** GPUs of the machine. */
+unsigned gpu_count();
 
 class memory {
 public:

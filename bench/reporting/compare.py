@@ -9,7 +9,7 @@ from .results import read_directory
 from .text import number, plain, ranged
 
 _SETTINGS = ("size", "width", "steps", "fields", "ctas", "functions", "check", "ops", "kernels", "kernel_us", "pairs",
-             "use")
+             "use", "devices", "scale", "processes")
 
 
 class Figure:

@@ -4,7 +4,7 @@ Called by the commands `report` and `--performance`. Writes SVG through Pictures
 """
 import os
 
-from . import devices, growth, head, jobs, memory, metg, micro, overhead, patterns, physics, results, tasks, workloads
+from . import devices, growth, head, jobs, memory, metg, micro, mixes, overhead, patterns, physics, results, tasks, workloads
 
 
 class Pictures:
@@ -36,6 +36,6 @@ def lines_of(directory, pictures):
     lines += jobs.section(of("acs-jobs")) + memory.section(of("acs-memory"))
     lines += growth.section(of("acs-memory-growth"))
     lines += tasks.section(of("acs-tasks"))
-    lines += devices.section(of("acs-devices"))
+    lines += devices.section(of("acs-devices")) + mixes.section(of("acs-mixes"))
     lines += overhead.section(of("acs-bench")) + micro.section(of("acs-micro"))
     return lines + head.printed_lines(summary)

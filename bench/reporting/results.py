@@ -9,7 +9,7 @@ from .errors import BadInput
 from .fields import NUMBER, read_json
 
 PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks", "acs-devices",
-            "acs-memory-growth")
+            "acs-mixes", "acs-memory-growth")
 # Runners that know the run beforehand: how fast it could be, not something that a dynamic program can have.
 BOUNDS = ("graph-replay",)
 # ACS switched off issues one stream in program order: no mode that schedules, and nobody's rival.
@@ -135,7 +135,7 @@ def _harness_row(fields):
 def read_run(path, shown):
     run = Run(read_json(path, shown))
     if run.program in ("acs-bench", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks",
-                       "acs-devices"):
+                       "acs-devices", "acs-mixes"):
         run.rows = [_harness_row(row) for row in run.fields.objects("rows")]
     if run.program == "acs-bench":
         for row in run.rows:

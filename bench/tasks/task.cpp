@@ -38,7 +38,7 @@ void task::add_block(memory &m, const program::buffer_facts &b, bool wanted)
         block.in = static_cast<char *>(pinned_allocate(gpu_, b.bytes));
         m.download(block.in, b.place, b.bytes);
     }
-    if (wanted)
+    if (wanted && outputs_)
         block.out = static_cast<char *>(pinned_allocate(gpu_, b.bytes));
     old_.push_back(reinterpret_cast<uintptr_t>(b.place));
     blocks_.push_back(std::move(block));
@@ -127,7 +127,7 @@ uint32_t task::argument_type(size_t k) const
     return type;
 }
 
-task::task(const workload &w, const sizes &s, bool gpu, bool check) : gpu_(gpu)
+task::task(const workload &w, const sizes &s, bool gpu, bool check, bool outputs) : gpu_(gpu), outputs_(outputs)
 {
     memory m(gpu);
     const std::unique_ptr<program> p = w.make(m, s);
@@ -163,7 +163,7 @@ task::~task()
     }
 }
 
-const op &task::kernel(size_t k, const std::vector<void *> &places)
+const op &task::kernel(size_t k, const std::vector<void *> &places, moved_op &room) const
 {
     const auto move = [&](uint64_t &address) {
         for (size_t b = 0; b < blocks_.size(); b++)
@@ -172,26 +172,26 @@ const op &task::kernel(size_t k, const std::vector<void *> &places)
                 return;
             }
     };
-    moved_ = ops_[k];
-    moved_args_ = args_[k];
-    moved_segments_ = segments_[k];
+    op &o = room.what = ops_[k];
+    room.args = args_[k];
+    room.segments = segments_[k];
     for (size_t i = 0; i < pointers_[k].size(); i++)
         if (pointers_[k][i]) {
-            uint64_t word = word_of(moved_args_, i);
+            uint64_t word = word_of(room.args, i);
             move(word);
-            memcpy(&moved_args_[i * sizeof word], &word, sizeof word);
+            memcpy(&room.args[i * sizeof word], &word, sizeof word);
         }
-    for (acs_segment &s : moved_segments_)
+    for (acs_segment &s : room.segments)
         if (s.extent == ACS_EXTENT_BYTES)
             move(s.base);
-    uint64_t to = reinterpret_cast<uintptr_t>(moved_.to), from = reinterpret_cast<uintptr_t>(moved_.from);
+    uint64_t to = reinterpret_cast<uintptr_t>(o.to), from = reinterpret_cast<uintptr_t>(o.from);
     move(to);
     move(from);
-    moved_.to = moved_.kind == OP_READ ? read_ : reinterpret_cast<void *>(to);
-    moved_.from = reinterpret_cast<const void *>(from);
-    moved_.args = moved_args_.data();
-    moved_.segments = moved_segments_.data();
-    return moved_;
+    o.to = o.kind == OP_READ ? room.read : reinterpret_cast<void *>(to);
+    o.from = reinterpret_cast<const void *>(from);
+    o.args = room.args.data();
+    o.segments = room.segments.data();
+    return o;
 }
 
 std::vector<task_part> task::parts(size_t k) const
@@ -231,23 +231,32 @@ template <class F> static void in_parts(size_t bytes, F part)
         t.join();
 }
 
+void spoil(char *bytes, size_t count)
+{
+    in_parts(count, [&](size_t from, size_t to) { memset(bytes + from, 0xff, to - from); });
+}
+
+bool are_same(const char *a, const char *b, size_t count)
+{
+    std::atomic<bool> same{true};
+    in_parts(count, [&](size_t from, size_t to) {
+        if (memcmp(a + from, b + from, to - from) != 0)
+            same = false;
+    });
+    return same;
+}
+
 void task::reset()
 {
     for (const task_block &b : blocks_)
         if (b.out)
-            in_parts(b.bytes, [&](size_t from, size_t to) { memset(b.out + from, 0xff, to - from); });
+            spoil(b.out, b.bytes);
 }
 
 bool task::is_right() const
 {
-    std::atomic<bool> right{true};
-    for (const task_block &b : blocks_)
-        if (b.out)
-            in_parts(b.bytes, [&](size_t from, size_t to) {
-                if (memcmp(b.out + from, b.right.data() + from, to - from) != 0)
-                    right = false;
-            });
-    return right;
+    return std::all_of(blocks_.begin(), blocks_.end(),
+                       [](const task_block &b) { return !b.out || are_same(b.out, b.right.data(), b.bytes); });
 }
 
 } // namespace bench

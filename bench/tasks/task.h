@@ -21,17 +21,28 @@ struct task_block {
     size_t first, last;    /* its first and its last kernel */
 };
 
-/** A program's run as data, with pointers into blocks that can be put where a way wants them. */
 /** Bytes of a block that an op names; of a tile from its first to its last. */
 struct task_part {
     size_t block, from, to;
     bool reads, writes;
 };
 
+/** An op whose blocks were put somewhere, and what it points to. Of one thread at a time. */
+struct moved_op {
+    op what = {};
+    std::vector<char> args;
+    std::vector<acs_segment> segments;
+    char read[READ_BYTES]; /* what reads bring, which nobody looks at */
+};
+
+/** A program's run as data, with pointers into blocks that can be put where a way wants them. */
 class task {
 public:
-    /** Runs the workload once, serially, to learn what it does. `check`: its oracle looks at that. */
-    task(const workload &w, const sizes &s, bool gpu, bool check);
+    /**
+     * Runs the workload once, serially, to learn what it does. `check`: its oracle looks at that.
+     * `outputs`: it has buffers for what comes out; without them its jobs (job.h) bring theirs.
+     */
+    task(const workload &w, const sizes &s, bool gpu, bool check, bool outputs = true);
     ~task();
     task(const task &) = delete;
     task &operator=(const task &) = delete;
@@ -41,7 +52,9 @@ public:
     const std::vector<task_block> &blocks() const { return blocks_; }
     size_t kernels() const { return ops_.size(); }
     /** Kernel `k` with its blocks at these places. What it points to lasts until the next call. */
-    const op &kernel(size_t k, const std::vector<void *> &places);
+    const op &kernel(size_t k, const std::vector<void *> &places) { return kernel(k, places, own_); }
+    /** The same for several threads, each with a room of its own. */
+    const op &kernel(size_t k, const std::vector<void *> &places, moved_op &room) const;
     /** The type of that kernel's argument, for ACS: a struct with pointers. */
     uint32_t argument_type(size_t k) const;
     std::vector<task_part> parts(size_t k) const;
@@ -50,6 +63,7 @@ public:
     /** Bytes of all blocks; of those that one kernel uses, at most. */
     uint64_t bytes() const;
     uint64_t kernel_bytes() const;
+    bool gpu() const { return gpu_; }
     /** Overwrites what came out; says whether it is right, bit for bit. */
     void reset();
     bool is_right() const;
@@ -60,7 +74,7 @@ private:
     void add_block(memory &m, const program::buffer_facts &facts, bool wanted);
     bool is_output(const trace &t, const program::buffer_facts &facts) const;
 
-    bool gpu_;
+    bool gpu_, outputs_;
     std::string wrong_;
     std::vector<task_block> blocks_;
     uint64_t kernel_bytes_ = 0;
@@ -69,11 +83,12 @@ private:
     std::vector<std::vector<char>> args_;
     std::vector<std::vector<bool>> pointers_; /* which words of them are */
     std::vector<std::vector<acs_segment>> segments_;
-    op moved_ = {};
-    std::vector<char> moved_args_;
-    char read_[READ_BYTES]; /* what reads bring, which nobody looks at */
-    std::vector<acs_segment> moved_segments_;
+    moved_op own_;
 };
+
+/** Overwrites results with bytes that are none; says whether two are the same. By several threads: it is gigabytes. */
+void spoil(char *bytes, size_t count);
+bool are_same(const char *a, const char *b, size_t count);
 
 } // namespace bench
 

@@ -83,6 +83,16 @@ class Tables(unittest.TestCase):
         self.assertIn(["1.50"], self.rows(section, "vec-16"))
         self.assertIn(["-"], self.rows(section, "cg"))
 
+    def test_mixes_have_speeds_over_one_job_at_a_time_beside_the_papers(self):
+        section = self.section("### HuntKTm's workloads on several GPUs: `mixes.json`", "\n### ")
+        self.assertIn("0.125 times the paper's bytes, in one process, on devices of 5.00 GB each", section)
+        self.assertEqual(self.rows(section, "W1")[0], ["8 + 8", "1.00", "2.00", "4.00", "**WRONG**"])
+        self.assertEqual(self.rows(section, "*geometric mean*")[0][-4:], ["1.00", "2.45", "6.00", "-"])
+        self.assertEqual(self.rows(section, "*the paper's, on 4 A100*")[0][-4:], ["1.00", "2.02", "2.69", "2.69"])
+        self.assertIn(["14 + 2", "4.80", "9.60", "9.00", "9.00"], self.rows(section, "W4"))
+        self.assertIn(["8 + 8", "25.0", "50.0", "100", "**WRONG**"], self.rows(section, "W1"))
+        self.assertIn("- W1: 2 jobs of `groups-8`", section)
+
     def test_launches_to_several_devices_are_a_rate_and_a_ratio(self):
         section = self.section("### Launches to several GPUs: `devices_launches.json`")
         self.assertEqual(self.rows(section, "1"), [["`acs-1`", "1,000,000", "1.00"]])
@@ -250,7 +260,7 @@ class Comparison(Scratch):
         return self.copy("one", "patterns.json"), other
 
     def test_a_run_agrees_with_itself(self):
-        one = self.copy("one", "[mo][iv]*.json")
+        one = self.copy("one", "[mo][iv][ce]*.json")
         done = run("--compare", one, one, "--agree", "1")
         self.assertEqual(done.returncode, 0)
         self.assertIn("11 of 11 agree", done.stdout)
