@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8 };
+enum { TOLD = 6 /* pieces whose pointers can be told */, LAZY_PERCENT = 65, BLOCK_BYTES = 512 /* at most between blocks */ };
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
@@ -90,6 +91,8 @@ static int add_arena(generator *g, domain *d, uint32_t owner, arena_kind kind, u
     a->owner = owner;
     a->temporary = temporary;
     a->live = true;
+    dice later = {p->config.seed ^ (0x6c62272e07bb0142u + p->arena_count)}; /* seeds keep their meaning without it */
+    a->lazy = p->config.lazy && kind == ARENA_DEVICE && dice_percent(&later, LAZY_PERCENT);
     d->arenas[d->arena_count++] = (int)p->arena_count;
     return (int)p->arena_count++;
 }
@@ -113,15 +116,17 @@ static void make_arenas(generator *g)
     }
 }
 
-/* Who touches an arena: only on a GPU does it matter. */
-typedef enum role { ROLE_KERNEL, ROLE_HOST, ROLE_COPY } role;
+/* Who touches an arena: it matters on a GPU, and where it is lazy. ROLE_CALL: a kernel that tells no pointers, too. */
+typedef enum role { ROLE_KERNEL, ROLE_CALL, ROLE_HOST, ROLE_COPY } role;
 
 static bool arena_fits(const program *p, int arena_index, role who)
 {
     arena_kind kind = p->arenas[arena_index].kind;
+    if (p->arenas[arena_index].lazy)
+        return who == ROLE_COPY || who == ROLE_KERNEL;
     if (!p->config.gpu || who == ROLE_COPY || kind == ARENA_HOST)
         return true;
-    return who == ROLE_KERNEL ? kind == ARENA_DEVICE : kind == ARENA_PLAIN;
+    return who == ROLE_HOST ? kind == ARENA_PLAIN : kind == ARENA_DEVICE;
 }
 
 static int pick_arena(generator *g, domain *d, role who)
@@ -167,7 +172,7 @@ static void shape_tile(generator *g, const arena *a, span *s)
 /* The whole of one arena, or one of its equal parts. Readers mostly take the whole, and writers parts. */
 static span pick_crowded(generator *g, domain *d, role who, uint8_t access)
 {
-    span s = {d->arenas[who == ROLE_HOST], 0, 0, 1, 0, access, ACS_EXTENT_BYTES};
+    span s = {d->arenas[!arena_fits(g->p, d->arenas[0], who) || who == ROLE_HOST], 0, 0, 1, 0, access, ACS_EXTENT_BYTES};
     const arena *a = &g->p->arenas[s.arena];
     if (dice_percent(&g->dice, access == ACS_READ ? 70 : 8)) {
         s.row_bytes = a->bytes;
@@ -291,6 +296,8 @@ static void pick_work(generator *g, domain *d, step *s, role who, uint32_t most)
     uint32_t n = dice_percent(&g->dice, 6) ? dice_below(&g->dice, most + 1) : 1 + dice_below(&g->dice, 4);
     if (n > most)
         n = most;
+    if (n > TOLD && who == ROLE_KERNEL)
+        who = ROLE_CALL;
     span *work = program_alloc(g->p, n * sizeof *work);
     for (uint32_t i = 0; i < n; i++)
         work[i] = pick_span(g, d, who, pick_access(g));
@@ -321,7 +328,7 @@ static void make_kernel(generator *g, domain *d, step *s, uint32_t di)
         s->signature %= 3;
     if (s->signature >= 0)
         signature_extras(s->signature, &extras, &pieces);
-    pick_work(g, d, s, ROLE_KERNEL, pieces);
+    pick_work(g, d, s, s->signature < 0 ? ROLE_CALL : ROLE_KERNEL, pieces);
     if (s->signature < 0)
         promise_nothing(g, s);
     s->grid = 1 + dice_below(&g->dice, 3);
@@ -348,7 +355,7 @@ static void make_host(generator *g, domain *d, step *s, uint32_t di)
 
 static void make_call(generator *g, domain *d, step *s, uint32_t di)
 {
-    pick_work(g, d, s, ROLE_KERNEL, MIX_PIECES);
+    pick_work(g, d, s, ROLE_CALL, MIX_PIECES);
     s->scratch = dice_percent(&g->dice, 50);
     s->fail = g->p->config.failing && dice_percent(&g->dice, 12) ? 1 + (int)dice_below(&g->dice, 100) : 0;
     declare_footprint(g, s, di, false);
@@ -422,10 +429,11 @@ static void make_free(generator *g, domain *d, step *s)
 static void make_range(generator *g, domain *d, step *s)
 {
     span *work = program_alloc(g->p, sizeof *work);
-    *work = pick_span(g, d, ROLE_HOST, ACS_READ);
+    bool looks = s->kind == STEP_WAIT_RANGE && g->p->config.lazy && dice_percent(&g->dice, 30);
+    *work = pick_span(g, d, looks ? ROLE_COPY : ROLE_HOST, ACS_READ);
     *work = coarse(work);
     if (s->kind == STEP_WAIT_RANGE && dice_percent(&g->dice, 25)) {
-        s->program_writes = true;
+        s->program_writes = !g->p->arenas[work->arena].lazy;
         work->access = dice_percent(&g->dice, 50) ? ACS_WRITE : ACS_UPDATE;
     }
     s->work = s->given = work;
@@ -527,6 +535,44 @@ static void make_step(generator *g, step *s)
         remember(d, s, g);
 }
 
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+static uint64_t room_of(const arena *a)
+{
+    return (a->bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
+/* What moves and the step names, each once: it has to be on one device together. */
+static uint64_t operands_of(const program *p, const step *s)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        bool named = false;
+        for (uint32_t k = 0; k < s->work_count; k++)
+            named |= s->work[k].arena == (int)i;
+        for (uint32_t k = 0; k < s->given_count; k++)
+            named |= s->given[k].arena == (int)i;
+        bytes += named && p->arenas[i].kind != ARENA_PLAIN ? room_of(&p->arenas[i]) : 0;
+    }
+    return bytes;
+}
+
+/* Twice what does not move, as if all of it lived at once on one device, and what the largest op names: there are gaps. */
+static int64_t least_memory(const program *p)
+{
+    uint64_t fixed = 0, most = 0;
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        const uint64_t bytes = p->arenas[i].kind == ARENA_DEVICE ? room_of(&p->arenas[i]) : 0;
+        fixed += p->arenas[i].lazy ? 0 : bytes;
+        most = bytes > most ? bytes : most; /* it is filled by one op */
+    }
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        uint64_t bytes = operands_of(p, &p->steps[i]);
+        most = bytes > most ? bytes : most;
+    }
+    return (int64_t)(2 * (fixed + most) + BLOCK_BYTES);
+}
+
 program *program_generate(const random_config *config)
 {
     program *p = calloc(1, sizeof *p);
@@ -549,5 +595,7 @@ program *program_generate(const random_config *config)
         p->steps[i].thread = dice_below(&g.dice, config->threads);
         make_step(&g, &p->steps[i]);
     }
+    if (config->tight)
+        p->config.options.memory_limit = least_memory(p);
     return p;
 }

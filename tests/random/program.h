@@ -29,6 +29,8 @@ typedef struct random_config {
     bool dense;         /* mostly kernels of few types, much of it again and again, and callers that run ahead: bundles */
     uint32_t ahead;     /* sim: workers get a turn after one of so many calls; 0: after each */
     bool movable;       /* several devices: blocks may be anywhere, and kernels tell where they have pointers to them */
+    bool lazy;          /* and some of them are addresses alone; threads say where their ops are to run */
+    bool tight;         /* there is little more memory than what does not move and one op take */
     bool failing;       /* host functions and calls fail at times */
     bool checker;       /* record the run and check soundness and precision */
     bool verbose;       /* print more about what fails */
@@ -54,6 +56,7 @@ typedef struct arena {
     uint32_t pitch;         /* of the tiles that are usual in it */
     uint32_t owner;         /* thread; 0 in programs with one order */
     bool temporary;         /* allocated by a step */
+    bool lazy;              /* ARENA_DEVICE: `real` is an address without memory */
     bool live;              /* while generating: may be used by the next step; later: not freed by a step */
     unsigned char *real;    /* what the library works on */
     unsigned char *truth;   /* what the oracle works on */
@@ -175,6 +178,8 @@ void verdict_fail(verdict *v, const char *format, ...) __attribute__((format(pri
 
 /* All ops of the program have ended; the context is still open. */
 void totals_add(random_totals *totals, acs_context *context, const program *p, verdict *v);
+/* All blocks were freed: nothing is counted as in use any more. */
+void totals_check(acs_context *context, verdict *v);
 /* Run through the library. */
 void program_run(program *p, verdict *v, random_totals *totals);
 /* Run serially and compare statuses and bytes. */
