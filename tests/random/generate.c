@@ -9,11 +9,11 @@
 #include <string.h>
 
 enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8 };
-enum { TOLD = 6 /* pieces whose pointers can be told */, LAZY_PERCENT = 65, BLOCK_BYTES = 512 /* at most between blocks */ };
+enum { TOLD = 6 /* pieces whose pointers can be told */, TIGHT_BYTES = 4096 /* of all blocks, so that there are no gaps */ };
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
-    int arenas[8];
+    int arenas[6 + TEMPORARIES];
     uint32_t arena_count;
     uint32_t temporaries;
     span favourites[FAVOURITES]; /* shapes that recur, as they do in real programs */
@@ -86,13 +86,13 @@ static int add_arena(generator *g, domain *d, uint32_t owner, arena_kind kind, u
     program *p = g->p;
     arena *a = &p->arenas[p->arena_count];
     a->kind = kind;
-    a->bytes = bytes;
+    a->bytes = p->config.tight ? TIGHT_BYTES : bytes;
     a->pitch = pitches[dice_below(&g->dice, 6)];
     a->owner = owner;
     a->temporary = temporary;
     a->live = true;
     dice later = {p->config.seed ^ (0x6c62272e07bb0142u + p->arena_count)}; /* seeds keep their meaning without it */
-    a->lazy = p->config.lazy && kind == ARENA_DEVICE && dice_percent(&later, LAZY_PERCENT);
+    a->lazy = p->config.lazy && kind == ARENA_DEVICE && dice_percent(&later, p->config.tight ? 90 : 65);
     d->arenas[d->arena_count++] = (int)p->arena_count;
     return (int)p->arena_count++;
 }
@@ -108,9 +108,9 @@ static void make_arenas(generator *g)
 {
     static const uint32_t sizes[] = {64, 200, 512, 1000, 2048, 4096};
     uint32_t domains = g->shared ? 1 : g->p->config.threads;
-    g->p->arenas = program_alloc(g->p, (domains * 4 + g->p->config.ops + 1) * sizeof(arena));
+    g->p->arenas = program_alloc(g->p, (domains * 6 + g->p->config.ops + 1) * sizeof(arena));
     for (uint32_t i = 0; i < domains; i++) {
-        uint32_t count = 2 + dice_below(&g->dice, 3);
+        uint32_t count = 2 + dice_below(&g->dice, 3) + (g->p->config.tight ? 2 : 0);
         for (uint32_t n = 0; n < count; n++)
             add_arena(g, &g->domains[i], i, pick_arena_kind(g, n), sizes[dice_below(&g->dice, 6)], false);
     }
@@ -537,40 +537,32 @@ static void make_step(generator *g, step *s)
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-static uint64_t room_of(const arena *a)
+/* Blocks that move and the step names: they have to be on one device together. */
+static uint32_t operands_of(const program *p, const step *s)
 {
-    return (a->bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
-}
-
-/* What moves and the step names, each once: it has to be on one device together. */
-static uint64_t operands_of(const program *p, const step *s)
-{
-    uint64_t bytes = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < p->arena_count; i++) {
         bool named = false;
         for (uint32_t k = 0; k < s->work_count; k++)
             named |= s->work[k].arena == (int)i;
         for (uint32_t k = 0; k < s->given_count; k++)
             named |= s->given[k].arena == (int)i;
-        bytes += named && p->arenas[i].kind != ARENA_PLAIN ? room_of(&p->arenas[i]) : 0;
+        count += named && p->arenas[i].kind != ARENA_PLAIN;
     }
-    return bytes;
+    return count;
 }
 
-/* Twice what does not move, as if all of it lived at once on one device, and what the largest op names: there are gaps. */
+/* For what does not move, as if all of it lived at once on one device, and for the op that names most. */
 static int64_t least_memory(const program *p)
 {
-    uint64_t fixed = 0, most = 0;
-    for (uint32_t i = 0; i < p->arena_count; i++) {
-        const uint64_t bytes = p->arenas[i].kind == ARENA_DEVICE ? room_of(&p->arenas[i]) : 0;
-        fixed += p->arenas[i].lazy ? 0 : bytes;
-        most = bytes > most ? bytes : most; /* it is filled by one op */
-    }
+    uint32_t fixed = 0, most = 1;
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        fixed += p->arenas[i].kind == ARENA_DEVICE && !p->arenas[i].lazy;
     for (uint32_t i = 0; i < p->step_count; i++) {
-        uint64_t bytes = operands_of(p, &p->steps[i]);
-        most = bytes > most ? bytes : most;
+        const uint32_t count = operands_of(p, &p->steps[i]);
+        most = count > most ? count : most;
     }
-    return (int64_t)(2 * (fixed + most) + BLOCK_BYTES);
+    return (int64_t)TIGHT_BYTES * (fixed + most);
 }
 
 program *program_generate(const random_config *config)

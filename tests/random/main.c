@@ -342,10 +342,10 @@ static void report(const random_totals *t, double seconds)
            ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
            " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale; %" PRIu64
-           " programs on more than 4 slots, %" PRIu64 " copies between devices\n",
+           " programs on more than 4 slots, %" PRIu64 " copies between devices, %" PRIu64 " bytes spilled\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
-           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers);
+           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers, t->spilled);
     if (t->bundles + t->bundles_refused)
         printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " graph %" PRIu64 " replay %" PRIu64
                " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],

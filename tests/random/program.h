@@ -165,6 +165,7 @@ typedef struct random_totals {
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t transfers;  /* copies between devices */
+    uint64_t spilled;    /* bytes copied to the host, since memory was short */
     uint64_t lost;       /* programs that lost their device */
     uint64_t faults[RANDOM_FAULTS]; /* injected by the sim backend */
 } random_totals;
