@@ -224,6 +224,41 @@ static void memory_that_does_not_move_keeps_its_ops(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* Where an op runs is a hint, and the policy's choice: a device that has no room for it is not the only one. */
+static void ops_go_where_there_is_room(void **state)
+{
+    (void)state;
+    enum { LARGE = 3 << 20 };
+    static unsigned char out[LARGE];
+    for (int i = 0; i < 3; i++) {
+        record_of_run run = {{0}, 0};
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        options.devices = 2;
+        options.pool = ACS_POOL_ON;
+        options.policy = i == 0 ? ACS_POLICY_SINGLE : ACS_POLICY_AUTO;
+        options.memory_limit = 5 << 20;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        acs_trace_set(context, note, &run);
+        (void)block_of(context, ACS_MEMORY_DEVICE, LARGE); /* of device 0, and stays there */
+        unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, LARGE);
+        acs_op fill = acs_memset(context, x, i, LARGE);
+        acs_op add = i == 2 ? add_on(context, 0, x, x, LARGE) : add_on(context, ACS_ANY_DEVICE, x, x, LARGE);
+        assert_true(fill > 0 && add > 0);
+        assert_true(acs_memcpy(context, out, x, LARGE) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(run.device[fill], 1);
+        assert_int_equal(run.device[add], 1);
+        assert_int_equal(out[LARGE - 1], i + 1);
+        unsigned char *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 2 * LARGE);
+        assert_int_equal(acs_memset(context, y, 0, 2 * LARGE), 0); /* has room nowhere */
+        assert_int_equal(acs_last_error(NULL), ACS_ERR_MEMORY);
+        assert_int_equal(statistics_of(context).memory_live, 2 * LARGE);
+        (void)acs_clear(context);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------------------- host data */
 
 /* Pinned memory that moves is the program's whenever it has waited for it. */
@@ -456,6 +491,7 @@ int main(void)
         cmocka_unit_test(only_missing_bytes_travel),
         cmocka_unit_test(copies_that_are_stale_give_their_memory_back),
         cmocka_unit_test(memory_that_does_not_move_keeps_its_ops),
+        cmocka_unit_test(ops_go_where_there_is_room),
         cmocka_unit_test(the_program_and_devices_share_pinned_memory),
         cmocka_unit_test(host_functions_find_blocks_at_home),
         cmocka_unit_test(waits_for_lazy_blocks_look_everywhere),
