@@ -2,14 +2,13 @@
  * Makes a random program from a seed: arenas, then steps in program order. Called by main.c. It only describes; it
  * touches no arena and calls nothing of the library. The same configuration always gives the same program.
  */
-#include "program.h"
+#include "moving.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8 };
-enum { TOLD = 6 /* pieces whose pointers can be told */, TIGHT_BYTES = 4096 /* of all blocks, so that there are no gaps */ };
+enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8, TOLD = 6 /* pointers */ };
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
@@ -86,7 +85,7 @@ static int add_arena(generator *g, domain *d, uint32_t owner, arena_kind kind, u
     program *p = g->p;
     arena *a = &p->arenas[p->arena_count];
     a->kind = kind;
-    a->bytes = p->config.tight ? TIGHT_BYTES : bytes;
+    a->bytes = p->config.tight ? MOVING_TIGHT_BYTES : bytes;
     a->pitch = pitches[dice_below(&g->dice, 6)];
     a->owner = owner;
     a->temporary = temporary;
@@ -535,36 +534,6 @@ static void make_step(generator *g, step *s)
         remember(d, s, g);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- memory */
-
-/* Blocks that move and the step names: they have to be on one device together. */
-static uint32_t operands_of(const program *p, const step *s)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < p->arena_count; i++) {
-        bool named = false;
-        for (uint32_t k = 0; k < s->work_count; k++)
-            named |= s->work[k].arena == (int)i;
-        for (uint32_t k = 0; k < s->given_count; k++)
-            named |= s->given[k].arena == (int)i;
-        count += named && p->arenas[i].kind != ARENA_PLAIN;
-    }
-    return count;
-}
-
-/* For what does not move, as if all of it lived at once on one device, and for the op that names most. */
-static int64_t least_memory(const program *p)
-{
-    uint32_t fixed = 0, most = 1;
-    for (uint32_t i = 0; i < p->arena_count; i++)
-        fixed += p->arenas[i].kind == ARENA_DEVICE && !p->arenas[i].lazy;
-    for (uint32_t i = 0; i < p->step_count; i++) {
-        const uint32_t count = operands_of(p, &p->steps[i]);
-        most = count > most ? count : most;
-    }
-    return (int64_t)TIGHT_BYTES * (fixed + most);
-}
-
 program *program_generate(const random_config *config)
 {
     program *p = calloc(1, sizeof *p);
@@ -588,6 +557,6 @@ program *program_generate(const random_config *config)
         make_step(&g, &p->steps[i]);
     }
     if (config->tight)
-        p->config.options.memory_limit = least_memory(p);
+        p->config.options.memory_limit = moving_least_memory(p);
     return p;
 }

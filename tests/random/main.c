@@ -213,14 +213,16 @@ static void describe(char *text, size_t bytes, const random_config *c)
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
-             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64 ", %" PRId64 " devices%s%s, policy %d, rename %" PRId64,
+             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64 ", %" PRId64 " devices%s%s"
+             ", policy %d, rename %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
              o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
              o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
              o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes, o->pool,
-             o->memory_slack, o->devices, c->lazy ? ", lazy" : c->movable ? ", movable" : "", c->tight ? ", tight" : "", o->policy, o->rename);
+             o->memory_slack, o->devices, c->lazy ? ", lazy" : c->movable ? ", movable" : "", c->tight ? ", tight" : "",
+             o->policy, o->rename);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */

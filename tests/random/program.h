@@ -179,8 +179,6 @@ void verdict_fail(verdict *v, const char *format, ...) __attribute__((format(pri
 
 /* All ops of the program have ended; the context is still open. */
 void totals_add(random_totals *totals, acs_context *context, const program *p, verdict *v);
-/* All blocks were freed: nothing is counted as in use any more. */
-void totals_check(acs_context *context, verdict *v);
 /* Run through the library. */
 void program_run(program *p, verdict *v, random_totals *totals);
 /* Run serially and compare statuses and bytes. */

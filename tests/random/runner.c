@@ -6,6 +6,7 @@
 #include "bodies.h"
 #include "checker.h"
 #include "fibers.h"
+#include "moving.h"
 #include "program.h"
 #include "runtime/context.h"
 
@@ -109,15 +110,6 @@ static uint32_t pointers_of(const run *r, const step *s)
     return ACS_ARG_POINTERS | words;
 }
 
-/* Now and then it says itself where it is to run. */
-static acs_attributes hint_of(const run *r, const step *s)
-{
-    const random_config *c = &r->p->config;
-    dice d = {c->seed ^ (0x27d4eb2f165667c5u + s->index)};
-    return c->lazy && c->options.devices > 1 && dice_percent(&d, 15)
-               ? ACS_ON(dice_below(&d, (uint32_t)c->options.devices)) : (acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0};
-}
-
 static void do_kernel(run *r, step *s)
 {
     struct {
@@ -148,7 +140,7 @@ static void do_kernel(run *r, step *s)
         launch.args = (acs_args){list, work.head.extras + 1};
     }
     launch.uses = uses_of(r, s);
-    launch.attributes = hint_of(r, s);
+    launch.attributes = moving_on(&r->p->config, s);
     s->op = acs_launch(r->context, &launch);
 }
 
@@ -227,11 +219,11 @@ static acs_status allocate(run *r, const arena *a, void **memory)
 {
     acs_status status = ACS_ERR_MEMORY;
     int kind = a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
+    int moves = a->lazy ? ACS_LAZY : r->p->config.movable ? ACS_MOVABLE : 0;
     if (r->p->config.options.devices > 1 && !r->p->config.lazy)
         (void)acs_on(r->context, (int)(a->bytes % (uint64_t)r->p->config.options.devices));
     for (int tries = 0; status == ACS_ERR_MEMORY && tries < (r->p->config.options.faults ? 1000 : 1); tries++)
-        status = acs_malloc(r->context, a->bytes, a->lazy ? kind | ACS_LAZY : r->p->config.movable ? kind | ACS_MOVABLE : kind,
-                            memory);
+        status = acs_malloc(r->context, a->bytes, kind | moves, memory);
     if (r->p->config.options.devices > 1 && !r->p->config.lazy)
         (void)acs_on(r->context, ACS_ANY_DEVICE);
     return status;
@@ -352,19 +344,9 @@ static void do_refused(run *r, const step *s)
         run_fail(r, s, "a launch with a zero grid is no ACS_ERR_ARGUMENT");
 }
 
-/* Where the thread's ops run from here on, and where what it allocates lies. */
-static void say_where(run *r, const step *s)
-{
-    const random_config *c = &r->p->config;
-    dice d = {c->seed ^ (0x85ebca6b0c2b2ae3u + s->index)};
-    if (c->lazy && c->options.devices > 1 && dice_percent(&d, 12) &&
-        acs_on(r->context, (int)dice_below(&d, (uint32_t)c->options.devices + 1) - 1) != ACS_OK)
-        run_fail(r, s, "acs_on was refused");
-}
-
 static void do_step(run *r, step *s)
 {
-    say_where(r, s);
+    moving_hint(&r->p->config, r->context, s);
     if (r->p->config.trace)
         fprintf(stderr, "  thread %u: step %u, %s\n", s->thread, s->index, step_name(s));
     switch (s->kind) {
@@ -573,7 +555,7 @@ static void run_and_close(run *r, checker *record)
     totals_add(r->totals, r->context, r->p, r->v);
     arenas_finish(r);
     if (r->p->config.lazy && !r->p->config.drop)
-        totals_check(r->context, r->v);
+        moving_check(r->context, r->v);
     acs_status closed = acs_close(r->context);
     bool lost_at_last = closed == ACS_ERR_DEVICE && r->p->config.may_lose; /* by what gives the arenas back */
     if (closed != r->p->lost.status && !lost_at_last)

@@ -5,8 +5,7 @@
 #include "program.h"
 
 #include "backend/sim.h"
-#include "runtime/movable.h"
-#include "runtime/spread.h"
+#include "runtime/context.h"
 
 #include <inttypes.h>
 
@@ -38,23 +37,4 @@ void totals_add(random_totals *totals, acs_context *context, const program *p, v
     totals->lost += p->lost.status != ACS_OK;
     for (int kind = 0; kind < ACS_FAULT_KINDS && p->config.options.backend == ACS_BACKEND_SIM; kind++)
         totals->faults[kind] += acs_sim_backend_faults(context->backend)[kind];
-}
-
-void totals_check(acs_context *context, verdict *v)
-{
-    acs_statistics st = {.size = sizeof st};
-    (void)acs_sync(context);
-    if (acs_stats(context, &st) != ACS_OK || st.memory_live)
-        verdict_fail(v, "%" PRIu64 " bytes of device memory are in use when all was freed", st.memory_live);
-    if (context->movables->host_bytes || context->movables->version_bytes)
-        verdict_fail(v, "%" PRIu64 " bytes of host copies and %" PRIu64 " of versions when all was freed",
-                     context->movables->host_bytes, context->movables->version_bytes);
-    for (uint32_t d = 0; context->spread && d < context->spread->count; d++) {
-        uint64_t ended = atomic_load_explicit(&context->spread->ended[d], memory_order_relaxed); /* nothing runs */
-        if (context->spread->placed[d] != ended)
-            verdict_fail(v, "device %u was given %" PRIu64 " ops, of which %" PRIu64 " ended", d,
-                         context->spread->placed[d], ended);
-    }
-    if (context->spread && context->spread->bytes)
-        verdict_fail(v, "%" PRIu64 " bytes are anywhere when all was freed", context->spread->bytes);
 }
