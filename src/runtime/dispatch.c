@@ -14,6 +14,7 @@ typedef struct running {
     uint32_t device;
     acs_demand demand;
     acs_op last; /* 0: it is being queued */
+    bool reserved; /* its memory counts among what is in use */
     struct running *next;
 } running;
 
@@ -85,15 +86,22 @@ static void forget_ended(acs_context *context, acs_dispatch *d, acs_op *oldest)
     }
 }
 
-/* Blocks that are of no group take memory, too. */
+/* Blocks that are of no group take memory, too, and groups are about to. */
+static uint64_t memory_in_use(const acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    uint64_t soon = acs_memory_count(context->memory, acs_memory_kind(device)).live;
+    for (const running *r = d->first; r; r = r->next)
+        soon += r->device == device && !r->reserved ? r->demand.memory : 0;
+    return soon > d->devices[device].in_use.memory ? soon : d->devices[device].in_use.memory;
+}
+
 static int choose(const acs_context *context, acs_dispatch *d, const acs_demand *demand)
 {
     acs_device_load now[ACS_DEVICES_MOST];
     int most = 0;
     for (uint32_t i = 0; i < context->spread->count; i++) {
-        const uint64_t live = acs_memory_count(context->memory, acs_memory_kind(i)).live;
         now[i] = d->devices[i];
-        now[i].in_use.memory = live > now[i].in_use.memory ? live : now[i].in_use.memory;
+        now[i].in_use.memory = memory_in_use(context, d, i);
         if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
             most = (int)i;
     }
@@ -140,13 +148,29 @@ uint32_t acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint
     return r->device;
 }
 
+static running **find(acs_dispatch *d, uint64_t ticket)
+{
+    running **at = &d->first;
+    while (*at && (*at)->ticket != ticket)
+        at = &(*at)->next;
+    return at;
+}
+
+void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    running *r = *find(d, ticket);
+    if (r)
+        r->reserved = true;
+    pthread_mutex_unlock(&d->lock);
+}
+
 void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
-    running **at = &d->first;
-    while (*at && (*at)->ticket != ticket)
-        at = &(*at)->next;
+    running **at = find(d, ticket);
     if (*at && last)
         (*at)->last = last;
     else if (*at)

@@ -391,6 +391,8 @@ static acs_status submit(submission *s, uint32_t slots)
         dispatch(s);
     if (status == ACS_OK)
         status = reserve(s);
+    if (status == ACS_OK && s->ticket)
+        acs_dispatch_reserved(s->context, s->ticket);
     if (status != ACS_OK && s->ticket)
         acs_dispatch_queued(s->context, s->ticket, 0);
     if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */

@@ -12,6 +12,7 @@
 
 #include "memory_fixture.h"
 #include "runtime/context.h"
+#include "runtime/dispatch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -388,6 +389,32 @@ static void groups_wait_where_no_device_has_room(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* Between its choice and its memory another thread's group may come. */
+static void groups_that_have_no_memory_yet_are_counted(void **state)
+{
+    (void)state;
+    enum { LARGE = 6 << 20 };
+    const acs_demand demand = {.memory = LARGE, .queues = 1};
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    uint64_t tickets[2];
+    options.devices = 2;
+    options.streams = 8;
+    options.pool = ACS_POOL_ON;
+    options.memory_limit = 16 << 20;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int d = 0; d < 2; d++) {
+        assert_int_equal(acs_on(context, d), ACS_OK);
+        (void)block_of(context, ACS_MEMORY_DEVICE, LARGE);
+    }
+    const uint32_t first = acs_dispatch_begin(context, &demand, &tickets[0]);
+    const uint32_t second = acs_dispatch_begin(context, &demand, &tickets[1]);
+    assert_int_not_equal(first, second); /* both on one and what lies there anyway would be more than there is */
+    for (int i = 0; i < 2; i++)
+        acs_dispatch_queued(context, tickets[i], 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ options */
 
 static void bad_devices_are_refused(void **state)
@@ -497,6 +524,7 @@ int main(void)
         cmocka_unit_test(waits_for_lazy_blocks_look_everywhere),
         cmocka_unit_test(groups_are_spread_as_a_whole),
         cmocka_unit_test(groups_wait_where_no_device_has_room),
+        cmocka_unit_test(groups_that_have_no_memory_yet_are_counted),
         cmocka_unit_test(bad_devices_are_refused),
         cmocka_unit_test(acs_on_ends_with_its_context),
         cmocka_unit_test(a_file_says_how_devices_are_linked),
