@@ -37,25 +37,34 @@ int64_t moving_least_memory(const program *p)
     return (int64_t)MOVING_TIGHT_BYTES * (fixed + most);
 }
 
+enum { TRIES_MOST = 50 };
+
 static bool roll(const random_config *c, const step *s, uint64_t salt, uint32_t percent, dice *d)
 {
     *d = (dice){c->seed ^ (salt + s->index)};
-    return c->lazy && c->options.devices > 1 && dice_percent(d, percent);
+    return c->lazy && dice_percent(d, percent);
 }
 
-acs_attributes moving_on(const random_config *c, const step *s)
+acs_op moving_launch(const random_config *c, acs_context *context, const step *s, acs_launch_params *launch)
 {
-    static const acs_attributes anywhere;
+    acs_op op = 0;
     dice d;
-    if (!roll(c, s, 0x27d4eb2f165667c5u, 15, &d))
-        return anywhere;
-    return ACS_ON(dice_below(&d, (uint32_t)c->options.devices));
+    if (roll(c, s, 0x27d4eb2f165667c5u, 15, &d) && c->options.devices > 1)
+        launch->attributes = ACS_ON(dice_below(&d, (uint32_t)c->options.devices));
+    launch->no_wait = roll(c, s, 0xc2b2ae3d27d4eb4fu, 20, &d);
+    for (int tries = 0; !op && (tries == 0 || acs_last_error(NULL) == ACS_ERR_FULL); tries++) {
+        launch->no_wait &= tries < TRIES_MOST; /* the others may be waiting for us */
+        op = acs_launch(context, launch);
+        if (!op)
+            (void)acs_step(context);
+    }
+    return op;
 }
 
 void moving_hint(const random_config *c, acs_context *context, const step *s)
 {
     dice d;
-    if (roll(c, s, 0x85ebca6b0c2b2ae3u, 12, &d))
+    if (roll(c, s, 0x85ebca6b0c2b2ae3u, 12, &d) && c->options.devices > 1)
         (void)acs_on(context, (int)dice_below(&d, (uint32_t)c->options.devices + 1) - 1);
 }
 

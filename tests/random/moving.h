@@ -8,9 +8,9 @@ enum { MOVING_TIGHT_BYTES = 4096 }; /* of all blocks where memory is short, so t
 
 /* The least ACS_MEMORY_LIMIT with which no op may be refused. */
 int64_t moving_least_memory(const program *p);
-/* Now and then a launch says itself where it is to run, */
-acs_attributes moving_on(const random_config *config, const step *s);
-/* or a thread for its ops from here on, and for what it allocates. */
+/* Now and then a launch says itself where it is to run, or does not wait, and is tried again; */
+acs_op moving_launch(const random_config *config, acs_context *context, const step *s, acs_launch_params *launch);
+/* or a thread says where for its ops from here on, and for what it allocates. */
 void moving_hint(const random_config *config, acs_context *context, const step *s);
 /* All blocks were freed: nothing is counted as in use any more. */
 void moving_check(acs_context *context, verdict *v);

@@ -140,8 +140,7 @@ static void do_kernel(run *r, step *s)
         launch.args = (acs_args){list, work.head.extras + 1};
     }
     launch.uses = uses_of(r, s);
-    launch.attributes = moving_on(&r->p->config, s);
-    s->op = acs_launch(r->context, &launch);
+    s->op = moving_launch(&r->p->config, r->context, s, &launch);
 }
 
 /* The closure's bytes; its size comes back. */

@@ -14,6 +14,7 @@
 #include "runtime/context.h"
 #include "runtime/dispatch.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -256,6 +257,50 @@ static void ops_go_where_there_is_room(void **state)
         assert_int_equal(acs_last_error(NULL), ACS_ERR_MEMORY);
         assert_int_equal(statistics_of(context).memory_live, 2 * LARGE);
         (void)acs_clear(context);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+static int wait_for_flag(void *closure)
+{
+    while (!atomic_load_explicit(*(_Atomic(int) **)closure, memory_order_acquire)) /* the test's store */
+        (void)usleep(100);
+    return 0;
+}
+
+/* Contents that cannot be moved out since there is no room for the copy in the FIFO can be as soon as there is. */
+static void who_does_not_wait_is_told_to_come_again(void **state)
+{
+    (void)state;
+    enum { LARGE = 3 << 20 };
+    for (int64_t devices = 1; devices <= 2; devices++) {
+        _Atomic(int) flag = 0, *at = &flag;
+        unsigned char *x[3];
+        const acs_op_params no_wait = {NULL, 1};
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        options.devices = devices;
+        options.pool = ACS_POOL_ON;
+        options.window = 1;
+        options.fifo = 2;
+        options.memory_limit = LARGE;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        for (int i = 0; i <= devices; i++)
+            x[i] = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, LARGE);
+        for (int i = 0; i < devices; i++) { /* no device has room any more */
+            assert_int_equal(acs_on(context, i), ACS_OK);
+            assert_int_equal(acs_wait(context, acs_memset(context, x[i], i, LARGE)), ACS_OK);
+        }
+        assert_true(acs_host(context, wait_for_flag, &at, sizeof at, ACS_USES(ACS_TOKEN(1))) > 0);
+        while (acs_memset_op(context, x[0], 5, 10, &no_wait))
+            continue;
+        assert_int_equal(acs_last_error(NULL), ACS_ERR_FULL);
+        assert_int_equal(acs_memset_op(context, x[devices], 1, LARGE, &no_wait), 0);
+        const acs_status status = acs_last_error(NULL);
+        atomic_store_explicit(&flag, 1, memory_order_release); /* wait_for_flag */
+        assert_int_equal(status, ACS_ERR_FULL);
+        assert_true(acs_memset(context, x[devices], 1, LARGE) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
         assert_int_equal(acs_close(context), ACS_OK);
     }
 }
@@ -519,6 +564,7 @@ int main(void)
         cmocka_unit_test(copies_that_are_stale_give_their_memory_back),
         cmocka_unit_test(memory_that_does_not_move_keeps_its_ops),
         cmocka_unit_test(ops_go_where_there_is_room),
+        cmocka_unit_test(who_does_not_wait_is_told_to_come_again),
         cmocka_unit_test(the_program_and_devices_share_pinned_memory),
         cmocka_unit_test(host_functions_find_blocks_at_home),
         cmocka_unit_test(waits_for_lazy_blocks_look_everywhere),
