@@ -305,7 +305,7 @@ static void pick_work(generator *g, domain *d, step *s, role who, uint32_t most)
     s->spin = dice_percent(&g->dice, 85) ? 0 : dice_below(&g->dice, 3000);
 }
 
-/* The kernel without arguments touches nothing, so it must not say that it writes every byte of something. */
+/* The kernel without arguments, and streams, touch nothing, so they must not say that they write every byte of something. */
 static void promise_nothing(generator *g, step *s)
 {
     span *work = program_alloc(g->p, s->work_count * sizeof *work);
@@ -442,6 +442,8 @@ static void make_range(generator *g, domain *d, step *s)
 static void make_after_stream(generator *g, domain *d, step *s, uint32_t di)
 {
     pick_work(g, d, s, ROLE_COPY, 3);
+    if (g->p->config.lazy)
+        promise_nothing(g, s);
     declare_footprint(g, s, di, false);
 }
 
