@@ -69,11 +69,13 @@ static acs_status try_locked(wait *w, uint32_t which)
 static acs_status refuse(const wait *w, const char *why)
 {
     const acs_ledger *l = w->ledgers[w->of];
+    const bool several = (w->asked & (w->asked - 1)) != 0;
     return ACS_FAIL(ACS_ERR_MEMORY, 0,
                     "no %llu bytes more of device %s: it has %llu, the programs in the ledger reserve %llu, this one %llu "
                     "of them; %s%s", (unsigned long long)w->bytes, l->config.device,
                     (unsigned long long)l->config.total, (unsigned long long)w->account.reserved,
-                    (unsigned long long)acs_ledger_get(&l->own->reserved), why, w->asked & (w->asked - 1) ? "; the other devices are no better" : "");
+                    (unsigned long long)acs_ledger_get(&l->own->reserved), why,
+                    several ? "; the other devices are no better" : "");
 }
 
 /* No device had it in this round. ACS_NOT_READY: it is worth waiting on. */

@@ -1,6 +1,6 @@
 /*
  * Between the pools of a context and the ledger of all programs (see admission.h). What a group took or waited for is a
- * credit of its thread, which the next growths draw on; whatever else the pools ask for is taken from the ledger, or not there.
+ * credit of its thread, which the next growths draw on; whatever else pools ask for is taken from the ledger, or not there.
  */
 #include "runtime/admission.h"
 

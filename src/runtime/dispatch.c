@@ -10,11 +10,15 @@
 #include <sched.h>
 #include <stdlib.h>
 
+/* Hardware queues of a GPU, HuntKTm's bound: with fewer slots ops take turns in them, but groups need not wait for that. */
+enum { QUEUES = 32 };
+
 typedef struct running {
     uint64_t ticket;
     uint32_t device;
     acs_demand demand;
     acs_op last; /* 0: it is being queued */
+    bool reserved; /* its memory counts among what is in use */
     struct running *next;
 } running;
 
@@ -41,6 +45,7 @@ acs_status acs_dispatch_open(acs_context *context)
         acs_capacity *of = &d->devices[i].of;
         ACS_TRY(backend->ops->capacity(backend, i, of));
         of->queues = context->core.slots.count / backend->devices;
+        of->queues = of->queues < QUEUES ? QUEUES : of->queues;
         if (context->options.memory_limit && (uint64_t)context->options.memory_limit < of->memory)
             of->memory = (uint64_t)context->options.memory_limit;
     }
@@ -103,6 +108,15 @@ void acs_dispatch_rest(acs_context *context)
     pthread_mutex_unlock(&d->lock);
 }
 
+/* Blocks that are of no group take memory, too, and groups are about to. */
+static uint64_t memory_in_use(const acs_dispatch *d, uint32_t device, uint64_t live)
+{
+    uint64_t soon = live;
+    for (const running *r = d->first; r; r = r->next)
+        soon += r->device == device && !r->reserved ? r->demand.memory : 0;
+    return soon > d->devices[device].in_use.memory ? soon : d->devices[device].in_use.memory;
+}
+
 /* A device as a group finds it; *idle is memory that the context has of it and does not use. */
 static acs_device_load load_of(const acs_context *context, const acs_dispatch *d, uint32_t device, uint64_t *idle)
 {
@@ -110,16 +124,15 @@ static acs_device_load load_of(const acs_context *context, const acs_dispatch *d
     acs_device_load load = d->devices[device];
     uint64_t room = 0;
     acs_demand others = {0};
-    if (memory.live > load.in_use.memory) /* blocks that are of no group take memory, too */
-        load.in_use.memory = memory.live;
+    load.in_use.memory = memory_in_use(d, device, memory.live);
     *idle = memory.reserved > load.in_use.memory ? memory.reserved - load.in_use.memory : 0;
     if (!acs_admission_on(context) || acs_ledger_look(context->ledgers[device], &room, &others) != ACS_OK)
         return load; /* that it cannot be asked shows when memory is taken */
     others.memory = 0; /* is not in the room */
     acs_capacity_add(&load, &others);
-    const uint64_t used_alone = load.of.memory > room + *idle ? load.of.memory - room - *idle : 0;
-    if (used_alone > load.in_use.memory)
-        load.in_use.memory = used_alone;
+    const uint64_t lacks = load.of.memory > room ? load.of.memory - room : 0; /* whoever has it */
+    if (lacks > *idle && lacks - *idle > load.in_use.memory)
+        load.in_use.memory = lacks - *idle;
     return load;
 }
 
@@ -230,13 +243,29 @@ acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, ui
     return ACS_OK;
 }
 
+static running **find(acs_dispatch *d, uint64_t ticket)
+{
+    running **at = &d->first;
+    while (*at && (*at)->ticket != ticket)
+        at = &(*at)->next;
+    return at;
+}
+
+void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    running *r = *find(d, ticket);
+    if (r)
+        r->reserved = true;
+    pthread_mutex_unlock(&d->lock);
+}
+
 void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
-    running **at = &d->first;
-    while (*at && (*at)->ticket != ticket)
-        at = &(*at)->next;
+    running **at = find(d, ticket);
     if (*at && last)
         (*at)->last = last;
     else if (*at)

@@ -19,6 +19,8 @@ void acs_dispatch_close(acs_context *context);
  * already (acs_admission_end). Errors as acs_admission_wait; then there is nothing to be ended.
  */
 acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint64_t *ticket, uint32_t *device);
+/* Its memory was taken from the device's pools, which count it from here on. */
+void acs_dispatch_reserved(acs_context *context, uint64_t ticket);
 /* All of the group's ops are queued, the latest of them `last`; 0: none is. It runs until that one and those before end. */
 void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last);
 /* What has ended is forgotten, and so do other programs. */

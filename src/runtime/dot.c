@@ -42,11 +42,11 @@ __attribute__((format(printf, 2, 3))) static void put(acs_dot *dot, const char *
     (void)fputs(text, dot->file);
 }
 
-/* A name between quotes. */
+/* A name between quotes; NULL: it is not known. */
 static const char *quoted(const char *name, char text[NAME_MOST])
 {
     size_t used = 0;
-    for (; *name && used + 3 < NAME_MOST; name++) {
+    for (name = name ? name : "?"; *name && used + 3 < NAME_MOST; name++) {
         if (*name == '"' || *name == '\\')
             text[used++] = '\\';
         text[used++] = (unsigned char)*name < ' ' ? ' ' : *name;

@@ -394,6 +394,8 @@ static acs_status submit(submission *s, uint32_t slots)
         status = reserve(s);
     if (acs_admission_on(s->context))
         acs_admission_end(s->context);
+    if (status == ACS_OK && s->ticket)
+        acs_dispatch_reserved(s->context, s->ticket);
     if (status != ACS_OK && s->ticket)
         acs_dispatch_queued(s->context, s->ticket, 0);
     if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */

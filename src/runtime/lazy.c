@@ -173,11 +173,21 @@ static bool has_host_room(const acs_movables *r, const acs_movable *m)
     return r->host_bytes <= r->host_most - m->bytes;
 }
 
+acs_status acs_lazy_find_pinned(acs_context *context, const acs_movable *m, acs_block *block)
+{
+    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_HOST, .site = m->site};
+    if (!context->movables->no_wait)
+        return acs_memory_find_room(context, request, NULL, block);
+    acs_status status = acs_memory_take(context->memory, &request, block);
+    return status != ACS_NOT_READY ? status
+                                   : ACS_FAIL(ACS_ERR_FULL, 0, "%zu bytes of pinned memory would have to be waited for",
+                                              request.bytes);
+}
+
 /* Memory for the host copy, at the first time. */
 static acs_status take_host(acs_context *context, acs_movable *m)
 {
     acs_movables *r = context->movables;
-    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_HOST, .site = m->site};
     acs_block block;
     if (m->host)
         return ACS_OK;
@@ -188,8 +198,7 @@ static acs_status take_host(acs_context *context, acs_movable *m)
             drop_host(context, o, acs_fifo_last(context->core.fifo)); /* it would have saved a copy */
     if (!has_host_room(r, m))
         return ACS_NOT_READY; /* a smaller one may have it */
-    ACS_TRY(r->no_wait ? acs_memory_take(context->memory, &request, &block)
-                       : acs_memory_find_room(context, request, NULL, &block));
+    ACS_TRY(acs_lazy_find_pinned(context, m, &block));
     m->host = (uint64_t)(uintptr_t)block.ptr;
     m->host_last = 0;
     r->host_bytes += m->bytes;
@@ -221,8 +230,10 @@ static bool spill_locked(acs_context *context, uint32_t device)
     r->tries++;
     for (acs_movable *m = victim_of(r); m; m = victim_of(r)) {
         m->tried = r->tries;
-        if (move_out(context, m) == ACS_OK)
+        acs_status status = move_out(context, m);
+        if (status == ACS_OK)
             return true;
+        r->short_of_wait |= status == ACS_ERR_FULL;
     }
     return false;
 }
@@ -260,13 +271,14 @@ static acs_status check_fits(const acs_draft *draft)
 static acs_status find_at_once(acs_context *context, acs_memory_request request, acs_block *block)
 {
     acs_status status;
+    context->movables->short_of_wait = false;
     request.quiet = true;
     while ((status = acs_memory_take(context->memory, &request, block)) == ACS_NOT_READY)
         if (!spill_locked(context, acs_memory_device(request.kind)))
             break;
     if (status != ACS_NOT_READY)
         return status;
-    if (!acs_memory_rests_until(context->memory, request.kind)) { /* there is none: say why */
+    if (!context->movables->short_of_wait && !acs_memory_rests_until(context->memory, request.kind)) { /* none: say why */
         request.quiet = false;
         status = acs_memory_take(context->memory, &request, block);
     }

@@ -60,7 +60,8 @@ struct acs_movables {
     uint64_t host_bytes;      /* that they have */
     uint64_t turn;            /* counts ops that name lazy blocks */
     uint64_t tries;           /* and searches for room */
-    bool no_wait;             /* the op that is being bound may not wait for room */
+    bool no_wait;             /* the op that is being bound may not wait for room, */
+    bool short_of_wait;       /* and so contents could not be moved out */
     acs_op again;             /* where there was no memory: from this op on more is asked for */
     _Atomic(uint64_t) versions, homed;   /* counters */
     _Atomic(uint64_t) spilled, returned; /* bytes */
@@ -131,6 +132,8 @@ acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block
 void acs_lazy_lend(acs_movable *m, uint32_t device, uint64_t at);
 /* Memory of a device for a block; waits, unless no_wait says not to, and spills. Errors as acs_malloc. */
 acs_status acs_lazy_find_memory(acs_context *context, const acs_movable *m, int kind, acs_block *block);
+/* Pinned memory for a copy of it; waits, unless no_wait says not to: ACS_ERR_FULL then. Errors as acs_malloc. */
+acs_status acs_lazy_find_pinned(acs_context *context, const acs_movable *m, acs_block *block);
 /* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
 acs_status acs_lazy_refuse(const acs_movable *m);
 /* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */

@@ -85,12 +85,10 @@ static void make_host_room(acs_context *context, const acs_movable *m)
 
 static acs_status find_host(acs_context *context, const acs_movable *m, acs_block *block)
 {
-    const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_HOST, .site = m->site};
     make_host_room(context, m);
     if (!has_host_room(context->movables, m))
         return ACS_NOT_READY;
-    ACS_TRY(context->movables->no_wait ? acs_memory_take(context->memory, &request, block)
-                                       : acs_memory_find_room(context, request, NULL, block));
+    ACS_TRY(acs_lazy_find_pinned(context, m, block));
     context->movables->host_bytes += m->bytes;
     return ACS_OK;
 }
@@ -205,8 +203,10 @@ bool acs_replicas_spill(acs_context *context, uint32_t device)
     r->tries++;
     for (acs_movable *m = victim_of(r, device); m; m = victim_of(r, device)) {
         m->tried = r->tries;
-        if (move_out(context, m, device) == ACS_OK)
+        acs_status status = move_out(context, m, device);
+        if (status == ACS_OK)
             return true;
+        r->short_of_wait |= status == ACS_ERR_FULL;
     }
     return false;
 }

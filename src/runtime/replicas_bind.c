@@ -188,13 +188,17 @@ static acs_place_set reaching_all(const acs_topology *t)
     return devices ? devices : 1u;
 }
 
-static acs_status choose(const acs_draft *draft, uint32_t *device)
+/* Of devices that are not full. ACS_NOT_READY: all are where it may run. */
+static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *device)
 {
     acs_spread_op op;
     const uint32_t count = draft->context->spread->count;
     op.op = (acs_placement_op){.allowed = draft->captured ? 1u : (1u << count) - 1};
     if (acs_bind_is_any(draft->record))
         op.op.allowed &= reaching_all(&draft->context->spread->topology);
+    op.op.allowed &= ~full;
+    if (!op.op.allowed)
+        return ACS_NOT_READY;
     op.bytes = 0;
     for (uint32_t i = 0; i < draft->record->segment_count; i++)
         ACS_TRY(look_at_segment(draft, &op, i));
@@ -224,6 +228,7 @@ static uint32_t source_of(const acs_draft *draft, const acs_movable *m, uint32_t
 
 static void aim(const acs_draft *draft, uint32_t device)
 {
+    draft->context->spread->part_count = 0;
     for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
         struct acs_replicas *r = m->replicas;
         if (r->astray)
@@ -358,22 +363,53 @@ static void touch_pointed(const acs_draft *draft)
     }
 }
 
+/* As if the op had not been placed. */
+static void leave_device(const acs_draft *draft)
+{
+    acs_spread_drop(draft->context, draft->record);
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        acs_replicas_undo(draft->context, m);
+        m->replicas->taken = false;
+    }
+}
+
+/* What the op names is where it runs: on the device that is best for it, or another, where that has no room. */
+static acs_status place(acs_draft *draft, bool all)
+{
+    const bool chosen = has_device(draft->record);
+    acs_place_set full = 0;
+    acs_status status = ACS_OK;
+    acs_error first;
+    for (;;) {
+        uint32_t device = 0;
+        acs_status can = chosen ? choose(draft, full, &device) : ACS_OK;
+        if (can != ACS_OK && full) {
+            *acs_error_thread() = first;
+            return ACS_ERR_MEMORY;
+        }
+        ACS_TRY(can);
+        aim(draft, device);
+        status = check_fits(draft, device);
+        if (status == ACS_OK)
+            status = provide(draft, all);
+        if (status != ACS_ERR_MEMORY || !chosen)
+            return status;
+        first = full ? first : *acs_error_thread();
+        full |= 1u << device;
+        leave_device(draft);
+    }
+}
+
 acs_status acs_replicas_prepare(acs_draft *draft)
 {
     acs_context *context = draft->context;
     const bool all = acs_bind_is_any(draft->record);
-    uint32_t device = 0;
-    context->spread->part_count = 0;
     if (all)
         ACS_TRY(acs_movables_home_locked(context));
     ACS_TRY(touch_segments(draft, all));
     if (all && !looks(draft->record))
         touch_pointed(draft);
-    if (has_device(draft->record))
-        ACS_TRY(choose(draft, &device));
-    aim(draft, device);
-    ACS_TRY(check_fits(draft, device));
-    ACS_TRY(provide(draft, all && !looks(draft->record)));
+    ACS_TRY(place(draft, all && !looks(draft->record)));
     if (looks(draft->record))
         look_everywhere(draft);
     return ACS_OK;

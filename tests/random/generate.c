@@ -2,17 +2,17 @@
  * Makes a random program from a seed: arenas, then steps in program order. Called by main.c. It only describes; it
  * touches no arena and calls nothing of the library. The same configuration always gives the same program.
  */
-#include "program.h"
+#include "moving.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8 };
+enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8, TOLD = 6 /* pointers */ };
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
-    int arenas[8];
+    int arenas[6 + TEMPORARIES];
     uint32_t arena_count;
     uint32_t temporaries;
     span favourites[FAVOURITES]; /* shapes that recur, as they do in real programs */
@@ -85,11 +85,13 @@ static int add_arena(generator *g, domain *d, uint32_t owner, arena_kind kind, u
     program *p = g->p;
     arena *a = &p->arenas[p->arena_count];
     a->kind = kind;
-    a->bytes = bytes;
+    a->bytes = p->config.tight ? MOVING_TIGHT_BYTES : bytes;
     a->pitch = pitches[dice_below(&g->dice, 6)];
     a->owner = owner;
     a->temporary = temporary;
     a->live = true;
+    dice later = {p->config.seed ^ (0x6c62272e07bb0142u + p->arena_count)}; /* seeds keep their meaning without it */
+    a->lazy = p->config.lazy && kind == ARENA_DEVICE && dice_percent(&later, p->config.tight ? 90 : 65);
     d->arenas[d->arena_count++] = (int)p->arena_count;
     return (int)p->arena_count++;
 }
@@ -105,23 +107,25 @@ static void make_arenas(generator *g)
 {
     static const uint32_t sizes[] = {64, 200, 512, 1000, 2048, 4096};
     uint32_t domains = g->shared ? 1 : g->p->config.threads;
-    g->p->arenas = program_alloc(g->p, (domains * 4 + g->p->config.ops + 1) * sizeof(arena));
+    g->p->arenas = program_alloc(g->p, (domains * 6 + g->p->config.ops + 1) * sizeof(arena));
     for (uint32_t i = 0; i < domains; i++) {
-        uint32_t count = 2 + dice_below(&g->dice, 3);
+        uint32_t count = 2 + dice_below(&g->dice, 3) + (g->p->config.tight ? 2 : 0);
         for (uint32_t n = 0; n < count; n++)
             add_arena(g, &g->domains[i], i, pick_arena_kind(g, n), sizes[dice_below(&g->dice, 6)], false);
     }
 }
 
-/* Who touches an arena: only on a GPU does it matter. */
-typedef enum role { ROLE_KERNEL, ROLE_HOST, ROLE_COPY } role;
+/* Who touches an arena: it matters on a GPU, and where it is lazy. ROLE_CALL: a kernel that tells no pointers, too. */
+typedef enum role { ROLE_KERNEL, ROLE_CALL, ROLE_HOST, ROLE_COPY } role;
 
 static bool arena_fits(const program *p, int arena_index, role who)
 {
     arena_kind kind = p->arenas[arena_index].kind;
+    if (p->arenas[arena_index].lazy)
+        return who == ROLE_COPY || who == ROLE_KERNEL;
     if (!p->config.gpu || who == ROLE_COPY || kind == ARENA_HOST)
         return true;
-    return who == ROLE_KERNEL ? kind == ARENA_DEVICE : kind == ARENA_PLAIN;
+    return who == ROLE_HOST ? kind == ARENA_PLAIN : kind == ARENA_DEVICE;
 }
 
 static int pick_arena(generator *g, domain *d, role who)
@@ -167,7 +171,7 @@ static void shape_tile(generator *g, const arena *a, span *s)
 /* The whole of one arena, or one of its equal parts. Readers mostly take the whole, and writers parts. */
 static span pick_crowded(generator *g, domain *d, role who, uint8_t access)
 {
-    span s = {d->arenas[who == ROLE_HOST], 0, 0, 1, 0, access, ACS_EXTENT_BYTES};
+    span s = {d->arenas[!arena_fits(g->p, d->arenas[0], who) || who == ROLE_HOST], 0, 0, 1, 0, access, ACS_EXTENT_BYTES};
     const arena *a = &g->p->arenas[s.arena];
     if (dice_percent(&g->dice, access == ACS_READ ? 70 : 8)) {
         s.row_bytes = a->bytes;
@@ -291,6 +295,8 @@ static void pick_work(generator *g, domain *d, step *s, role who, uint32_t most)
     uint32_t n = dice_percent(&g->dice, 6) ? dice_below(&g->dice, most + 1) : 1 + dice_below(&g->dice, 4);
     if (n > most)
         n = most;
+    if (n > TOLD && who == ROLE_KERNEL)
+        who = ROLE_CALL;
     span *work = program_alloc(g->p, n * sizeof *work);
     for (uint32_t i = 0; i < n; i++)
         work[i] = pick_span(g, d, who, pick_access(g));
@@ -299,7 +305,7 @@ static void pick_work(generator *g, domain *d, step *s, role who, uint32_t most)
     s->spin = dice_percent(&g->dice, 85) ? 0 : dice_below(&g->dice, 3000);
 }
 
-/* The kernel without arguments touches nothing, so it must not say that it writes every byte of something. */
+/* The kernel without arguments, and streams, touch nothing, so they must not say that they write every byte of something. */
 static void promise_nothing(generator *g, step *s)
 {
     span *work = program_alloc(g->p, s->work_count * sizeof *work);
@@ -321,7 +327,7 @@ static void make_kernel(generator *g, domain *d, step *s, uint32_t di)
         s->signature %= 3;
     if (s->signature >= 0)
         signature_extras(s->signature, &extras, &pieces);
-    pick_work(g, d, s, ROLE_KERNEL, pieces);
+    pick_work(g, d, s, s->signature < 0 ? ROLE_CALL : ROLE_KERNEL, pieces);
     if (s->signature < 0)
         promise_nothing(g, s);
     s->grid = 1 + dice_below(&g->dice, 3);
@@ -348,7 +354,7 @@ static void make_host(generator *g, domain *d, step *s, uint32_t di)
 
 static void make_call(generator *g, domain *d, step *s, uint32_t di)
 {
-    pick_work(g, d, s, ROLE_KERNEL, MIX_PIECES);
+    pick_work(g, d, s, ROLE_CALL, MIX_PIECES);
     s->scratch = dice_percent(&g->dice, 50);
     s->fail = g->p->config.failing && dice_percent(&g->dice, 12) ? 1 + (int)dice_below(&g->dice, 100) : 0;
     declare_footprint(g, s, di, false);
@@ -422,10 +428,11 @@ static void make_free(generator *g, domain *d, step *s)
 static void make_range(generator *g, domain *d, step *s)
 {
     span *work = program_alloc(g->p, sizeof *work);
-    *work = pick_span(g, d, ROLE_HOST, ACS_READ);
+    bool looks = s->kind == STEP_WAIT_RANGE && g->p->config.lazy && dice_percent(&g->dice, 30);
+    *work = pick_span(g, d, looks ? ROLE_COPY : ROLE_HOST, ACS_READ);
     *work = coarse(work);
     if (s->kind == STEP_WAIT_RANGE && dice_percent(&g->dice, 25)) {
-        s->program_writes = true;
+        s->program_writes = !g->p->arenas[work->arena].lazy;
         work->access = dice_percent(&g->dice, 50) ? ACS_WRITE : ACS_UPDATE;
     }
     s->work = s->given = work;
@@ -435,6 +442,8 @@ static void make_range(generator *g, domain *d, step *s)
 static void make_after_stream(generator *g, domain *d, step *s, uint32_t di)
 {
     pick_work(g, d, s, ROLE_COPY, 3);
+    if (g->p->config.lazy)
+        promise_nothing(g, s);
     declare_footprint(g, s, di, false);
 }
 
@@ -549,5 +558,7 @@ program *program_generate(const random_config *config)
         p->steps[i].thread = dice_below(&g.dice, config->threads);
         make_step(&g, &p->steps[i]);
     }
+    if (config->tight)
+        p->config.options.memory_limit = moving_least_memory(p);
     return p;
 }

@@ -22,7 +22,7 @@ typedef struct settings {
     double seconds;
     int backend;
     int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, dense, verbose, trace, shrink;
+    bool threads, serial, disable, check, dense, lazy, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
     int64_t devices;    /* 0: the seed's choice */
@@ -129,6 +129,21 @@ static void choose_devices(random_config *c, const settings *s)
     c->checker = c->checker && !c->movable; /* which knows the program's ops alone */
 }
 
+/* Blocks that move need their contents: of all faults those remain after which an op is done all the same. */
+static void choose_lazy(random_config *c)
+{
+    static const char *const harmful[] = {"launch", "copy", "memory", "event", "lost", "endless"};
+    dice d = {c->seed ^ 0x94d049bb133111ebu};
+    for (size_t i = 0; i < sizeof harmful / sizeof *harmful && c->options.faults; i++)
+        if (strstr(c->options.fault_kinds, harmful[i]))
+            c->options.faults = 0;
+    c->lazy = c->movable = true;
+    c->failing = c->may_lose = c->checker = false;
+    c->options.pool = ACS_POOL_ON;
+    c->options.rename = c->options.devices == 1 ? PICK(&d, 0, -1, 10000) : 0;
+    c->tight = dice_percent(&d, 50);
+}
+
 static void choose_config(random_config *c, const settings *s, uint64_t seed)
 {
     dice d = {seed ^ 0x51ed270b0a1f39c1u};
@@ -184,6 +199,8 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->options.memory_slack = PICK(&later, 0, 0, 1000, 10000, 1 << 20);
     if (s->devices != 1)
         choose_devices(c, s);
+    if (s->lazy)
+        choose_lazy(c);
 }
 
 static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
@@ -196,14 +213,16 @@ static void describe(char *text, size_t bytes, const random_config *c)
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
              ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
-             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64 ", %" PRId64 " devices%s, policy %d",
+             ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64 ", %" PRId64 " devices%s%s"
+             ", policy %d, rename %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
              o->window, o->fifo, o->streams,
              c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
              o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
              o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes, o->pool,
-             o->memory_slack, o->devices, c->movable ? ", movable" : "", o->policy);
+             o->memory_slack, o->devices, c->lazy ? ", lazy" : c->movable ? ", movable" : "", c->tight ? ", tight" : "",
+             o->policy, o->rename);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */
@@ -325,10 +344,10 @@ static void report(const random_totals *t, double seconds)
            ", implied %" PRIu64
            ", complete %" PRIu64 ", callers waited %" PRIu64 ", barriers %" PRIu64 "; checked %" PRIu64 " runs, %" PRIu64
            " pairs, %" PRIu64 " waits needed, of them %" PRIu64 " on late marks, %" PRIu64 " stale; %" PRIu64
-           " programs on more than 4 slots, %" PRIu64 " copies between devices\n",
+           " programs on more than 4 slots, %" PRIu64 " copies between devices, %" PRIu64 " bytes spilled\n",
            t->programs, t->ops, seconds, t->failed, t->skipped, t->ranges, t->edges, t->joins, t->same_slot, t->waits_sent,
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
-           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers);
+           t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers, t->spilled);
     if (t->bundles + t->bundles_refused)
         printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " graph %" PRIu64 " replay %" PRIu64
                " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],
@@ -370,6 +389,7 @@ static int usage(const char *bad)
             "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
             "  --shrink       of a program that fails find a small one that does\n"
             "  --drop LIST    without these steps, such as 3,7-9; --order S: sim: another order of the same program\n"
+            "  --lazy         blocks move, some are addresses alone, and memory may be short\n"
             "  --dense        all programs have mostly kernels, which recur, and callers that run ahead\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
@@ -403,7 +423,8 @@ static bool parse_flag(settings *s, const char *name)
     } flags[] = {{"--threads", offsetof(settings, threads)}, {"--serial", offsetof(settings, serial)},
                  {"--disable", offsetof(settings, disable)}, {"--check", offsetof(settings, check)},
                  {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
-                 {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)}};
+                 {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)},
+                 {"--lazy", offsetof(settings, lazy)}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0)
             return *(bool *)((char *)s + flags[i].field) = true;

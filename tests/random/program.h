@@ -29,6 +29,8 @@ typedef struct random_config {
     bool dense;         /* mostly kernels of few types, much of it again and again, and callers that run ahead: bundles */
     uint32_t ahead;     /* sim: workers get a turn after one of so many calls; 0: after each */
     bool movable;       /* several devices: blocks may be anywhere, and kernels tell where they have pointers to them */
+    bool lazy;          /* and some of them are addresses alone; threads say where their ops are to run */
+    bool tight;         /* there is little more memory than what does not move and one op take */
     bool failing;       /* host functions and calls fail at times */
     bool checker;       /* record the run and check soundness and precision */
     bool verbose;       /* print more about what fails */
@@ -54,6 +56,7 @@ typedef struct arena {
     uint32_t pitch;         /* of the tiles that are usual in it */
     uint32_t owner;         /* thread; 0 in programs with one order */
     bool temporary;         /* allocated by a step */
+    bool lazy;              /* ARENA_DEVICE: `real` is an address without memory */
     bool live;              /* while generating: may be used by the next step; later: not freed by a step */
     unsigned char *real;    /* what the library works on */
     unsigned char *truth;   /* what the oracle works on */
@@ -162,6 +165,7 @@ typedef struct random_totals {
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t transfers;  /* copies between devices */
+    uint64_t spilled;    /* bytes copied to the host, since memory was short */
     uint64_t lost;       /* programs that lost their device */
     uint64_t faults[RANDOM_FAULTS]; /* injected by the sim backend */
 } random_totals;

@@ -6,6 +6,7 @@
 #include "bodies.h"
 #include "checker.h"
 #include "fibers.h"
+#include "moving.h"
 #include "program.h"
 #include "runtime/context.h"
 
@@ -139,7 +140,7 @@ static void do_kernel(run *r, step *s)
         launch.args = (acs_args){list, work.head.extras + 1};
     }
     launch.uses = uses_of(r, s);
-    s->op = acs_launch(r->context, &launch);
+    s->op = moving_launch(&r->p->config, r->context, s, &launch);
 }
 
 /* The closure's bytes; its size comes back. */
@@ -217,11 +218,12 @@ static acs_status allocate(run *r, const arena *a, void **memory)
 {
     acs_status status = ACS_ERR_MEMORY;
     int kind = a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
-    if (r->p->config.options.devices > 1)
+    int moves = a->lazy ? ACS_LAZY : r->p->config.movable ? ACS_MOVABLE : 0;
+    if (r->p->config.options.devices > 1 && !r->p->config.lazy)
         (void)acs_on(r->context, (int)(a->bytes % (uint64_t)r->p->config.options.devices));
     for (int tries = 0; status == ACS_ERR_MEMORY && tries < (r->p->config.options.faults ? 1000 : 1); tries++)
-        status = acs_malloc(r->context, a->bytes, r->p->config.movable ? kind | ACS_MOVABLE : kind, memory);
-    if (r->p->config.options.devices > 1)
+        status = acs_malloc(r->context, a->bytes, kind | moves, memory);
+    if (r->p->config.options.devices > 1 && !r->p->config.lazy)
         (void)acs_on(r->context, ACS_ANY_DEVICE);
     return status;
 }
@@ -246,7 +248,7 @@ static void do_alloc(run *r, step *s)
     arena_make(r, s, a);
     if (!a->real)
         return;
-    if (!r->p->direct_init) {
+    if (!r->p->direct_init || a->lazy) {
         do_copy(r, s);
         return;
     }
@@ -293,6 +295,8 @@ static void do_range(run *r, step *s)
         s->result = acs_stream_after(r->context, NULL, uses);
     if (s->kind == STEP_STREAM_AFTER && r->p->config.gpu)
         return; /* there it orders only the stream */
+    if (r->p->arenas[w->arena].lazy)
+        return; /* there is nothing to be seen */
     s->seen = run_alloc(r, w->row_bytes);
     if (!r->p->arenas[w->arena].real)
         return; /* never allocated: the device was lost */
@@ -341,6 +345,7 @@ static void do_refused(run *r, const step *s)
 
 static void do_step(run *r, step *s)
 {
+    moving_hint(&r->p->config, r->context, s);
     if (r->p->config.trace)
         fprintf(stderr, "  thread %u: step %u, %s\n", s->thread, s->index, step_name(s));
     switch (s->kind) {
@@ -476,10 +481,14 @@ static void arenas_prepare(run *r)
         arena_make(r, &start, a);
         if (!a->real)
             return;
-        unsigned char *bytes = r->p->config.gpu ? run_alloc(r, a->bytes) : a->real;
+        bool apart = r->p->config.gpu || a->lazy;
+        /* Memory that lazy ones gave up may be handed out while it is still copied. */
+        if (r->p->config.lazy && acs_wait_range(r->context, a->real, a->bytes, ACS_UPDATE) != ACS_OK)
+            run_fail(r, &start, "acs_wait_range on a new arena failed");
+        unsigned char *bytes = apart ? run_alloc(r, a->bytes) : a->real;
         for (uint32_t k = 0; k < a->bytes; k++)
             bytes[k] = mix_extra_byte(i, 99, k);
-        if (r->p->config.gpu && (!acs_memcpy(r->context, a->real, bytes, a->bytes) || acs_sync(r->context)))
+        if (apart && (!acs_memcpy(r->context, a->real, bytes, a->bytes) || acs_sync(r->context)))
             run_fail(r, &start, "the first copy to an arena failed");
     }
 }
@@ -495,11 +504,11 @@ static void arenas_finish(run *r)
         unsigned char *memory = a->real;
         a->real = run_alloc(r, a->bytes);
         /* A GPU that is lost on purpose is a double, whose memory can still be read. */
-        if (!r->p->config.gpu || r->p->lost.status != ACS_OK)
+        if ((!r->p->config.gpu && !a->lazy) || r->p->lost.status != ACS_OK)
             memcpy(a->real, memory, a->bytes);
         else if (!acs_memcpy(r->context, a->real, memory, a->bytes) || acs_sync(r->context))
             run_fail(r, &end, "the last copy from an arena failed");
-        if (i % 2 && !acs_free(r->context, memory) && !lost_it(r))
+        if ((i % 2 || r->p->config.lazy) && !acs_free(r->context, memory) && !lost_it(r))
             run_fail(r, &end, "acs_free of an arena was refused");
     }
 }
@@ -544,6 +553,8 @@ static void run_and_close(run *r, checker *record)
         verdict_fail(r->v, "acs_clear at the end returned %s", acs_status_name(cleared));
     totals_add(r->totals, r->context, r->p, r->v);
     arenas_finish(r);
+    if (r->p->config.lazy && !r->p->config.drop)
+        moving_check(r->context, r->v);
     acs_status closed = acs_close(r->context);
     bool lost_at_last = closed == ACS_ERR_DEVICE && r->p->config.may_lose; /* by what gives the arenas back */
     if (closed != r->p->lost.status && !lost_at_last)

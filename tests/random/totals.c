@@ -32,6 +32,7 @@ void totals_add(random_totals *totals, acs_context *context, const program *p, v
         totals->issued_by[i] += st.issued_by[i];
     totals->many_slots += st.slots_used > 4;
     totals->transfers += st.transfers;
+    totals->spilled += st.memory_spilled;
     totals->programs++;
     totals->lost += p->lost.status != ACS_OK;
     for (int kind = 0; kind < ACS_FAULT_KINDS && p->config.options.backend == ACS_BACKEND_SIM; kind++)

@@ -92,7 +92,7 @@ static void play_malloc(player *p, step *s)
     const uint32_t sizes = sizeof units / sizeof *units;
     l->unit = units[below(p, p->settings->lazy && !l->lazy ? sizes - 2 : sizes)]; /* what cannot move leaves room */
     l->units = 1 + below(p, UNITS);
-    l->movable = l->kind == ACS_MEMORY_DEVICE && !l->lazy && below(p, 2);
+    l->movable = (l->kind == ACS_MEMORY_DEVICE || p->settings->options.devices > 1) && !l->lazy && below(p, 2);
     l->live = true;
     s->kind = STEP_MALLOC;
     s->parts[s->part_count++] = (part){l, 0, l->units, ACS_WRITE};

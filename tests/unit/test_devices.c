@@ -12,7 +12,9 @@
 
 #include "memory_fixture.h"
 #include "runtime/context.h"
+#include "runtime/dispatch.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -224,6 +226,85 @@ static void memory_that_does_not_move_keeps_its_ops(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* Where an op runs is a hint, and the policy's choice: a device that has no room for it is not the only one. */
+static void ops_go_where_there_is_room(void **state)
+{
+    (void)state;
+    enum { LARGE = 3 << 20 };
+    static unsigned char out[LARGE];
+    for (int i = 0; i < 3; i++) {
+        record_of_run run = {{0}, 0};
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        options.devices = 2;
+        options.pool = ACS_POOL_ON;
+        options.policy = i == 0 ? ACS_POLICY_SINGLE : ACS_POLICY_AUTO;
+        options.memory_limit = 5 << 20;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        acs_trace_set(context, note, &run);
+        (void)block_of(context, ACS_MEMORY_DEVICE, LARGE); /* of device 0, and stays there */
+        unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, LARGE);
+        acs_op fill = acs_memset(context, x, i, LARGE);
+        acs_op add = i == 2 ? add_on(context, 0, x, x, LARGE) : add_on(context, ACS_ANY_DEVICE, x, x, LARGE);
+        assert_true(fill > 0 && add > 0);
+        assert_true(acs_memcpy(context, out, x, LARGE) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(run.device[fill], 1);
+        assert_int_equal(run.device[add], 1);
+        assert_int_equal(out[LARGE - 1], i + 1);
+        unsigned char *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 2 * LARGE);
+        assert_int_equal(acs_memset(context, y, 0, 2 * LARGE), 0); /* has room nowhere */
+        assert_int_equal(acs_last_error(NULL), ACS_ERR_MEMORY);
+        assert_int_equal(statistics_of(context).memory_live, 2 * LARGE);
+        (void)acs_clear(context);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+static int wait_for_flag(void *closure)
+{
+    while (!atomic_load_explicit(*(_Atomic(int) **)closure, memory_order_acquire)) /* the test's store */
+        (void)usleep(100);
+    return 0;
+}
+
+/* Contents that cannot be moved out since there is no room for the copy in the FIFO can be as soon as there is. */
+static void who_does_not_wait_is_told_to_come_again(void **state)
+{
+    (void)state;
+    enum { LARGE = 3 << 20 };
+    for (int64_t devices = 1; devices <= 2; devices++) {
+        _Atomic(int) flag = 0, *at = &flag;
+        unsigned char *x[3];
+        const acs_op_params no_wait = {NULL, 1};
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        options.devices = devices;
+        options.pool = ACS_POOL_ON;
+        options.window = 1;
+        options.fifo = 2;
+        options.memory_limit = LARGE;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        for (int i = 0; i <= devices; i++)
+            x[i] = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, LARGE);
+        for (int i = 0; i < devices; i++) { /* no device has room any more */
+            assert_int_equal(acs_on(context, i), ACS_OK);
+            assert_int_equal(acs_wait(context, acs_memset(context, x[i], i, LARGE)), ACS_OK);
+        }
+        assert_true(acs_host(context, wait_for_flag, &at, sizeof at, ACS_USES(ACS_TOKEN(1))) > 0);
+        while (acs_memset_op(context, x[0], 5, 10, &no_wait))
+            continue;
+        assert_int_equal(acs_last_error(NULL), ACS_ERR_FULL);
+        assert_int_equal(acs_memset_op(context, x[devices], 1, LARGE, &no_wait), 0);
+        const acs_status status = acs_last_error(NULL);
+        atomic_store_explicit(&flag, 1, memory_order_release); /* wait_for_flag */
+        assert_int_equal(status, ACS_ERR_FULL);
+        assert_true(acs_memset(context, x[devices], 1, LARGE) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------------------- host data */
 
 /* Pinned memory that moves is the program's whenever it has waited for it. */
@@ -353,6 +434,33 @@ static void groups_wait_where_no_device_has_room(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* Between its choice and its memory another thread's group may come. */
+static void groups_that_have_no_memory_yet_are_counted(void **state)
+{
+    (void)state;
+    enum { LARGE = 6 << 20 };
+    const acs_demand demand = {.memory = LARGE, .queues = 1};
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    uint64_t tickets[2];
+    uint32_t where[2];
+    options.devices = 2;
+    options.streams = 8;
+    options.pool = ACS_POOL_ON;
+    options.memory_limit = 16 << 20;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int d = 0; d < 2; d++) {
+        assert_int_equal(acs_on(context, d), ACS_OK);
+        (void)block_of(context, ACS_MEMORY_DEVICE, LARGE);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(acs_dispatch_begin(context, &demand, &tickets[i], &where[i]), ACS_OK);
+    assert_int_not_equal(where[0], where[1]); /* both on one and what lies there anyway would be more than there is */
+    for (int i = 0; i < 2; i++)
+        acs_dispatch_queued(context, tickets[i], 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ options */
 
 static void bad_devices_are_refused(void **state)
@@ -453,11 +561,14 @@ int main(void)
         cmocka_unit_test(only_missing_bytes_travel),
         cmocka_unit_test(copies_that_are_stale_give_their_memory_back),
         cmocka_unit_test(memory_that_does_not_move_keeps_its_ops),
+        cmocka_unit_test(ops_go_where_there_is_room),
+        cmocka_unit_test(who_does_not_wait_is_told_to_come_again),
         cmocka_unit_test(the_program_and_devices_share_pinned_memory),
         cmocka_unit_test(host_functions_find_blocks_at_home),
         cmocka_unit_test(waits_for_lazy_blocks_look_everywhere),
         cmocka_unit_test(groups_are_spread_as_a_whole),
         cmocka_unit_test(groups_wait_where_no_device_has_room),
+        cmocka_unit_test(groups_that_have_no_memory_yet_are_counted),
         cmocka_unit_test(bad_devices_are_refused),
         cmocka_unit_test(acs_on_ends_with_its_context),
         cmocka_unit_test(a_file_says_how_devices_are_linked),

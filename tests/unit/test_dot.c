@@ -216,6 +216,20 @@ static void failures_are_red_and_names_are_whole(void **state)
     assert_true(has(text, "op2 -> op4"));
 }
 
+/* acs_site may leave its name out. */
+static void sites_without_a_name_are_drawn(void **state)
+{
+    (void)state;
+    static const acs_site site = {NULL, NULL, 0};
+    acs_context *context;
+    start(&context, 1);
+    acs_launch_params params = {.size = sizeof params, .kernel = &g_nothing, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                .site = &site};
+    assert_int_equal(acs_launch(context, &params), 1);
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_non_null(strstr(read_away(), "op1 [label=\"?\\nop 1\""));
+}
+
 static void a_file_that_cannot_be_written_is_told(void **state)
 {
     (void)state;
@@ -237,6 +251,7 @@ int main(void)
         cmocka_unit_test(joins_keep_the_file_small),
         cmocka_unit_test(devices_are_colours),
         cmocka_unit_test(failures_are_red_and_names_are_whole),
+        cmocka_unit_test(sites_without_a_name_are_drawn),
         cmocka_unit_test(a_file_that_cannot_be_written_is_told),
     };
     if (!mkdtemp(g_folder))
