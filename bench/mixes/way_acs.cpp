@@ -37,12 +37,13 @@ public:
     unsigned exhausted() const override { return exhausted_; }
     uint64_t moved_bytes() const override { return moved_; }
 
+    /* What pools keep was in use at some time. */
     uint64_t peak_bytes() override
     {
-        uint64_t peak = 0;
+        uint64_t reserved = 0;
         for (acs_context *c : contexts_)
-            peak += statistics_of(c).memory_peak;
-        return peak;
+            reserved += statistics_of(c).memory_reserved;
+        return reserved;
     }
 
 protected:

@@ -546,5 +546,6 @@ const acs_backend_ops acs_backend_cuda = {
     .memory_alloc = acs_cuda_memory_alloc,
     .memory_free = acs_cuda_memory_free,
     .memory_state = acs_cuda_memory_state,
+    .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

@@ -190,29 +190,6 @@ static acs_status devices_links(acs_backend *backend, acs_topology *topology)
     return ACS_OK;
 }
 
-static acs_status devices_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity)
-{
-    acs_cuda *self = first_of(backend)->members[device];
-    acs_cuda_scope scope;
-    int value[4] = {0};
-    size_t left = 0, total = 0;
-    static const CUdevice_attribute asked[] = {
-        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR};
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    for (int i = 0; i < 4 && result == CUDA_SUCCESS; i++)
-        result = self->cu.cuDeviceGetAttribute(&value[i], asked[i], self->device);
-    if (result == CUDA_SUCCESS && self->cu.cuMemGetInfo)
-        result = self->cu.cuMemGetInfo(&left, &total);
-    acs_cuda_scope_leave(self, &scope);
-    if (result != CUDA_SUCCESS)
-        return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: device %d does not tell what it has: %s", self->device,
-                        acs_cuda_text((int)result));
-    *capacity = (acs_capacity){.sms = (uint64_t)value[0], .threads = (uint64_t)value[1], .registers = (uint64_t)value[2],
-                               .shared = (uint64_t)value[3], .memory = total ? total : UINT64_MAX};
-    return ACS_OK;
-}
-
 static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
 {
     acs_cuda *first = first_of(backend);
@@ -247,7 +224,7 @@ const acs_backend_ops acs_backend_cuda_devices = {
     .memory_free = devices_memory_free,
     .memory_state = acs_cuda_memory_state,
     .links = devices_links,
-    .capacity = devices_capacity,
+    .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
     .capture = &acs_cuda_capture,
 };

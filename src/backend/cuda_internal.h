@@ -300,6 +300,7 @@ CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
 /* cuda_pages.c; in a scope */
 /* Fill base.pages where the device has virtual memory. */
 void acs_cuda_pages_init(acs_cuda *self);
+acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
 
 /* cuda_profiler.c */

@@ -247,7 +247,7 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
     if (!m->config.pooled)
         return take_apart(m, r, block);
     acs_status status = acs_pool_take(m, &s, false);
-    if (status != ACS_NOT_READY || rests_too_much(m, &s))
+    if (status != ACS_NOT_READY || (!r->beside && rests_too_much(m, &s)))
         return status;
     status = grow_and_take(m, &s);
     if ((r->optional || r->quiet) && acs_pool_is_short(status))

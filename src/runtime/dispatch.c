@@ -17,6 +17,7 @@ typedef struct running {
     uint64_t ticket;
     uint32_t device;
     acs_demand demand;
+    acs_op at;   /* ops before it have ended */
     acs_op last; /* 0: it is being queued */
     bool reserved; /* its memory counts among what is in use */
     struct running *next;
@@ -33,12 +34,12 @@ struct acs_dispatch {
 acs_status acs_dispatch_open(acs_context *context)
 {
     acs_backend *backend = context->backend;
-    if (!context->spread)
+    if (!backend->ops->capacity)
         return ACS_OK;
     acs_dispatch *d = calloc(1, sizeof *d);
     if (!d || pthread_mutex_init(&d->lock, NULL) != 0) {
         free(d);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for groups of several devices");
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what groups take");
     }
     context->dispatch = d;
     for (uint32_t i = 0; i < backend->devices; i++) {
@@ -82,29 +83,42 @@ static void forget(const acs_context *context, acs_dispatch *d, running **at)
     free(r);
 }
 
-/* Groups whose ops have ended; *oldest is an op that the next of the others waits for, 0: none of them is queued. */
-static void forget_ended(acs_context *context, acs_dispatch *d, acs_op *oldest)
+/* Groups end in any order. */
+static bool has_ended(acs_context *context, running *r)
 {
+    acs_watch ended = {.type = ACS_WATCH_OP};
     const acs_op settled = acs_core_settled(&context->core);
-    *oldest = 0;
+    if (r->last == 0)
+        return false;
+    r->at = r->at > settled ? r->at : settled + 1;
+    for (; r->at <= r->last; r->at++) {
+        ended.op = r->at;
+        if (!acs_core_true(&context->core, &ended))
+            return false;
+    }
+    return true;
+}
+
+/* Those that have ended go. Whether others have all their ops queued, so that an end of one tells of theirs. */
+static bool forget_ended(acs_context *context, acs_dispatch *d)
+{
+    bool queued = false;
     for (running **at = &d->first; *at;) {
-        running *r = *at;
-        if (r->last == 0 || r->last > settled) {
-            if (r->last && (*oldest == 0 || r->last < *oldest))
-                *oldest = r->last;
-            at = &r->next;
+        if (has_ended(context, *at)) {
+            forget(context, d, at);
             continue;
         }
-        forget(context, d, at);
+        queued |= (*at)->last != 0;
+        at = &(*at)->next;
     }
+    return queued;
 }
 
 void acs_dispatch_rest(acs_context *context)
 {
     acs_dispatch *d = context->dispatch;
-    acs_op oldest;
     pthread_mutex_lock(&d->lock);
-    forget_ended(context, d, &oldest);
+    (void)forget_ended(context, d);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -137,21 +151,23 @@ static acs_device_load load_of(const acs_context *context, const acs_dispatch *d
 }
 
 /* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
-static int choose(acs_context *context, acs_dispatch *d, const acs_demand *demand)
+static int choose(acs_context *context, acs_dispatch *d, const acs_demand *demand, bool *beside)
 {
     acs_device_load now[ACS_DEVICES_MOST];
     uint64_t idle[ACS_DEVICES_MOST];
     int most = 0, device;
-    for (uint32_t i = 0; i < context->spread->count; i++) {
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
         now[i] = load_of(context, d, i, &idle[i]);
         if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
             most = (int)i;
     }
-    while ((device = acs_capacity_choose(now, context->spread->count, demand)) >= 0) {
+    while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
         const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
         if (!acs_admission_on(context) || lacks == 0 ||
-            acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK)
+            acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK) {
+            *beside = true;
             return device;
+        }
         now[device].in_use.memory = now[device].of.memory; /* somebody was faster */
     }
     return d->first || acs_admission_on(context) ? -1 : most;
@@ -174,73 +190,111 @@ typedef enum turn {
     TURN_LATER
 } turn;
 
-static turn try(acs_context *context, uint64_t ticket, const acs_demand *demand, running *r, acs_op *oldest)
+/* A group that looks for its device, and what came of it so far. */
+typedef struct attempt {
+    const acs_demand *demand;
+    running *r;
+    acs_dispatched *to;
+    turn turn;
+    bool queued; /* other groups run, whose ends can be waited for */
+} attempt;
+
+/* True: there is nothing more to wait for, or not in this way. */
+static bool try(acs_context *context, void *argument)
 {
+    attempt *a = argument;
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
-    forget_ended(context, d, oldest);
-    const bool next = d->served + 1 == ticket;
-    const int device = next ? choose(context, d, demand) : -1;
+    a->queued = forget_ended(context, d);
+    const bool next = d->served + 1 == a->to->ticket;
+    const int device = next ? choose(context, d, a->demand, &a->to->beside) : -1;
     if (device >= 0)
-        place_locked(context, r, ticket, (uint32_t)device, demand);
-    const turn result = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
+        place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
+    a->turn = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
     pthread_mutex_unlock(&d->lock);
-    return result;
+    return a->turn != TURN_LATER || !a->queued;
 }
 
 /* Whoever has it first gives; the context's other groups come behind. */
-static acs_status wait_for_others(acs_context *context, uint64_t ticket, const acs_demand *demand, running *r)
+static acs_status wait_for_others(acs_context *context, const acs_demand *demand, running *r, acs_dispatched *to)
 {
     acs_dispatch *d = context->dispatch;
     uint32_t device = 0;
-    acs_status status = acs_admission_wait(context, (1u << context->spread->count) - 1, demand->memory, &device);
+    acs_status status = acs_admission_wait(context, (1u << context->backend->devices) - 1, demand->memory, &device);
     pthread_mutex_lock(&d->lock);
     if (status == ACS_OK)
-        place_locked(context, r, ticket, device, demand);
+        place_locked(context, r, to->ticket, device, demand);
     else
-        d->served = ticket;
+        d->served = to->ticket;
+    to->beside = status == ACS_OK;
     pthread_mutex_unlock(&d->lock);
     return status;
 }
 
-/* Until the context's ops get on, or another of its threads has queued its group. */
-static void wait_for_own(acs_context *context, acs_op oldest)
+/* Until another thread has queued its group, which may have to wait for other programs. */
+static void wait_for_threads(acs_context *context)
 {
-    if (oldest)
-        acs_context_wait(context, ACS_WATCH_ALL, oldest);
-    else if (context->virtual_count)
+    if (context->virtual_count)
         acs_virtual_wait(context);
     else if (!acs_context_step(context) && acs_admission_on(context))
-        acs_ledger_nap(context->ledgers[0]); /* the thread before it may wait for other programs */
+        acs_ledger_nap(context->ledgers[0]);
     else
         sched_yield();
 }
 
-acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint64_t *ticket, uint32_t *device)
+/* Until the context's ops get on. TURN_LATER: a simulated device is stuck for good. */
+static turn wait_for_own(acs_context *context, attempt *a)
+{
+    (void)try(context, a);
+    while (a->turn == TURN_LATER && !context->virtual_stuck) {
+        if (a->queued) {
+            acs_context_wait_room(context, try, a);
+        } else {
+            wait_for_threads(context);
+            (void)try(context, a);
+        }
+    }
+    return a->turn;
+}
+
+/* The only device: nothing is waited for, and the ledger is asked when the pools grow. */
+static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_dispatched *to)
+{
+    acs_dispatch *d = context->dispatch;
+    uint64_t idle;
+    pthread_mutex_lock(&d->lock);
+    (void)forget_ended(context, d);
+    const acs_device_load now = load_of(context, d, 0, &idle);
+    to->beside = !acs_admission_on(context) && acs_capacity_choose(&now, 1, demand) == 0;
+    place_locked(context, r, to->ticket, 0, demand);
+    pthread_mutex_unlock(&d->lock);
+}
+
+acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, acs_dispatched *to)
 {
     acs_dispatch *d = context->dispatch;
     running *r = malloc(sizeof *r);
+    attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_OVER};
     acs_status status = ACS_OK;
-    acs_op oldest = 0;
-    turn now;
-    *ticket = 0;
-    *device = 0;
+    *to = (acs_dispatched){0};
     if (!r)
         return ACS_OK; /* uncounted: no memory for so little will show elsewhere */
     pthread_mutex_lock(&d->lock);
-    const uint64_t mine = ++d->tickets;
+    to->ticket = ++d->tickets;
     pthread_mutex_unlock(&d->lock);
-    while ((now = try(context, mine, demand, r, &oldest)) == TURN_LATER)
-        wait_for_own(context, oldest);
-    if (now == TURN_ALONE)
-        status = wait_for_others(context, mine, demand, r);
-    if (status != ACS_OK) {
-        free(r);
-        return status;
+    if (context->backend->devices == 1)
+        place_alone(context, demand, r, to);
+    else
+        (void)wait_for_own(context, &a);
+    if (a.turn == TURN_ALONE)
+        status = wait_for_others(context, demand, r, to);
+    if (status == ACS_OK && a.turn != TURN_LATER) {
+        to->device = r->device;
+        return ACS_OK;
     }
-    *ticket = mine;
-    *device = r->device;
-    return ACS_OK;
+    free(r);
+    to->ticket = 0;
+    return status;
 }
 
 static running **find(acs_dispatch *d, uint64_t ticket)

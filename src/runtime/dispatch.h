@@ -8,17 +8,25 @@
 #include "devices/capacity.h"
 #include "runtime/context.h"
 
-/* With several devices; else there is nothing to do. ACS_ERR_MEMORY, ACS_ERR_DEVICE. */
+/* ACS_ERR_MEMORY, ACS_ERR_DEVICE. */
 acs_status acs_dispatch_open(acs_context *context);
 void acs_dispatch_close(acs_context *context);
+/* What a group got. */
+typedef struct acs_dispatched {
+    uint64_t ticket; /* names it; 0: it is not counted */
+    uint32_t device;
+    bool beside;     /* the device has room for its memory beside that of the groups that run: it is to be nobody else's */
+} acs_dispatched;
+
 /*
- * The device for a group, which counts as running there; *ticket names it. Waits while no device has room and other groups
- * run; where none runs, the device with the most memory left, whose pools then wait or say why not.
+ * The device for a group, which counts as running there. Waits while no device has room and other groups run; where none runs,
+ * the device with the most memory left, whose pools then wait or say why not. A single device is never waited for: without
+ * room the group comes behind others in their memory.
  *
- * With a ledger what other programs have and run counts, they are waited for, too, and the group's memory is taken there
- * already (acs_admission_end). Errors as acs_admission_wait; then there is nothing to be ended.
+ * With a ledger what other programs have and run counts. With several devices they are waited for, too, and the group's memory
+ * is taken there already (acs_admission_end). Errors as acs_admission_wait; then there is nothing to be ended.
  */
-acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint64_t *ticket, uint32_t *device);
+acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, acs_dispatched *to);
 /* Its memory was taken from the device's pools, which count it from here on. */
 void acs_dispatch_reserved(acs_context *context, uint64_t ticket);
 /* All of the group's ops are queued, the latest of them `last`; 0: none is. It runs until that one and those before end. */

@@ -23,8 +23,7 @@ typedef struct submission {
     uint32_t *users;        /* of all blocks */
     bool *soon;
     uint64_t outside;       /* most bytes of other lazy blocks that an op names */
-    uint32_t device;        /* on which it runs, */
-    uint64_t ticket;        /* of several */
+    acs_dispatched place;   /* where it runs */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
     bool *lent;             /* for each block */
     uint64_t queued;
@@ -283,7 +282,7 @@ static acs_status reserve(submission *s)
 {
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
-    const acs_memory_request request = {.bytes = s->plan.peak, .kind = acs_memory_kind(s->device), .early = true,
+    const acs_memory_request request = {.bytes = s->plan.peak, .kind = acs_memory_kind(s->place.device), .early = true,
                                         .site = &site};
     const uint64_t limit = (uint64_t)context->options.memory_limit;
     if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
@@ -293,11 +292,19 @@ static acs_status reserve(submission *s)
                         (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
     if (!s->plan.peak)
         return ACS_OK;
-    acs_status status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+    acs_status status = ACS_NOT_READY;
+    if (s->place.beside) {
+        acs_memory_request of_its_own = request;
+        of_its_own.early = false;
+        of_its_own.beside = of_its_own.quiet = true;
+        status = acs_memory_take(context->memory, &of_its_own, &s->memory);
+    }
+    if (status == ACS_NOT_READY)
+        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
     if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* what it could do by itself is done */
         uint32_t which;
         acs_admission_end(context); /* it was not enough, in one piece */
-        ACS_TRY(acs_admission_wait(context, 1u << s->device, s->plan.peak, &which));
+        ACS_TRY(acs_admission_wait(context, 1u << s->place.device, s->plan.peak, &which));
         status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
     }
     if (status != ACS_OK)
@@ -323,7 +330,7 @@ static acs_status lend(submission *s, uint32_t op)
             ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
         acs_movables_enter(s->context);
         if (can_be_planned(s, s->movables[b])) /* else another thread has used it just now, and it has memory */
-            acs_lazy_lend(s->movables[b], s->device, at);
+            acs_lazy_lend(s->movables[b], s->place.device, at);
         acs_movables_leave(s->context);
         s->lent[b] = true;
     }
@@ -334,7 +341,7 @@ static acs_op queue_op(submission *s, const acs_record *held)
 {
     acs_context *context = s->context;
     acs_backend *backend = context->backend;
-    acs_draft draft = {.context = context, .site = held->site, .on = context->spread ? (uint8_t)(s->device + 1) : 0};
+    acs_draft draft = {.context = context, .site = held->site, .on = context->spread ? (uint8_t)(s->place.device + 1) : 0};
     if (!acs_draft_begin(&draft, held->kind))
         return 0;
     acs_status status = acs_record_copy(context->records, draft.record, held);
@@ -373,12 +380,15 @@ static void finish(submission *s)
     acs_group_destroy(group);
 }
 
-/* HuntKTm, Algorithm 1. */
+/*
+ * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's, and a
+ * plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside others.
+ */
 static acs_status dispatch(submission *s)
 {
     const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
-                               .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots};
-    return acs_dispatch_begin(s->context, &demand, &s->ticket, &s->device);
+                               .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots > 0};
+    return acs_dispatch_begin(s->context, &demand, &s->place);
 }
 
 /* The group can be tried again; or it is over, and the error is of an op, or of the device. */
@@ -394,10 +404,10 @@ static acs_status submit(submission *s, uint32_t slots)
         status = reserve(s);
     if (acs_admission_on(s->context))
         acs_admission_end(s->context);
-    if (status == ACS_OK && s->ticket)
-        acs_dispatch_reserved(s->context, s->ticket);
-    if (status != ACS_OK && s->ticket)
-        acs_dispatch_queued(s->context, s->ticket, 0);
+    if (status == ACS_OK && s->place.ticket)
+        acs_dispatch_reserved(s->context, s->place.ticket);
+    if (status != ACS_OK && s->place.ticket)
+        acs_dispatch_queued(s->context, s->place.ticket, 0);
     if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
         acs_group_set_thread(s->group, acs_thread_number());
         return status;
@@ -407,8 +417,8 @@ static acs_status submit(submission *s, uint32_t slots)
     if (status == ACS_OK)
         status = queue_ops(s);
     const acs_error error = *acs_error_thread();
-    if (s->ticket)
-        acs_dispatch_queued(s->context, s->ticket, s->report.last);
+    if (s->place.ticket)
+        acs_dispatch_queued(s->context, s->place.ticket, s->report.last);
     finish(s);
     if (status == ACS_ERR_MEMORY)
         return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",

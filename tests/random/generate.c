@@ -432,7 +432,7 @@ static void make_range(generator *g, domain *d, step *s)
     *work = pick_span(g, d, looks ? ROLE_COPY : ROLE_HOST, ACS_READ);
     *work = coarse(work);
     if (s->kind == STEP_WAIT_RANGE && dice_percent(&g->dice, 25)) {
-        s->program_writes = !g->p->arenas[work->arena].lazy;
+        s->program_writes = arena_fits(g->p, work->arena, ROLE_HOST);
         work->access = dice_percent(&g->dice, 50) ? ACS_WRITE : ACS_UPDATE;
     }
     s->work = s->given = work;

@@ -295,7 +295,7 @@ static void do_range(run *r, step *s)
         s->result = acs_stream_after(r->context, NULL, uses);
     if (s->kind == STEP_STREAM_AFTER && r->p->config.gpu)
         return; /* there it orders only the stream */
-    if (r->p->arenas[w->arena].lazy)
+    if (r->p->arenas[w->arena].lazy || (r->p->config.gpu && r->p->arenas[w->arena].kind == ARENA_DEVICE))
         return; /* there is nothing to be seen */
     s->seen = run_alloc(r, w->row_bytes);
     if (!r->p->arenas[w->arena].real)

@@ -442,8 +442,7 @@ static void groups_that_have_no_memory_yet_are_counted(void **state)
     const acs_demand demand = {.memory = LARGE, .queues = 1};
     acs_options options = host_options();
     acs_context *context = NULL;
-    uint64_t tickets[2];
-    uint32_t where[2];
+    acs_dispatched to[2];
     options.devices = 2;
     options.streams = 8;
     options.pool = ACS_POOL_ON;
@@ -454,10 +453,10 @@ static void groups_that_have_no_memory_yet_are_counted(void **state)
         (void)block_of(context, ACS_MEMORY_DEVICE, LARGE);
     }
     for (int i = 0; i < 2; i++)
-        assert_int_equal(acs_dispatch_begin(context, &demand, &tickets[i], &where[i]), ACS_OK);
-    assert_int_not_equal(where[0], where[1]); /* both on one and what lies there anyway would be more than there is */
+        assert_int_equal(acs_dispatch_begin(context, &demand, &to[i]), ACS_OK);
+    assert_int_not_equal(to[0].device, to[1].device); /* both on one and what lies there anyway would be more than there is */
     for (int i = 0; i < 2; i++)
-        acs_dispatch_queued(context, tickets[i], 0);
+        acs_dispatch_queued(context, to[i].ticket, 0);
     assert_int_equal(acs_close(context), ACS_OK);
 }
 

@@ -452,6 +452,40 @@ static void random_groups_do_what_their_ops_say(void **state)
     assert_true(shared > 100000);
 }
 
+/* Groups that run at the same time have memory each, as far as there is room; then they come behind others in theirs. */
+static void groups_have_memory_beside_each_other(void **state)
+{
+    (void)state;
+    enum { GROUPS = 6, MIB = 1 << 20, LARGE = 8 * MIB };
+    static unsigned char in[LARGE], out[GROUPS][LARGE];
+    static const struct {
+        int64_t limit;
+        uint64_t at_once;
+    } rows[] = {{0, GROUPS}, {20 * MIB, 2}, {9 * MIB, 1}};
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+        acs_context *context = open_with(rows[row].limit, 0, ACS_POOL_ON);
+        for (uint32_t g = 0; g < GROUPS; g++) {
+            acs_group_report report;
+            assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+            unsigned char *block = block_of(context, LAZY, LARGE);
+            memset(in, 7, sizeof in);
+            assert_true(acs_memcpy(context, block, in, LARGE) != 0);
+            assert_true(launch_mix(context, &(mix_args){g, LARGE, block, block, block}) != 0);
+            assert_true(acs_memcpy(context, out[g], block, LARGE) != 0);
+            assert_true(acs_free(context, block) != 0);
+            assert_int_equal(submit(context, 1, &report), ACS_OK);
+        }
+        const acs_statistics s = statistics_of(context); /* nothing has run yet but what room was waited for */
+        assert_true(s.memory_reserved >= rows[row].at_once * LARGE);
+        assert_true(s.memory_reserved < (rows[row].at_once + 1) * LARGE);
+        assert_int_equal(s.memory_early, GROUPS - rows[row].at_once);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        for (uint32_t g = 0; g < GROUPS; g++)
+            assert_int_equal(out[g][LARGE - 1], (unsigned char)(7 + 3 * 7 + g));
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +498,7 @@ int main(void)
         cmocka_unit_test(what_others_did_with_a_block_is_kept),
         cmocka_unit_test(what_cannot_fit_beside_the_plan_is_told_before_anything_runs),
         cmocka_unit_test(what_fails_in_a_place_is_no_concern_of_who_gets_it_next),
+        cmocka_unit_test(groups_have_memory_beside_each_other),
         cmocka_unit_test(random_groups_do_what_their_ops_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
