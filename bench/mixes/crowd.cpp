@@ -42,6 +42,8 @@ void crowd::start(const std::vector<std::string> &arguments)
     for (const std::string &word : arguments)
         words.push_back(const_cast<char *>(word.c_str()));
     words.push_back(nullptr);
+    /* A GPU has only so many connections: with 32 for each of 16 processes, as one alone is given, some get no context. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
     pid_t process = 0;
     const int code = posix_spawn(&process, "/proc/self/exe", &actions, nullptr, words.data(), environ);
     posix_spawn_file_actions_destroy(&actions);

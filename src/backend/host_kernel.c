@@ -210,7 +210,7 @@ acs_status acs_host_memory_free(acs_backend *backend, int memory, void *ptr)
     return ACS_OK;
 }
 
-/* The machine's memory, as each virtual device has it. What is left of it is told by no figure that holds for the next moment. */
+/* The machine's memory, as each virtual device has it. What is left is told by no figure that holds for the next moment. */
 acs_status acs_host_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

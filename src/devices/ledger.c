@@ -393,8 +393,8 @@ acs_status acs_ledger_look(acs_ledger *l, uint64_t *room, acs_demand *others)
 
 static acs_ledger_line line_of(const acs_ledger_entry *e)
 {
-    acs_ledger_line line = {.pid = e->pid, .reserved = acs_ledger_get(&e->reserved), .obtained = acs_ledger_get(&e->obtained),
-                            .wanted = acs_ledger_get(&e->wanted)};
+    acs_ledger_line line = {.pid = e->pid, .reserved = acs_ledger_get(&e->reserved),
+                            .obtained = acs_ledger_get(&e->obtained), .wanted = acs_ledger_get(&e->wanted)};
     memcpy(line.device, e->device, sizeof line.device);
     memcpy(line.program, e->program, sizeof line.program);
     line.device[sizeof line.device - 1] = line.program[sizeof line.program - 1] = '\0';

@@ -71,9 +71,9 @@ acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
  */
 acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
 /*
- * The same on whichever of some devices has them first: *which tells. `ledgers` are all of a program's entries, always in the
- * same order, `asked` has a bit for each that will do: what it has of the others is not given back meanwhile, either. Refused,
- * as above, once none of those asked will ever have the bytes.
+ * The same on whichever of some devices has them first: *which tells. `ledgers` are all of a program's entries, always
+ * in the same order, `asked` has a bit for each that will do: what it has of the others is not given back meanwhile,
+ * either. Refused, as above, once none of those asked will ever have the bytes.
  */
 acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which);
 /* Of what was taken, so many bytes came from the device. */
@@ -84,8 +84,8 @@ void acs_ledger_give(acs_ledger *ledger, uint64_t bytes, uint64_t obtained);
 uint64_t acs_ledger_reserved(acs_ledger *ledger);
 
 /*
- * What its groups take that run there now, for others to see (HuntKTm's Algorithm 1 over programs): `memory` and `queues` are
- * not told. One thread at a time.
+ * What its groups take that run there now, for others to see (HuntKTm's Algorithm 1 over programs): `memory` and `queues`
+ * are not told. One thread at a time.
  */
 void acs_ledger_runs(acs_ledger *ledger, const acs_demand *demand);
 /*

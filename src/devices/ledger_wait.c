@@ -1,6 +1,6 @@
 /*
- * Who waits for memory that others have (see ledger.h): entries that say so, rounds over the devices that will do, naps until
- * somebody gives, and the judgement that nobody ever will. Called by groups, on their threads.
+ * Who waits for memory that others have (see ledger.h): entries that say so, rounds over the devices that will do, naps
+ * until somebody gives, and the judgement that nobody ever will. Called by groups, on their threads.
  */
 #include "devices/ledger_internal.h"
 

@@ -30,6 +30,7 @@ typedef struct acs_range {
     acs_op last; /* ops up to this one may still use some of it, 0: none. The owner's to set; of merged ranges the latest */
     bool free, hole;
     /* of one that is out: its owner's */
+    bool of_group;
     uint8_t kind;
     int hash_failed;
     uint64_t asked, id; /* bytes; number */

@@ -67,20 +67,22 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
 }
 
 /* The block that has rested for longest becomes a free range, though ops may use it. */
-static void end_rest_locked(acs_pool *p)
+static void end_rest_locked(acs_pool *p, acs_rest *rest)
 {
-    acs_range *range = p->first;
-    p->first = range->next;
+    acs_range *range = rest->first;
+    rest->first = range->next;
+    rest->bytes -= range->bytes;
     p->counts.resting -= range->bytes;
     acs_arena_give(range);
 }
 
 void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most)
 {
-    for (; p->first && p->first->last <= settled && most > 0; most--) {
-        p->first->last = 0;
-        end_rest_locked(p);
-    }
+    for (int i = 0; i < 2; i++)
+        for (acs_rest *rest = &p->rests[i]; rest->first && rest->first->last <= settled && most > 0; most--) {
+            rest->first->last = 0;
+            end_rest_locked(p, rest);
+        }
 }
 
 void acs_memory_destroy(acs_memory *m, bool keep)
@@ -115,11 +117,18 @@ static void count_taken_locked(acs_pool *p, uint64_t bytes)
 static acs_range *take_early_locked(acs_pool *p, acs_arena *arena, size_t bytes)
 {
     acs_range *range = NULL;
-    while (!range && p->first) {
-        end_rest_locked(p);
-        range = acs_arena_take(arena, bytes, UINT64_MAX);
-    }
+    for (int i = 0; i < 2; i++)
+        while (!range && p->rests[i].first) {
+            end_rest_locked(p, &p->rests[i]);
+            range = acs_arena_take(arena, bytes, UINT64_MAX);
+        }
     return range;
+}
+
+static bool has_settled_locked(const acs_pool *p, acs_op settled)
+{
+    return (p->rests[0].first && p->rests[0].first->last <= settled) ||
+           (p->rests[1].first && p->rests[1].first->last <= settled);
 }
 
 /* As much as is in use, within bounds. */
@@ -135,6 +144,7 @@ acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_rang
     acs_pool *p = &m->pools[r->kind];
     range->kind = (uint8_t)r->kind;
     range->asked = r->bytes;
+    range->of_group = r->of_group;
     range->site = r->site;
     range->mark = NULL;
     range->id = ++m->taken_total;
@@ -159,7 +169,7 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
     acs_pool_settle_locked(p, settled, SETTLED_AT_ONCE);
     const acs_op most = s->early ? UINT64_MAX : settled;
     acs_range *range = acs_arena_take(arena, s->request->bytes, most);
-    if (!range && p->first && p->first->last <= settled) {
+    if (!range && has_settled_locked(p, settled)) {
         acs_pool_settle_locked(p, settled, UINT32_MAX);
         range = acs_arena_take(arena, s->request->bytes, most);
     }
@@ -234,7 +244,7 @@ static bool rests_too_much(acs_memory *m, const acs_search *s)
 {
     const acs_pool *p = &m->pools[s->request->kind];
     acs_lock_acquire(&m->lock);
-    bool too_much = !s->early && p->counts.resting > rest_most(m, p);
+    bool too_much = !s->early && p->rests[0].bytes > rest_most(m, p);
     acs_lock_release(&m->lock);
     return too_much;
 }
@@ -286,12 +296,14 @@ static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
         acs_arena_give(range);
         return;
     }
+    acs_rest *rest = &p->rests[range->of_group];
     range->next = NULL;
-    *(p->first ? &p->newest->next : &p->first) = range;
-    p->newest = range;
+    *(rest->first ? &rest->newest->next : &rest->first) = range;
+    rest->newest = range;
+    rest->bytes += range->bytes;
     p->counts.resting += range->bytes;
-    while (acs_memory_is_device(range->kind) && p->counts.resting > rest_most(m, p))
-        end_rest_locked(p); /* to be handed out early */
+    while (acs_memory_is_device(range->kind) && p->rests[0].bytes > rest_most(m, p))
+        end_rest_locked(p, &p->rests[0]); /* to be handed out early */
 }
 
 /* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
@@ -351,10 +363,11 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
 {
     acs_pool *p = &m->pools[kind];
     acs_lock_acquire(&m->lock);
-    const acs_range *range = p->first;
-    if (range) {
-        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, p->first, range->last, NULL, 0};
-    }
+    acs_range *range = p->rests[0].first, *of_group = p->rests[1].first;
+    if (!range || (of_group && of_group->last < range->last))
+        range = of_group;
+    if (range)
+        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, range->last, NULL, 0};
     acs_lock_release(&m->lock);
     return range != NULL;
 }
@@ -362,18 +375,22 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
 void acs_memory_settled(acs_memory *m, const acs_block *block)
 {
     acs_pool *p = &m->pools[block->kind];
-    acs_range *before = NULL;
     acs_lock_acquire(&m->lock);
-    acs_range *range = p->first;
-    for (; range && (range != block->range || range->last != block->behind); range = range->next)
-        before = range;
-    if (range) {
-        *(before ? &before->next : &p->first) = range->next;
-        if (p->newest == range)
-            p->newest = before;
+    for (int i = 0; i < 2; i++) {
+        acs_rest *rest = &p->rests[i];
+        acs_range *before = NULL, *range = rest->first;
+        for (; range && (range != block->range || range->last != block->behind); range = range->next)
+            before = range;
+        if (!range)
+            continue;
+        *(before ? &before->next : &rest->first) = range->next;
+        if (rest->newest == range)
+            rest->newest = before;
+        rest->bytes -= range->bytes;
         p->counts.resting -= range->bytes;
         range->last = 0;
         acs_arena_give(range);
+        break;
     }
     acs_lock_release(&m->lock);
 }

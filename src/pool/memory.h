@@ -92,6 +92,7 @@ typedef struct acs_memory_request {
     int kind;      /* of memory: acs_memory_kind */
     bool early;
     bool beside;   /* not early: even where much rests the device is asked for more instead of waiting */
+    bool of_group; /* when it was freed it rests to the end of its ops, however large; handed out early last, oldest first */
     bool optional; /* ACS_NOT_READY where there is none, and nothing that lies idle is released for it */
     bool quiet;    /* ACS_NOT_READY, and no error, instead of ACS_ERR_MEMORY */
     const acs_site *site;

@@ -23,10 +23,16 @@ typedef enum acs_pool_size {
     ACS_POOL_SIZES
 } acs_pool_size;
 
+/* Resting blocks, through `next`, by when they came. */
+typedef struct acs_rest {
+    acs_range *first, *newest;
+    uint64_t bytes;
+} acs_rest;
+
 typedef struct acs_pool {
     acs_arena *arenas[ACS_POOL_SIZES]; /* of pages: only where there are some */
     acs_memory_counts counts;
-    acs_range *first, *newest; /* resting blocks, through `next`, by when they came */
+    acs_rest rests[2]; /* blocks that were freed; those of groups, which rest to their end as long as there is room */
     acs_op last;               /* the latest op that a block which was given back was behind */
 } acs_pool;
 

@@ -199,11 +199,13 @@ typedef struct attempt {
     bool queued; /* other groups run, whose ends can be waited for */
 } attempt;
 
-/* True: there is nothing more to wait for, or not in this way. */
+/* True: there is nothing more to wait for, or not in this way. Who waits may ask again after that. */
 static bool try(acs_context *context, void *argument)
 {
     attempt *a = argument;
     acs_dispatch *d = context->dispatch;
+    if (a->turn != TURN_LATER)
+        return true;
     pthread_mutex_lock(&d->lock);
     a->queued = forget_ended(context, d);
     const bool next = d->served + 1 == a->to->ticket;
@@ -242,8 +244,8 @@ static void wait_for_threads(acs_context *context)
         sched_yield();
 }
 
-/* Until the context's ops get on. TURN_LATER: a simulated device is stuck for good. */
-static turn wait_for_own(acs_context *context, attempt *a)
+/* Until the context's ops get on; it stays at TURN_LATER where a simulated device is stuck for good. */
+static void wait_for_own(acs_context *context, attempt *a)
 {
     (void)try(context, a);
     while (a->turn == TURN_LATER && !context->virtual_stuck) {
@@ -254,7 +256,6 @@ static turn wait_for_own(acs_context *context, attempt *a)
             (void)try(context, a);
         }
     }
-    return a->turn;
 }
 
 /* The only device: nothing is waited for, and the ledger is asked when the pools grow. */
@@ -274,7 +275,7 @@ acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, ac
 {
     acs_dispatch *d = context->dispatch;
     running *r = malloc(sizeof *r);
-    attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_OVER};
+    attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER};
     acs_status status = ACS_OK;
     *to = (acs_dispatched){0};
     if (!r)
@@ -282,10 +283,12 @@ acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, ac
     pthread_mutex_lock(&d->lock);
     to->ticket = ++d->tickets;
     pthread_mutex_unlock(&d->lock);
-    if (context->backend->devices == 1)
+    if (context->backend->devices == 1) {
         place_alone(context, demand, r, to);
-    else
-        (void)wait_for_own(context, &a);
+        a.turn = TURN_OVER;
+    } else {
+        wait_for_own(context, &a);
+    }
     if (a.turn == TURN_ALONE)
         status = wait_for_others(context, demand, r, to);
     if (status == ACS_OK && a.turn != TURN_LATER) {

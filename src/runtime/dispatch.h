@@ -19,12 +19,12 @@ typedef struct acs_dispatched {
 } acs_dispatched;
 
 /*
- * The device for a group, which counts as running there. Waits while no device has room and other groups run; where none runs,
- * the device with the most memory left, whose pools then wait or say why not. A single device is never waited for: without
- * room the group comes behind others in their memory.
+ * The device for a group, which counts as running there. Waits while no device has room and other groups run; where none
+ * runs, the device with the most memory left, whose pools then wait or say why not. A single device is never waited for:
+ * without room the group comes behind others in their memory.
  *
- * With a ledger what other programs have and run counts. With several devices they are waited for, too, and the group's memory
- * is taken there already (acs_admission_end). Errors as acs_admission_wait; then there is nothing to be ended.
+ * With a ledger what other programs have and run counts. With several devices they are waited for, too, and the group's
+ * memory is taken there already (acs_admission_end). Errors as acs_admission_wait; then there is nothing to be ended.
  */
 acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, acs_dispatched *to);
 /* Its memory was taken from the device's pools, which count it from here on. */

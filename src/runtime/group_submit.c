@@ -283,7 +283,7 @@ static acs_status reserve(submission *s)
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
     const acs_memory_request request = {.bytes = s->plan.peak, .kind = acs_memory_kind(s->place.device), .early = true,
-                                        .site = &site};
+                                        .of_group = true, .site = &site};
     const uint64_t limit = (uint64_t)context->options.memory_limit;
     if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
         return ACS_FAIL(ACS_ERR_MEMORY, 0,

@@ -4,7 +4,11 @@
 #ifndef TESTS_LEDGER_FIXTURE_H
 #define TESTS_LEDGER_FIXTURE_H
 
+#include "devices/ledger.h"
+
+#include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,6 +27,45 @@ static inline int remove_file(void **state)
     (void)state;
     (void)shm_unlink(g_path);
     return 0;
+}
+
+enum { TOTAL = 1000 /* bytes of each device */ };
+
+static inline acs_ledger *join_on(const char *device)
+{
+    acs_ledger *ledger = NULL;
+    const acs_ledger_config config = {.name = g_name, .device = device, .total = TOTAL};
+    assert_int_equal(acs_ledger_open(&config, &ledger), ACS_OK);
+    return ledger;
+}
+
+typedef struct seen {
+    uint32_t lines, waiting;
+    uint64_t reserved, obtained;
+    uint64_t of_second; /* reserved of GPU-2 */
+} seen;
+
+static inline void add_line(void *user, const acs_ledger_line *line)
+{
+    seen *s = user;
+    s->lines++;
+    s->waiting += line->wanted != 0;
+    s->reserved += line->reserved;
+    s->obtained += line->obtained;
+    s->of_second += strcmp(line->device, "GPU-2") == 0 ? line->reserved : 0;
+}
+
+static inline seen look(void)
+{
+    seen s = {0};
+    assert_int_equal(acs_ledger_each(g_name, add_line, &s), ACS_OK);
+    return s;
+}
+
+static inline void await_waiting(uint32_t count)
+{
+    while (look().waiting != count)
+        sched_yield();
 }
 
 #endif

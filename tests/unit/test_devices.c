@@ -454,7 +454,8 @@ static void groups_that_have_no_memory_yet_are_counted(void **state)
     }
     for (int i = 0; i < 2; i++)
         assert_int_equal(acs_dispatch_begin(context, &demand, &to[i]), ACS_OK);
-    assert_int_not_equal(to[0].device, to[1].device); /* both on one and what lies there anyway would be more than there is */
+    /* Both on one, and what lies there anyway, would be more than there is. */
+    assert_int_not_equal(to[0].device, to[1].device);
     for (int i = 0; i < 2; i++)
         acs_dispatch_queued(context, to[i].ticket, 0);
     assert_int_equal(acs_close(context), ACS_OK);
