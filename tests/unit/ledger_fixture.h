@@ -39,15 +39,15 @@ static inline acs_ledger *join_on(const char *device)
     return ledger;
 }
 
-typedef struct seen {
+typedef struct ledger_seen {
     uint32_t lines, waiting;
     uint64_t reserved, obtained;
     uint64_t of_second; /* reserved of GPU-2 */
-} seen;
+} ledger_seen;
 
 static inline void add_line(void *user, const acs_ledger_line *line)
 {
-    seen *s = user;
+    ledger_seen *s = user;
     s->lines++;
     s->waiting += line->wanted != 0;
     s->reserved += line->reserved;
@@ -55,9 +55,9 @@ static inline void add_line(void *user, const acs_ledger_line *line)
     s->of_second += strcmp(line->device, "GPU-2") == 0 ? line->reserved : 0;
 }
 
-static inline seen look(void)
+static inline ledger_seen look(void)
 {
-    seen s = {0};
+    ledger_seen s = {0};
     assert_int_equal(acs_ledger_each(g_name, add_line, &s), ACS_OK);
     return s;
 }

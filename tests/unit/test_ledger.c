@@ -245,7 +245,7 @@ static acs_status join_by(const char *name)
 static void files_that_cannot_be_used_are_told(void **state)
 {
     (void)state;
-    seen s = {0};
+    ledger_seen s = {0};
     char long_name[ACS_LEDGER_NAME_BYTES + 8];
     memset(long_name, 'x', sizeof long_name);
     long_name[0] = '/';
@@ -382,7 +382,7 @@ static void whoever_is_killed_is_nobodys_loss(void **state)
     for (int kills = 0; kills < KILLS; kills++) {
         const uint32_t victim = acs_random_below(&random, CHILDREN);
         for (uint32_t i = acs_random_below(&random, 4); i > 0; i--) {
-            const seen s = look();
+            const ledger_seen s = look();
             assert_true(s.of_second <= TOTAL);
             assert_true(s.reserved - s.of_second <= TOTAL);
             assert_true(s.lines <= 2 * CHILDREN);
