@@ -101,8 +101,7 @@ typedef struct acs_backend_ops {
     void (*needs)(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
     /*
      * On the caller's thread, once a copy or fill is filled in: may turn it into a KERNEL op that does the same, as check()
-     * would leave it, so that it can be in a bundle, or flag it ACS_RECORD_INBOUND. NULL: never. Not for ops that are
-     * captured.
+     * would leave it, so that it can be in a bundle. NULL: never. Not for ops that are captured.
      */
     void (*adapt)(acs_backend *backend, acs_record *op);
     /* Issue a batch in order; results in the items. An item that fails does not stop the others. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MOST = 64 * 1024, ARGS = 3, INBOUND_LEAST = 4 * 1024 * 1024 /* 80 us by a fast link */ };
+enum { BYTES_MOST = 64 * 1024, ARGS = 3 };
 
 /* Launches of each kernel as check() filled them in, but for grid and arguments. */
 struct acs_cuda_copies {
@@ -74,19 +74,6 @@ void acs_cuda_copies_fini(acs_cuda *self)
 
 /* ------------------------------------------------------------------------------------------------------------- adapting */
 
-/* It takes the engine for copies to the device so long that the order of such copies matters more than a wait. */
-static bool is_inbound(acs_cuda *self, const acs_record *op)
-{
-    CUmemorytype from = 0, to = 0;
-    return op->kind == ACS_KIND_MEMCPY && op->u.copy.bytes >= INBOUND_LEAST &&
-           self->cu.cuPointerGetAttribute(&from, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)op->u.copy.src) ==
-               CUDA_SUCCESS &&
-           from == CU_MEMORYTYPE_HOST &&
-           self->cu.cuPointerGetAttribute(&to, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)op->u.copy.dst) ==
-               CUDA_SUCCESS &&
-           to == CU_MEMORYTYPE_DEVICE;
-}
-
 /* Whether a kernel of ours reaches all these bytes, and they are of one allocation. Without an answer: no. */
 static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
 {
@@ -142,8 +129,6 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     uint64_t bytes = op->u.copy.bytes, dst = (uint64_t)(uintptr_t)op->u.copy.dst;
     uint64_t src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
     unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
-    if (is_inbound(self, op))
-        op->flags |= ACS_RECORD_INBOUND;
     if (!self->copies || bytes == 0 || bytes > BYTES_MOST || (copy && overlap(dst, src, bytes)) || acs_cuda_fault(self))
         return;
     if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)

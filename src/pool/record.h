@@ -41,8 +41,7 @@ enum {
     ACS_RECORD_REPEATS = 1, /* acs_mark_repeat: a repeat begins with it */
     ACS_RECORD_REUSES = 2,  /* blocks were handed out again just before it */
     ACS_RECORD_PLACED = 8,  /* of several devices it was given one: counted there until it ends */
-    ACS_RECORD_CARRIES = 4, /* a copy of the runtime's: also of what failed ops left, of which its end tells */
-    ACS_RECORD_INBOUND = 16 /* a long copy from pinned memory to the device, set by the backend's adapt() */
+    ACS_RECORD_CARRIES = 4  /* a copy of the runtime's: also of what failed ops left, of which its end tells */
 };
 
 /* Memory that earlier ops may use begins a new life: whoever touches it later comes behind them, without their failures. */

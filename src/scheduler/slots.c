@@ -330,7 +330,6 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
     placement plan;
     if (!plan_place(slots, batch, batch_id, entry, false, &plan))
         return false;
-    const bool for_lane = acs_slots_is_for_lane(slots, entry);
     acs_item *item = add_item(batch, entry->op);
     apply_waits(slots, batch, batch_id, &plan, item);
     acs_entry_drop_claims(slots->window, entry);
@@ -338,10 +337,6 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
         return true;
     take_slot(slots, batch_id, &plan);
     give_value(slots, (uint32_t)plan.slot, entry, entry->index, item);
-    if (for_lane) {
-        slots->banks[entry->device].lane = (uint32_t)plan.slot;
-        slots->banks[entry->device].lane_value = entry->value;
-    }
     keep_clock(slots, entry);
     mark_now_and_then(slots, item);
     return true;

@@ -43,8 +43,6 @@ typedef struct acs_bank {
     uint32_t deep_now;      /* acs_slots.deep, or fewer while there is little to issue */
     uint32_t idle_polls;    /* in a row */
     uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
-    uint32_t lane;          /* where the newest inbound copy went that waited for nothing, */
-    uint64_t lane_value;    /* and its value there; 0: there was none */
 } acs_bank;
 
 typedef struct acs_slots {

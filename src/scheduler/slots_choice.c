@@ -43,8 +43,7 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
         const acs_slot *slot = &slots->slot[s];
         const acs_entry *last = slot_last(slots, (uint32_t)s);
         if (!last || needs[s].value != last->value || acs_slot_reached(slot, last->value) ||
-            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device) ||
-            acs_slots_is_lane(slots, (uint32_t)s))
+            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device))
             continue;
         if (last->waiters < fewest) {
             fewest = last->waiters;
@@ -57,34 +56,17 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
 /* The device's active slot with the fewest ops out, the first idle one if there is one. -1: other batches own all. */
 static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t batch_id)
 {
-    int best = -1, lane = -1;
+    int best = -1;
     uint32_t fewest = UINT32_MAX;
     for (uint32_t k = 0; k < slots->banks[device].active && fewest > 0; k++) {
         uint32_t s = slot_of(slots, device, k);
         const acs_slot *slot = &slots->slot[s];
         if (!acs_slot_free(slot, batch_id) || slot->outstanding >= fewest)
             continue;
-        if (acs_slots_is_lane(slots, s)) {
-            lane = (int)s;
-            continue;
-        }
         fewest = slot->outstanding;
         best = (int)s;
     }
-    return best >= 0 ? best : lane;
-}
-
-bool acs_slots_is_for_lane(const acs_slots *slots, const acs_entry *entry)
-{
-    if (entry->kind != ACS_KIND_MEMCPY || !(entry->op->flags & ACS_RECORD_INBOUND))
-        return false;
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
-        const uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        if (!acs_slot_reached(&slots->slot[s], needs[s].value))
-            return false;
-    }
-    return true;
+    return best;
 }
 
 /*
@@ -150,7 +132,7 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
         int s = __builtin_ctzll(mask);
         const acs_slot *slot = &slots->slot[s];
         if (acs_slot_reached(slot, needs[s].value) || !acs_slot_free(slot, batch_id) || slot->outstanding >= fewest ||
-            !is_of(slots, (uint32_t)s, entry->device) || acs_slots_is_lane(slots, (uint32_t)s))
+            !is_of(slots, (uint32_t)s, entry->device))
             continue;
         fewest = slot->outstanding;
         best = s;
@@ -167,7 +149,7 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     uint32_t s = (uint32_t)__builtin_ctzll(mask);
     const acs_slot *slot = &slots->slot[s];
     const acs_entry *last = slot_last(slots, s);
-    return is_of(slots, s, entry->device) && !acs_slots_is_lane(slots, s) && !acs_slot_free(slot, batch_id) && last &&
+    return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last &&
            acs_entry_needs(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
@@ -181,15 +163,12 @@ static bool is_large_copy(const acs_entry *entry)
  * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
  * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
  * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more; and
- * a bundle, or a large copy, gets a slot of its own as long as there is one. Of long copies to the device see the lane.
+ * a bundle, or a large copy, gets a slot of its own as long as there is one.
  */
 int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
     if (stays_behind(slots, entry, batch_id))
         return -1;
-    const uint32_t lane = slots->banks[entry->device].lane;
-    if (acs_slots_is_for_lane(slots, entry) && acs_slots_is_lane(slots, lane) && acs_slot_free(&slots->slot[lane], batch_id))
-        return (int)lane;
     int best = choose_behind(slots, entry, batch_id);
     if (best >= 0)
         return best;

@@ -276,38 +276,6 @@ static void place_that_hides_an_op_which_a_ready_op_must_run_behind_marks_it_fir
     yard_close(y);
 }
 
-/* A copy of a program's memory to the device, which takes long. */
-static acs_op add_inbound(yard *y, uintptr_t at)
-{
-    const acs_segment segment = ACS_OUT(AT(at), 64);
-    acs_op op = scene_insert(y->s, ACS_KIND_MEMCPY, (acs_entry_traits){0}, &segment, 1);
-    y->s->records[op]->u.copy.bytes = 64 << 20;
-    y->s->records[op]->flags = ACS_RECORD_INBOUND;
-    return op;
-}
-
-static void place_of_long_copies_to_the_device_is_one_slot_that_others_keep_out_of(void **state)
-{
-    (void)state;
-    yard *y = yard_open(16, 4);
-    const int lane = issue(y, add_inbound(y, 0));
-    assert_int_equal(issue(y, add_inbound(y, 0x100)), lane);
-    assert_int_equal(issue(y, add_inbound(y, 0x200)), lane);
-    /* who needs the last waits elsewhere, and the next copy comes behind the copies */
-    acs_op user = KERNEL(y->s, ACS_INOUT(AT(0x200), 64));
-    const acs_item *item = place(y, user);
-    assert_non_null(item);
-    assert_int_not_equal(item->slot, lane);
-    assert_int_equal(wait_of(y, item, 0)->slot, lane);
-    submitted(y);
-    assert_int_equal(issue(y, add_inbound(y, 0x300)), lane);
-    /* what waits for something that runs would hold the others up */
-    assert_int_not_equal(issue(y, add_inbound(y, 0x200)), lane);
-    assert_int_equal(issue(y, add_inbound(y, 0x400)), lane);
-    complete(y, (uint32_t)lane, 5);
-    yard_close(y);
-}
-
 static void place_marks_every_so_many_ops_without_being_asked(void **state)
 {
     (void)state;
@@ -524,7 +492,6 @@ int main(void)
         cmocka_unit_test(place_in_front_of_nobody_makes_no_mark_for_what_it_hides),
         cmocka_unit_test(place_that_hides_an_op_which_regions_remember_marks_it_first),
         cmocka_unit_test(place_that_hides_an_op_which_a_ready_op_must_run_behind_marks_it_first),
-        cmocka_unit_test(place_of_long_copies_to_the_device_is_one_slot_that_others_keep_out_of),
         cmocka_unit_test(place_marks_every_so_many_ops_without_being_asked),
         cmocka_unit_test(mark_index_is_used_again_only_when_the_mark_is_complete),
         cmocka_unit_test(place_without_a_free_mark_defers_until_one_completes),
