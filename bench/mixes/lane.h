@@ -36,7 +36,7 @@ public:
 private:
     const bool gpu_;
     const source source_;
-    void *pool_ = nullptr; /* a cudaMemPool_t */
+    [[maybe_unused]] void *pool_ = nullptr; /* a cudaMemPool_t */
     std::atomic<uint64_t> live_{0}, peak_{0};
 };
 
