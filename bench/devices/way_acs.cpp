@@ -119,12 +119,8 @@ private:
         if (o.kind == OP_READ) {
             const acs_op copy = acs_memcpy(context_, staging_, o.from, o.bytes);
             need(copy && acs_wait(context_, copy) == ACS_OK, "a read");
-        } else if (o.kind == OP_COPY) {
-            need(acs_memcpy(context_, o.to, o.from, o.bytes) != 0, "acs_memcpy");
-        } else if (o.kind == OP_FILL) {
-            need(acs_memset(context_, o.to, o.value, o.bytes) != 0, "acs_memset");
         } else {
-            need(acs_launch_kernel(context_, o, t.argument_type(k)) != 0, op_name(o));
+            need(acs_queue(context_, o, t.argument_type(k)) != 0, op_name(o));
         }
     }
 

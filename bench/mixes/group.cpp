@@ -56,15 +56,7 @@ private:
             need(acs_memset(context_, place, 0, b.bytes) != 0, "acs_memset");
     }
 
-    void launch(const op &o, uint32_t argument_type)
-    {
-        if (o.kind == OP_COPY)
-            need(acs_memcpy(context_, o.to, o.from, o.bytes) != 0, "acs_memcpy");
-        else if (o.kind == OP_FILL)
-            need(acs_memset(context_, o.to, o.value, o.bytes) != 0, "acs_memset");
-        else
-            need(acs_launch_kernel(context_, o, argument_type) != 0, op_name(o));
-    }
+    void launch(const op &o, uint32_t argument_type) { need(acs_queue(context_, o, argument_type) != 0, op_name(o)); }
 
     acs_context *const context_;
     job &job_;

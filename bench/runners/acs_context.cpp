@@ -48,4 +48,13 @@ acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_ty
     return acs_launch(context, &p);
 }
 
+acs_op acs_queue(acs_context *context, const op &o, uint32_t argument_type)
+{
+    if (o.kind == OP_COPY)
+        return acs_memcpy(context, o.to, o.from, o.bytes);
+    if (o.kind == OP_FILL)
+        return acs_memset(context, o.to, o.value, o.bytes);
+    return acs_launch_kernel(context, o, argument_type);
+}
+
 } // namespace bench

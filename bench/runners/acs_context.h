@@ -21,6 +21,9 @@ acs_context *acs_open_for(const machine &m, acs_options &options);
 /** Queues a kernel; `argument_type`: of its one struct, see acs_arg. @return 0 with acs_last_error(). */
 acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_type = ACS_ARG_VALUE);
 
+/** Queues a kernel, as above, a copy or a fill. */
+acs_op acs_queue(acs_context *context, const op &o, uint32_t argument_type);
+
 } // namespace bench
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Groups of one context on several devices: which runs where, and who waits (HuntKTm's task dispatcher, section 5.3). Groups
- * that find no room wait in the order in which they came, so that none waits for ever. Private to src/runtime.
+ * Groups of one context: which runs on which device, and who waits (HuntKTm's task dispatcher, section 5.3). With several
+ * devices groups that find no room wait in the order in which they came, so that none waits for ever; with one they are
+ * only counted, for there to be memory beside those that run. Private to src/runtime.
  */
 #ifndef ACS_DISPATCH_H
 #define ACS_DISPATCH_H

@@ -156,19 +156,25 @@ static void *run_program(void *argument)
     return NULL;
 }
 
+/* Each in a thread of its own, to its end. */
+static void run_all(program programs[PROGRAMS])
+{
+    for (int i = 0; i < PROGRAMS; i++)
+        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
+    for (int i = 0; i < PROGRAMS; i++) {
+        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
+        assert_int_equal(programs[i].wrong, 0);
+    }
+}
+
 /* All of them together would need several times as much as there is. */
 static void groups_wait_for_their_memory(void **state)
 {
     (void)state;
     program programs[PROGRAMS];
-    for (int i = 0; i < PROGRAMS; i++) {
+    for (int i = 0; i < PROGRAMS; i++)
         programs[i] = (program){.context = open_sharing(i % 2), .first = (unsigned char)(10 * i)};
-        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
-    }
-    for (int i = 0; i < PROGRAMS; i++) {
-        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
-        assert_int_equal(programs[i].wrong, 0);
-    }
+    run_all(programs);
     for (int i = 0; i < PROGRAMS; i++)
         assert_int_equal(acs_close(programs[i].context), ACS_OK);
 }
@@ -229,14 +235,9 @@ static void threads_wait_for_memory_of_their_own(void **state)
     (void)state;
     acs_context *context = open_sharing(1), *other = open_sharing(1);
     program programs[PROGRAMS];
-    for (int i = 0; i < PROGRAMS; i++) {
+    for (int i = 0; i < PROGRAMS; i++)
         programs[i] = (program){.context = i % 3 ? context : other, .first = (unsigned char)(10 * i)};
-        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
-    }
-    for (int i = 0; i < PROGRAMS; i++) {
-        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
-        assert_int_equal(programs[i].wrong, 0);
-    }
+    run_all(programs);
     assert_int_equal(acs_close(context), ACS_OK);
     assert_int_equal(acs_close(other), ACS_OK);
 }
@@ -335,14 +336,9 @@ static void groups_wait_for_whichever_device_has_room(void **state)
 {
     (void)state;
     program programs[PROGRAMS];
-    for (int i = 0; i < PROGRAMS; i++) {
+    for (int i = 0; i < PROGRAMS; i++)
         programs[i] = (program){.context = open_on(1 + i % 3, i % 2), .first = (unsigned char)(10 * i)};
-        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
-    }
-    for (int i = 0; i < PROGRAMS; i++) {
-        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
-        assert_int_equal(programs[i].wrong, 0);
-    }
+    run_all(programs);
     for (int i = 0; i < PROGRAMS; i++)
         assert_int_equal(acs_close(programs[i].context), ACS_OK);
 }
@@ -353,14 +349,9 @@ static void threads_share_devices_with_other_programs(void **state)
     (void)state;
     acs_context *context = open_on(2, 1), *other = open_on(2, 0);
     program programs[PROGRAMS];
-    for (int i = 0; i < PROGRAMS; i++) {
+    for (int i = 0; i < PROGRAMS; i++)
         programs[i] = (program){.context = i % 3 ? context : other, .first = (unsigned char)(10 * i)};
-        assert_int_equal(pthread_create(&programs[i].thread, NULL, run_program, &programs[i]), 0);
-    }
-    for (int i = 0; i < PROGRAMS; i++) {
-        assert_int_equal(pthread_join(programs[i].thread, NULL), 0);
-        assert_int_equal(programs[i].wrong, 0);
-    }
+    run_all(programs);
     assert_int_equal(acs_close(context), ACS_OK);
     assert_int_equal(acs_close(other), ACS_OK);
     uint64_t now[2];
