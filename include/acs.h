@@ -696,11 +696,14 @@ typedef struct acs_group_report {
  * other blocks happens behind the group's ops.
  * @param      params  NULL: all zero.
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
- * @return ACS_OK: the ops are queued, and the thread holds no group any more. ACS_ERR_STATE: it holds none.
+ * @return ACS_OK: the ops are queued, and the thread holds no group any more. ACS_ERR_STATE: it holds none; or the ledger
+ *         (ACS_LEDGER) cannot be used, and the group is still held.
  *         ACS_ERR_MEMORY: the plan, or its memory, has no room: the group is still held; submit it again with fewer slots,
  *         or cancel it. Then errors with which the group is gone: ACS_ERR_DEVICE; ACS_ERR_LAUNCH: there was no memory for an
  *         op of the group beside its plan, and it and those behind it were not queued.
- * Blocks: while the FIFO is full, and as acs_malloc.
+ * Blocks: while the FIFO is full, and as acs_malloc; on several devices (ACS_DEVICES) while none has room for the group
+ * beside those that run, in the order of the calls (HuntKTm, section 5.3, Algorithm 1); with ACS_LEDGER while other programs
+ * have the memory, and may still give it.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
 
