@@ -8,65 +8,9 @@
 #include <string.h>
 
 enum {
-    STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES), /* one more than there are: tables hold an even number */
     OWN_THREADS = 32,
     FETCH_AHEAD = 4 /* ops */
 };
-
-/* ---------------------------------------------------------------------------------------------------------- memory */
-
-void acs_cuda_room_free(acs_cuda *self, acs_cuda_room *room)
-{
-    CUresult host = room->tables ? self->cu.cuMemFreeHost(room->tables) : CUDA_SUCCESS;
-    CUresult device = room->state ? self->cu.cuMemFree(room->state) : CUDA_SUCCESS;
-    if ((host != CUDA_SUCCESS && !acs_cuda_note(self, host)) || (device != CUDA_SUCCESS && !acs_cuda_note(self, device)))
-        acs_log(ACS_LOG_WARN, "cuda: memory of a kept graph could not be freed");
-    free(room);
-}
-
-/* One that was used before and is large enough, but not four times as large. */
-static acs_cuda_room *room_reuse(acs_cuda_vehicles *v, size_t bytes)
-{
-    acs_cuda_room **link, *room = NULL;
-    acs_lock_acquire(&v->lock);
-    for (link = &v->rooms; *link && ((*link)->bytes < bytes || (*link)->bytes > 4 * bytes);)
-        link = &(*link)->next;
-    if (*link) {
-        room = *link;
-        *link = room->next;
-    }
-    acs_lock_release(&v->lock);
-    return room;
-}
-
-static CUresult room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out)
-{
-    acs_cuda_room *room = room_reuse(self->vehicles, bytes);
-    CUresult result = CUDA_SUCCESS;
-    if (!room) {
-        room = calloc(1, sizeof *room);
-        if (!room)
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        room->bytes = bytes;
-        result = self->cu.cuMemHostAlloc(&room->tables, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-        if (result == CUDA_SUCCESS)
-            result = self->cu.cuMemAlloc(&room->state, STATE_BYTES);
-    }
-    if (result != CUDA_SUCCESS) {
-        acs_cuda_room_free(self, room);
-        return result;
-    }
-    *out = room;
-    return CUDA_SUCCESS;
-}
-
-static void room_release(acs_cuda_vehicles *v, acs_cuda_room *room)
-{
-    acs_lock_acquire(&v->lock);
-    room->next = v->rooms;
-    v->rooms = room;
-    acs_lock_release(&v->lock);
-}
 
 static acs_device_table *table_of(const acs_cuda_exec *exec, uint32_t index)
 {
@@ -231,7 +175,7 @@ acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, b
     for (uint32_t i = 0; i < ACS_CUDA_TABLES; i++)
         exec->launches[i].slot = -1;
     if (exec->held && exec->turn && exec->types && exec->nodes)
-        *result = room_acquire(self, (size_t)ACS_CUDA_TABLES * exec->table_bytes, &exec->room);
+        *result = acs_cuda_room_acquire(self, (size_t)ACS_CUDA_TABLES * exec->table_bytes, &exec->room);
     if (*result == CUDA_SUCCESS)
         *result = instantiate(self, exec, plan, slot);
     if (*result == CUDA_SUCCESS)
@@ -248,7 +192,7 @@ void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
         acs_log(ACS_LOG_WARN, "cuda: a kept graph could not be destroyed: %s", acs_cuda_text((int)result));
     if (exec->room)
-        room_release(self->vehicles, exec->room);
+        acs_cuda_room_release(self->vehicles, exec->room);
     free(exec->shape);
     free(exec->nodes);
     free(exec->types);

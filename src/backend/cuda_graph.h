@@ -57,7 +57,9 @@ typedef struct acs_cuda_plan {
     uint16_t edges[ACS_CUDA_PLAN_EDGES];
 } acs_cuda_plan;
 
-/* Pinned memory for tables, kept for the next graph when one goes: freeing it would wait for the device. */
+typedef struct acs_cuda_slab acs_cuda_slab; /* many rooms, made at once */
+
+/* Pinned memory for tables, kept for the next graph when one goes. */
 typedef struct acs_cuda_room {
     struct acs_cuda_room *next;
     size_t bytes;
@@ -120,6 +122,7 @@ struct acs_cuda_vehicles {
     acs_lock lock; /* rank BACKEND, never together with acs_cuda.lock; guards what follows */
     acs_kept *kept;
     acs_cuda_room *rooms; /* free */
+    acs_cuda_slab *slabs; /* the latest first */
     acs_layout_template layers; /* chosen last, */
     uint32_t layers_for[3];     /* for so many levels, ops side by side, ops */
     uint32_t layers_uses;
@@ -151,7 +154,11 @@ void acs_cuda_exec_begin(acs_cuda_exec *exec);
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record);
 /* The launch ends at `value` of the slot. */
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value);
-void acs_cuda_room_free(acs_cuda *self, acs_cuda_room *room);
+
+/* cuda_room.c: room for a graph's tables; when a graph goes, which may be under way no more; and all of them, at close */
+CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **room);
+void acs_cuda_room_release(acs_cuda_vehicles *v, acs_cuda_room *room);
+void acs_cuda_rooms_free(acs_cuda *self);
 
 /* cuda_plan.c */
 /* False: too large. */

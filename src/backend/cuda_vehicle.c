@@ -77,11 +77,7 @@ void acs_cuda_vehicles_fini(acs_cuda *self)
         v->dead = exec->next_dead;
         acs_cuda_exec_destroy(self, exec);
     }
-    while (v->rooms) {
-        acs_cuda_room *room = v->rooms;
-        v->rooms = room->next;
-        acs_cuda_room_free(self, room);
-    }
+    acs_cuda_rooms_free(self);
     acs_kept_destroy(v->kept);
     CUresult result = v->words ? self->cu.cuMemFreeHost(v->words) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
