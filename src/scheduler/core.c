@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INSERT_MOST = 64, INSERT_BESIDE = 16, SUBMISSIONS_PER_POLL = 8 };
+enum { INSERT_MOST = 64, INSERT_BESIDE = 16, SUBMISSIONS_PER_POLL = 8, BESIDE_AWAITED = 1 };
 
 uint32_t acs_core_slots(const acs_options *options)
 {
@@ -69,10 +69,15 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
     action->poll_count += poll->mark_count > 0;
 }
 
-static void list_polls(acs_core *core, acs_action *action)
+/* Of all slots at most so many more than are listed, from behind the last that was polled. */
+static void list_polls(acs_core *core, acs_action *action, uint32_t more)
 {
-    action->poll_count = 0;
-    for (uint32_t s = 0; s < core->slots.used; s++) {
+    const uint32_t used = core->slots.used, listed = action->poll_count;
+    const uint32_t first = listed ? action->polls[0].slot : used;
+    for (uint32_t k = 0; k < used && action->poll_count - listed < more; k++) {
+        const uint32_t s = (core->poll_next + k) % used;
+        if (s == first)
+            continue;
         /* Marks behind attempts that were refused take room too, and may be all that a slot has. */
         if (core->slots.slot[s].outstanding > 0 || core->slots.slot[s].mark_count > 0)
             acs_core_list_poll_locked(core, action, s);
@@ -81,13 +86,20 @@ static void list_polls(acs_core *core, acs_action *action)
     core->since_poll = 0;
 }
 
-/* Nothing can be issued: see what completed. Marks that this takes are submitted first and polled by the next step. */
+/*
+ * Nothing can be issued: see what completed, as long as nothing new comes; where a caller waits for an op, that first, and
+ * little else. Marks that this takes are submitted first and polled by the next step.
+ */
 static void form_poll(acs_core *core, acs_action *action)
 {
+    action->yields = !core->stalled && !acs_fifo_ready(core->fifo);
     acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
     action->entries[0] = 0;
-    if (!core->polling)
-        list_polls(core, action);
+    if (core->polling)
+        return;
+    acs_core_list_awaited_locked(core, action);
+    action->partial = action->poll_count > 0;
+    list_polls(core, action, action->partial ? BESIDE_AWAITED : UINT32_MAX);
 }
 
 /*
@@ -145,6 +157,8 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
     action->batch.bundle = false;
     action->looks = may == ACS_MAY_LOOK;
+    action->yields = false;
+    action->partial = action->looks;
     if (may == ACS_MAY_INSERT)
         return inserted;
     if (action->looks)
@@ -156,7 +170,7 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
             form_poll(core, action);
         else if ((++core->since_poll >= SUBMISSIONS_PER_POLL || core->slots.wants_poll || action->batch.bundle) &&
                  !core->polling)
-            list_polls(core, action);
+            list_polls(core, action, UINT32_MAX);
         core->counters.submissions += action->batch.items_used > 0;
     }
     if (action->batch.items_used || action->poll_count)
@@ -227,6 +241,10 @@ static void perform_polls(acs_core *core, acs_action *action)
         acs_poll *poll = &action->polls[i];
         action->poll_status =
             core->backend->ops->poll(core->backend, poll->slot, poll->marks, poll->mark_count, &poll->completed);
+        if (action->yields && i + 1 < action->poll_count && acs_fifo_ready(core->fifo)) {
+            action->poll_count = i + 1; /* each takes as long as a launch */
+            action->partial = true;
+        }
     }
     if (action->poll_status != ACS_OK)
         action->fault = *acs_error_thread();
@@ -294,11 +312,12 @@ static void book_polls(acs_core *core, acs_action *action)
         return;
     core->polling = false;
     core->polls += !action->looks;
+    core->poll_next = action->looks ? core->poll_next : action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
     }
-    if (!action->looks) /* one slot tells nothing of the others */
+    if (!action->partial) /* one slot tells nothing of the others */
         acs_slots_polled(&core->slots, is_idle(core, action));
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);

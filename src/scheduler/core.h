@@ -53,6 +53,8 @@ typedef struct acs_action {
     struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
     bool abandoned;                    /* its ops were ended without it: C4 */
     uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
+    bool yields;                       /* its polls stop where an op is queued meanwhile */
+    bool partial;                      /* they are of some slots only */
     bool looks;                        /* only whether the op ended that a caller waits for */
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
@@ -142,7 +144,8 @@ typedef struct acs_overdue {
 
 /* What could be issued when it was last looked at, and what is to become of it. Private to core_bundle.c. */
 typedef struct acs_gathering {
-    uint64_t seen;     /* how far the core was then */
+    uint64_t seen;     /* how far the core was then, */
+    acs_op awaited;    /* and which op a caller waited for that was not issued; 0: none */
     uint32_t rest;     /* decisions for which nothing is gathered */
     bool complete;     /* all ops up to the end of a bundle are in the window */
     uint32_t count, edge_count;
@@ -202,6 +205,7 @@ typedef struct acs_core {
     uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
     acs_gathering gathering;
     uint32_t since_poll;     /* submissions since the last poll */
+    uint32_t poll_next;      /* slot from which the next begins */
     uint32_t running;        /* ops issued that have not ended */
     uint64_t running_since_ns;
     uint64_t batch_ids;
@@ -289,8 +293,12 @@ void acs_core_want_no_more(acs_core *core, acs_op op);
 /* Between the files of the core; all under the lock. */
 /* Whether ops at the front of the ready queue, and urgent ones that follow them, are to be issued before others. */
 bool acs_core_hurry_locked(acs_core *core);
+/* The op that a caller waits for, where that is in the window and was not issued; else 0. */
+acs_op acs_core_awaited_locked(acs_core *core);
 /* A poll, or a mark, for the op that a caller waits for. */
 void acs_core_form_look_locked(acs_core *core, acs_action *action);
+/* A poll of the slot in which the op is that a caller waits for, where it is in one. */
+void acs_core_list_awaited_locked(acs_core *core, acs_action *action);
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot);
 void acs_core_overdue_init(acs_core *core);
 void acs_core_enlist_locked(acs_core *core, acs_action *action);

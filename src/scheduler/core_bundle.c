@@ -5,8 +5,9 @@
  * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait for
  * gathered ones only. What edges connect is a *part*. Parts that run behind the same slots share a bundle; those that run
  * behind nothing are spread over a few. A bundle whose upstream ops are complete goes at once: the GPU may be idle. One that
- * has to queue is held until it is as large as it will get, or the GPU is about to run dry, or for a while nothing came: the
- * GPU has work, and small bundles cost it time. Few ops that nothing holds are launched one by one.
+ * has to queue is held, since the GPU has work and small bundles cost it time: until it is as large as it will get, the GPU
+ * is about to run dry, a caller waits for what is not issued, or for a while nothing came. Few ops that nothing holds are
+ * launched one by one.
  *
  * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again (cuts.h).
  */
@@ -248,7 +249,7 @@ static uint32_t outstanding_in(const acs_core *core, uint64_t slots)
 static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 {
     const acs_gathering *g = &core->gathering;
-    if (!behind || g->complete || core->held >= HELD_STEPS)
+    if (!behind || g->complete || core->held >= HELD_STEPS || (g->awaited && !ops_come(core)))
         return true;
     return ops >= 2 * outstanding_in(core, behind);
 }
@@ -405,8 +406,10 @@ static bool is_news(acs_core *core, bool inserted)
     bool more = inserted || ops_come(core);
     core->held = more ? 0 : core->held + 1;
     uint64_t now = core->window.counters.inserted + core->counters.retired + core->bookings + 1;
-    bool news = now != g->seen || core->held == HELD_STEPS;
+    acs_op awaited = acs_core_awaited_locked(core);
+    bool news = now != g->seen || core->held == HELD_STEPS || (awaited && awaited != g->awaited);
     g->seen = now;
+    g->awaited = awaited;
     return news;
 }
 

@@ -62,6 +62,13 @@ static uint32_t list_urgent(acs_core *core, const acs_entry *wanted, uint32_t *u
     return count;
 }
 
+acs_op acs_core_awaited_locked(acs_core *core)
+{
+    const acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
+    const acs_entry *entry = op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
+    return entry && waits_for_issue(entry) ? op : 0;
+}
+
 bool acs_core_hurry_locked(acs_core *core)
 {
     acs_window *w = &core->window;
@@ -88,6 +95,14 @@ bool acs_core_hurry_locked(acs_core *core)
 }
 
 /* -------------------------------------------------------------------------------------------------------------- poll */
+
+void acs_core_list_awaited_locked(acs_core *core, acs_action *action)
+{
+    acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
+    const acs_entry *entry = op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
+    if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0)
+        acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
+}
 
 void acs_core_form_look_locked(acs_core *core, acs_action *action)
 {
