@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MOST = 64 * 1024, ARGS = 3 };
+enum { BYTES_MOST = 64 * 1024, ARGS = 3, ROWS_ARGS = 4 };
 
 /* Launches of each kernel as check() filled them in, but for grid and arguments. */
 struct acs_cuda_copies {
-    acs_record copy, fill;
+    acs_record copy, rows, fill;
 };
 
 /* ------------------------------------------------------------------------------------------------------------ opening */
 
-static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char *function)
+static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char *function, uint32_t args)
 {
     static const acs_site site = {"small copies", NULL, 0};
     CUfunction kernel = acs_cuda_device_kernel(self, function);
@@ -29,8 +29,8 @@ static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char
     op->site = &site;
     op->args = op->inline_args;
     op->arg_bytes = op->inline_bytes;
-    op->arg_count = ARGS;
-    for (uint32_t i = 0; i < ARGS; i++)
+    op->arg_count = args;
+    for (uint32_t i = 0; i < args; i++)
         op->args[i] = (acs_arg_slot){.offset = i * 8, .size = 8};
     op->u.launch.kernel = (acs_kernel){name, (const void *)kernel, NULL, ACS_KERNEL_CUFUNCTION, 0};
     op->grid = (acs_dim3){1, 1, 1};
@@ -56,8 +56,9 @@ void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
     acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);
     if (copies)
         memset(copies, 0, sizeof *copies);
-    if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy") &&
-        prepare(self, &copies->fill, "acs fill", "acs_device_fill")) {
+    if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy", ARGS) &&
+        prepare(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
+        prepare(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
         self->copies = copies;
         return;
     }
@@ -73,6 +74,15 @@ void acs_cuda_copies_fini(acs_cuda *self)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- adapting */
+
+/* Whether the device reaches another's memory: what its context has, not what pools have, whose owner says who may. */
+static bool is_peers(const acs_cuda *self, int device, CUcontext context)
+{
+    for (uint32_t i = 0; i < self->base.devices; i++)
+        if (self->members[i]->device == device)
+            return context == self->members[i]->context && (self->peers >> i & 1);
+    return false;
+}
 
 /* Whether a kernel of ours reaches all these bytes, and they are of one allocation. Without an answer: no. */
 static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
@@ -93,7 +103,8 @@ static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
         return false;
     /* Memory of a pool has no context. */
     bool near = type == CU_MEMORYTYPE_DEVICE && device == self->device && (!context || context == self->context);
-    return (near || type == CU_MEMORYTYPE_HOST) && !managed && seen == at && at >= start && bytes <= size &&
+    bool far = type == CU_MEMORYTYPE_DEVICE && device != self->device && is_peers(self, device, context);
+    return (near || far || type == CU_MEMORYTYPE_HOST) && !managed && seen == at && at >= start && bytes <= size &&
            at - start <= size - bytes;
 }
 
@@ -103,7 +114,7 @@ static bool overlap(uint64_t a, uint64_t b, uint64_t bytes)
 }
 
 /* From `pattern`; `values` are its arguments. */
-static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, uint64_t bytes, const uint64_t *values)
+static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, uint64_t blocks, const uint64_t *values)
 {
     /* Asked anew: a graph with such a kernel may have turned out not to work. */
     uint32_t type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
@@ -112,11 +123,11 @@ static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, ui
     op->kind = ACS_KIND_KERNEL;
     op->u.launch = pattern->u.launch;
     op->type = type;
-    op->grid = (acs_dim3){(uint32_t)((bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES), 1, 1};
-    op->arg_count = ARGS;
-    op->arg_bytes_used = ARGS * 8;
-    memcpy(op->args, pattern->args, ARGS * sizeof *op->args);
-    memcpy(op->arg_bytes, values, ARGS * 8);
+    op->grid = (acs_dim3){(uint32_t)blocks, 1, 1};
+    op->arg_count = pattern->arg_count;
+    op->arg_bytes_used = op->arg_count * 8;
+    memcpy(op->args, pattern->args, op->arg_count * sizeof *op->args);
+    memcpy(op->arg_bytes, values, op->arg_bytes_used);
     op->content = acs_cuda_args_hash(op);
 }
 
@@ -126,17 +137,21 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     acs_cuda_scope scope;
     bool copy = op->kind == ACS_KIND_MEMCPY;
     /* Read before the launch, which lies in the same place, is written. */
-    uint64_t bytes = op->u.copy.bytes, dst = (uint64_t)(uintptr_t)op->u.copy.dst;
-    uint64_t src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
-    unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
-    if (!self->copies || bytes == 0 || bytes > BYTES_MOST || (copy && overlap(dst, src, bytes)) || acs_cuda_fault(self))
+    const uint64_t bytes = op->u.copy.bytes, rows = op->u.copy.rows, pitch = op->u.copy.pitch;
+    const uint64_t dst = (uint64_t)(uintptr_t)op->u.copy.dst, src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
+    const unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
+    const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* from the first to the last */
+    if (!self->copies || bytes == 0 || bytes * rows > BYTES_MOST || (copy && overlap(dst, src, all)) || acs_cuda_fault(self))
         return;
     if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
         return;
-    bool fits = reaches(self, dst, bytes) && (!copy || reaches(self, src, bytes));
+    bool fits = reaches(self, dst, all) && (!copy || reaches(self, src, all));
     acs_cuda_scope_leave(self, &scope);
-    if (fits && copy)
-        become(self, op, &self->copies->copy, bytes, (const uint64_t[]){dst, src, bytes});
+    const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
+    if (fits && rows > 1)
+        become(self, op, &self->copies->rows, rows * blocks, (const uint64_t[]){dst, src, bytes, pitch});
+    else if (fits && copy)
+        become(self, op, &self->copies->copy, blocks, (const uint64_t[]){dst, src, bytes});
     else if (fits)
-        become(self, op, &self->copies->fill, bytes, (const uint64_t[]){dst, bytes, value});
+        become(self, op, &self->copies->fill, blocks, (const uint64_t[]){dst, bytes, value});
 }

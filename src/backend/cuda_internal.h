@@ -71,12 +71,13 @@
     X(cuMemHostAlloc, 2020, 12000)                                                                                     \
     X(cuMemFreeHost, 2000, 12000)
 /*
- * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, copies are
- * never part of bundles, or there are no bundles.
+ * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, rows are
+ * copied one by one, copies are never part of bundles, or there are no bundles.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
     X(cuFuncLoad, 12040, 12040)                                                                                        \
+    X(cuMemcpy2DAsync, 3020, 12000)                                                                                    \
     X(cuPointerGetAttributes, 7000, 12000)                                                                             \
     X(cuLibraryLoadData, 12000, 12000)                                                                                 \
     X(cuLibraryUnload, 12000, 12000)                                                                                   \

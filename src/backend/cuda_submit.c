@@ -231,6 +231,26 @@ static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUst
     return refused ? fill_pageable(self, op, stream) : result;
 }
 
+/* Of the runtime's own: between its replicas of a block, which are where the driver says. */
+static CUresult copy_rows(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    const CUDA_MEMCPY2D rows = {
+        .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .srcDevice = (CUdeviceptr)(uintptr_t)op->u.copy.src,
+        .srcPitch = op->u.copy.pitch,
+        .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = (CUdeviceptr)(uintptr_t)op->u.copy.dst,
+        .dstPitch = op->u.copy.pitch,
+        .WidthInBytes = op->u.copy.bytes,
+        .Height = op->u.copy.rows,
+    };
+    CUresult result = self->cu.cuMemcpy2DAsync ? self->cu.cuMemcpy2DAsync(&rows, stream) : CUDA_SUCCESS;
+    for (uint64_t i = 0; i < rows.Height && !self->cu.cuMemcpy2DAsync && result == CUDA_SUCCESS; i++)
+        result = self->cu.cuMemcpyAsync(rows.dstDevice + i * rows.dstPitch, rows.srcDevice + i * rows.srcPitch,
+                                        rows.WidthInBytes, stream);
+    return result;
+}
+
 /*
  * MEMCPY and MEMSET. Pageable memory is legal: the driver stages it, and this thread waits meanwhile. But it reads a
  * pageable source when it is called, not when the stream gets there: what the op was put behind has to be over first.
@@ -242,6 +262,8 @@ static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
         return CUDA_SUCCESS;
     if (op->kind == ACS_KIND_MEMSET)
         return fill(self, op, dst, stream);
+    if (op->u.copy.rows > 1)
+        return copy_rows(self, op, stream);
     CUdeviceptr src = (CUdeviceptr)(uintptr_t)op->u.copy.src;
     /* Without an answer too: waiting is right for all memory. */
     CUresult result = ask_memory(self, src) == CUDA_SUCCESS ? CUDA_SUCCESS : self->cu.cuStreamSynchronize(stream);

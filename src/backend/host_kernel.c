@@ -65,13 +65,20 @@ bool acs_host_runs(const acs_record *op)
            op->kind == ACS_KIND_STREAM_WAIT;
 }
 
+static void copy_rows(const acs_record *op)
+{
+    for (uint64_t row = 0; row < op->u.copy.rows; row++)
+        memmove((char *)op->u.copy.dst + row * op->u.copy.pitch, (const char *)op->u.copy.src + row * op->u.copy.pitch,
+                op->u.copy.bytes);
+}
+
 void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
 {
     /* STREAM_WAIT does nothing: a CPU has no foreign stream to wait for. Copies of no bytes may have null ends. */
     if (op->kind == ACS_KIND_KERNEL)
         run_kernel(op, scratch);
     else if (op->kind == ACS_KIND_MEMCPY && op->u.copy.bytes)
-        memmove(op->u.copy.dst, op->u.copy.src, op->u.copy.bytes);
+        copy_rows(op);
     else if (op->kind == ACS_KIND_MEMSET && op->u.copy.bytes)
         memset(op->u.copy.dst, op->u.copy.value, op->u.copy.bytes);
 }

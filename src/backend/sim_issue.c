@@ -164,7 +164,7 @@ static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
     else if (s->by_seed || op->kind == ACS_KIND_STREAM_WAIT)
         acs_sim_delay(s->machine, s->now, stream, s->by_seed ? kernel.cta_ns : 0, work);
     else
-        acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, op->u.copy.bytes, work);
+        acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, acs_record_copied(op), work);
 }
 
 /* Every op that was issued has room among those that are due. */

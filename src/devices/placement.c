@@ -4,7 +4,10 @@
  */
 #include "devices/placement.h"
 
+#include <float.h>
 #include <string.h>
+
+#define ALIKE_SECONDS 1e-6 /* ends that differ by less: no two measurements of the same links agree better */
 
 void acs_placement_init(acs_placement *p, const acs_topology *topology, acs_policy policy)
 {
@@ -16,6 +19,14 @@ void acs_placement_idle(acs_placement *p)
     memset(p->free_at, 0, sizeof p->free_at);
     memset(p->in_free_at, 0, sizeof p->in_free_at);
     memset(p->running, 0, sizeof p->running);
+}
+
+void acs_placement_seen(acs_placement *p, double end)
+{
+    for (uint32_t d = 0; d < p->topology->count; d++) {
+        p->free_at[d] = p->free_at[d] > end ? p->free_at[d] : end;
+        p->in_free_at[d] = p->in_free_at[d] > end ? p->in_free_at[d] : end;
+    }
 }
 
 static acs_place_set bit_of(uint32_t place)
@@ -77,18 +88,15 @@ static uint32_t in_turn(acs_placement *p, acs_place_set candidates)
     return (uint32_t)__builtin_ctz(candidates); /* none of the topology's: not asked for */
 }
 
-/* Those of the candidates whose figure is the least. */
-static acs_place_set least_of(acs_place_set candidates, const double figures[ACS_DEVICES_MOST])
+/* Those of the candidates whose figure is the least, or larger by `slack` at most. */
+static acs_place_set least_of(acs_place_set candidates, const double figures[ACS_DEVICES_MOST], double slack)
 {
     acs_place_set best = 0;
-    double least = 0;
-    for (acs_place_set left = candidates; left; left &= left - 1) {
-        const uint32_t device = (uint32_t)__builtin_ctz(left);
-        if (best && figures[device] > least)
-            continue;
-        best = best && figures[device] == least ? best | bit_of(device) : bit_of(device);
-        least = figures[device];
-    }
+    double least = DBL_MAX;
+    for (acs_place_set left = candidates; left; left &= left - 1)
+        least = figures[__builtin_ctz(left)] < least ? figures[__builtin_ctz(left)] : least;
+    for (acs_place_set left = candidates; left; left &= left - 1)
+        best |= figures[__builtin_ctz(left)] <= least + slack ? left & -left : 0;
     return best;
 }
 
@@ -104,7 +112,7 @@ static acs_place_set nearest_of(const acs_placement *p, const acs_placement_op *
                               ? (double)missing_bytes(op, device)
                               : acs_placement_transfer(p->topology, op, device, true);
     }
-    return enough ? least_of(enough, figures) : candidates;
+    return enough ? least_of(enough, figures, 0) : candidates;
 }
 
 static double seconds_of(const acs_placement *p, const acs_placement_op *op)
@@ -141,7 +149,7 @@ static acs_place_set earliest_of(const acs_placement *p, const acs_placement_op 
         ends[device] = end_on(p, op, device) + acs_placement_transfer(p->topology, op, device, false);
         bytes[device] = (double)missing_bytes(op, device);
     }
-    return least_of(least_of(candidates, ends), bytes);
+    return least_of(least_of(candidates, ends, ALIKE_SECONDS), bytes, 0);
 }
 
 static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
@@ -152,7 +160,7 @@ static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op,
     case ACS_POLICY_STREAM_AWARE:
         for (uint32_t i = 0; i < p->topology->count; i++)
             running[i] = p->running[i];
-        return least_of(candidates, running);
+        return least_of(candidates, running, 0);
     case ACS_POLICY_MIN_TRANSFER_SIZE:
     case ACS_POLICY_MIN_MAX_TRANSFER_TIME: return nearest_of(p, op, candidates);
     case ACS_POLICY_AUTO: {

@@ -53,6 +53,8 @@ void acs_placement_init(acs_placement *placement, const acs_topology *topology, 
 uint32_t acs_placement_choose(acs_placement *placement, const acs_placement_op *op, double *end);
 /* Nothing is under way: devices are free at once. */
 void acs_placement_idle(acs_placement *placement);
+/* What was to end by then has ended: nothing that is placed from here on begins before. */
+void acs_placement_seen(acs_placement *placement, double end);
 
 /* Seconds to bring what the op reads to the device: each from the fastest place that has it, or (`slowest`) the slowest. */
 double acs_placement_transfer(const acs_topology *topology, const acs_placement_op *op, uint32_t device, bool slowest);

@@ -91,8 +91,10 @@ typedef struct acs_record {
         struct {
             void *dst;
             const void *src;
-            uint64_t bytes;
-            int value; /* MEMSET */
+            uint64_t bytes; /* of a row */
+            int value;      /* MEMSET */
+            uint32_t rows;  /* 1, but of copies of the runtime's own; on both sides */
+            uint64_t pitch; /* from one row to the next */
         } copy;
         struct {
             acs_host_fn function;
@@ -124,6 +126,12 @@ typedef struct acs_record {
     _Alignas(ACS_CACHE_LINE) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
 _Static_assert(offsetof(acs_record, inline_segments) == ACS_CACHE_LINE, "the head is one cache line");
+
+/* All bytes of a MEMCPY or MEMSET. */
+static inline uint64_t acs_record_copied(const acs_record *record)
+{
+    return record->u.copy.bytes * record->u.copy.rows;
+}
 
 typedef struct acs_record_pool acs_record_pool;
 

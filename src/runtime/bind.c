@@ -4,17 +4,27 @@
  */
 #include "runtime/bind.h"
 
+#include "base/hash.h"
 #include "runtime/replicas.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------------------------ naming */
 
+static acs_movable *find(const acs_draft *draft, uint64_t address)
+{
+    acs_movables *r = draft->context->movables;
+    acs_found *found = &r->found[acs_hash64(address) % ACS_FOUND];
+    if (found->hold != r->hold || found->address != address)
+        *found = (acs_found){address, r->hold, acs_movable_at(draft->context, address)};
+    return found->at;
+}
+
 acs_movable *acs_bind_segment(const acs_draft *draft, const acs_segment *s, bool *inside)
 {
     if (!acs_segment_has_bytes(s))
         return NULL;
-    acs_movable *m = acs_movable_at(draft->context, s->base);
+    acs_movable *m = find(draft, s->base);
     *inside = m && acs_segment_end(s) <= m->home + m->bytes;
     return m;
 }
@@ -126,8 +136,7 @@ void acs_bind_touch_pointed(const acs_draft *draft)
     const acs_record *record = draft->record;
     for (uint32_t i = 0; i < record->arg_count && !draft->captured; i++)
         for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1) {
-            acs_movable *m = acs_movable_at(draft->context, pointer_at(record, &record->args[i],
-                                                                       (uint32_t)__builtin_ctz(left)));
+            acs_movable *m = find(draft, pointer_at(record, &record->args[i], (uint32_t)__builtin_ctz(left)));
             if (!m || !m->lazy)
                 continue;
             const acs_segment whole = ACS_INOUT(m->home, m->bytes);
@@ -163,7 +172,7 @@ acs_status acs_bind_check(const acs_draft *draft)
 /* Of blocks that the op names: a pointer may be the end of a block before. */
 static uint64_t moved(const acs_draft *draft, uint64_t address)
 {
-    const acs_movable *m = acs_movable_at(draft->context, address);
+    const acs_movable *m = find(draft, address);
     if (!m || !m->touched)
         return address;
     uint64_t to = m->to ? m->to : m->host_valid ? m->host : m->home; /* who only looks brings none in */
@@ -229,6 +238,8 @@ static void end_bind(acs_draft *draft, acs_op op)
         if (op)
             m->last = acs_fifo_last(context->core.fifo); /* at least its number: a captured op has none of the FIFO's */
     }
+    if (context->spread && op && !draft->captured)
+        acs_spread_queued(context, op);
 }
 
 acs_status acs_bind(acs_draft *draft)

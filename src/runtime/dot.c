@@ -121,7 +121,7 @@ static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
     const bool transfer = op->flags & ACS_RECORD_CARRIES;
     put(dot, "op%" PRIu64 " [label=\"%s\\nop %" PRIu64, seq, transfer ? "transfer" : quoted(op->site->name, name), seq);
     if (op->kind == ACS_KIND_MEMCPY || op->kind == ACS_KIND_MEMSET)
-        put(dot, ", %" PRIu64 " bytes", op->u.copy.bytes);
+        put(dot, ", %" PRIu64 " bytes", acs_record_copied(op));
     put(dot, "\", shape=%s", shape_of(op));
     if (on_device(op))
         put(dot, ", fillcolor=%" PRIu32, colour(op->device));

@@ -61,6 +61,7 @@ void acs_movables_enter(acs_context *context)
         acs_virtual_wait(context);
     if (!context->virtual_count)
         pthread_mutex_lock(&context->movables->lock);
+    context->movables->hold++;
 }
 
 void acs_movables_leave(acs_context *context)
@@ -73,6 +74,7 @@ bool acs_movables_try(acs_context *context)
 {
     if (pthread_mutex_trylock(&context->movables->lock) != 0)
         return false;
+    context->movables->hold++;
     acs_written_order(context); /* the draft has it already, so it cannot wait */
     return true;
 }
@@ -117,6 +119,7 @@ acs_movable *acs_movable_make(acs_context *context, const acs_block *block)
     m->next = &r->first;
     m->previous = r->first.previous;
     m->previous->next = m->next->previous = m;
+    r->hold++; /* what was found does not hold any more */
     atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed); /* see acs_movables_none */
     return m;
 }
@@ -125,6 +128,7 @@ void acs_movable_unlink(acs_context *context, acs_movable *m)
 {
     m->next->previous = m->previous;
     m->previous->next = m->next;
+    context->movables->hold++; /* the same */
     atomic_fetch_sub_explicit(&context->movables->count, 1, memory_order_relaxed); /* see acs_movables_none */
     free(m);
 }
@@ -187,6 +191,12 @@ void acs_movable_drop(acs_context *context, acs_movable *m, acs_op last)
 acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes,
                              uint32_t device)
 {
+    return acs_movable_copy_rows(context, m, to, from, (acs_rows){bytes, 1, bytes}, device);
+}
+
+acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, acs_rows rows,
+                             uint32_t device)
+{
     acs_draft draft = {.context = context, .site = m->site, .no_wait = context->movables->no_wait, .own = true};
     void *dst = (void *)(uintptr_t)to;
     const void *src = (const void *)(uintptr_t)from;
@@ -195,13 +205,15 @@ acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_
     draft.captured = false; /* a graph that runs later has to find it done */
     if (acs_record_reserve(context->records, draft.record, 0, 0, 2) != ACS_OK)
         return acs_draft_drop(&draft);
-    draft.record->segments[0] = ACS_IN(src, bytes);
-    draft.record->segments[1] = ACS_OUT(dst, bytes);
+    draft.record->segments[0] = ACS_TILE_IN(src, rows.bytes, rows.count, rows.pitch);
+    draft.record->segments[1] = ACS_TILE_OUT(dst, rows.bytes, rows.count, rows.pitch);
     draft.record->segment_count = 2;
     draft.record->flags |= ACS_RECORD_CARRIES;
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.src = src;
-    draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.bytes = rows.bytes;
+    draft.record->u.copy.rows = rows.count;
+    draft.record->u.copy.pitch = rows.pitch;
     if (context->spread)
         acs_spread_add(context, draft.record, device);
     if (context->backend->ops->adapt)

@@ -17,6 +17,13 @@ enum { ACS_CUTS = 15 };
 
 struct acs_replicas;
 
+/* Rows of bytes, as far apart from start to start. */
+typedef struct acs_rows {
+    uint64_t bytes;
+    uint32_t count;
+    uint64_t pitch;
+} acs_rows;
+
 typedef struct acs_movable {
     uint64_t home, bytes; /* as acs_malloc returned it */
     uint64_t at;          /* N1 */
@@ -48,10 +55,21 @@ typedef struct acs_movable {
     struct acs_replicas *replicas; /* on several devices, where its contents are then (N4); else NULL */
 } acs_movable;
 
+/* What bind.c found, as long as the lock is held: an op's addresses are asked for again and again. */
+typedef struct acs_found {
+    uint64_t address;
+    uint64_t hold; /* of the lock: its number */
+    acs_movable *at;
+} acs_found;
+
+enum { ACS_FOUND = 16 };
+
 struct acs_movables {
     pthread_mutex_t lock;     /* guards everything below, and program order among ops that name movable blocks */
     acs_movable first;        /* head of a ring */
     acs_movable *touched;     /* by the op that is being bound */
+    uint64_t hold;            /* how often the lock was taken, or blocks came and went */
+    acs_found found[ACS_FOUND]; /* by a hash of the address */
     _Atomic(uint32_t) count;  /* blocks, and one once there was a lazy one; written under the lock */
     uint64_t most;            /* bytes for versions; UINT64_MAX: as many as blocks have; 0: none */
     uint64_t block_bytes;     /* of all movable blocks that have memory of their own */
@@ -111,6 +129,9 @@ void acs_movable_unlink(acs_context *context, acs_movable *m);
 acs_op acs_movable_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from);
 /* One copy of the runtime's, as the program would queue it; `device`: where it runs, of several. 0 with an error. */
 acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes,
+                             uint32_t device);
+/* The same for rows of so many bytes, as far apart on both sides. */
+acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, acs_rows rows,
                              uint32_t device);
 /* What comes to this memory is behind whoever used it (up to `last`), and failures among those are no concern of it. */
 acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, uint64_t base, acs_op last);

@@ -53,6 +53,7 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.src = src;
     draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.rows = 1;
     return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
 }
 
@@ -69,6 +70,7 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
     acs_uses uses = uses_of(&segment, 1);
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.rows = 1;
     draft.record->u.copy.value = value;
     return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
 }

@@ -137,13 +137,60 @@ static acs_status copy(acs_context *context, acs_movable *m, uint32_t to, uint32
     return ACS_OK;
 }
 
+static bool is_cut(const acs_movable *m, uint64_t from, uint64_t to)
+{
+    for (uint32_t i = 0; i < m->cut_count; i++)
+        if (m->cuts[i] > from && m->cuts[i] < to)
+            return true;
+    return false;
+}
+
+/* What is missing there from `first` on as rows from the same place, as long as each other and as far apart. */
+static acs_rows rows_of(const acs_movable *m, const acs_validity *first, uint64_t to, uint32_t place)
+{
+    acs_rows rows = {first->to - first->from, 1, 0};
+    acs_validity last = *first, next;
+    while (acs_coherence_missing(&m->replicas->valid, last.to, to, place, &next) && next.places == first->places &&
+           next.to - next.from == rows.bytes && next.from > last.to && !is_cut(m, next.from, next.to) &&
+           (rows.count == 1 || next.from - last.from == rows.pitch)) {
+        rows.pitch = next.from - last.from;
+        rows.count++;
+        last = next;
+    }
+    return rows;
+}
+
+/* Parts that others wrote elsewhere lie between them: one copy, though what failed in one row then goes with all. */
+static acs_status copy_rows(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first,
+                            acs_rows rows)
+{
+    acs_spread *s = context->spread;
+    struct acs_replicas *r = m->replicas;
+    const uint32_t device = to < s->count ? to : from < s->count ? from : 0;
+    ACS_TRY(acs_coherence_reserve(&r->valid, rows.count));
+    acs_op op = acs_movable_copy_rows(context, m, r->places[to].at + first, r->places[from].at + first, rows, device);
+    if (!op)
+        return acs_error_thread()->status;
+    for (uint32_t i = 0; i < rows.count; i++) /* there is room */
+        (void)acs_coherence_copy(&r->valid, first + i * rows.pitch, first + i * rows.pitch + rows.bytes, to);
+    r->places[to].last = r->places[from].last = op;
+    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
+    atomic_fetch_add_explicit(&s->transferred, rows.count * rows.bytes, memory_order_relaxed);
+    return ACS_OK;
+}
+
 acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, uint64_t from, uint64_t to)
 {
     acs_validity missing;
     while (acs_coherence_missing(&m->replicas->valid, from, to, place, &missing)) {
         const uint32_t source = acs_spread_nearest(context, missing.places, place, missing.to - missing.from);
-        ACS_TRY(copy(context, m, place, source, missing.from, missing.to));
-        from = missing.to;
+        const bool whole = !is_cut(m, missing.from, missing.to);
+        const acs_rows rows = whole ? rows_of(m, &missing, to, place) : (acs_rows){0};
+        if (rows.count > 1)
+            ACS_TRY(copy_rows(context, m, place, source, missing.from, rows));
+        else
+            ACS_TRY(copy(context, m, place, source, missing.from, missing.to));
+        from = missing.to; /* what came with it is missing no more */
     }
     return ACS_OK;
 }

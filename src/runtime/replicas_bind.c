@@ -75,9 +75,10 @@ static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segmen
 static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segment *s)
 {
     const uint64_t end = end_of(m, s);
+    const uint32_t others = op->op.read_count;
     acs_validity piece;
     for (uint64_t at = first_of(m, s); acs_coherence_piece(&m->replicas->valid, at, end, &piece); at = piece.to)
-        acs_spread_reads(op, piece.to - piece.from, piece.places);
+        acs_spread_reads(op, others, piece.to - piece.from, piece.places);
 }
 
 /* Who comes first behind an op can take its stream over. */
@@ -111,7 +112,7 @@ static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uin
     if (place < context->spread->count)
         return acs_spread_restrict(draft, op, place, i);
     if (s->access & ACS_READ)
-        acs_spread_reads(op, s->rows * s->row_bytes, 1u << place);
+        acs_spread_reads(op, op->op.read_count, s->rows * s->row_bytes, 1u << place);
     return ACS_OK;
 }
 
@@ -200,6 +201,7 @@ static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *d
     if (!op.op.allowed)
         return ACS_NOT_READY;
     op.bytes = 0;
+    acs_spread_refresh(draft->context->spread);
     for (uint32_t i = 0; i < draft->record->segment_count; i++)
         ACS_TRY(look_at_segment(draft, &op, i));
     if (draft->record->kind == ACS_KIND_MEMCPY)
@@ -346,7 +348,8 @@ static acs_status touch_segments(const acs_draft *draft, bool all)
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
         acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
-        ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
+        if (!m || !m->lazy || m->dying || !inside)
+            ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
         if (m && (m->lazy || !all))
             ACS_TRY(touch(draft, m, &record->segments[i]));
     }
@@ -373,6 +376,16 @@ static void leave_device(const acs_draft *draft)
     }
 }
 
+/* Of what has no device: when what it names is there, as far as that is known. */
+static double end_of_touched(const acs_context *context)
+{
+    double end = 0;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        if (m->replicas->idles == context->spread->idles && m->replicas->ends > end)
+            end = m->replicas->ends;
+    return end;
+}
+
 /* What the op names is where it runs: on the device that is best for it, or another, where that has no room. */
 static acs_status place(acs_draft *draft, bool all)
 {
@@ -380,6 +393,7 @@ static acs_status place(acs_draft *draft, bool all)
     acs_place_set full = 0;
     acs_status status = ACS_OK;
     acs_error first;
+    draft->context->spread->end = chosen ? 0 : end_of_touched(draft->context);
     for (;;) {
         uint32_t device = 0;
         acs_status can = chosen ? choose(draft, full, &device) : ACS_OK;

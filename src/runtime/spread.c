@@ -106,17 +106,49 @@ acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32
     return ACS_OK;
 }
 
-void acs_spread_reads(acs_spread_op *op, uint64_t bytes, acs_place_set places)
+void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_place_set places)
 {
+    for (uint32_t i = others; i < op->op.read_count; i++)
+        if (op->reads[i].places == places) {
+            op->reads[i].bytes += bytes;
+            return;
+        }
     if (op->op.read_count < ACS_SPREAD_READS)
         op->reads[op->op.read_count++] = (acs_placement_read){bytes, places};
 }
 
 /* ------------------------------------------------------------------------------------------------------------ choose */
 
-static void refresh(acs_spread *s)
+void acs_spread_queued(acs_context *context, acs_op op)
+{
+    acs_spread *s = context->spread;
+    s->ends[op % ACS_SPREAD_ENDS] = (acs_expected_end){op, s->idles, s->end};
+}
+
+void acs_spread_waited(acs_context *context, acs_op op)
+{
+    acs_spread *s = context->spread;
+    if (s) /* relaxed: a hint, and which of two threads' is kept makes no difference */
+        atomic_store_explicit(&s->waited, op, memory_order_relaxed);
+}
+
+/*
+ * Who waited for an op knows that all before it has ended, of which `ended` may tell late: else a device that had much to do
+ * before would seem to have it still, and what follows would go elsewhere for that.
+ */
+static void look_at_waits(acs_spread *s)
+{
+    const acs_op waited = atomic_load_explicit(&s->waited, memory_order_relaxed); /* as above */
+    const acs_expected_end *e = &s->ends[waited % ACS_SPREAD_ENDS];
+    if (waited != s->seen && e->op == waited && e->idles == s->idles)
+        acs_placement_seen(&s->placement, e->end);
+    s->seen = waited;
+}
+
+void acs_spread_refresh(acs_spread *s)
 {
     uint64_t running = 0;
+    look_at_waits(s);
     for (uint32_t d = 0; d < s->count; d++) {
         uint64_t ended = atomic_load_explicit(&s->ended[d], memory_order_relaxed); /* a counter; a little late */
         s->placement.running[d] = (uint32_t)(s->placed[d] - ended);
@@ -153,7 +185,6 @@ uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)
 {
     acs_spread *s = draft->context->spread;
     uint32_t on = draft->on ? draft->on : acs_spread_hint(draft->context);
-    refresh(s);
     if (on && on <= s->count && (op->op.allowed >> (on - 1) & 1))
         op->op.allowed = 1u << (on - 1);
     op->op.reads = op->reads;

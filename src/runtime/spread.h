@@ -9,7 +9,7 @@
 #include "devices/placement.h"
 #include "runtime/bind.h"
 
-enum { ACS_SPREAD_READS = 64 };
+enum { ACS_SPREAD_READS = 64, ACS_SPREAD_ENDS = 256 };
 #define ACS_ANY_PLACE UINT32_MAX
 
 /* Bytes that the op which is being bound writes, of a block; its own offsets. */
@@ -18,14 +18,26 @@ typedef struct acs_written_part {
     uint64_t from, to;
 } acs_written_part;
 
+/* When an op is expected to end, in the placement's seconds since it was idle for so many times. */
+typedef struct acs_expected_end {
+    acs_op op;
+    uint64_t idles;
+    double end;
+} acs_expected_end;
+
 struct acs_spread {
     uint32_t count;          /* of devices; the host is place number `count` */
     acs_topology topology;
     acs_placement placement;
     uint64_t bytes;          /* of all blocks that may be anywhere */
     uint64_t placed[ACS_DEVICES_MOST];         /* ops */
+    unsigned char apart_ended[ACS_CACHE_LINE]; /* others write what follows */
     _Atomic(uint64_t) ended[ACS_DEVICES_MOST]; /* of them */
+    unsigned char apart_behind[ACS_CACHE_LINE];
     _Atomic(uint64_t) transfers, transferred;  /* copies between places, and their bytes; counters */
+    acs_expected_end ends[ACS_SPREAD_ENDS]; /* of the latest ops, at their number modulo so many */
+    _Atomic(acs_op) waited;  /* the latest that somebody has waited for; */
+    acs_op seen;             /* and of which the placement knows */
     /* of the op that is being bound */
     double end;              /* when it is expected to end */
     uint64_t idles;          /* times that nothing was under way: the placement's seconds begin anew then */
@@ -48,13 +60,18 @@ void acs_spread_close(acs_context *context);
 uint32_t acs_spread_place(acs_context *context, uint64_t address);
 /* Of the allowed devices those that reach memory of the device. ACS_ERR_UNSUPPORTED: none; names the op and its segment. */
 acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32_t device, uint32_t segment);
-/* The op reads so much that is valid there. */
-void acs_spread_reads(acs_spread_op *op, uint64_t bytes, acs_place_set places);
+/* The op reads so much that is valid there. What lies at the same places, of reads from `others` on, would come in one. */
+void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_place_set places);
+/* What has ended, before an op is looked at: when it can begin is told in seconds since devices were idle. */
+void acs_spread_refresh(acs_spread *spread);
 /* Where the op runs. It counts as placed. */
 uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op);
 /* Counts, too: an op of the runtime's own, that will run there; an op ended. */
 void acs_spread_add(acs_context *context, acs_record *record, uint32_t device);
 void acs_spread_ended(acs_context *context, const acs_record *record);
+/* The op that was bound is in program order. Somebody has waited for one: without the lock. */
+void acs_spread_queued(acs_context *context, acs_op op);
+void acs_spread_waited(acs_context *context, acs_op op);
 /* It will not run. Without the lock only where it is not counted. */
 void acs_spread_drop(acs_context *context, acs_record *record);
 /* The place of a set from which bytes come to another soonest. */

@@ -4,6 +4,7 @@
  */
 #include "runtime/admission.h"
 #include "runtime/movable.h"
+#include "runtime/spread.h"
 
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
 void acs_context_drain(acs_context *context)
@@ -42,6 +43,7 @@ acs_status acs_wait(acs_context *context, acs_op op)
         return acs_error_thread()->status;
     ACS_TRY(check_op(context, op, __func__));
     acs_context_wait(context, ACS_WATCH_OP, op);
+    acs_spread_waited(context, op);
     acs_admission_rest(context);
     return acs_failures_of(context, op, NULL);
 }
@@ -82,6 +84,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     if (!op) /* as its number, 0 would be an op that ended long ago */
         return acs_error_thread()->status;
     acs_context_wait(draft.context, ACS_WATCH_OP, op);
+    acs_spread_waited(draft.context, op);
     acs_admission_rest(draft.context);
     return acs_failures_of(draft.context, op, NULL);
 }

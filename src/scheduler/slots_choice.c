@@ -156,7 +156,7 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
 /* What comes behind it in its slot waits for an engine that it does not need. */
 static bool is_large_copy(const acs_entry *entry)
 {
-    return entry->kind == ACS_KIND_MEMCPY && entry->op->u.copy.bytes >= LARGE_COPY;
+    return entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= LARGE_COPY;
 }
 
 /*

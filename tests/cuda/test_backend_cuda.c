@@ -279,6 +279,7 @@ static void copies_and_fills_go_to_their_slot_and_empty_ones_nowhere(void **stat
         op->u.copy.dst = g_block;
         op->u.copy.src = g_block + 64;
         op->u.copy.bytes = i < 2 ? 16 : 0;
+        op->u.copy.rows = 1;
         item_new(op, i % 2);
     }
     submit();
@@ -296,6 +297,7 @@ static void pageable_memory_is_filled_and_read_in_the_order_of_the_stream(void *
         op->u.copy.dst = i ? source : bytes; /* the copy reads what the fill wrote */
         op->u.copy.src = bytes;
         op->u.copy.bytes = 3;
+        op->u.copy.rows = 1;
         op->u.copy.value = 7;
         item_new(op, 1);
     }

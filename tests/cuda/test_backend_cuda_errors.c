@@ -101,6 +101,7 @@ static acs_record *copy_new(acs_op_kind kind, void *dst, const void *src, int va
     op->u.copy.dst = dst;
     op->u.copy.src = src;
     op->u.copy.bytes = 1;
+    op->u.copy.rows = 1;
     op->u.copy.value = (unsigned char)value;
     return op;
 }

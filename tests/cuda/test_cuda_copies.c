@@ -45,7 +45,19 @@ static acs_record *copy_new(void *dst, const void *src, size_t bytes)
     op->u.copy.dst = dst;
     op->u.copy.src = src;
     op->u.copy.bytes = bytes;
+    op->u.copy.rows = 1;
     g_backend->ops->adapt(g_backend, op);
+    return op;
+}
+
+static acs_record *rows_new(void *dst, const void *src, size_t bytes, uint32_t rows, size_t pitch)
+{
+    acs_record *op = record_new(ACS_KIND_MEMCPY);
+    op->u.copy.dst = dst;
+    op->u.copy.src = src;
+    op->u.copy.bytes = bytes;
+    op->u.copy.rows = rows;
+    op->u.copy.pitch = pitch;
     return op;
 }
 
@@ -54,6 +66,7 @@ static acs_record *fill_new(void *dst, int value, size_t bytes)
     acs_record *op = record_new(ACS_KIND_MEMSET);
     op->u.copy.dst = dst;
     op->u.copy.bytes = bytes;
+    op->u.copy.rows = 1;
     op->u.copy.value = value;
     g_backend->ops->adapt(g_backend, op);
     return op;
@@ -113,6 +126,43 @@ static void small_copies_of_known_memory_become_kernels_with_the_same_bytes(void
                 run(op);
                 assert_memory_equal(blocks[way / 2], wanted, BLOCK);
             }
+}
+
+static void copy_rows(unsigned char *dst, const unsigned char *src, size_t bytes, uint32_t rows, size_t pitch)
+{
+    for (uint32_t row = 0; row < rows; row++)
+        memcpy(dst + row * pitch, src + row * pitch, bytes);
+}
+
+/* As a kernel where they are small and near, else as copies; what lies between the rows stays. */
+static void rows_are_copied_and_nothing_between_them(void **state)
+{
+    static const struct {
+        size_t bytes;
+        uint32_t rows;
+        size_t pitch;
+    } shapes[] = {{1, 2, 2}, {3, 5, 7}, {16, 8, 32}, {4096, 4, 8192}, {5000, 3, 10001}};
+    static unsigned char wanted[BLOCK];
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int kernel = 0; kernel < 2; kernel++) {
+            g_records_used = 0;
+            memset(g_device, 0x5a, BLOCK);
+            memcpy(wanted, g_device, BLOCK);
+            copy_rows(wanted + 1, g_pinned, shapes[i].bytes, shapes[i].rows, shapes[i].pitch);
+            acs_record *op = rows_new(g_device + 1, g_pinned, shapes[i].bytes, shapes[i].rows, shapes[i].pitch);
+            if (kernel) {
+                g_backend->ops->adapt(g_backend, op);
+                assert_becomes(op);
+            }
+            batch_clear();
+            item_new(op, 0);
+            submit();
+            assert_int_equal(g_batch.items[0].status, ACS_OK);
+            twin_run_all();
+            (void)twin_log();
+            assert_memory_equal(g_device, wanted, BLOCK);
+        }
 }
 
 static void small_fills_become_kernels_with_the_same_bytes(void **state)
@@ -315,6 +365,7 @@ int main(void)
         COPY_TEST(memory_of_a_pool_is_as_good_as_any),
         COPY_TEST(what_the_driver_said_before_is_not_kept),
         COPY_TEST(copies_that_were_in_slow_bundles_become_kernels_all_the_same),
+        COPY_TEST(rows_are_copied_and_nothing_between_them),
         COPY_TEST(without_bundles_copies_stay),
         cmocka_unit_test(statistics_count_what_the_program_asked_for),
     };

@@ -23,6 +23,7 @@ static void pieces_side_by_side_are_one_block_to_copies(void **state)
     unsigned char *at = (unsigned char *)(uintptr_t)(base + 4 * page);
     op->u.copy.dst = at + page - 8;
     op->u.copy.bytes = 16;
+    op->u.copy.rows = 1;
     op->u.copy.value = 7;
     item_new(op, 0);
     submit();

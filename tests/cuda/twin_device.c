@@ -94,6 +94,27 @@ static size_t copy_touches(void *const *args, twin_range *out, size_t capacity)
     return 2;
 }
 
+/* The grid says how many rows there are. */
+static uint64_t rows_of(const twin_op *op, uint64_t bytes)
+{
+    return op->grid[0] / ((bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES);
+}
+
+static void rows_body(void *const *args)
+{
+    const uint64_t bytes = *(const uint64_t *)args[2], pitch = *(const uint64_t *)args[3];
+    for (uint64_t row = 0; row < rows_of(g_twin.running, bytes); row++)
+        memmove(*(char **)args[0] + row * pitch, *(char *const *)args[1] + row * pitch, bytes);
+}
+
+static size_t rows_touches(void *const *args, twin_range *out, size_t capacity)
+{
+    const uint64_t bytes = *(const uint64_t *)args[2];
+    for (size_t i = 0; i < 2 && i < capacity; i++)
+        out[i] = (twin_range){*(const uint64_t *)args[i], bytes}; /* of the first: what is touched has no grid */
+    return 2;
+}
+
 static void fill_body(void *const *args)
 {
     memset(*(void **)args[0], (unsigned char)*(const uint64_t *)args[2], share(*(const uint64_t *)args[1]));
@@ -139,12 +160,14 @@ TWIN_DEFINE_END(cuLibraryUnload, (CUlibrary handle), (handle), library_forgive)
 
 TWIN_DEFINE(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary handle, const char *name), (kernel, handle, name))
 {
-    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4}, copy[] = {8, 8, 8};
+    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4}, copy[] = {8, 8, 8, 8};
     static const twin_kernel_spec known[] = {
         {.name = "acs_device_head", .body = head_body, .param_bytes = head, .param_count = 5},
         {.name = "acs_device_join", .body = join_body},
         {.name = "acs_device_publish", .body = publish_body, .param_bytes = publish, .param_count = 2},
         {.name = "acs_device_copy", .body = copy_body, .touches = copy_touches, .param_bytes = copy, .param_count = 3,
+         .block_threads = ACS_DEVICE_COPY_THREADS},
+        {.name = "acs_device_copy_rows", .body = rows_body, .touches = rows_touches, .param_bytes = copy, .param_count = 4,
          .block_threads = ACS_DEVICE_COPY_THREADS},
         {.name = "acs_device_fill", .body = fill_body, .touches = fill_touches, .param_bytes = copy, .param_count = 3,
          .block_threads = ACS_DEVICE_COPY_THREADS},

@@ -370,9 +370,11 @@ static void copy_and_fill_change_exactly_their_bytes(void **state)
     copy->u.copy.dst = text + 2; /* overlapping */
     copy->u.copy.src = text;
     copy->u.copy.bytes = 4;
+    copy->u.copy.rows = 1;
     fill->u.copy.dst = text;
     fill->u.copy.value = '-';
     fill->u.copy.bytes = 1;
+    fill->u.copy.rows = 1;
     fixture_add(f, 0, copy);
     fixture_add(f, 0, fill);
     fixture_add(f, 0, none);

@@ -25,10 +25,9 @@ static __device__ uint32_t share(uint64_t bytes, uint64_t first)
     return first < bytes ? static_cast<uint32_t>(min(bytes - first, static_cast<uint64_t>(ACS_DEVICE_COPY_BYTES))) : 0;
 }
 
-extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
-    acs_device_copy(unsigned char *dst, const unsigned char *src, uint64_t bytes)
+static __device__ void copy_part(unsigned char *dst, const unsigned char *src, uint64_t bytes, uint32_t part)
 {
-    const uint64_t first = static_cast<uint64_t>(blockIdx.x) * ACS_DEVICE_COPY_BYTES;
+    const uint64_t first = static_cast<uint64_t>(part) * ACS_DEVICE_COPY_BYTES;
     const uintptr_t differ = reinterpret_cast<uintptr_t>(dst) ^ reinterpret_cast<uintptr_t>(src);
     const uint32_t here = share(bytes, first);
     if (differ % sizeof(uint4) == 0)
@@ -37,6 +36,21 @@ extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
         copy_by<uint32_t>(dst + first, src + first, here);
     else
         copy_by<unsigned char>(dst + first, src + first, here);
+}
+
+extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
+    acs_device_copy(unsigned char *dst, const unsigned char *src, uint64_t bytes)
+{
+    copy_part(dst, src, bytes, blockIdx.x);
+}
+
+/* Rows of so many bytes each, as far apart on both sides. */
+extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
+    acs_device_copy_rows(unsigned char *dst, const unsigned char *src, uint64_t bytes, uint64_t pitch)
+{
+    const uint32_t parts = static_cast<uint32_t>((bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES);
+    const uint64_t at = blockIdx.x / parts * pitch;
+    copy_part(dst + at, src + at, bytes, blockIdx.x % parts);
 }
 
 /* The lowest byte of `value`. */
