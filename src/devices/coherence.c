@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */ };
+enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */, ORIGIN = ACS_PLACE_SET_MOST /* no place */ };
 
 acs_status acs_coherence_init(acs_coherence *c, uint64_t bytes)
 {
     acs_validity *pieces = malloc(FIRST_CAPACITY * sizeof *pieces);
     if (!pieces)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid");
-    pieces[0] = (acs_validity){0, bytes, 0};
+    pieces[0] = (acs_validity){0, bytes, 0, 0};
     *c = (acs_coherence){pieces, 1, FIRST_CAPACITY, bytes};
     return ACS_OK;
 }
@@ -71,12 +71,17 @@ static uint32_t cut(acs_coherence *c, uint64_t byte)
     return i + 1;
 }
 
+static bool alike(const acs_validity *a, const acs_validity *b)
+{
+    return a->places == b->places && a->origin == b->origin;
+}
+
 /* Neighbours from piece `first` on, up to `last`, that say the same become one. */
 static void join(acs_coherence *c, uint32_t first, uint32_t last)
 {
     uint32_t kept = first;
     for (uint32_t i = first + 1; i <= last && i < c->count; i++) {
-        if (c->pieces[i].places == c->pieces[kept].places)
+        if (alike(&c->pieces[i], &c->pieces[kept]))
             c->pieces[kept].to = c->pieces[i].to;
         else
             c->pieces[++kept] = c->pieces[i];
@@ -84,6 +89,12 @@ static void join(acs_coherence *c, uint32_t first, uint32_t last)
     const uint32_t behind = last + 1 < c->count ? last + 1 : c->count;
     memmove(&c->pieces[kept + 1], &c->pieces[behind], (c->count - behind) * sizeof *c->pieces);
     c->count = kept + 1 + (c->count - behind);
+}
+
+static void keep_at(acs_validity *piece, uint32_t place)
+{
+    piece->places = bit_of(place);
+    piece->origin = place;
 }
 
 /* `alone`: the place is the only one. */
@@ -94,11 +105,11 @@ static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t 
     ACS_TRY(acs_coherence_reserve(c, 1));
     const uint32_t first = cut(c, from), last = cut(c, to) - 1;
     for (uint32_t i = first; i <= last; i++) {
-        acs_place_set *places = &c->pieces[i].places;
+        acs_validity *piece = &c->pieces[i];
         if (alone)
-            *places = bit_of(place);
-        else if (*places)
-            *places |= bit_of(place);
+            keep_at(piece, place);
+        else if (piece->places)
+            piece->places |= bit_of(place);
     }
     join(c, first ? first - 1 : 0, last + 1);
     return ACS_OK;
@@ -116,16 +127,56 @@ acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint
 
 void acs_coherence_drop(acs_coherence *c, uint32_t place)
 {
-    for (uint32_t i = 0; i < c->count; i++)
-        c->pieces[i].places &= ~bit_of(place);
+    for (uint32_t i = 0; i < c->count; i++) {
+        acs_validity *piece = &c->pieces[i];
+        piece->places &= ~bit_of(place);
+        if (!(piece->places & bit_of(piece->origin)))
+            piece->origin = piece->places ? (uint32_t)__builtin_ctz(piece->places) : 0;
+    }
     join(c, 0, c->count - 1);
+}
+
+/* What is at the place is there alone; ORIGIN: at the origin of each piece. */
+static void keep(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
+{
+    if (from >= to)
+        return;
+    const bool room = acs_coherence_reserve(c, 1) == ACS_OK;
+    const uint32_t first = room ? cut(c, from) : piece_of(c, from);
+    const uint32_t last = room ? cut(c, to) - 1 : piece_of(c, to - 1);
+    for (uint32_t i = first; i <= last; i++) {
+        const uint32_t at = place == ORIGIN ? c->pieces[i].origin : place;
+        if (c->pieces[i].places & bit_of(at))
+            keep_at(&c->pieces[i], at);
+    }
+    join(c, first ? first - 1 : 0, last + 1);
+}
+
+void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to)
+{
+    keep(c, from, to, ORIGIN);
+}
+
+void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
+{
+    keep(c, from, to, place);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- ask */
 
 static acs_validity within(const acs_validity *piece, uint64_t from, uint64_t to)
 {
-    return (acs_validity){piece->from > from ? piece->from : from, piece->to < to ? piece->to : to, piece->places};
+    return (acs_validity){piece->from > from ? piece->from : from, piece->to < to ? piece->to : to, piece->places,
+                          piece->origin};
+}
+
+/* Piece i, with those behind it that the same places hold: they are copied in one. */
+static acs_validity stretch(const acs_coherence *c, uint32_t i, uint64_t from, uint64_t to)
+{
+    acs_validity all = c->pieces[i];
+    while (++i < c->count && c->pieces[i].places == all.places && all.to < to)
+        all.to = c->pieces[i].to;
+    return within(&all, from, to);
 }
 
 bool acs_coherence_missing(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, acs_validity *missing)
@@ -133,7 +184,7 @@ bool acs_coherence_missing(const acs_coherence *c, uint64_t from, uint64_t to, u
     for (uint32_t i = from < to ? piece_of(c, from) : c->count; i < c->count && c->pieces[i].from < to; i++) {
         if (c->pieces[i].places == 0 || (c->pieces[i].places & bit_of(place)))
             continue;
-        *missing = within(&c->pieces[i], from, to);
+        *missing = stretch(c, i, from, to);
         return true;
     }
     return false;
@@ -180,7 +231,7 @@ bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs
 {
     if (from >= to || from >= c->bytes)
         return false;
-    *piece = within(&c->pieces[piece_of(c, from)], from, to);
+    *piece = stretch(c, piece_of(c, from), from, to);
     return true;
 }
 
@@ -189,7 +240,9 @@ bool acs_coherence_check(const acs_coherence *c)
     uint64_t at = 0;
     for (uint32_t i = 0; i < c->count; i++) {
         const acs_validity *p = &c->pieces[i];
-        if (p->from != at || p->to <= p->from || (i > 0 && p->places == c->pieces[i - 1].places))
+        if (p->from != at || p->to <= p->from || (i > 0 && alike(p, p - 1)))
+            return false;
+        if (p->places ? !(p->places & bit_of(p->origin)) : p->origin != 0)
             return false;
         at = p->to;
     }

@@ -1,10 +1,11 @@
 /*
  * Where the bytes of a block are valid: which of the devices, and the host, hold the newest contents of which range
  * (GrCUDA's multi-GPU scheduler keeps this for whole arrays, section III-B2; here it is by byte). A read makes a replica, a
- * write leaves one valid place. A state machine in program order: it is told what is queued, before it happens. Not
- * thread-safe.
+ * write leaves one valid place. A state machine in program order: it is told what is queued, before it happens; of a copy
+ * that then fails the bytes are still at their origin. Not thread-safe.
  *
  * H1  the pieces follow each other from 0 to the block's size without gaps, none is empty, no two neighbours say the same.
+ * H2  the origin of a piece is one of its places: where it was written, or, where that gave its memory up, a copy of it.
  */
 #ifndef ACS_DEVICES_COHERENCE_H
 #define ACS_DEVICES_COHERENCE_H
@@ -19,6 +20,7 @@ typedef uint32_t acs_place_set;
 typedef struct acs_validity {
     uint64_t from, to; /* bytes [from, to) of the block */
     acs_place_set places; /* that hold them; 0: nobody has written them, so there is nothing to copy */
+    uint32_t origin;      /* H2; 0 where there are no places */
 } acs_validity;
 
 typedef struct acs_coherence {
@@ -37,8 +39,18 @@ void acs_coherence_fini(acs_coherence *c);
  */
 acs_status acs_coherence_write(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
 acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
-/* The place gives its memory up: it holds nothing any more, what it held alone is lost. Cannot fail. */
+/*
+ * The place gives its memory up: it holds nothing any more, what it held alone is lost. The copy of its bytes with the
+ * lowest number becomes their origin. Cannot fail.
+ */
 void acs_coherence_drop(acs_coherence *c, uint32_t place);
+/*
+ * A copy of the range failed, and perhaps others after it: the bytes are at their origin alone. And: what the place holds of
+ * the range is there for sure, and may change there at any time: it is nowhere else. Neither can fail: without memory for
+ * more pieces it is done to those that the range touches, as wholes.
+ */
+void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to);
+void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
 
 /*
  * The first range in [from, to) that is valid somewhere, but not at `place`: what a read there needs copied first. False:
@@ -52,7 +64,7 @@ uint64_t acs_coherence_held(const acs_coherence *c, uint64_t from, uint64_t to, 
 /* The places that hold any byte of the block; those that hold all bytes of [from, to) that anyone has written. */
 acs_place_set acs_coherence_any(const acs_coherence *c);
 acs_place_set acs_coherence_all(const acs_coherence *c, uint64_t from, uint64_t to);
-/* The first piece of [from, to), as far as it lies in it. False: the range is empty. Go on from piece->to. */
+/* The first bytes of [from, to) that the same places hold. False: the range is empty. Go on from piece->to. */
 bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs_validity *piece);
 /* So many writes and copies cannot fail any more. ACS_ERR_MEMORY through ACS_FAIL. */
 acs_status acs_coherence_reserve(acs_coherence *c, uint32_t changes);

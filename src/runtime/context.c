@@ -143,7 +143,7 @@ static void on_end(void *user, const acs_end *end)
     if (ACS_UNLIKELY(end->status != ACS_OK))
         acs_failures_end(context, end);
     if (ACS_UNLIKELY(context->spread != NULL))
-        acs_spread_ended(context, end->op);
+        acs_spread_ended(context, end->op, end->status);
     if (ACS_UNLIKELY(context->pairs != NULL))
         acs_pairs_end(context->pairs, end);
 }
@@ -450,7 +450,7 @@ acs_status acs_close(acs_context *context)
         return ACS_OK;
     if (!acs_context_enter(context, "acs_close"))
         return ACS_ERR_STATE;
-    acs_context_drain(context);
+    (void)acs_context_drain(context);
     acs_status status = acs_failures_first(context, NULL);
     registry_remove(context);
     atomic_store_explicit(&context->open, 0, memory_order_relaxed); /* no other call may run beside acs_close */
@@ -492,7 +492,7 @@ void acs_compat_drain(void)
     }
     pthread_mutex_unlock(&g_registry_mutex);
     while (count > 0) {
-        acs_context_drain(pinned[--count]);
+        (void)acs_context_drain(pinned[--count]);
         unpin(pinned[count]);
     }
 }

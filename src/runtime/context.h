@@ -138,8 +138,8 @@ acs_context *acs_context_enter(acs_context *context, const char *function);
 void acs_context_release(acs_context *context, bool keep_backend);
 /* A closed context of which something may be in use for ever: it stays, and stays reachable. */
 void acs_context_keep(acs_context *context);
-/* Wait for everything, whatever became of it. */
-void acs_context_drain(acs_context *context);
+/* Wait for everything, whatever became of it. True: copies of the runtime's own failed; their bytes are where they were. */
+bool acs_context_drain(acs_context *context);
 
 /* default.c: in a forked child, nobody is opening the default context. */
 void acs_default_forked(void);

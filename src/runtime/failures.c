@@ -252,9 +252,11 @@ acs_status acs_clear(acs_context *context)
     if (!context)
         return acs_error_thread()->status;
     acs_capture_abandon(context);
-    acs_context_drain(context);
+    const bool again = acs_context_drain(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);
+    if (again) /* what did not come home does now; what fails again is told by the next call */
+        (void)acs_context_drain(context);
     /* E: seen set means that the fault is in `failures` */
     return atomic_load_explicit(&context->faulted, memory_order_acquire) ? ACS_ERR_DEVICE : ACS_OK;
 }

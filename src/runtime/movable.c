@@ -259,7 +259,7 @@ acs_status acs_movable_bring_home(acs_context *context, acs_movable *m)
     return ACS_OK;
 }
 
-acs_status acs_movables_home_locked(acs_context *context)
+static acs_status bring_all_home(acs_context *context)
 {
     const acs_movables *r = context->movables;
     for (acs_movable *m = r->first.next; m != &r->first && (r->version_bytes || context->spread); m = m->next)
@@ -268,14 +268,58 @@ acs_status acs_movables_home_locked(acs_context *context)
     return ACS_OK;
 }
 
+static void hand_all_over(acs_context *context)
+{
+    const acs_movables *r = context->movables;
+    for (acs_movable *m = r->first.next; m != &r->first && context->spread; m = m->next)
+        if (!m->lazy)
+            acs_replicas_hand_over(context, m, 0, m->bytes);
+}
+
+acs_status acs_movables_home_locked(acs_context *context)
+{
+    ACS_TRY(bring_all_home(context));
+    hand_all_over(context);
+    return ACS_OK;
+}
+
 acs_status acs_movables_home(acs_context *context)
 {
     if (acs_movables_none(context))
         return ACS_OK;
     acs_movables_enter(context);
-    acs_status status = acs_movables_home_locked(context);
+    if (context->spread) /* what a copy did not bring home is to come again */
+        (void)acs_replicas_restore(context);
+    acs_status status = bring_all_home(context);
     acs_movables_leave(context);
     return status;
+}
+
+bool acs_movables_came_home(acs_context *context)
+{
+    if (!context->spread)
+        return false;
+    acs_movables_enter(context);
+    const bool restored = acs_replicas_restore(context);
+    hand_all_over(context);
+    acs_movables_leave(context);
+    return restored;
+}
+
+void acs_movable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status)
+{
+    const uint64_t address = (uint64_t)(uintptr_t)ptr;
+    if (!context->spread)
+        return;
+    acs_movables_enter(context);
+    acs_movable *m = acs_movable_at(context, address);
+    if (status != ACS_OK) /* else what failed there was overwritten since */
+        (void)acs_replicas_restore(context);
+    if (m && !m->lazy) {
+        const uint64_t first = address - m->home;
+        acs_replicas_hand_over(context, m, first, bytes < m->bytes - first ? first + bytes : m->bytes);
+    }
+    acs_movables_leave(context);
 }
 
 acs_status acs_pin(acs_context *context, const void *ptr)

@@ -104,6 +104,13 @@ acs_status acs_movable_add(acs_context *context, const acs_block *block);
 acs_op acs_movable_remove(acs_context *context, const void *ptr, acs_op last);
 /* All contents come home that have one: what the program does next may reach them in any way. Queues, does not wait. */
 acs_status acs_movables_home(acs_context *context);
+/*
+ * On several devices: the copies home have ended, so what came is the program's. True: copies had failed; their bytes are
+ * where they were.
+ */
+bool acs_movables_came_home(acs_context *context);
+/* The same of a part of a block, whose wait ended with `status`: well only where all of it came. */
+void acs_movable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status);
 
 /* The rest is for who holds the lock. */
 
@@ -137,7 +144,7 @@ acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_
 acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, uint64_t base, acs_op last);
 /* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */
 void acs_movable_drop(acs_context *context, acs_movable *m, acs_op last);
-/* As acs_movables_home. */
+/* As acs_movables_home; of several devices, the contents are there alone at once. */
 acs_status acs_movables_home_locked(acs_context *context);
 /* Its contents come to its address. ACS_ERR_UNSUPPORTED: a lazy block has no memory there. */
 acs_status acs_movable_bring_home(acs_context *context, acs_movable *m);

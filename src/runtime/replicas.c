@@ -24,6 +24,7 @@ acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home
     if (home == ACS_ANY_PLACE)
         return ACS_OK;
     r->places[home].at = m->home;
+    r->places[home].since = acs_fifo_last(context->core.fifo);
     return acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself */
 }
 
@@ -103,7 +104,7 @@ acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t plac
     if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
         return acs_movable_begin_anew(context, m, replica->at, replica->last);
     ACS_TRY(host ? find_host(context, m, &block) : acs_lazy_find_memory(context, m, acs_memory_kind(place), &block));
-    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
+    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr, .since = acs_fifo_last(context->core.fifo)};
     acs_status status = acs_memory_begin_life(context, &block);
     if (status != ACS_OK)
         acs_replicas_drop(context, m, place, 0);
@@ -200,16 +201,59 @@ acs_status acs_replicas_home(acs_context *context, acs_movable *m)
     struct acs_replicas *r = m->replicas;
     if (m->lazy)
         return acs_lazy_refuse(m);
-    ACS_TRY(acs_coherence_reserve(&r->valid, 1));
-    ACS_TRY(acs_replicas_fetch(context, m, r->home, 0, m->bytes));
-    ACS_TRY(acs_coherence_reserve(&r->valid, 1));
-    (void)acs_coherence_write(&r->valid, 0, m->bytes, r->home); /* there is room */
-    for (uint32_t p = 0; p <= context->spread->count; p++)
-        if (p != r->home && r->places[p].at) {
-            atomic_fetch_add_explicit(&context->movables->homed, 1, memory_order_relaxed); /* a counter */
+    return acs_replicas_fetch(context, m, r->home, 0, m->bytes);
+}
+
+/* Memory away from home in which nothing counts goes back. Returns of how many places. */
+static uint32_t drop_idle(acs_context *context, acs_movable *m)
+{
+    struct acs_replicas *r = m->replicas;
+    const acs_place_set any = acs_coherence_any(&r->valid);
+    uint32_t dropped = 0;
+    for (uint32_t p = 0; p < r->count; p++)
+        if (p != r->home && !(any >> p & 1) && r->places[p].at) {
             acs_replicas_drop(context, m, p, r->places[p].last);
+            dropped++;
         }
-    return ACS_OK;
+    return dropped;
+}
+
+void acs_replicas_hand_over(acs_context *context, acs_movable *m, uint64_t from, uint64_t to)
+{
+    acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->home);
+    const uint32_t dropped = drop_idle(context, m);
+    atomic_fetch_add_explicit(&context->movables->homed, dropped, memory_order_relaxed); /* a counter */
+}
+
+/* ------------------------------------------------------------------------------------------------------------ restore */
+
+/* Where it was to go to memory that the block has had since. */
+static void restore(acs_movable *m, const acs_failed_copy *copy)
+{
+    struct acs_replicas *r = m->replicas;
+    for (uint32_t p = 0; p < r->count; p++) {
+        const uint64_t first = copy->to - r->places[p].at;
+        if (!r->places[p].at || copy->op <= r->places[p].since || first >= m->bytes)
+            continue;
+        for (uint32_t i = 0; i < copy->rows.count; i++) {
+            const uint64_t row = first + i * copy->rows.pitch;
+            acs_coherence_restore(&r->valid, row, row + copy->rows.bytes);
+        }
+    }
+}
+
+bool acs_replicas_restore(acs_context *context)
+{
+    acs_failed_copy *copies;
+    const uint32_t count = acs_spread_take_failed(context, &copies);
+    const acs_movables *s = context->movables;
+    for (acs_movable *m = s->first.next; m != &s->first && count; m = m->next) {
+        for (uint32_t i = 0; i < count; i++)
+            restore(m, &copies[i]);
+        (void)drop_idle(context, m);
+    }
+    free(copies);
+    return count > 0;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- spill */

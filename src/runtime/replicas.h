@@ -17,6 +17,7 @@
 typedef struct acs_replica {
     uint64_t at; /* 0: it has no memory there */
     acs_op last; /* latest op that touches it */
+    acs_op since; /* ops up to this one knew the memory as another's; of a lazy block 0 will do */
     bool lent;   /* the memory is a group's */
 } acs_replica;
 
@@ -41,8 +42,12 @@ struct acs_replicas {
 acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home);
 /* All its memory but that of its home goes back, behind the ops that use it; `close`: nothing runs any more. */
 void acs_replicas_free(acs_context *context, acs_movable *m, bool close);
-/* All of it comes to its own address, and is valid there alone. ACS_ERR_UNSUPPORTED: a lazy block has nothing there. */
+/* All of it comes to its own address. ACS_ERR_UNSUPPORTED: a lazy block has nothing there. */
 acs_status acs_replicas_home(acs_context *context, acs_movable *m);
+/* What of [from, to) has come home may change there, unseen: it is valid there alone. */
+void acs_replicas_hand_over(acs_context *context, acs_movable *m, uint64_t from, uint64_t to);
+/* Of copies that failed meanwhile: their bytes are at their origin alone. False: there were none. */
+bool acs_replicas_restore(acs_context *context);
 /* Any place has memory for it. False on one device. */
 bool acs_replicas_used(const acs_movable *m);
 /* There is memory at the place. Errors as acs_malloc; ACS_NOT_READY: no room for a host copy. */

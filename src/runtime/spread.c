@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { FAILED_MOST = 1 << 16 }; /* copies that are remembered */
+
 #define OP_SECONDS 3e-6          /* of an op, whatever it does: about what a small kernel takes with its launch */
 #define BYTES_PER_SECOND 2e12    /* that kernels read and write: those for which placement matters are bound by memory */
 
@@ -69,8 +71,10 @@ void acs_spread_close(acs_context *context)
 {
     for (uint32_t d = 0; context->spread && d < context->spread->count; d++)
         acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)context->spread->placed[d]);
-    if (context->spread)
+    if (context->spread) {
         free(context->spread->parts);
+        free(context->spread->failed);
+    }
     free(context->spread);
     context->spread = NULL;
 }
@@ -175,10 +179,41 @@ void acs_spread_drop(acs_context *context, acs_record *record)
     record->flags &= (uint8_t)~ACS_RECORD_PLACED;
 }
 
-void acs_spread_ended(acs_context *context, const acs_record *record)
+/* The table doubles whenever its count is a power of two. */
+static void note_failed(acs_spread *s, const acs_record *record)
+{
+    const acs_segment *to = &record->segments[1]; /* see acs_movable_copy_rows */
+    acs_failed_copy *failed = s->failed;
+    if (s->failed_count < FAILED_MOST && !(s->failed_count & (s->failed_count - 1)))
+        failed = realloc(failed, (s->failed_count ? 2 * (size_t)s->failed_count : 1) * sizeof *failed);
+    if (!failed || s->failed_count == FAILED_MOST) {
+        acs_log(ACS_LOG_WARN, "a copy of a block that moves failed after %u others: its bytes are undefined",
+                s->failed_count);
+        return;
+    }
+    s->failed = failed;
+    s->failed[s->failed_count++] = (acs_failed_copy){
+        record->seq, to->base, {to->row_bytes, (uint32_t)to->rows, to->pitch_bytes}};
+}
+
+void acs_spread_ended(acs_context *context, const acs_record *record, acs_status status)
 {
     if (record->flags & ACS_RECORD_PLACED) /* relaxed: a counter */
         atomic_fetch_add_explicit(&context->spread->ended[record->device], 1, memory_order_relaxed);
+    if (ACS_UNLIKELY(status != ACS_OK) && (record->flags & ACS_RECORD_CARRIES))
+        note_failed(context->spread, record);
+}
+
+uint32_t acs_spread_take_failed(acs_context *context, acs_failed_copy **copies)
+{
+    acs_spread *s = context->spread;
+    acs_lock_acquire(&context->core.lock);
+    const uint32_t count = s->failed_count;
+    *copies = s->failed;
+    s->failed = NULL;
+    s->failed_count = 0;
+    acs_lock_release(&context->core.lock);
+    return count;
 }
 
 uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)

@@ -25,6 +25,13 @@ typedef struct acs_expected_end {
     double end;
 } acs_expected_end;
 
+/* A copy of the runtime's own that failed, and where it was to go. */
+typedef struct acs_failed_copy {
+    acs_op op;
+    uint64_t to;
+    acs_rows rows;
+} acs_failed_copy;
+
 struct acs_spread {
     uint32_t count;          /* of devices; the host is place number `count` */
     acs_topology topology;
@@ -43,6 +50,8 @@ struct acs_spread {
     uint64_t idles;          /* times that nothing was under way: the placement's seconds begin anew then */
     acs_written_part *parts;
     uint32_t part_count, part_capacity;
+    acs_failed_copy *failed; /* since acs_spread_take_failed; guarded by the core's lock */
+    uint32_t failed_count;
 };
 
 /* What is known of an op before it is placed. */
@@ -68,10 +77,12 @@ void acs_spread_refresh(acs_spread *spread);
 uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op);
 /* Counts, too: an op of the runtime's own, that will run there; an op ended. */
 void acs_spread_add(acs_context *context, acs_record *record, uint32_t device);
-void acs_spread_ended(acs_context *context, const acs_record *record);
+void acs_spread_ended(acs_context *context, const acs_record *record, acs_status status);
 /* The op that was bound is in program order. Somebody has waited for one: without the lock. */
 void acs_spread_queued(acs_context *context, acs_op op);
 void acs_spread_waited(acs_context *context, acs_op op);
+/* The copies that failed since the last call, to be freed, and how many. Takes the core's lock. */
+uint32_t acs_spread_take_failed(acs_context *context, acs_failed_copy **copies);
 /* It will not run. Without the lock only where it is not counted. */
 void acs_spread_drop(acs_context *context, acs_record *record);
 /* The place of a set from which bytes come to another soonest. */

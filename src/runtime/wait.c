@@ -7,10 +7,11 @@
 #include "runtime/spread.h"
 
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
-void acs_context_drain(acs_context *context)
+bool acs_context_drain(acs_context *context)
 {
     (void)acs_movables_home(context);
     acs_context_wait(context, ACS_WATCH_ALL, acs_fifo_last(context->core.fifo));
+    return acs_movables_came_home(context);
 }
 
 acs_status acs_sync(acs_context *context)
@@ -22,7 +23,7 @@ acs_status acs_sync(acs_context *context)
         return acs_capture_no_wait(__func__);
     if (acs_group_on(context))
         return acs_group_no_wait(__func__);
-    acs_context_drain(context);
+    (void)acs_context_drain(context);
     acs_admission_rest(context);
     return acs_failures_first(context, NULL);
 }
@@ -85,8 +86,11 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
         return acs_error_thread()->status;
     acs_context_wait(draft.context, ACS_WATCH_OP, op);
     acs_spread_waited(draft.context, op);
+    status = acs_failures_of(draft.context, op, NULL);
+    if (access & ACS_WRITE)
+        acs_movable_part_came_home(draft.context, ptr, bytes, status);
     acs_admission_rest(draft.context);
-    return acs_failures_of(draft.context, op, NULL);
+    return status;
 }
 
 acs_status acs_step(acs_context *context)

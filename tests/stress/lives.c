@@ -293,6 +293,12 @@ static bool moves(const player *p, const life *l)
     return l->lazy || (l->movable && (p->settings->options.rename || p->settings->options.devices > 1));
 }
 
+/* Copies of the library's own may fail, and who needs what they were to bring is skipped. */
+static bool copies_fail(const player *p, const life *l)
+{
+    return p->settings->options.devices > 1 && p->settings->options.faults && moves(p, l);
+}
+
 /* At another place than what failed, where it finds nothing that did. */
 static bool may_be_elsewhere(const player *p, const part *q)
 {
@@ -323,7 +329,7 @@ static bool suffers(const player *p, const step *s, bool *may)
             bool war = (s->parts[i].access & ACS_WRITE) && l->read_failed[u];
             bool loose = moves(p, l), elsewhere = may_be_elsewhere(p, &s->parts[i]);
             must |= (l->write_failed[u] && !elsewhere) || (war && !loose);
-            *may |= (war && loose) || (l->write_failed[u] && elsewhere) || l->tainted;
+            *may |= (war && loose) || (l->write_failed[u] && elsewhere) || l->tainted || copies_fail(p, l);
         }
     return must;
 }
@@ -336,7 +342,8 @@ static void spread(const player *p, const step *s)
             l->read_failed[u] |= (s->parts[i].access & ACS_READ) != 0;
             l->write_failed[u] |= (s->parts[i].access & ACS_WRITE) != 0;
             l->tainted |= p->settings->options.devices > 1 && moves(p, l);
-            l->known[u] &= !may_be_elsewhere(p, &s->parts[i]); /* what it was to write, and was there, may not be here */
+            /* what it was to write, and was there, may not be here, or did not come */
+            l->known[u] &= !may_be_elsewhere(p, &s->parts[i]) && !(copies_fail(p, l) && (s->parts[i].access & ACS_WRITE));
         }
 }
 

@@ -46,6 +46,7 @@ static int run_all(settings s)
         {ACS_BACKEND_HOST, 3, 0, 0, 0, 2, -1, ACS_POOL_ON, 60, 60, 1},
         {ACS_BACKEND_HOST, 1, 0, 0, 0, 0, 0, ACS_POOL_OFF, 60, 60, 1},
         {ACS_BACKEND_SIM, 1, 1 << 20, 0, 0, 2, 0, ACS_POOL_ON, 50, 0, 3},
+        {ACS_BACKEND_SIM, 1, 1 << 20, 0, 10, 2, 0, ACS_POOL_ON, 60, 0, 3},
         {ACS_BACKEND_SIM, 1, 1 << 20, 11 << 20, 0, 1, 0, ACS_POOL_ON, 90, 0, 2},
         {ACS_BACKEND_SIM, 1, 0, 12 << 20, 0, 2, 0, ACS_POOL_ON, 80, 40, 8},
         {ACS_BACKEND_HOST, 3, 1 << 20, 12 << 20, 0, 1, 0, ACS_POOL_ON, 80, 0, 2},

@@ -65,24 +65,75 @@ static void what_one_place_holds_alone_is_told_before_it_goes(void **state)
     acs_coherence_fini(&c);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- at random */
-
-static void change(acs_coherence *c, acs_place_set *model, acs_random *random)
+static void what_a_copy_did_not_bring_is_where_it_was_written(void **state)
 {
-    uint32_t from = acs_random_below(random, BYTES + 1), to = acs_random_below(random, BYTES + 1);
-    const uint32_t place = acs_random_below(random, PLACES), what = acs_random_below(random, 20);
-    if (what == 0) {
-        acs_coherence_drop(c, place);
-        for (uint32_t i = 0; i < BYTES; i++)
-            model[i] &= ~(UINT32_C(1) << place);
-        return;
-    }
-    assert_int_equal((what % 2 ? acs_coherence_write : acs_coherence_copy)(c, from, to, place), ACS_OK);
-    for (uint32_t i = from; i < to; i++)
-        model[i] = what % 2 ? UINT32_C(1) << place : model[i] ? model[i] | UINT32_C(1) << place : 0;
+    (void)state;
+    acs_coherence c;
+    acs_validity v;
+    assert_int_equal(acs_coherence_init(&c, 100), ACS_OK);
+    assert_int_equal(acs_coherence_write(&c, 0, 50, 2), ACS_OK);
+    assert_int_equal(acs_coherence_write(&c, 50, 90, 1), ACS_OK);
+    assert_int_equal(acs_coherence_copy(&c, 0, 100, 0), ACS_OK);
+    assert_int_equal(acs_coherence_copy(&c, 0, 50, 1), ACS_OK);
+    assert_int_equal(acs_coherence_copy(&c, 50, 90, 2), ACS_OK);
+    assert_true(acs_coherence_missing(&c, 0, 100, 3, &v)); /* all of them are where all are: one copy */
+    assert_int_equal(v.from, 0);
+    assert_int_equal(v.to, 90);
+    acs_coherence_restore(&c, 40, 60);
+    assert_true(acs_coherence_check(&c));
+    assert_int_equal(acs_coherence_held(&c, 0, 100, 0), 70);
+    assert_int_equal(acs_coherence_held(&c, 40, 60, 1), 10);
+    assert_int_equal(acs_coherence_held(&c, 40, 60, 2), 10);
+    acs_coherence_settle(&c, 0, 100, 0);
+    assert_int_equal(acs_coherence_held(&c, 0, 100, 0), 70);
+    assert_int_equal(acs_coherence_held(&c, 0, 100, 1), 10); /* which the place does not hold */
+    acs_coherence_restore(&c, 0, 100); /* and nothing failed there that was settled since */
+    assert_int_equal(acs_coherence_held(&c, 0, 100, 0), 70);
+    assert_true(acs_coherence_check(&c));
+    acs_coherence_fini(&c);
 }
 
-static void ask(const acs_coherence *c, const acs_place_set *model, acs_random *random)
+/* ----------------------------------------------------------------------------------------------------------- at random */
+
+typedef struct byte_model {
+    acs_place_set places;
+    uint32_t origin;
+} byte_model;
+
+static byte_model without(byte_model b, uint32_t place)
+{
+    b.places &= ~(UINT32_C(1) << place);
+    if (b.origin == place)
+        b.origin = b.places ? (uint32_t)__builtin_ctz(b.places) : 0;
+    return b;
+}
+
+static void change(acs_coherence *c, byte_model *model, acs_random *random)
+{
+    uint32_t from = acs_random_below(random, BYTES + 1), to = acs_random_below(random, BYTES + 1);
+    const uint32_t place = acs_random_below(random, PLACES), what = acs_random_below(random, 20), bit = UINT32_C(1) << place;
+    if (what == 0)
+        acs_coherence_drop(c, place);
+    else if (what == 1)
+        acs_coherence_restore(c, from, to);
+    else if (what == 2)
+        acs_coherence_settle(c, from, to, place);
+    else
+        assert_int_equal((what % 3 ? acs_coherence_copy : acs_coherence_write)(c, from, to, place), ACS_OK);
+    for (uint32_t i = what ? from : 0; i < (what ? to : BYTES); i++) {
+        byte_model *b = &model[i];
+        if (what == 0)
+            *b = without(*b, place);
+        else if (what == 1)
+            b->places &= UINT32_C(1) << b->origin;
+        else if (what == 2 ? b->places & bit : what % 3 == 0)
+            *b = (byte_model){bit, place};
+        else if (what > 2 && b->places)
+            b->places |= bit;
+    }
+}
+
+static void ask(const acs_coherence *c, const byte_model *model, acs_random *random)
 {
     const uint32_t from = acs_random_below(random, BYTES + 1), to = acs_random_below(random, BYTES + 1);
     const uint32_t place = acs_random_below(random, PLACES), bit = UINT32_C(1) << place;
@@ -92,15 +143,15 @@ static void ask(const acs_coherence *c, const acs_place_set *model, acs_random *
     for (uint64_t at = from; acs_coherence_missing(c, at, to, place, &v); at = v.to)
         for (uint64_t i = v.from; i < v.to; i++) {
             missing[i] = true;
-            assert_int_equal(v.places, model[i]);
+            assert_int_equal(v.places, model[i].places);
         }
     for (uint64_t at = 0; acs_coherence_sole(c, at, place, &v); at = v.to)
         memset(&sole[v.from], true, v.to - v.from);
     for (uint32_t i = 0; i < BYTES; i++) {
         const bool asked = i >= from && i < to;
-        assert_int_equal(missing[i], asked && model[i] && !(model[i] & bit));
-        assert_int_equal(sole[i], model[i] == bit);
-        held += asked && (model[i] & bit);
+        assert_int_equal(missing[i], asked && model[i].places && !(model[i].places & bit));
+        assert_int_equal(sole[i], model[i].places == bit);
+        held += asked && (model[i].places & bit);
     }
     assert_int_equal(acs_coherence_held(c, from, to, place), held);
 }
@@ -111,7 +162,7 @@ static void every_byte_is_where_a_mask_for_each_says(void **state)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         acs_random random = {seed};
         acs_coherence c;
-        acs_place_set model[BYTES] = {0};
+        byte_model model[BYTES] = {{0, 0}};
         assert_int_equal(acs_coherence_init(&c, BYTES), ACS_OK);
         for (int i = 0; i < 2000; i++) {
             change(&c, model, &random);
@@ -127,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_leaves_one_valid_place_and_a_copy_adds_one),
         cmocka_unit_test(what_one_place_holds_alone_is_told_before_it_goes),
+        cmocka_unit_test(what_a_copy_did_not_bring_is_where_it_was_written),
         cmocka_unit_test(every_byte_is_where_a_mask_for_each_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
