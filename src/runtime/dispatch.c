@@ -321,10 +321,10 @@ static acs_status let_others(acs_context *context, uint64_t bytes)
     pthread_mutex_lock(&d->lock);
     const bool goes_on = bytes == 0 || passes(context, d, device);
     pthread_mutex_unlock(&d->lock);
-    const acs_op last = goes_on ? 0 : acs_memory_rests_until(context->memory, acs_memory_kind(device));
-    if (last)
-        acs_context_wait(context, ACS_WATCH_ALL, last);
-    acs_status status = goes_on ? ACS_OK : acs_admission_wait(context, 1, bytes, &device);
+    if (goes_on)
+        return ACS_OK;
+    acs_memory_wait_rests(context, acs_memory_kind(device));
+    acs_status status = acs_admission_wait(context, 1, bytes, &device);
     if (status != ACS_ERR_MEMORY)
         return status;
     *acs_error_thread() = before;

@@ -241,6 +241,26 @@ static void who_holds_some_waits_for_nobody_who_waits_for_it(void **state)
     acs_ledger_close(b);
 }
 
+/* Threads of one program: another of its own that waits is passed by what the program uses again, no more often. */
+static void who_waits_is_passed_by_its_own_program_no_more(void **state)
+{
+    (void)state;
+    acs_ledger *a = join(), *b = join();
+    waiter own;
+    assert_int_equal(acs_ledger_take(a, 600), ACS_OK);
+    assert_int_equal(acs_ledger_take(b, 300), ACS_OK);
+    acs_ledger_reclaimable(a, 600);
+    start(&own, a, 400);
+    await_waiting(1);
+    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+        assert_int_equal(acs_ledger_pass(a), ACS_OK);
+    assert_int_equal(acs_ledger_pass(a), ACS_NOT_READY);
+    acs_ledger_give(a, 600, 0);
+    assert_int_equal(end(&own), ACS_OK);
+    acs_ledger_close(a);
+    acs_ledger_close(b);
+}
+
 static bool g_over;
 
 static bool is_over(void *user)
@@ -476,6 +496,7 @@ int main(void)
         cmocka_unit_test(who_holds_some_goes_on_however_often_others_were_passed),
         cmocka_unit_test(who_takes_its_own_again_passes_others_so_many_times),
         cmocka_unit_test(who_holds_some_waits_for_nobody_who_waits_for_it),
+        cmocka_unit_test(who_waits_is_passed_by_its_own_program_no_more),
         cmocka_unit_test(what_outsiders_keep_is_not_waited_for_long),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(files_that_cannot_be_used_are_told),
