@@ -703,7 +703,7 @@ typedef struct acs_group_report {
  *         op of the group beside its plan, and it and those behind it were not queued.
  * Blocks: while the FIFO is full, and as acs_malloc; on several devices (ACS_DEVICES) while none has room for the group
  * beside those that run, in the order of the calls (HuntKTm, section 5.3, Algorithm 1); with ACS_LEDGER while other programs
- * have the memory, and may still give it.
+ * have the memory, and may still give it, or waited for it long before.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
 

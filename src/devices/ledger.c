@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 #define MAGIC UINT64_C(0x3172656764656c61)   /* "aledger1" */
 #define MUTEX_BYTE ((off_t)1 << 40)          /* the locks are on bytes behind all that is there */
 #define ENTRY_BYTE(index) (MUTEX_BYTE + 1 + (off_t)(index))
@@ -226,6 +226,7 @@ static acs_status take_entry_locked(acs_ledger *l)
         acs_ledger_set(&e->obtained, 0);
         acs_ledger_set(&e->waits, 0);
         acs_ledger_set(&e->wanted, 0);
+        acs_ledger_set(&e->reclaimable, 0);
         acs_ledger_set(&e->threads, 0);
         acs_ledger_set(&e->registers, 0);
         acs_ledger_set(&e->shared, 0);
@@ -284,9 +285,24 @@ void acs_ledger_close(acs_ledger *l)
 
 /* ------------------------------------------------------------------------------------------------------------- room */
 
-acs_ledger_account acs_ledger_account_locked(const acs_ledger *l, uint64_t ticket)
+/* What an entry comes to that waits since before `ticket`; *first is the ticket of the one that is due. */
+static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, uint64_t *first)
+{
+    const uint64_t wanted = acs_ledger_get(&e->wanted), its = acs_ledger_get(&e->ticket);
+    if (!wanted || its >= ticket)
+        return;
+    if (a->before == 0 || wanted < a->before)
+        a->before = wanted;
+    if (acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES && its < *first) {
+        a->due = wanted;
+        *first = its;
+    }
+}
+
+static acs_ledger_account account_locked(const acs_ledger *l, uint64_t ticket, bool own_waits_too)
 {
     acs_ledger_account a = {0};
+    uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         const acs_ledger_entry *e = &l->table->entries[i];
         if (!acs_ledger_get(&e->used) || strncmp(e->device, l->config.device, sizeof e->device) != 0 || !is_alive(l, i))
@@ -294,6 +310,10 @@ acs_ledger_account acs_ledger_account_locked(const acs_ledger *l, uint64_t ticke
         const uint64_t reserved = acs_ledger_get(&e->reserved), obtained = acs_ledger_get(&e->obtained);
         a.reserved += reserved;
         a.to_come += reserved > obtained ? reserved - obtained : 0;
+        const uint64_t reclaimable = acs_ledger_get(&e->reclaimable);
+        a.reclaimable += reclaimable < reserved ? reclaimable : reserved;
+        if (e != l->own || own_waits_too)
+            account_wait(&a, e, ticket, &first);
         if (e == l->own)
             continue;
         a.others.memory += reserved;
@@ -302,13 +322,14 @@ acs_ledger_account acs_ledger_account_locked(const acs_ledger *l, uint64_t ticke
         a.others.shared += acs_ledger_get(&e->shared);
         const bool waits = acs_ledger_get(&e->waits) != 0;
         a.somebody_runs |= reserved > 0 && (!waits || acs_ledger_get(&e->busy));
-        const bool before = acs_ledger_get(&e->wanted) && acs_ledger_get(&e->ticket) < ticket;
-        if (before && (a.before == 0 || acs_ledger_get(&e->wanted) < a.before))
-            a.before = acs_ledger_get(&e->wanted);
-        a.passed_enough |= before && acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES;
         a.waits_later |= waits && reserved > 0 && acs_ledger_get(&e->ticket) > ticket;
     }
     return a;
+}
+
+acs_ledger_account acs_ledger_account_locked(const acs_ledger *l, uint64_t ticket)
+{
+    return account_locked(l, ticket, false);
 }
 
 uint64_t acs_ledger_room_locked(const acs_ledger *l, const acs_ledger_account *a)
@@ -339,13 +360,29 @@ acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
     ACS_TRY(acs_ledger_enter(l));
     const acs_ledger_account a = acs_ledger_account_locked(l, UINT64_MAX);
     const uint64_t own = acs_ledger_get(&l->own->reserved);
-    const bool room = (own > 0 || !a.passed_enough) && acs_ledger_fits_locked(l, &a, bytes);
+    const bool room = (own > 0 || !a.due) && acs_ledger_fits_locked(l, &a, bytes);
     if (room && a.before)
         acs_ledger_pass_locked(l, UINT64_MAX);
     if (room)
         acs_ledger_set(&l->own->reserved, own + bytes);
     acs_ledger_leave(l);
     return room ? ACS_OK : ACS_NOT_READY;
+}
+
+acs_status acs_ledger_pass(acs_ledger *l)
+{
+    ACS_TRY(acs_ledger_enter(l));
+    const acs_ledger_account a = account_locked(l, UINT64_MAX, true);
+    const bool due = acs_ledger_is_due_locked(l, &a);
+    if (a.before && !due)
+        acs_ledger_pass_locked(l, UINT64_MAX);
+    acs_ledger_leave(l);
+    return due ? ACS_NOT_READY : ACS_OK;
+}
+
+void acs_ledger_reclaimable(acs_ledger *l, uint64_t bytes)
+{
+    acs_ledger_set(&l->own->reclaimable, bytes); /* its own, and one store: who reads it sees this or what was before */
 }
 
 void acs_ledger_obtained(acs_ledger *l, uint64_t bytes)
@@ -381,12 +418,13 @@ void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
     acs_ledger_set(&l->own->shared, demand->shared);
 }
 
-acs_status acs_ledger_look(acs_ledger *l, uint64_t *room, acs_demand *others)
+acs_status acs_ledger_look(acs_ledger *l, uint64_t *room, acs_demand *others, bool *awaited)
 {
     ACS_TRY(acs_ledger_enter(l));
     const acs_ledger_account a = acs_ledger_account_locked(l, UINT64_MAX);
     *room = acs_ledger_room_locked(l, &a);
     *others = a.others;
+    *awaited = a.before != 0;
     acs_ledger_leave(l);
     return ACS_OK;
 }

@@ -64,10 +64,11 @@ void acs_ledger_close(acs_ledger *ledger);
 acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
 /*
  * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by
- * where there is room for them alone, ACS_LEDGER_PASSES times; who holds some is never held up by that. ACS_ERR_MEMORY
- * through ACS_FAIL: more than the device has, or than it has beside what this one keeps; or every program that has memory of
- * the device waits for more, and this one began last; or for two seconds only programs outside the ledger could have given
- * it. ACS_ERR_DEVICE: `ended` says so. ACS_ERR_STATE as above.
+ * where there is room for them alone, ACS_LEDGER_PASSES times; who holds some is held up by that only for one that will
+ * have room beside what all keep (acs_ledger_reclaimable). ACS_ERR_MEMORY through ACS_FAIL: more than the device has, or
+ * than it has beside what this one has; or every program that has memory of the device waits for more, and this one began
+ * last; or for two seconds only programs outside the ledger could have given it. ACS_ERR_DEVICE: `ended` says so.
+ * ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
 /*
@@ -76,6 +77,14 @@ acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
  * either. Refused, as above, once none of those asked will ever have the bytes.
  */
 acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which);
+/*
+ * This one is about to use memory again that it has: those that wait are passed once more. ACS_NOT_READY: the first of
+ * them that was passed often enough will have room if this one gives back what it does not keep, so it is to do that, and
+ * to wait. ACS_ERR_STATE as above.
+ */
+acs_status acs_ledger_pass(acs_ledger *ledger);
+/* So much of what it has it does not keep: that lies idle, or work has it that will end. The rest its program may free. */
+void acs_ledger_reclaimable(acs_ledger *ledger, uint64_t bytes);
 /* Of what was taken, so many bytes came from the device. */
 void acs_ledger_obtained(acs_ledger *ledger, uint64_t bytes);
 /* So many bytes are not needed any more; `obtained` of them had come from the device, and went back there. */
@@ -90,9 +99,9 @@ uint64_t acs_ledger_reserved(acs_ledger *ledger);
 void acs_ledger_runs(acs_ledger *ledger, const acs_demand *demand);
 /*
  * What there is just now: bytes that could be taken, in *room; what others' groups take, in *others, whose `memory` is what
- * they have reserved. ACS_ERR_STATE: it cannot be locked.
+ * they have reserved; whether others wait for the device. ACS_ERR_STATE: it cannot be locked.
  */
-acs_status acs_ledger_look(acs_ledger *ledger, uint64_t *room, acs_demand *others);
+acs_status acs_ledger_look(acs_ledger *ledger, uint64_t *room, acs_demand *others, bool *awaited);
 /* Until somebody gives or takes, or a few milliseconds. */
 void acs_ledger_nap(acs_ledger *ledger);
 

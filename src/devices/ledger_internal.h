@@ -19,6 +19,7 @@ typedef struct acs_ledger_entry {
     _Atomic(uint64_t) wanted; /* of this one; stored behind `ticket`; 0: none */
     _Atomic(uint64_t) ticket, passed;
     _Atomic(uint64_t) busy;   /* of a program that waits: some of what it has is in use by work that ends */
+    _Atomic(uint64_t) reclaimable; /* bytes of what is reserved that it does not keep, as it said last */
     _Atomic(uint64_t) threads, registers, shared; /* of its groups that run */
     int64_t pid;
     char device[ACS_LEDGER_DEVICE_BYTES], program[ACS_LEDGER_PROGRAM_BYTES];
@@ -72,7 +73,8 @@ typedef struct acs_ledger_account {
     acs_demand others;   /* what their groups take */
     uint64_t to_come;    /* of that, what the device has not given yet */
     uint64_t before;     /* the least of what others wait for that began before; 0: there are none */
-    bool passed_enough;  /* one of them was passed as often as may be */
+    uint64_t due;        /* what the first of them waits for that was passed as often as may be; 0: none was */
+    uint64_t reclaimable; /* of that, what is not kept */
     bool somebody_runs;  /* another has memory, and does not wait or has work under way */
     bool waits_later;    /* another waits that began later */
 } acs_ledger_account;
@@ -84,6 +86,14 @@ uint64_t acs_ledger_room_locked(const acs_ledger *ledger, const acs_ledger_accou
 static inline bool acs_ledger_fits_locked(const acs_ledger *ledger, const acs_ledger_account *account, uint64_t bytes)
 {
     return bytes <= acs_ledger_room_locked(ledger, account);
+}
+/*
+ * Whether the one that is due goes before others that hold memory: it will have room beside what is kept. One that waits
+ * for memory which is kept waits for its owner to go on, who must not wait for that one.
+ */
+static inline bool acs_ledger_is_due_locked(const acs_ledger *ledger, const acs_ledger_account *account)
+{
+    return account->due && account->due <= acs_ledger_room_locked(ledger, account) + account->reclaimable;
 }
 /* Those that began before, and have no room yet, were passed once more. */
 void acs_ledger_pass_locked(acs_ledger *ledger, uint64_t ticket);

@@ -44,14 +44,20 @@ static outlook outlook_locked(const acs_ledger *l, const acs_ledger_account *a, 
     return a->reserved == own ? OUTLOOK_ALONE : OUTLOOK_SOME;
 }
 
+/* Who holds nothing keeps nobody from going on, and can always be held up. */
+static bool is_in_turn_locked(const acs_ledger *l, const acs_ledger_account *a, const wait *w)
+{
+    if (a->before == 0)
+        return true;
+    return w->holds ? !acs_ledger_is_due_locked(l, a) : !a->due && !acs_ledger_fits_locked(l, a, a->before);
+}
+
 /* ACS_NOT_READY: not yet, and whether ever is in the wait. */
 static acs_status try_locked(wait *w, uint32_t which)
 {
     acs_ledger *l = w->ledgers[which];
     const acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
-    /* Who holds some is never barred: those that wait for it would wait for ever. */
-    const bool in_turn = w->holds || a.before == 0 || (!a.passed_enough && !acs_ledger_fits_locked(l, &a, a.before));
-    if (in_turn && acs_ledger_fits_locked(l, &a, w->bytes)) {
+    if (is_in_turn_locked(l, &a, w) && acs_ledger_fits_locked(l, &a, w->bytes)) {
         if (a.before)
             acs_ledger_pass_locked(l, w->ticket);
         acs_ledger_set(&l->own->reserved, acs_ledger_get(&l->own->reserved) + w->bytes);

@@ -33,13 +33,13 @@ static bool is_lost(const acs_context *context)
     return atomic_load_explicit(&context->faulted, memory_order_acquire) != 0;
 }
 
-/* Who waits is the one that steps where there are no workers. */
+/* Who waits is the one that steps where there are no workers. What lies idle goes, whatever other threads do. */
 static bool busy(void *user)
 {
     acs_context *context = user;
     while (acs_context_unattended(context) && acs_context_step(context))
         continue;
-    acs_admission_rest(context);
+    acs_admission_idle(context);
     return acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE;
 }
 
@@ -179,16 +179,27 @@ void acs_admission_end(acs_context *context)
     give_credit(NULL, 0, 0);
 }
 
-void acs_admission_idle(acs_context *context)
+bool acs_admission_pass(acs_context *context, uint32_t device)
+{
+    return acs_ledger_pass(context->ledgers[device]) != ACS_NOT_READY; /* no answer shows when memory is taken */
+}
+
+void acs_admission_reclaim(acs_context *context, uint32_t devices)
 {
     if (!acs_admission_on(context) || is_lost(context)) /* what is given back may wait for an op that never ends */
         return;
     const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
     for (uint32_t d = 0; d < context->backend->devices; d++)
-        (void)acs_memory_trim(context->memory, acs_memory_kind(d), 0);
-    if (context->dispatch)
-        acs_dispatch_rest(context);
+        if (devices >> d & 1)
+            (void)acs_memory_trim(context->memory, acs_memory_kind(d), 0);
     *acs_error_thread() = before;
+}
+
+void acs_admission_idle(acs_context *context)
+{
+    acs_admission_reclaim(context, UINT32_MAX);
+    if (acs_admission_on(context) && context->dispatch && !is_lost(context))
+        acs_dispatch_rest(context);
 }
 
 void acs_admission_rest(acs_context *context)

@@ -30,7 +30,11 @@ acs_status acs_admission_take(acs_context *context, uint32_t device, uint64_t by
  */
 acs_status acs_admission_wait(acs_context *context, uint32_t devices, uint64_t bytes, uint32_t *device);
 void acs_admission_end(acs_context *context);
-/* What lies idle in the pools is others'. */
+/* A group is about to use again what the pools have of a device. False: others come first, as acs_ledger_pass says. */
+bool acs_admission_pass(acs_context *context, uint32_t device);
+/* What lies idle in the pools of these devices (a bit for each) is others'. */
+void acs_admission_reclaim(acs_context *context, uint32_t devices);
+/* The same of all devices. */
 void acs_admission_idle(acs_context *context);
 /* The same if nothing is to be done just now. */
 void acs_admission_rest(acs_context *context);

@@ -250,6 +250,8 @@ typedef bool (*acs_room_fn)(acs_context *context, uint32_t device);
 /* A block; waits for blocks that were freed, then (not for pinned memory) spills, as long as either helps. Errors as
    acs_memory_take. */
 acs_status acs_memory_find_room(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block);
+/* What rests is waited for, block by block: what was freed before the call lies idle then, whatever else runs on. */
+void acs_memory_wait_rests(acs_context *context, int kind);
 /* Later ops on the block come behind those of its former life, and do not inherit their failures. ACS_ERR_MEMORY. */
 acs_status acs_memory_begin_life(acs_context *context, const acs_block *block);
 /* Memory that ops may use begins a new life (acs_reuse) with the next op that is queued. ACS_ERR_MEMORY. */

@@ -114,11 +114,32 @@ static bool forget_ended(acs_context *context, acs_dispatch *d)
     return queued;
 }
 
+/* What groups have that are being queued: it goes back behind their ops. */
+static uint64_t queued_bytes(const acs_dispatch *d, uint32_t device)
+{
+    uint64_t bytes = 0;
+    for (const running *r = d->first; r; r = r->next)
+        bytes += r->device == device && r->reserved && !r->last ? r->demand.memory : 0;
+    return bytes;
+}
+
+/* Memory of a device that goes back without more of the program: it lies idle, or ops have it that end. */
+static uint64_t reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
+    return memory.reserved - memory.live + queued_bytes(d, device);
+}
+
+/* What lies idle beside blocks that are in use cannot go: with nothing under way all is kept. */
 void acs_dispatch_rest(acs_context *context)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
     (void)forget_ended(context, d);
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
+        const bool comes = queued_bytes(d, i) || acs_memory_rests_until(context->memory, acs_memory_kind(i));
+        acs_ledger_reclaimable(context->ledgers[i], comes ? reclaimable(context, d, i) : 0);
+    }
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -131,8 +152,9 @@ static uint64_t memory_in_use(const acs_dispatch *d, uint32_t device, uint64_t l
     return soon > d->devices[device].in_use.memory ? soon : d->devices[device].in_use.memory;
 }
 
-/* A device as a group finds it; *idle is memory that the context has of it and does not use. */
-static acs_device_load load_of(const acs_context *context, const acs_dispatch *d, uint32_t device, uint64_t *idle)
+/* A device as a group finds it; *idle is memory that the context has of it and does not use. *awaited: others wait. */
+static acs_device_load load_of(const acs_context *context, const acs_dispatch *d, uint32_t device, uint64_t *idle,
+                               bool *awaited)
 {
     const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
     acs_device_load load = d->devices[device];
@@ -140,7 +162,8 @@ static acs_device_load load_of(const acs_context *context, const acs_dispatch *d
     acs_demand others = {0};
     load.in_use.memory = memory_in_use(d, device, memory.live);
     *idle = memory.reserved > load.in_use.memory ? memory.reserved - load.in_use.memory : 0;
-    if (!acs_admission_on(context) || acs_ledger_look(context->ledgers[device], &room, &others) != ACS_OK)
+    *awaited = false;
+    if (!acs_admission_on(context) || acs_ledger_look(context->ledgers[device], &room, &others, awaited) != ACS_OK)
         return load; /* that it cannot be asked shows when memory is taken */
     others.memory = 0; /* is not in the room */
     acs_capacity_add(&load, &others);
@@ -148,39 +171,6 @@ static acs_device_load load_of(const acs_context *context, const acs_dispatch *d
     if (lacks > *idle && lacks - *idle > load.in_use.memory)
         load.in_use.memory = lacks - *idle;
     return load;
-}
-
-/* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
-static int choose(acs_context *context, acs_dispatch *d, const acs_demand *demand, bool *beside)
-{
-    acs_device_load now[ACS_DEVICES_MOST];
-    uint64_t idle[ACS_DEVICES_MOST];
-    int most = 0, device;
-    for (uint32_t i = 0; i < context->backend->devices; i++) {
-        now[i] = load_of(context, d, i, &idle[i]);
-        if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
-            most = (int)i;
-    }
-    while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
-        const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
-        if (!acs_admission_on(context) || lacks == 0 ||
-            acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK) {
-            *beside = true;
-            return device;
-        }
-        now[device].in_use.memory = now[device].of.memory; /* somebody was faster */
-    }
-    return d->first || acs_admission_on(context) ? -1 : most;
-}
-
-static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
-{
-    acs_dispatch *d = context->dispatch;
-    d->served = ticket;
-    *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
-    d->first = r;
-    acs_capacity_add(&d->devices[device], demand);
-    publish(context, d, device);
 }
 
 /* What the ticket's owner is to do next. */
@@ -197,7 +187,56 @@ typedef struct attempt {
     acs_dispatched *to;
     turn turn;
     bool queued; /* other groups run, whose ends can be waited for */
+    uint32_t barred; /* a bit for each device that would have room if others did not come first */
+    bool insists;    /* it let them, and they had no use of it */
 } attempt;
+
+/* Other programs that wait for the device may be passed. */
+static bool passes(acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    acs_ledger_reclaimable(context->ledgers[device], reclaimable(context, d, device));
+    return acs_admission_pass(context, device);
+}
+
+/* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
+static int choose(acs_context *context, attempt *a)
+{
+    acs_dispatch *d = context->dispatch;
+    const acs_demand *demand = a->demand;
+    acs_device_load now[ACS_DEVICES_MOST];
+    uint64_t idle[ACS_DEVICES_MOST];
+    bool awaited[ACS_DEVICES_MOST];
+    int most = 0, device;
+    a->barred = 0;
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
+        now[i] = load_of(context, d, i, &idle[i], &awaited[i]);
+        if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
+            most = (int)i;
+    }
+    while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
+        const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
+        const bool may_pass = !awaited[device] || demand->memory == 0 || a->insists;
+        const bool in_turn = may_pass || passes(context, d, (uint32_t)device);
+        if (in_turn && (!acs_admission_on(context) || lacks == 0 ||
+                        acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK)) {
+            a->to->beside = true;
+            return device;
+        }
+        a->barred |= in_turn ? 0 : 1u << device;
+        now[device].in_use.memory = now[device].of.memory; /* somebody was faster, or comes first */
+    }
+    return d->first || acs_admission_on(context) ? -1 : most;
+}
+
+static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
+{
+    acs_dispatch *d = context->dispatch;
+    d->served = ticket;
+    *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
+    d->first = r;
+    acs_capacity_add(&d->devices[device], demand);
+    publish(context, d, device);
+}
 
 /* True: there is nothing more to wait for, or not in this way. Who waits may ask again after that. */
 static bool try(acs_context *context, void *argument)
@@ -209,26 +248,38 @@ static bool try(acs_context *context, void *argument)
     pthread_mutex_lock(&d->lock);
     a->queued = forget_ended(context, d);
     const bool next = d->served + 1 == a->to->ticket;
-    const int device = next ? choose(context, d, a->demand, &a->to->beside) : -1;
+    const int device = next ? choose(context, a) : -1;
     if (device >= 0)
         place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
     a->turn = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
     pthread_mutex_unlock(&d->lock);
+    if (a->barred)
+        acs_admission_reclaim(context, a->barred);
     return a->turn != TURN_LATER || !a->queued;
 }
 
-/* Whoever has it first gives; the context's other groups come behind. */
-static acs_status wait_for_others(acs_context *context, const acs_demand *demand, running *r, acs_dispatched *to)
+/*
+ * Whoever has it first gives; the context's other groups come behind. Who only gave way, and then got nothing, goes on
+ * with what it has.
+ */
+static acs_status wait_for_others(acs_context *context, attempt *a)
 {
     acs_dispatch *d = context->dispatch;
-    uint32_t device = 0;
-    acs_status status = acs_admission_wait(context, (1u << context->backend->devices) - 1, demand->memory, &device);
+    const acs_error before = *acs_error_thread();
+    uint32_t first = 0;
+    acs_status status = acs_admission_wait(context, (1u << context->backend->devices) - 1, a->demand->memory, &first);
+    int device = status == ACS_OK ? (int)first : -1;
     pthread_mutex_lock(&d->lock);
-    if (status == ACS_OK)
-        place_locked(context, r, to->ticket, device, demand);
+    a->insists = status == ACS_ERR_MEMORY && a->barred;
+    if (a->insists && (device = choose(context, a)) >= 0) {
+        *acs_error_thread() = before;
+        status = ACS_OK;
+    }
+    if (device >= 0)
+        place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
     else
-        d->served = to->ticket;
-    to->beside = status == ACS_OK;
+        d->served = a->to->ticket;
+    a->to->beside = device >= 0;
     pthread_mutex_unlock(&d->lock);
     return status;
 }
@@ -258,15 +309,40 @@ static void wait_for_own(acs_context *context, attempt *a)
     }
 }
 
-/* The only device: nothing is waited for, and the ledger is asked when the pools grow. */
+/*
+ * The only device: other programs first that were passed too often. What was freed goes back, and the group waits for its
+ * turn; where it cannot have it all again, it goes on with what is left.
+ */
+static acs_status let_others(acs_context *context, uint64_t bytes)
+{
+    acs_dispatch *d = context->dispatch;
+    const acs_error before = *acs_error_thread();
+    uint32_t device = 0;
+    pthread_mutex_lock(&d->lock);
+    const bool goes_on = bytes == 0 || passes(context, d, device);
+    pthread_mutex_unlock(&d->lock);
+    if (goes_on)
+        return ACS_OK;
+    acs_memory_wait_rests(context, acs_memory_kind(device));
+    acs_status status = acs_admission_wait(context, 1, bytes, &device);
+    if (status != ACS_ERR_MEMORY)
+        return status;
+    *acs_error_thread() = before;
+    return ACS_OK;
+}
+
+/* The same: nothing else is waited for, and the ledger is asked when the pools grow. */
 static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_dispatched *to)
 {
     acs_dispatch *d = context->dispatch;
     uint64_t idle;
+    bool awaited;
     pthread_mutex_lock(&d->lock);
     (void)forget_ended(context, d);
-    const acs_device_load now = load_of(context, d, 0, &idle);
-    to->beside = !acs_admission_on(context) && acs_capacity_choose(&now, 1, demand) == 0;
+    if (!acs_admission_on(context)) {
+        const acs_device_load now = load_of(context, d, 0, &idle, &awaited);
+        to->beside = acs_capacity_choose(&now, 1, demand) == 0;
+    }
     place_locked(context, r, to->ticket, 0, demand);
     pthread_mutex_unlock(&d->lock);
 }
@@ -284,13 +360,14 @@ acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, ac
     to->ticket = ++d->tickets;
     pthread_mutex_unlock(&d->lock);
     if (context->backend->devices == 1) {
-        place_alone(context, demand, r, to);
+        status = acs_admission_on(context) ? let_others(context, demand->memory) : ACS_OK;
+        if (status == ACS_OK)
+            place_alone(context, demand, r, to);
         a.turn = TURN_OVER;
     } else {
         wait_for_own(context, &a);
+        status = a.turn == TURN_ALONE ? wait_for_others(context, &a) : ACS_OK;
     }
-    if (a.turn == TURN_ALONE)
-        status = wait_for_others(context, demand, r, to);
     if (status == ACS_OK && a.turn != TURN_LATER) {
         to->device = r->device;
         return ACS_OK;
@@ -315,6 +392,8 @@ void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
     running *r = *find(d, ticket);
     if (r)
         r->reserved = true;
+    if (r && acs_admission_on(context))
+        acs_ledger_reclaimable(context->ledgers[r->device], reclaimable(context, d, r->device));
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -25,14 +25,15 @@ typedef struct acs_dispatched {
  * without room the group comes behind others in their memory.
  *
  * With a ledger what other programs have and run counts. With several devices they are waited for, too, and the group's
- * memory is taken there already (acs_admission_end). Errors as acs_admission_wait; then there is nothing to be ended.
+ * memory is taken there already (acs_admission_end); with one, only where others came first that were passed too often.
+ * Errors as acs_admission_wait; then there is nothing to be ended.
  */
 acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, acs_dispatched *to);
 /* Its memory was taken from the device's pools, which count it from here on. */
 void acs_dispatch_reserved(acs_context *context, uint64_t ticket);
 /* All of the group's ops are queued, the latest of them `last`; 0: none is. It runs until that one and those before end. */
 void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last);
-/* What has ended is forgotten, and so do other programs. */
+/* Nothing lies idle in the pools: what has ended is forgotten, and so do other programs. */
 void acs_dispatch_rest(acs_context *context);
 
 #endif

@@ -97,6 +97,15 @@ static bool wait_for_rest(acs_context *context, int kind, acs_op until)
     return true;
 }
 
+void acs_memory_wait_rests(acs_context *context, int kind)
+{
+    const acs_op until = acs_fifo_last(context->core.fifo);
+    acs_block block;
+    while (!acs_capture_on(context) && acs_memory_oldest(context->memory, kind, &block) && block.behind <= until &&
+           wait_for_users(context, &block))
+        acs_memory_settled(context->memory, &block);
+}
+
 /* Where there is no room blocks that are being freed come back one after the other; then lazy ones are spilled. */
 acs_status acs_memory_find_room(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block)
 {

@@ -18,7 +18,7 @@ static inline int make_name(void **state)
 {
     (void)state;
     snprintf(g_name, sizeof g_name, "/acs-test-%d", (int)getpid());
-    snprintf(g_path, sizeof g_path, "%s-ledger-2-%lu", g_name, (unsigned long)geteuid());
+    snprintf(g_path, sizeof g_path, "%s-ledger-3-%lu", g_name, (unsigned long)geteuid());
     return 0;
 }
 

@@ -242,6 +242,204 @@ static void threads_wait_for_memory_of_their_own(void **state)
     assert_int_equal(acs_close(other), ACS_OK);
 }
 
+/* ------------------------------------------------------------------------------------------- who streams, and who waits */
+
+static _Atomic(int) g_go;
+
+/* A kernel that runs until the test lets it end. */
+static void gate_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid, (void)args;
+    while (!atomic_load_explicit(&g_go, memory_order_acquire)) /* pairs with the test's store */
+        sched_yield();
+}
+
+static const acs_kernel g_gate = ACS_KERNEL_HOST_INIT("gate", gate_body);
+
+static void submit_gate(acs_context *context)
+{
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 4096);
+    ACS_LAUNCH_ON(context, &g_gate, 100, 64, 0, ACS_ARGS(block), ACS_USES(ACS_OUT(block, 4096)));
+    acs_free(context, block);
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+}
+
+/* A group that takes much and does little. */
+static acs_status submit_large(acs_context *context, size_t mib, unsigned char *seen, unsigned char value)
+{
+    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, mib * MIB);
+    acs_memset(context, block, value, 64);
+    acs_memcpy(context, seen, block + 63, 1);
+    acs_free(context, block);
+    return acs_group_submit(context, NULL, NULL);
+}
+
+static void stream(acs_context *context, size_t mib, int groups)
+{
+    static unsigned char seen;
+    for (int i = 0; i < groups; i++)
+        assert_int_equal(submit_large(context, mib, &seen, 1), ACS_OK);
+}
+
+/* A group, in a thread, of a program that has nothing else. */
+typedef struct latecomer {
+    pthread_t thread;
+    acs_context *context;
+    size_t mib;
+    acs_status status;
+    unsigned char seen;
+} latecomer;
+
+static void *come_late(void *argument)
+{
+    latecomer *l = argument;
+    l->status = submit_large(l->context, l->mib, &l->seen, 77);
+    if (l->status != ACS_OK || acs_sync(l->context) != ACS_OK)
+        l->status = l->status == ACS_OK ? ACS_ERR_INTERNAL : l->status;
+    return NULL;
+}
+
+static uint64_t waiting_now(void)
+{
+    uint64_t sums[2] = {0};
+    assert_int_equal(acs_ledger_each(g_name, add, sums), ACS_OK);
+    return sums[1];
+}
+
+/* On as many devices; it waits from here on. */
+static void begin_late(latecomer *l, int64_t devices, size_t mib)
+{
+    *l = (latecomer){.context = open_on(devices, 1), .mib = mib};
+    assert_int_equal(pthread_create(&l->thread, NULL, come_late, l), 0);
+    while (waiting_now() == 0)
+        sched_yield();
+}
+
+static void end_late(latecomer *l)
+{
+    assert_int_equal(pthread_join(l->thread, NULL), 0);
+    assert_int_equal(l->status, ACS_OK);
+    assert_int_equal(l->seen, 77);
+    assert_int_equal(acs_close(l->context), ACS_OK);
+}
+
+/* It is passed so many times on each device, whatever the other has in its pools. Who has no workers is never idle. */
+static void who_streams_lets_others_come(void **state)
+{
+    (void)state;
+    for (int devices = 1; devices <= 3; devices++) {
+        latecomer late;
+        acs_context *a = open_on(devices, 0);
+        stream(a, 40, 3 * devices); /* all devices are its own */
+        begin_late(&late, devices, 40);
+        stream(a, 40, devices * ACS_LEDGER_PASSES + 1);
+        const uint64_t waiting = waiting_now();
+        assert_int_equal(acs_sync(a), ACS_OK);
+        end_late(&late);
+        assert_int_equal(waiting, 0);
+        assert_int_equal(acs_close(a), ACS_OK);
+    }
+}
+
+/* Several of them have memory, and what is left beside one would not do. */
+static void groups_under_way_end_before_others_come(void **state)
+{
+    (void)state;
+    latecomer late;
+    acs_context *a = open_sharing(1);
+    atomic_store_explicit(&g_go, 0, memory_order_release); /* pairs with gate_body */
+    submit_gate(a);
+    stream(a, 20, 3);
+    begin_late(&late, 1, 60);
+    stream(a, 20, ACS_LEDGER_PASSES);
+    assert_int_equal(waiting_now(), 1);
+    atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
+    stream(a, 20, 1);
+    const uint64_t waiting = waiting_now();
+    assert_int_equal(acs_sync(a), ACS_OK);
+    end_late(&late);
+    assert_int_equal(waiting, 0);
+    assert_int_equal(acs_close(a), ACS_OK);
+}
+
+/* The other waits for a block, which its program may free behind any group: to let it go first would be for ever. */
+static void who_keeps_memory_is_not_held_up_for_it(void **state)
+{
+    (void)state;
+    for (int devices = 1; devices <= 2; devices++) {
+        latecomer late;
+        acs_context *a = open_on(devices, 0);
+        unsigned char *kept[2] = {NULL, NULL};
+        for (int d = 0; d < devices; d++) {
+            assert_int_equal(acs_on(a, d), ACS_OK);
+            kept[d] = block_of(a, ACS_MEMORY_DEVICE, 10 * MIB);
+        }
+        stream(a, 20, 3);
+        begin_late(&late, devices, 60);
+        stream(a, 20, 4 * devices * ACS_LEDGER_PASSES);
+        assert_int_equal(waiting_now(), devices); /* an entry for each */
+        for (int d = 0; d < devices; d++)
+            acs_free(a, kept[d]);
+        assert_int_equal(acs_sync(a), ACS_OK);
+        end_late(&late);
+        assert_int_equal(acs_close(a), ACS_OK);
+    }
+}
+
+typedef struct streamer {
+    pthread_t thread;
+    acs_context *context;
+    const _Atomic(int) *over;
+    uint32_t wrong;
+    unsigned char seen;
+} streamer;
+
+static void *stream_on(void *argument)
+{
+    streamer *s = argument;
+    while (!atomic_load_explicit(s->over, memory_order_acquire)) /* pairs with the test's store */
+        s->wrong += submit_large(s->context, 20, &s->seen, 5) != ACS_OK;
+    s->wrong += acs_sync(s->context) != ACS_OK;
+    s->wrong += s->seen != 5;
+    return NULL;
+}
+
+/* Programs, and threads of one, that never pause, each with a block to keep: who needs nearly all gets it, and again. */
+static void who_needs_nearly_all_gets_it(void **state)
+{
+    enum { STREAMERS = 4, TIMES = 50 };
+    (void)state;
+    for (int devices = 1; devices <= 2; devices++) {
+        static _Atomic(int) over;
+        acs_context *contexts[] = {open_on(devices, 1), open_on(devices, 0)};
+        streamer streamers[STREAMERS];
+        unsigned char *kept[] = {block_of(contexts[0], ACS_MEMORY_DEVICE, 4096),
+                                 block_of(contexts[1], ACS_MEMORY_DEVICE, 4096)};
+        atomic_store_explicit(&over, 0, memory_order_release); /* nobody reads it yet */
+        for (int i = 0; i < STREAMERS; i++) {
+            streamers[i] = (streamer){.context = contexts[i % 2], .over = &over};
+            assert_int_equal(pthread_create(&streamers[i].thread, NULL, stream_on, &streamers[i]), 0);
+        }
+        latecomer late = {.context = open_on(devices, 1), .mib = 58};
+        for (int i = 0; i < TIMES && late.status == ACS_OK; i++)
+            (void)come_late(&late);
+        atomic_store_explicit(&over, 1, memory_order_release); /* pairs with stream_on */
+        for (int i = 0; i < STREAMERS; i++) {
+            assert_int_equal(pthread_join(streamers[i].thread, NULL), 0);
+            assert_int_equal(streamers[i].wrong, 0);
+        }
+        assert_int_equal(late.status, ACS_OK);
+        assert_int_equal(late.seen, 77);
+        for (int i = 0; i < 2; i++) {
+            acs_free(contexts[i], kept[i]);
+            assert_int_equal(acs_close(contexts[i]), ACS_OK);
+        }
+        assert_int_equal(acs_close(late.context), ACS_OK);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------------- several devices */
 
 /* Reserved of each of two devices, by all. */
@@ -278,27 +476,6 @@ static void groups_go_where_other_programs_leave_room(void **state)
     }
     assert_int_equal(acs_close(a), ACS_OK);
     assert_int_equal(acs_close(b), ACS_OK);
-}
-
-static _Atomic(int) g_go;
-
-/* A kernel that runs until the test lets it end. */
-static void gate_body(const acs_grid *grid, void *const *args)
-{
-    (void)grid, (void)args;
-    while (!atomic_load_explicit(&g_go, memory_order_acquire)) /* pairs with the test's store */
-        sched_yield();
-}
-
-static const acs_kernel g_gate = ACS_KERNEL_HOST_INIT("gate", gate_body);
-
-static void submit_gate(acs_context *context)
-{
-    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
-    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 4096);
-    ACS_LAUNCH_ON(context, &g_gate, 100, 64, 0, ACS_ARGS(block), ACS_USES(ACS_OUT(block, 4096)));
-    acs_free(context, block);
-    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
 }
 
 /* On which device a group of the context was. */
@@ -395,6 +572,10 @@ int main(void)
         cmocka_unit_test(groups_wait_for_whichever_device_has_room),
         cmocka_unit_test(threads_share_devices_with_other_programs),
         cmocka_unit_test(what_fits_no_device_is_refused),
+        cmocka_unit_test(who_streams_lets_others_come),
+        cmocka_unit_test(groups_under_way_end_before_others_come),
+        cmocka_unit_test(who_keeps_memory_is_not_held_up_for_it),
+        cmocka_unit_test(who_needs_nearly_all_gets_it),
         cmocka_unit_test(what_never_fits_is_refused_and_what_will_is_waited_for),
     };
     return cmocka_run_group_tests(tests, make_name, remove_file);

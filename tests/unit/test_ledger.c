@@ -186,6 +186,81 @@ static void who_holds_some_goes_on_however_often_others_were_passed(void **state
     acs_ledger_close(b);
 }
 
+/* Who could let others have it may not go on with it for ever; whoever keeps it may. */
+static void who_takes_its_own_again_passes_others_so_many_times(void **state)
+{
+    (void)state;
+    acs_ledger *holder = join(), *b = join(), *c = join();
+    waiter large, again;
+    assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
+    assert_int_equal(acs_ledger_take(c, 100), ACS_OK);
+    start(&large, b, 800);
+    await_waiting(1);
+    for (int i = 0; i < 3 * ACS_LEDGER_PASSES; i++)
+        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+    acs_ledger_reclaimable(holder, 400); /* with the 300 that are left it is too little */
+    assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+    acs_ledger_reclaimable(c, 5000);     /* no more than it has */
+    assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_pass(c), ACS_NOT_READY);
+    acs_ledger_give(holder, 400, 0);
+    acs_ledger_reclaimable(holder, 0);
+    start(&again, holder, 100); /* it was first, but was told to wait */
+    await_waiting(2);
+    assert_int_equal(acs_ledger_reserved(holder), 200);
+    acs_ledger_give(c, 100, 0);
+    assert_int_equal(end(&large), ACS_OK);
+    assert_int_equal(look().waiting, 1);
+    acs_ledger_give(b, 800, 0);
+    assert_int_equal(end(&again), ACS_OK);
+    assert_int_equal(acs_ledger_pass(c), ACS_OK);
+    acs_ledger_close(holder);
+    acs_ledger_close(b);
+    acs_ledger_close(c);
+}
+
+/* Behind one that waits for what others keep, who holds some does not wait: here each would wait for the other. */
+static void who_holds_some_waits_for_nobody_who_waits_for_it(void **state)
+{
+    (void)state;
+    acs_ledger *holder = join(), *b = join();
+    waiter large;
+    assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
+    start(&large, b, 800);
+    await_waiting(1);
+    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+    acs_ledger_reclaimable(holder, 400);
+    assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
+    acs_ledger_give(holder, 350, 0); /* the rest cannot go for what it keeps */
+    acs_ledger_reclaimable(holder, 0);
+    assert_int_equal(acs_ledger_wait(holder, 350), ACS_OK);
+    acs_ledger_give(holder, 600, 0);
+    assert_int_equal(end(&large), ACS_OK);
+    acs_ledger_close(holder);
+    acs_ledger_close(b);
+}
+
+/* Threads of one program: another of its own that waits is passed by what the program uses again, no more often. */
+static void who_waits_is_passed_by_its_own_program_no_more(void **state)
+{
+    (void)state;
+    acs_ledger *a = join(), *b = join();
+    waiter own;
+    assert_int_equal(acs_ledger_take(a, 600), ACS_OK);
+    assert_int_equal(acs_ledger_take(b, 300), ACS_OK);
+    acs_ledger_reclaimable(a, 600);
+    start(&own, a, 400);
+    await_waiting(1);
+    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+        assert_int_equal(acs_ledger_pass(a), ACS_OK);
+    assert_int_equal(acs_ledger_pass(a), ACS_NOT_READY);
+    acs_ledger_give(a, 600, 0);
+    assert_int_equal(end(&own), ACS_OK);
+    acs_ledger_close(a);
+    acs_ledger_close(b);
+}
+
 static bool g_over;
 
 static bool is_over(void *user)
@@ -402,7 +477,9 @@ static void whoever_is_killed_is_nobodys_loss(void **state)
         acs_ledger *ledger = join_on(d ? "GPU-2" : "GPU-1");
         acs_demand others;
         uint64_t room = 0;
-        assert_int_equal(acs_ledger_look(ledger, &room, &others), ACS_OK);
+        bool awaited = true;
+        assert_int_equal(acs_ledger_look(ledger, &room, &others, &awaited), ACS_OK);
+        assert_false(awaited);
         assert_true(room == TOTAL && others.threads == 0);
         assert_int_equal(acs_ledger_wait(ledger, TOTAL), ACS_OK);
         acs_ledger_close(ledger);
@@ -417,6 +494,9 @@ int main(void)
         cmocka_unit_test(who_waits_gets_what_is_given),
         cmocka_unit_test(who_waits_is_passed_so_many_times),
         cmocka_unit_test(who_holds_some_goes_on_however_often_others_were_passed),
+        cmocka_unit_test(who_takes_its_own_again_passes_others_so_many_times),
+        cmocka_unit_test(who_holds_some_waits_for_nobody_who_waits_for_it),
+        cmocka_unit_test(who_waits_is_passed_by_its_own_program_no_more),
         cmocka_unit_test(what_outsiders_keep_is_not_waited_for_long),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(files_that_cannot_be_used_are_told),

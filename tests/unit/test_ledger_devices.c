@@ -163,18 +163,19 @@ static void others_see_what_runs_and_what_is_left(void **state)
     const acs_demand runs = {.threads = 10, .registers = 20, .shared = 30, .memory = 40, .queues = 50};
     acs_demand is;
     uint64_t room = 0;
+    bool awaited = true;
     acs_ledger_runs(a.of[0], &runs);
     assert_int_equal(acs_ledger_take(a.of[0], 300), ACS_OK);
     assert_int_equal(acs_ledger_take(b.of[0], 100), ACS_OK);
-    assert_int_equal(acs_ledger_look(b.of[0], &room, &is), ACS_OK);
+    assert_int_equal(acs_ledger_look(b.of[0], &room, &is, &awaited), ACS_OK);
     assert_int_equal(room, 600);
     assert_true(is.threads == 10 && is.registers == 20 && is.shared == 30 && is.memory == 300);
-    assert_int_equal(acs_ledger_look(a.of[0], &room, &is), ACS_OK); /* nobody is an other to himself */
+    assert_int_equal(acs_ledger_look(a.of[0], &room, &is, &awaited), ACS_OK); /* nobody is an other to himself */
     assert_true(is.threads == 0 && is.memory == 100);
-    assert_int_equal(acs_ledger_look(b.of[1], &room, &is), ACS_OK);
+    assert_int_equal(acs_ledger_look(b.of[1], &room, &is, &awaited), ACS_OK);
     assert_true(room == TOTAL && is.threads == 0);
     party_leave(&a);
-    assert_int_equal(acs_ledger_look(b.of[0], &room, &is), ACS_OK);
+    assert_int_equal(acs_ledger_look(b.of[0], &room, &is, &awaited), ACS_OK);
     assert_true(room == 900 && is.threads == 0);
     party_leave(&b);
 }
