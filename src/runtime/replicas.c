@@ -151,10 +151,14 @@ static acs_rows rows_of(const acs_movable *m, const acs_validity *first, uint64_
 {
     acs_rows rows = {first->to - first->from, 1, 0};
     acs_validity last = *first, next;
-    while (acs_coherence_missing(&m->replicas->valid, last.to, to, place, &next) && next.places == first->places &&
-           next.to - next.from == rows.bytes && next.from > last.to && !is_cut(m, next.from, next.to) &&
-           (rows.count == 1 || next.from - last.from == rows.pitch)) {
-        rows.pitch = next.from - last.from;
+    for (uint64_t at = first->to; acs_coherence_missing(&m->replicas->valid, at, to, place, &next); at = next.to) {
+        const uint64_t pitch = next.from - last.from;
+        if (next.places != first->places)
+            continue;
+        if (next.to - next.from != rows.bytes || pitch <= rows.bytes || is_cut(m, next.from, next.to) ||
+            (rows.count > 1 && pitch != rows.pitch))
+            break;
+        rows.pitch = pitch;
         rows.count++;
         last = next;
     }

@@ -152,6 +152,52 @@ static void ends_are_foreseen(void **state)
     assert_true(fabs(end - 0.001) < 1e-12);
 }
 
+/* Nothing begins before what was seen to have ended, neither ops nor copies; what ends later is still to come. */
+static void what_has_ended_is_no_load(void **state)
+{
+    (void)state;
+    const acs_topology t = topology();
+    const acs_placement_read reads[] = {{1000 * (uint64_t)MB, AT(1)}};
+    acs_placement p;
+    double end;
+    acs_placement_init(&p, &t, ACS_POLICY_AUTO);
+    acs_placement_op op = {.allowed = AT(0), .seconds = 0.005};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
+    op = (acs_placement_op){.allowed = AT(2), .seconds = 0.009};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 2);
+    acs_placement_seen(&p, 0.005);
+    op = (acs_placement_op){.allowed = AT(0) | AT(1) | AT(2), .seconds = 0.001, .preferred = AT(0)};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 0); /* as free as device 1 */
+    assert_true(fabs(end - 0.006) < 1e-12);
+    op = (acs_placement_op){.allowed = AT(2), .seconds = 0.001};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 2);
+    assert_true(fabs(end - 0.010) < 1e-12);
+    op = (acs_placement_op){.reads = reads, .read_count = 1, .allowed = AT(3), .seconds = 0.001};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 3);
+    assert_true(fabs(end - 0.016) < 1e-12); /* 10 ms of copying, from then on */
+}
+
+/* Links that are alike are never measured alike: where nothing else differs an op stays where its blocks are. */
+static void a_little_less_time_is_no_reason_to_go(void **state)
+{
+    (void)state;
+    acs_topology t = topology();
+    const acs_placement_read reads[] = {{MB, AT(0)}, {MB, AT(1)}};
+    acs_placement p;
+    double end;
+    t.links[0][1].latency = 2.6e-6;
+    t.links[1][0].latency = 2.9e-6;
+    for (uint32_t preferred = 0; preferred < 2; preferred++) {
+        acs_placement_init(&p, &t, ACS_POLICY_AUTO);
+        acs_placement_op op = {reads, 2, AT(0) | AT(1), AT(preferred), 3e-6, false, 0};
+        assert_int_equal(acs_placement_choose(&p, &op, &end), preferred);
+    }
+    t.links[1][0].latency = 4e-6;
+    acs_placement_init(&p, &t, ACS_POLICY_AUTO);
+    acs_placement_op op = {reads, 2, AT(0) | AT(1), AT(0), 3e-6, false, 0};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 1);
+}
+
 /* Whatever is asked, the device is one of those that are allowed. */
 static void only_allowed_devices_are_chosen(void **state)
 {
@@ -187,6 +233,8 @@ int main(void)
         cmocka_unit_test(programs_are_placed_as_the_table_says),
         cmocka_unit_test(what_has_to_come_takes_its_time),
         cmocka_unit_test(ends_are_foreseen),
+        cmocka_unit_test(what_has_ended_is_no_load),
+        cmocka_unit_test(a_little_less_time_is_no_reason_to_go),
         cmocka_unit_test(only_allowed_devices_are_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "memory_fixture.h"
 #include "runtime/context.h"
 
-enum { BYTES = 6400, HALF = BYTES / 2 };
+enum { BYTES = 6400, HALF = BYTES / 2, EIGHTH = BYTES / 8 };
 
 /* ------------------------------------------------------------------------------------------------------------ refusal */
 
@@ -160,6 +160,30 @@ static void an_op_that_was_to_write_a_part_loses_no_more_than_that(void **state)
     }
 }
 
+/* Rows that come in one copy are all still where they were, and what lies between them is where it is. */
+static void refused_rows_stay_where_they_were(void **state)
+{
+    (void)state;
+    for (int k = 0; k < KINDS; k++) {
+        acs_context *context = open_devices(2);
+        unsigned char *x = filled(context, g_kinds[k], 0, 5), *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+        assert_int_equal(acs_sync(context), ACS_OK); /* it is at home, if it has one */
+        for (size_t i = 0; i < 8; i += 2)
+            (void)acs_wait(context, add_on(context, 1, x + i * EIGHTH, x + i * EIGHTH, EIGHTH)); /* 6, and there alone */
+        const uint64_t before = statistics_of(context).transfers;
+        const bool at_host = (g_kinds[k] & ~ACS_MOVABLE) == ACS_MEMORY_HOST;
+        g_refusals = 1;
+        acs_op op = add_on(context, 0, y, x, BYTES);
+        assert_int_equal(statistics_of(context).transfers - before, at_host ? 2 : 1);
+        assert_int_equal(acs_wait(context, op), ACS_ERR_SKIPPED);
+        assert_int_equal(acs_clear(context), ACS_OK);
+        for (size_t i = 0; i < 8; i++)
+            check(context, x + i * EIGHTH, EIGHTH, i % 2 ? 5 : 6);
+        assert_true(acs_free(context, x) > 0 && acs_free(context, y) > 0);
+        close_empty(context);
+    }
+}
+
 /* --------------------------------------------------------------------------------------------------------------- home */
 
 static void contents_that_did_not_come_home_are_not_lost(void **state)
@@ -284,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_refused_copy_was_to_bring_stays_where_it_was),
         cmocka_unit_test(an_op_that_was_to_write_a_part_loses_no_more_than_that),
+        cmocka_unit_test(refused_rows_stay_where_they_were),
         cmocka_unit_test(contents_that_did_not_come_home_are_not_lost),
         cmocka_unit_test(what_came_home_is_the_programs_also_where_other_copies_failed),
         cmocka_unit_test(what_was_written_again_is_the_programs_after_a_wait),

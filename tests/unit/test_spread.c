@@ -1,0 +1,143 @@
+/*
+ * Unit tests of what travels between devices, and when: parts that lie between others come in one copy, and a program that
+ * waits now and then leaves its blocks where they are. On the host backend with virtual devices.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "memory_fixture.h"
+
+#include <string.h>
+
+enum { PART = 512, PARTS = 8, BYTES = PARTS * PART, LARGE = 64 * 1024, TURNS = 12 };
+
+static acs_context *open_devices(int64_t devices, int32_t policy)
+{
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.devices = devices;
+    options.policy = policy;
+    options.pool = ACS_POOL_ON;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+/* to[i] = from[i] + large[i]; `large` may be `from`. */
+static void add_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    unsigned char *to = *(unsigned char **)args[0];
+    const unsigned char *from = *(const unsigned char **)args[1], *large = *(const unsigned char **)args[2];
+    size_t bytes = *(size_t *)args[3];
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(from[i] + large[i]);
+}
+
+static const acs_kernel g_add = ACS_KERNEL_HOST_INIT("add", add_body);
+
+static void add(acs_context *context, int device, unsigned char *to, unsigned char *from, unsigned char *large, size_t bytes,
+                size_t read, size_t of_large)
+{
+    acs_attributes on = ACS_ON(device);
+    acs_uses uses = ACS_USES(ACS_OUT(to, bytes), ACS_IN(from, read), ACS_IN(large, of_large));
+    assert_true(ACS_LAUNCH_WITH(context, on, &g_add, 1, 1, 0, ACS_ARGS(to, from, large, bytes), uses) > 0);
+}
+
+static unsigned char *filled(acs_context *context, int device, int value, size_t bytes)
+{
+    unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, bytes);
+    assert_int_equal(acs_on(context, device), ACS_OK);
+    assert_true(acs_memset(context, x, value, bytes) > 0);
+    assert_int_equal(acs_on(context, ACS_ANY_DEVICE), ACS_OK);
+    return x;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- rows */
+
+/* Which device writes each part; a digit each. What device 0 lacks then comes in so many copies. */
+static const struct {
+    const char *where;
+    uint64_t transfers, parts;
+} g_strides[] = {
+    {"01010101", 1, 4},
+    {"10101010", 1, 4},
+    {"00110011", 4, 4}, /* beside each other they stay apart: what fails in one is no matter of the other */
+    {"00100100", 1, 2},
+    {"01001011", 3, 4}, /* neither as long nor as far apart as each other: 1, 4, 67 */
+    {"01021020", 2, 4}, /* two of each device */
+    {"01200120", 2, 4},
+    {"00000000", 0, 0},
+};
+
+static void strided_parts_come_in_one_copy(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < sizeof g_strides / sizeof g_strides[0]; s++) {
+        acs_context *context = open_devices(3, ACS_POLICY_SINGLE);
+        unsigned char *y = filled(context, 0, 7, BYTES), *z = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+        unsigned char out[BYTES];
+        for (int k = 0; k < PARTS; k++) {
+            unsigned char *one = filled(context, g_strides[s].where[k] - '0', k + 1, PART);
+            add(context, g_strides[s].where[k] - '0', y + k * PART, one, one, PART, PART, PART);
+        }
+        assert_int_equal(statistics_of(context).transfers, 0);
+        add(context, 0, z, y, y, BYTES, BYTES, BYTES);
+        const acs_statistics stats = statistics_of(context);
+        if (stats.transfers != g_strides[s].transfers || stats.transfer_bytes != g_strides[s].parts * PART)
+            fail_msg("%s: %d copies of %d bytes", g_strides[s].where, (int)stats.transfers, (int)stats.transfer_bytes);
+        assert_true(acs_memcpy(context, out, z, BYTES) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        for (int i = 0; i < BYTES; i++)
+            assert_int_equal(out[i], 4 * (i / PART + 1));
+        assert_int_equal(statistics_of(context).transfers, g_strides[s].transfers);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- waits */
+
+/*
+ * As conjugate gradients: large blocks on all devices give parts of a vector, sums over that are waited for, and all that is
+ * small stays together. When ops retire makes no difference to where the next ones run.
+ */
+static void who_waits_leaves_blocks_where_they_are(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_AUTO);
+    unsigned char *a[PARTS], *p = filled(context, 0, 1, BYTES), *r = filled(context, 0, 2, BYTES), out[16], wanted = 1;
+    unsigned char *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    unsigned char *sum = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, sizeof out);
+    uint64_t before = 0;
+    for (int k = 0; k < PARTS; k++)
+        a[k] = filled(context, k % 2, k, LARGE);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int k = 0; k < PARTS; k++)
+            add(context, ACS_ANY_DEVICE, y + k * PART, p, a[k], PART, BYTES, LARGE);
+        add(context, ACS_ANY_DEVICE, sum, p, y, sizeof out, BYTES, BYTES);
+        assert_int_equal(acs_wait(context, acs_memcpy(context, out, sum, sizeof out)), ACS_OK);
+        assert_int_equal(out[0], (unsigned char)(2 * wanted));
+        add(context, ACS_ANY_DEVICE, r, p, p, BYTES, BYTES, BYTES); /* independent of each other: */
+        add(context, ACS_ANY_DEVICE, p, p, y, BYTES, BYTES, BYTES); /* neither goes elsewhere for that */
+        wanted = (unsigned char)(2 * wanted);
+        const acs_statistics stats = statistics_of(context);
+        if (turn > 1 && stats.transfer_bytes - before != BYTES + BYTES / 2)
+            fail_msg("turn %d: %d bytes", turn, (int)(stats.transfer_bytes - before));
+        before = stats.transfer_bytes;
+    }
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strided_parts_come_in_one_copy),
+        cmocka_unit_test(who_waits_leaves_blocks_where_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
