@@ -311,9 +311,9 @@ static void book_polls(acs_core *core, acs_action *action)
     if (action->poll_count == 0)
         return;
     core->polling = false;
-    core->polls += !action->looks;
     core->poll_next = action->looks ? core->poll_next : action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
+        core->polled |= 1ull << action->polls[i].slot;
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
     }

@@ -138,7 +138,7 @@ typedef struct acs_patience {
 /* What core_overdue.c remembers from look to look. */
 typedef struct acs_overdue {
     uint64_t limit_ns; /* 0: ops may take as long as they like; constant */
-    uint64_t looked_ns, polls_seen, ends_seen;
+    uint64_t looked_ns, ends_seen;
     acs_patience slots[ACS_SLOTS_MAX];
 } acs_overdue;
 
@@ -186,7 +186,7 @@ typedef struct acs_core {
     bool given_up;           /* ops that had begun may still run, and may never end: C4 */
     uint32_t abandoned;      /* actions under way that were abandoned */
     acs_action *under_way;   /* all actions between acs_core_next and acs_core_done */
-    uint64_t polls;          /* polls booked */
+    uint64_t polled;         /* slots that were polled since the watchdog looked */
     acs_overdue overdue;
     bool stats;
     uint32_t batch_limit;
