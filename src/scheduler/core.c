@@ -83,22 +83,25 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t more)
             acs_core_list_poll_locked(core, action, s);
     }
     core->polling = action->poll_count > 0;
-    core->since_poll = 0;
+    core->since_poll = core->polling ? core->since_poll : 0;
 }
 
 /*
  * Nothing can be issued: see what completed, as long as nothing new comes; where a caller waits for an op, that first, and
- * little else. Marks that this takes are submitted first and polled by the next step.
+ * one other slot, whatever comes: each has its turn. A backend that announces completions is asked about all: who was told
+ * of one looks once. Marks that this takes are submitted first and polled by the next step.
  */
 static void form_poll(acs_core *core, acs_action *action)
 {
-    action->yields = !core->stalled && !acs_fifo_ready(core->fifo);
+    const bool notifies = core->backend->ops->notifies;
     acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
     action->entries[0] = 0;
     if (core->polling)
         return;
-    acs_core_list_awaited_locked(core, action);
+    if (!notifies)
+        acs_core_list_awaited_locked(core, action);
     action->partial = action->poll_count > 0;
+    action->yields = !notifies && !action->partial && !core->stalled && !acs_fifo_ready(core->fifo);
     list_polls(core, action, action->partial ? BESIDE_AWAITED : UINT32_MAX);
 }
 
@@ -311,14 +314,16 @@ static void book_polls(acs_core *core, acs_action *action)
     if (action->poll_count == 0)
         return;
     core->polling = false;
-    core->polls += !action->looks;
     core->poll_next = action->looks ? core->poll_next : action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
+        core->polled |= 1ull << action->polls[i].slot;
         acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
         acs_core_retire_locked(core, action->polls[i].slot);
     }
-    if (!action->partial) /* one slot tells nothing of the others */
+    if (!action->partial) { /* one slot tells nothing of the others */
         acs_slots_polled(&core->slots, is_idle(core, action));
+        core->since_poll = 0;
+    }
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);
 }
@@ -341,7 +346,8 @@ void acs_core_done(acs_core *core, acs_action *action)
         book_polls(core, action);
     }
     acs_core_collect_locked(core);
-    action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 ||
+    const bool cut = action->yields && action->partial; /* an op was queued: not the time to rest */
+    action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 || cut ||
                        core->counters.retired != action->retired_before;
     action->news = look_for_news(core, action->type, 0);
     acs_lock_release(&core->lock);

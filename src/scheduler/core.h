@@ -56,7 +56,7 @@ typedef struct acs_action {
     bool yields;                       /* its polls stop where an op is queued meanwhile */
     bool partial;                      /* they are of some slots only */
     bool looks;                        /* only whether the op ended that a caller waits for */
-    bool progress;                     /* set by acs_core_done: something was issued, run or found complete */
+    bool progress;                     /* set by acs_core_done: something was issued, run or found complete, or came */
     uint64_t retired_before;           /* counters.retired when the action was chosen */
     acs_core_news news;                /* set by acs_core_next (found or not) and acs_core_done */
     uint32_t device;                   /* whose ops are looked for first; for whoever steps to set */
@@ -138,7 +138,7 @@ typedef struct acs_patience {
 /* What core_overdue.c remembers from look to look. */
 typedef struct acs_overdue {
     uint64_t limit_ns; /* 0: ops may take as long as they like; constant */
-    uint64_t looked_ns, polls_seen, ends_seen;
+    uint64_t looked_ns, ends_seen;
     acs_patience slots[ACS_SLOTS_MAX];
 } acs_overdue;
 
@@ -186,7 +186,7 @@ typedef struct acs_core {
     bool given_up;           /* ops that had begun may still run, and may never end: C4 */
     uint32_t abandoned;      /* actions under way that were abandoned */
     acs_action *under_way;   /* all actions between acs_core_next and acs_core_done */
-    uint64_t polls;          /* polls booked */
+    uint64_t polled;         /* slots that were polled since the watchdog looked */
     acs_overdue overdue;
     bool stats;
     uint32_t batch_limit;
@@ -204,7 +204,7 @@ typedef struct acs_core {
     uint32_t few;            /* groups launched since bundles of their size were refused */
     uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
     acs_gathering gathering;
-    uint32_t since_poll;     /* submissions since the last poll */
+    uint32_t since_poll;     /* submissions since the last poll of all slots */
     uint32_t poll_next;      /* slot from which the next begins */
     uint32_t running;        /* ops issued that have not ended */
     uint64_t running_since_ns;

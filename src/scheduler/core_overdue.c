@@ -8,8 +8,8 @@
  * free executor, or for room on the GPU, behind ops of other slots. So while others end its clock starts again, until as
  * many as the window holds have ended since it became the oldest: by then all that was issued before it is gone.
  *
- * Time counts only between two looks that are close together, with a poll between them: a process that was stopped, or a
- * driver that held every call, is no op that runs.
+ * Time counts only between two looks that are close together, with a poll of the slot between them: a process that was
+ * stopped, or a driver that held every call, is no op that runs, and not every poll asks about all slots.
  *
  * An action under way is watched too: a host function by itself, a submission (a library call, a copy of pageable memory, a
  * launch behind a full queue) as ops are. Its ops end without it, and when it comes back, if ever, it books nothing.
@@ -232,8 +232,8 @@ static void abandon(acs_core *core, acs_action *action)
 
 typedef struct look {
     uint64_t elapsed_ns;
-    bool polled; /* since the last look */
-    bool ended;  /* an op has ended since */
+    uint64_t polled; /* slots, since the last look */
+    bool ended;      /* an op has ended since */
 } look;
 
 static look look_begin(acs_core *core, uint64_t now_ns)
@@ -241,12 +241,12 @@ static look look_begin(acs_core *core, uint64_t now_ns)
     acs_overdue *o = &core->overdue;
     uint64_t gap = o->limit_ns / 2 > GAP_NS ? o->limit_ns / 2 : GAP_NS;
     look l = {.elapsed_ns = now_ns - o->looked_ns,
-              .polled = o->polls_seen != core->polls,
+              .polled = core->polled,
               .ended = o->ends_seen != core->counters.retired};
     if (o->looked_ns == 0 || now_ns <= o->looked_ns || l.elapsed_ns > gap)
         l.elapsed_ns = 0;
     o->looked_ns = now_ns;
-    o->polls_seen = core->polls;
+    core->polled = 0;
     o->ends_seen = core->counters.retired;
     return l;
 }
@@ -286,7 +286,7 @@ static bool slot_overdue(acs_core *core, const look *l, uint32_t s)
     }
     if (others_go(core, l, p->ends_seen))
         p->waited_ns = 0;
-    else if (l->polled)
+    else if (l->polled >> s & 1)
         p->waited_ns += l->elapsed_ns;
     if (!oldest || p->waited_ns < among * core->overdue.limit_ns)
         return false;

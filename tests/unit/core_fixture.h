@@ -34,6 +34,8 @@ typedef struct fake {
     uint64_t complete[SLOTS];    /* what polls tell */
     uint64_t mark[SLOTS][MARKS]; /* values of recorded marks */
     uint32_t submits, polls, events_released, freed;
+    void (*on_poll)(void *user); /* while a slot is polled */
+    void *user;
     int breaches;                /* of the rules in backend.h */
     bool poll_fails;
     uint32_t bundles, refused;   /* bundles issued, and refused */
@@ -127,6 +129,8 @@ static inline acs_status fake_poll(acs_backend *backend, int slot, const acs_mar
 {
     fake *f = (fake *)backend;
     f->polls++;
+    if (f->on_poll)
+        f->on_poll(f->user);
     if (f->poll_fails)
         return ACS_FAIL(ACS_ERR_DEVICE, 719, "the device faulted");
     for (uint32_t i = 0; i < count; i++)

@@ -207,6 +207,60 @@ static void while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk(void
     rig_close(r);
 }
 
+/* Twenty under way, and eight held behind them. */
+static rig *rig_holding(void)
+{
+    rig *r = rig_bundles(32);
+    ride_apart(r, 20);
+    step(r);
+    for (int i = 0; i < 8; i++)
+        RIDE(r, ACS_IN(AT(i * 64), 8));
+    step(r);
+    step(r);
+    assert_int_equal(r->backend.submitted_count, 20);
+    return r;
+}
+
+static void what_is_held_goes_once_a_caller_waits_for_some_of_it(void **state)
+{
+    (void)state;
+    rig *r = rig_holding();
+    acs_core_want(&r->core, r->last);
+    step(r);
+    assert_int_equal(r->backend.submitted_count, 28);
+    assert_int_equal(r->backend.bundles, 2);
+    rig_close(r);
+}
+
+/* It will be larger then, and the GPU has work. */
+static void what_a_caller_waits_for_is_held_as_long_as_more_is_queued(void **state)
+{
+    (void)state;
+    rig *r = rig_holding();
+    acs_op wanted = r->last;
+    acs_core_want(&r->core, wanted);
+    RIDE(r, ACS_IN(AT(8 * 64), 8));
+    assert_true(acs_core_next(&r->core, ACS_MAY_ISSUE, &r->action[0])); /* which leaves it queued */
+    assert_false(batch_of(r)->bundle);
+    finish(r, 0);
+    assert_int_equal(r->backend.submitted_count, 20);
+    step(r);
+    assert_int_equal(r->backend.submitted_count, 29);
+    assert_int_equal(r->backend.bundles, 2);
+    rig_close(r);
+}
+
+static void what_is_held_stays_where_a_caller_waits_for_what_is_under_way(void **state)
+{
+    (void)state;
+    rig *r = rig_holding();
+    acs_core_want(&r->core, 20);
+    for (int i = 0; i < 4; i++)
+        step(r);
+    assert_int_equal(r->backend.submitted_count, 20);
+    rig_close(r);
+}
+
 static void what_is_held_goes_after_a_while_in_which_nothing_came(void **state)
 {
     (void)state;
@@ -520,6 +574,9 @@ int main(void)
         cmocka_unit_test(a_writer_behind_many_readers_follows_through_a_join),
         cmocka_unit_test(a_bundle_waits_for_what_its_joins_were_issued_behind),
         cmocka_unit_test(while_a_bundle_is_out_a_smaller_one_is_held_until_it_has_shrunk),
+        cmocka_unit_test(what_is_held_goes_once_a_caller_waits_for_some_of_it),
+        cmocka_unit_test(what_a_caller_waits_for_is_held_as_long_as_more_is_queued),
+        cmocka_unit_test(what_is_held_stays_where_a_caller_waits_for_what_is_under_way),
         cmocka_unit_test(what_is_held_goes_after_a_while_in_which_nothing_came),
         cmocka_unit_test(what_runs_behind_nothing_goes_at_once),
         cmocka_unit_test(what_runs_behind_nothing_is_spread_over_a_few_bundles),

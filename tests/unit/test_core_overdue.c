@@ -113,6 +113,37 @@ static void op_gets_the_whole_limit(void **state)
     rig_close_given_up(r, op, op);
 }
 
+/* Polls look at what a caller waits for, and at one more slot: what ended meanwhile in another one is not to blame. */
+static void op_whose_slot_is_not_polled_is_not_blamed(void **state)
+{
+    (void)state;
+    rig *r = rig_watched();
+    acs_slots_shape(&r->core.slots, SLOTS, 8, false);
+    acs_op op = KERNEL(r, ACS_OUT(AT(0), 8));
+    for (int i = 0; i < 12; i++) /* three chains, which get four times the limit */
+        KERNEL(r, ACS_INOUT(AT(64 + i % 3 * 64), 8));
+    for (int i = 0; i < 4; i++)
+        assert_false(pass(r, 0));
+    const int slot = acs_window_find(&r->core.window, op)->slot;
+    acs_core_want(&r->core, r->last);
+
+    do { /* once more it is seen to run */
+        g_now += 400 * MS;
+        assert_true(step(r));
+        assert_int_equal(r->action[0].poll_count, 2);
+        assert_false(acs_core_overdue(&r->core, g_now));
+    } while (r->action[0].polls[1].slot != slot);
+    r->backend.complete[slot] = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        g_now += 400 * MS;
+        assert_int_equal(r->status[op], NO_END);
+        assert_true(step(r));
+        assert_false(acs_core_overdue(&r->core, g_now));
+    }
+    assert_int_equal(r->status[op], ACS_OK);
+    rig_close(r);
+}
+
 /* Though the other one gets longer, because a second op is in front of its mark. */
 static void op_that_waits_for_another_slot_is_not_blamed(void **state)
 {
@@ -400,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(op_that_does_not_end_is_named_with_those_that_wait_for_it),
         cmocka_unit_test(op_gets_the_whole_limit),
+        cmocka_unit_test(op_whose_slot_is_not_polled_is_not_blamed),
         cmocka_unit_test(op_that_waits_for_another_slot_is_not_blamed),
         cmocka_unit_test(deep_queue_of_slow_ops_is_no_alarm),
         cmocka_unit_test(op_that_waits_its_turn_while_others_end_is_no_alarm),
