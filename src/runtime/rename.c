@@ -39,7 +39,7 @@ static void begin_version(acs_context *context, acs_movable *m)
             m->to = m->home;
         else if (take_version(context, m, &block)) {
             m->to = (uint64_t)(uintptr_t)block.ptr;
-            context->movables->version_bytes += m->bytes;
+            context->movables->version_bytes += m->at == m->home ? m->bytes : 0; /* else in the stead of another */
         }
     }
     m->anew = true;
@@ -59,7 +59,7 @@ void acs_rename_commit(acs_context *context, acs_movable *m)
 {
     acs_movables *r = context->movables;
     acs_op last = acs_fifo_last(context->core.fifo);
-    uint64_t to = m->to;
+    const uint64_t from = m->at, to = m->to;
     if (m->anew)
         m->cut_count = 0;
     m->filled |= m->written;
@@ -71,6 +71,7 @@ void acs_rename_commit(acs_context *context, acs_movable *m)
         m->home_last = m->last;
     else
         acs_movable_drop(context, m, last);
+    r->version_bytes += from != m->home && to != m->home ? m->bytes : 0;
     m->at = m->to = to;
     atomic_fetch_add_explicit(&r->versions, 1, memory_order_relaxed); /* a counter */
 }
@@ -81,7 +82,7 @@ void acs_rename_undo(acs_context *context, acs_movable *m)
     if (m->lazy) {
         acs_lazy_undo(context, m);
     } else if (m->to != m->home && m->to != m->at) {
-        context->movables->version_bytes -= m->bytes;
+        context->movables->version_bytes -= m->at == m->home ? m->bytes : 0;
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->to, 0, &block); /* nobody has used it: cannot fail */
     }
     m->to = m->at;

@@ -80,6 +80,33 @@ static void rounds_that_reuse_buffers_get_memory_of_their_own(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+static void both_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    memset(*(unsigned char **)args[0], 1, BYTES);
+    memset(*(unsigned char **)args[1], 2, BYTES / 10);
+}
+
+/* One version gives its memory up as the next gets its own: a block never counts twice, also where one op writes several. */
+static void an_op_that_writes_several_blocks_renames_all(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 6 };
+    static const acs_kernel both = ACS_KERNEL_HOST_INIT("both", both_body);
+    acs_context *context = open_renaming();
+    unsigned char *large = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+    unsigned char *small = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES / 10);
+    for (int i = 0; i < ROUNDS; i++)
+        assert_true(ACS_LAUNCH_ON(context, &both, 1, 1, 0, ACS_ARGS(large, small),
+                                  ACS_USES(ACS_OUT(large, BYTES), ACS_OUT(small, BYTES / 10))) > 0);
+    assert_int_equal(statistics_of(context).memory_versions, 2 * (ROUNDS - 1));
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_true(large[0] == 1 && small[0] == 2);
+    assert_true(acs_free(context, large) && acs_free(context, small));
+    assert_int_equal(statistics_of(context).memory_live, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* Only who writes all of a block, is in its way, and may have more memory. */
 static void others_are_not_renamed(void **state)
 {
@@ -246,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_that_reuse_buffers_get_memory_of_their_own),
+        cmocka_unit_test(an_op_that_writes_several_blocks_renames_all),
         cmocka_unit_test(others_are_not_renamed),
         cmocka_unit_test(contents_come_home),
         cmocka_unit_test(a_refused_call_renames_nothing),
