@@ -25,7 +25,8 @@ void acs_placement_seen(acs_placement *p, double end)
 {
     for (uint32_t d = 0; d < p->topology->count; d++) {
         p->free_at[d] = p->free_at[d] > end ? p->free_at[d] : end;
-        p->in_free_at[d] = p->in_free_at[d] > end ? p->in_free_at[d] : end;
+        for (int way = 0; way < ACS_WAYS; way++)
+            p->in_free_at[d][way] = p->in_free_at[d][way] > end ? p->in_free_at[d][way] : end;
     }
 }
 
@@ -36,22 +37,34 @@ static acs_place_set bit_of(uint32_t place)
 
 /* -------------------------------------------------------------------------------------------------- what has to come */
 
-double acs_placement_transfer(const acs_topology *t, const acs_placement_op *op, uint32_t device, bool slowest)
+/* By each way: each read from the fastest place that has it, or the slowest. */
+static void transfer_by(const acs_topology *t, const acs_placement_op *op, uint32_t device, bool slowest,
+                        double by[ACS_WAYS])
 {
-    double sum = 0;
+    memset(by, 0, ACS_WAYS * sizeof *by);
     for (uint32_t i = 0; i < op->read_count; i++) {
         const acs_placement_read *r = &op->reads[i];
         double chosen = -1;
+        uint32_t from = 0;
         if (r->places & bit_of(device))
             continue;
         for (acs_place_set left = r->places; left; left &= left - 1) {
-            const double seconds = acs_topology_seconds(t, (uint32_t)__builtin_ctz(left), device, r->bytes);
-            if (chosen < 0 || (slowest ? seconds > chosen : seconds < chosen))
-                chosen = seconds;
+            const uint32_t place = (uint32_t)__builtin_ctz(left);
+            const double seconds = acs_topology_seconds(t, place, device, r->bytes);
+            if (chosen >= 0 && !(slowest ? seconds > chosen : seconds < chosen))
+                continue;
+            chosen = seconds;
+            from = place;
         }
-        sum += chosen > 0 ? chosen : 0;
+        by[from == t->count ? ACS_WAY_HOST : ACS_WAY_PEERS] += chosen > 0 ? chosen : 0;
     }
-    return sum;
+}
+
+double acs_placement_transfer(const acs_topology *t, const acs_placement_op *op, uint32_t device, bool slowest)
+{
+    double by[ACS_WAYS];
+    transfer_by(t, op, device, slowest, by);
+    return by[ACS_WAY_HOST] + by[ACS_WAY_PEERS];
 }
 
 static uint64_t missing_bytes(const acs_placement_op *op, uint32_t device)
@@ -120,18 +133,26 @@ static double seconds_of(const acs_placement *p, const acs_placement_op *op)
     return op->seconds > 0 ? op->seconds : p->guess;
 }
 
-/* When all that it reads is there: one thing comes after the other. */
-static double there_on(const acs_placement *p, const acs_placement_op *op, uint32_t device)
+/* When all that it reads is there, and what each way has brought by then. */
+static double there_on(const acs_placement *p, const acs_placement_op *op, uint32_t device, double in_free_at[ACS_WAYS])
 {
-    const double transfer = acs_placement_transfer(p->topology, op, device, false);
-    const double begin = transfer > 0 && p->in_free_at[device] > op->ready ? p->in_free_at[device] : op->ready;
-    return begin + transfer;
+    double by[ACS_WAYS], there = op->ready;
+    transfer_by(p->topology, op, device, false, by);
+    for (int way = 0; way < ACS_WAYS; way++) {
+        in_free_at[way] = p->in_free_at[device][way];
+        if (by[way] <= 0)
+            continue;
+        in_free_at[way] = (in_free_at[way] > op->ready ? in_free_at[way] : op->ready) + by[way];
+        there = in_free_at[way] > there ? in_free_at[way] : there;
+    }
+    return there;
 }
 
 /* What has to come can come while the device works on something else. */
 static double end_on(const acs_placement *p, const acs_placement_op *op, uint32_t device)
 {
-    const double there = there_on(p, op, device);
+    double in_free_at[ACS_WAYS];
+    const double there = there_on(p, op, device, in_free_at);
     if (op->copies)
         return there;
     return (there > p->free_at[device] ? there : p->free_at[device]) + seconds_of(p, op);
@@ -178,8 +199,7 @@ uint32_t acs_placement_choose(acs_placement *p, const acs_placement_op *op, doub
     const acs_place_set candidates = near && p->policy != ACS_POLICY_AUTO ? near : op->allowed;
     const uint32_t device = in_turn(p, best_of(p, op, candidates));
     *end = end_on(p, op, device);
-    if (acs_placement_transfer(p->topology, op, device, false) > 0)
-        p->in_free_at[device] = there_on(p, op, device);
+    (void)there_on(p, op, device, p->in_free_at[device]);
     if (!op->copies)
         p->free_at[device] = *end;
     p->running[device]++;

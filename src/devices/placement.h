@@ -20,6 +20,9 @@ typedef int32_t acs_policy;
 /* Below this part of what an op reads a device counts as having none of it, so that not all goes where the first op went. */
 #define ACS_PLACEMENT_THRESHOLD 0.1
 
+/* Ways to a device, that do not hold each other up: what comes one way comes one after the other. */
+enum { ACS_WAY_HOST, ACS_WAY_PEERS, ACS_WAYS };
+
 /* Bytes that an op reads, and where they are valid. */
 typedef struct acs_placement_read {
     uint64_t bytes;
@@ -42,7 +45,7 @@ typedef struct acs_placement {
     uint32_t next;                     /* round-robin */
     uint32_t running[ACS_DEVICES_MOST]; /* ops that were placed; the owner takes off those that ended */
     double free_at[ACS_DEVICES_MOST];  /* when what was placed ends */
-    double in_free_at[ACS_DEVICES_MOST]; /* when what is brought to it is there */
+    double in_free_at[ACS_DEVICES_MOST][ACS_WAYS]; /* when what is brought to it in each way is there */
     double guess;                      /* seconds of an op that nothing is known of: the mean of those that are known */
     uint64_t known;                    /* ops that the mean is of */
 } acs_placement;

@@ -177,6 +177,31 @@ static void what_has_ended_is_no_load(void **state)
     assert_true(fabs(end - 0.016) < 1e-12); /* 10 ms of copying, from then on */
 }
 
+/* What comes from the host does not hold up what comes from other devices, and each way is one thing after the other. */
+static void ways_do_not_hold_each_other_up(void **state)
+{
+    (void)state;
+    const acs_topology t = topology();
+    const acs_placement_read host[] = {{200 * MB, AT(HOST)}}, peer[] = {{100 * MB, AT(1)}};
+    const acs_placement_read both[] = {{200 * MB, AT(HOST)}, {100 * MB, AT(1)}};
+    acs_placement p;
+    double end;
+    acs_placement_init(&p, &t, ACS_POLICY_AUTO);
+    for (int i = 1; i <= 2; i++) { /* 10 ms each, of the way alone */
+        const acs_placement_op copy = {host, 1, AT(0), 0, 0.001, true, 0};
+        assert_int_equal(acs_placement_choose(&p, &copy, &end), 0);
+        assert_true(fabs(end - 0.01 * i) < 1e-12);
+    }
+    for (int i = 1; i <= 2; i++) { /* 1 ms each */
+        const acs_placement_op op = {peer, 1, AT(0), 0, 1e-4, false, 0};
+        assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
+        assert_true(fabs(end - 0.001 * i - 1e-4) < 1e-12);
+    }
+    const acs_placement_op op = {both, 2, AT(0), 0, 1e-4, false, 0};
+    assert_int_equal(acs_placement_choose(&p, &op, &end), 0);
+    assert_true(fabs(end - 0.0301) < 1e-12);
+}
+
 /* Links that are alike are never measured alike: where nothing else differs an op stays where its blocks are. */
 static void a_little_less_time_is_no_reason_to_go(void **state)
 {
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(what_has_to_come_takes_its_time),
         cmocka_unit_test(ends_are_foreseen),
         cmocka_unit_test(what_has_ended_is_no_load),
+        cmocka_unit_test(ways_do_not_hold_each_other_up),
         cmocka_unit_test(a_little_less_time_is_no_reason_to_go),
         cmocka_unit_test(only_allowed_devices_are_chosen),
     };
