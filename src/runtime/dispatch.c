@@ -233,6 +233,7 @@ static void place_locked(acs_context *context, running *r, uint64_t ticket, uint
     acs_dispatch *d = context->dispatch;
     d->served = ticket;
     *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
+    r->at = acs_fifo_last(context->core.fifo) + 1; /* its ops come behind */
     d->first = r;
     acs_capacity_add(&d->devices[device], demand);
     publish(context, d, device);

@@ -308,12 +308,12 @@ static uint64_t waiting_now(void)
     return sums[1];
 }
 
-/* On as many devices; it waits from here on. */
+/* On as many devices; it waits from here on, for each of them. */
 static void begin_late(latecomer *l, int64_t devices, size_t mib)
 {
     *l = (latecomer){.context = open_on(devices, 1), .mib = mib};
     assert_int_equal(pthread_create(&l->thread, NULL, come_late, l), 0);
-    while (waiting_now() == 0)
+    while (waiting_now() < (uint64_t)devices)
         sched_yield();
 }
 

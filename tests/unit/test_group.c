@@ -12,6 +12,8 @@
 #include "memory_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -486,6 +488,51 @@ static void groups_have_memory_beside_each_other(void **state)
     }
 }
 
+/* ------------------------------------------------------------------------------------------------------------ devices */
+
+static _Atomic bool g_go;
+
+static void gate_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)args;
+    while (!atomic_load_explicit(&g_go, memory_order_acquire)) /* pairs with the store that opens it */
+        (void)sched_yield();
+}
+
+/* What was queued before it and still runs is no matter of a group: a third one gets the room of the first that ends. */
+static void groups_end_whatever_else_runs(void **state)
+{
+    (void)state;
+    enum { LARGE = 6 << 20 };
+    static const acs_kernel gate = ACS_KERNEL_HOST_INIT("gate", gate_body);
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    acs_group_report report;
+    options.devices = 2;
+    options.executors = 2;
+    options.workers = 1;
+    options.pool = ACS_POOL_ON;
+    options.memory_limit = 10 << 20;
+    options.memory_slack = 0;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    unsigned char *apart = block_of(context, ACS_MEMORY_DEVICE, 64);
+    atomic_store_explicit(&g_go, false, memory_order_relaxed); /* nobody looks yet */
+    acs_op held = ACS_LAUNCH_ON(context, &gate, 1, 1, 0, ACS_ARGS(apart), ACS_USES(ACS_INOUT(apart, 64)));
+    assert_true(held > 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+        unsigned char *x = block_of(context, LAZY, LARGE);
+        assert_true(acs_memset(context, x, i, LARGE) > 0);
+        assert_true(acs_free(context, x) > 0);
+        assert_int_equal(submit(context, 0, &report), ACS_OK);
+    }
+    assert_int_equal(acs_query(context, held), ACS_NOT_READY);
+    atomic_store_explicit(&g_go, true, memory_order_release); /* pairs with the load in gate_body */
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +547,7 @@ int main(void)
         cmocka_unit_test(what_fails_in_a_place_is_no_concern_of_who_gets_it_next),
         cmocka_unit_test(groups_have_memory_beside_each_other),
         cmocka_unit_test(random_groups_do_what_their_ops_say),
+        cmocka_unit_test(groups_end_whatever_else_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
