@@ -113,26 +113,34 @@ acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t plac
 
 /* ------------------------------------------------------------------------------------------------------------- copies */
 
-/* Part by part, so that what failed in one keeps no other from coming. */
-static acs_status copy(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first, uint64_t end)
+/* One copy: what failed in one row goes with all. */
+static acs_status copy_rows(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first,
+                            acs_rows rows)
 {
     acs_spread *s = context->spread;
     struct acs_replicas *r = m->replicas;
     const uint32_t device = to < s->count ? to : from < s->count ? from : 0;
+    ACS_TRY(acs_coherence_reserve(&r->valid, rows.count));
+    acs_op op = acs_movable_copy_rows(context, m, r->places[to].at + first, r->places[from].at + first, rows, device);
+    if (!op)
+        return acs_error_thread()->status;
+    for (uint32_t i = 0; i < rows.count; i++) /* there is room */
+        (void)acs_coherence_copy(&r->valid, first + i * rows.pitch, first + i * rows.pitch + rows.bytes, to);
+    r->places[to].last = r->places[from].last = op;
+    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
+    atomic_fetch_add_explicit(&s->transferred, rows.count * rows.bytes, memory_order_relaxed);
+    return ACS_OK;
+}
+
+/* Part by part, so that what failed in one keeps no other from coming. */
+static acs_status copy(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first, uint64_t end)
+{
     for (uint32_t i = 0; i <= m->cut_count; i++) {
         const uint64_t cut = i < m->cut_count ? m->cuts[i] : m->bytes;
         const uint64_t behind = cut < end ? cut : end;
         if (behind <= first)
             continue;
-        ACS_TRY(acs_coherence_reserve(&r->valid, 1));
-        acs_op op = acs_movable_copy_part(context, m, r->places[to].at + first, r->places[from].at + first, behind - first,
-                                          device);
-        if (!op)
-            return acs_error_thread()->status;
-        (void)acs_coherence_copy(&r->valid, first, behind, to); /* there is room */
-        r->places[to].last = r->places[from].last = op;
-        atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
-        atomic_fetch_add_explicit(&s->transferred, behind - first, memory_order_relaxed);
+        ACS_TRY(copy_rows(context, m, to, from, first, (acs_rows){behind - first, 1, 0}));
         first = behind;
     }
     return ACS_OK;
@@ -163,25 +171,6 @@ static acs_rows rows_of(const acs_movable *m, const acs_validity *first, uint64_
         last = next;
     }
     return rows;
-}
-
-/* Parts that others wrote elsewhere lie between them: one copy, though what failed in one row then goes with all. */
-static acs_status copy_rows(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first,
-                            acs_rows rows)
-{
-    acs_spread *s = context->spread;
-    struct acs_replicas *r = m->replicas;
-    const uint32_t device = to < s->count ? to : from < s->count ? from : 0;
-    ACS_TRY(acs_coherence_reserve(&r->valid, rows.count));
-    acs_op op = acs_movable_copy_rows(context, m, r->places[to].at + first, r->places[from].at + first, rows, device);
-    if (!op)
-        return acs_error_thread()->status;
-    for (uint32_t i = 0; i < rows.count; i++) /* there is room */
-        (void)acs_coherence_copy(&r->valid, first + i * rows.pitch, first + i * rows.pitch + rows.bytes, to);
-    r->places[to].last = r->places[from].last = op;
-    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
-    atomic_fetch_add_explicit(&s->transferred, rows.count * rows.bytes, memory_order_relaxed);
-    return ACS_OK;
 }
 
 acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, uint64_t from, uint64_t to)

@@ -27,7 +27,7 @@ void acs_core_want_no_more(acs_core *core, acs_op op)
 static acs_entry *find_wanted(acs_core *core)
 {
     acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
-    return op && op <= core->taken && op != core->hurried ? acs_window_find(&core->window, op) : NULL;
+    return op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- issue */
@@ -64,9 +64,8 @@ static uint32_t list_urgent(acs_core *core, const acs_entry *wanted, uint32_t *u
 
 acs_op acs_core_awaited_locked(acs_core *core)
 {
-    const acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
-    const acs_entry *entry = op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
-    return entry && waits_for_issue(entry) ? op : 0;
+    const acs_entry *entry = find_wanted(core);
+    return entry && waits_for_issue(entry) ? entry->seq : 0;
 }
 
 bool acs_core_hurry_locked(acs_core *core)
@@ -74,7 +73,7 @@ bool acs_core_hurry_locked(acs_core *core)
     acs_window *w = &core->window;
     uint32_t urgent[LOOKED_BACK], ready = 0;
     acs_entry *wanted = core->in_order || core->running >= BUSY_OPS ? NULL : find_wanted(core);
-    if (!wanted)
+    if (!wanted || wanted->seq == core->hurried)
         return false;
     uint32_t count = waits_for_issue(wanted) ? list_urgent(core, wanted, urgent, LOOKED_BACK) : 0;
     bool ends_by_itself = count == 1 && wanted->on_host && wanted->state == ACS_ENTRY_PENDING;
@@ -98,16 +97,14 @@ bool acs_core_hurry_locked(acs_core *core)
 
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action)
 {
-    acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
-    const acs_entry *entry = op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
+    const acs_entry *entry = find_wanted(core);
     if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0)
         acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
 }
 
 void acs_core_form_look_locked(acs_core *core, acs_action *action)
 {
-    acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
-    const acs_entry *entry = op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
+    const acs_entry *entry = find_wanted(core);
     if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0 || core->polling)
         return;
     const acs_slot *slot = &core->slots.slot[entry->slot];

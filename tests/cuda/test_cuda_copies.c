@@ -39,17 +39,6 @@ static int teardown(void **state)
     return backend_teardown(state);
 }
 
-static acs_record *copy_new(void *dst, const void *src, size_t bytes)
-{
-    acs_record *op = record_new(ACS_KIND_MEMCPY);
-    op->u.copy.dst = dst;
-    op->u.copy.src = src;
-    op->u.copy.bytes = bytes;
-    op->u.copy.rows = 1;
-    g_backend->ops->adapt(g_backend, op);
-    return op;
-}
-
 static acs_record *rows_new(void *dst, const void *src, size_t bytes, uint32_t rows, size_t pitch)
 {
     acs_record *op = record_new(ACS_KIND_MEMCPY);
@@ -58,6 +47,13 @@ static acs_record *rows_new(void *dst, const void *src, size_t bytes, uint32_t r
     op->u.copy.bytes = bytes;
     op->u.copy.rows = rows;
     op->u.copy.pitch = pitch;
+    return op;
+}
+
+static acs_record *copy_new(void *dst, const void *src, size_t bytes)
+{
+    acs_record *op = rows_new(dst, src, bytes, 1, 0);
+    g_backend->ops->adapt(g_backend, op);
     return op;
 }
 

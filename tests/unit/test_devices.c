@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "add_kernel.h"
 #include "memory_fixture.h"
 #include "runtime/context.h"
 #include "runtime/dispatch.h"
@@ -51,26 +52,6 @@ static acs_context *open_devices(int64_t devices, int32_t policy, record_of_run 
         acs_trace_set(context, note, run);
     }
     return context;
-}
-
-/* Adds one to each byte of `to`, out of `from`. */
-static void add_body(const acs_grid *grid, void *const *args)
-{
-    (void)grid;
-    unsigned char *to = *(unsigned char **)args[0];
-    const unsigned char *from = *(const unsigned char **)args[1];
-    size_t bytes = *(size_t *)args[2];
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(from[i] + 1);
-}
-
-static const acs_kernel g_add = ACS_KERNEL_HOST_INIT("add", add_body);
-
-static acs_op add_on(acs_context *context, int device, unsigned char *to, unsigned char *from, size_t bytes)
-{
-    acs_attributes on = ACS_ON(device);
-    acs_uses same = ACS_USES(ACS_INOUT(to, bytes)), two = ACS_USES(ACS_OUT(to, bytes), ACS_IN(from, bytes));
-    return ACS_LAUNCH_WITH(context, on, &g_add, 1, 1, 0, ACS_ARGS(to, from, bytes), to == from ? same : two);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- tables */
