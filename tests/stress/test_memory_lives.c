@@ -36,7 +36,7 @@ static int run_all(settings s)
         {ACS_BACKEND_SIM, 1, 1 << 28, 10 << 20, 0, 1, -1, ACS_POOL_ON, 80, 0, 1},
         {ACS_BACKEND_SIM, 1, 1 << 28, 0, 0, 3, 1 << 20, ACS_POOL_ON, 10, 0, 1},
         {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, 0, ACS_POOL_OFF, 0, 0, 1},
-        {ACS_BACKEND_SIM, 1, 1 << 20, 10 << 20, 0, 2, 0, ACS_POOL_ON, 90, 0, 1},
+        {ACS_BACKEND_SIM, 1, 1 << 20, 9 << 20, 0, 2, 0, ACS_POOL_ON, 90, 0, 1}, /* pages move, the same on every machine */
         {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, 0, ACS_POOL_ON, 0, 0, 1},
         {ACS_BACKEND_HOST, 1, 0, 10 << 20, 0, 0, 0, ACS_POOL_ON, 90, 0, 1},
         {ACS_BACKEND_HOST, 3, 1 << 28, 0, 0, 2, -1, ACS_POOL_ON, 20, 0, 1},
@@ -72,7 +72,12 @@ static int run_all(settings s)
                 result = lives_run(&s);
     }
     bool tried = g_lives.spilled && g_lives.shared && g_lives.transfers;
-    return result || !tried || (g_lives.moved == 0 && steps >= 60000); /* which is rare */
+    tried &= g_lives.moved || steps < 60000; /* which is rare */
+    if (!tried)
+        fprintf(stderr, "not put to the test: %llu bytes spilled, %llu shared in groups, %llu moved, %llu transfers\n",
+                (unsigned long long)g_lives.spilled, (unsigned long long)g_lives.shared,
+                (unsigned long long)g_lives.moved, (unsigned long long)g_lives.transfers);
+    return result || !tried;
 }
 
 int main(int argc, char **argv)
