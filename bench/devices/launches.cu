@@ -1,6 +1,6 @@
 /*
- * How many kernels a second go to several devices that are launched one by one, from one thread: what a worker for
- * each device is for. Called by the program.
+ * How many kernels a second go to several devices out of one thread: what a worker for each device is for, and bundles.
+ * Called by the program.
  */
 #include <chrono>
 #include <thread>
@@ -67,12 +67,12 @@ std::vector<double> launches_us_by_hand(unsigned, unsigned, int)
 }
 #endif
 
-std::vector<double> launches_us(const machine &m, unsigned devices, unsigned launches, int repetitions)
+std::vector<double> launches_us(const machine &m, int issue, unsigned devices, unsigned launches, int repetitions)
 {
     acs_options o = acs_options_for(m);
     std::vector<double> us;
     o.devices = devices;
-    o.issue = ACS_ISSUE_LAUNCH;
+    o.issue = issue;
     o.pool = ACS_POOL_ON;
     acs_context *const context = acs_open_for(m, o);
     const empty_args args = {1};

@@ -60,6 +60,16 @@ const work_of_suite g_suite[] = {{"vec-16", {}, {{"n", 8u << 20}}, by_triples},
 const char *const g_policies[ACS_POLICY_COUNT] = {"single",            "round-robin",           "stream-aware",
                                                   "min-transfer-size", "min-max-transfer-time", "auto"};
 
+/** How `--launches` has ACS issue kernels. */
+const struct {
+    const char *name;
+    int issue;
+} g_issues[] = {{"acs", ACS_ISSUE_LAUNCH},
+                {"acs-auto", ACS_ISSUE_AUTO},
+                {"acs-replay", ACS_ISSUE_REPLAY},
+                {"acs-layers", ACS_ISSUE_LAYERS},
+                {"acs-gpu", ACS_ISSUE_GPU}};
+
 struct settings {
     std::vector<std::string> only;
     std::string size = "large";
@@ -75,7 +85,7 @@ const char usage_text[] =
     "  --devices N[,N]          on so many devices; on the CPU they are virtual                               (2)\n"
     "  --size PRESET            tiny, normal or large                                                     (large)\n"
     "  --launches N             instead of the suite, of which --only, --size and --check speak: so many empty\n"
-    "                           kernels launched one by one, to one device and to all\n"
+    "                           kernels one after the other, to one device and to all, by each vehicle\n"
     "  --check                  an oracle looks at the serial program first\n"
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
@@ -226,15 +236,18 @@ void play_launches(const settings &s, unsigned devices, result_file &file)
 {
     std::vector<entry> entries;
     printf("\n%u launches on %u devices\n", s.launches, devices);
-    const auto add_way = [&](const char *name, const std::vector<double> &us) {
-        printf("  %-28s %12.0f a second\n", name, s.launches / (median_of(us) / 1e6));
+    const auto add_way = [&](const std::string &name, const std::vector<double> &us) {
+        printf("  %-28s %12.0f a second\n", name.c_str(), s.launches / (median_of(us) / 1e6));
         entries.push_back({{{"name", name}, {"wrong", std::string()}, {"copied_bytes", 0}}, {{"total_us", us}}});
     };
     for (unsigned n : {1u, devices})
         if (s.how.gpu)
             add_way(n == 1 ? "hand-1" : "hand", launches_us_by_hand(n, s.launches, s.how.repetitions));
-    for (unsigned n : {1u, devices})
-        add_way(n == 1 ? "acs-1" : "acs", launches_us(s.how.where(), n, s.launches, s.how.repetitions));
+    for (const auto &way : g_issues)
+        for (unsigned n : {1u, devices})
+            if (s.how.gpu || way.issue == ACS_ISSUE_LAUNCH) /* the host backend has no bundles */
+                add_way(std::string(way.name) + (n == 1 ? "-1" : ""),
+                        launches_us(s.how.where(), way.issue, n, s.launches, s.how.repetitions));
     fflush(stdout);
     file.row({{"work", "launches"},
               {"devices", devices},

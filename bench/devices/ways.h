@@ -27,10 +27,10 @@ std::unique_ptr<devices_way> make_hand_way(const machine &m, const task &t, unsi
 std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsigned devices, int policy, bool copies);
 
 /**
- * Empty kernels launched one by one from one thread, to a context on so many devices in turn. @return microseconds of each
- * repetition, to the end of the last kernel.
+ * Empty kernels launched one by one from one thread, to a context on so many devices in turn. `issue`: ACS_ISSUE_*.
+ * @return microseconds of each repetition, to the end of the last kernel.
  */
-std::vector<double> launches_us(const machine &m, unsigned devices, unsigned launches, int repetitions);
+std::vector<double> launches_us(const machine &m, int issue, unsigned devices, unsigned launches, int repetitions);
 
 /** The same by hand: a thread and eight streams for each GPU, without ACS. Empty: this was built without CUDA. */
 std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int repetitions);

@@ -78,16 +78,17 @@ def _launch_lines(run):
     remarks, cells = TableRemarks([_work(row) for row in run.rows]), []
     for row in run.rows:
         launches = row.fields.positive("ops")
-        one = {_HAND: _ONE, "acs": "acs-1"}
         for name, outcome in row.outcomes.items():
-            scaled = _over(row, outcome, one.get(name, name), lambda o: o.total.median)
-            cells.append([plain(row.fields.need("devices", (int, float))) if name in one else "1", code(name),
+            alone = name.endswith("-1")
+            scaled = _over(row, outcome, name if alone else name + "-1", lambda o: o.total.median)
+            cells.append(["1" if alone else plain(row.fields.need("devices", (int, float))), code(name),
                           cell(row, outcome, lambda o: f"{launches / o.total.median * 1e6:,.0f}", lambda o: False),
                           "-" if scaled is None else number(scaled)])
             remarks.add(outcome, code(name))
     return [f"### Launches to several {'GPUs' if run.on_gpu() else 'virtual devices'}: {code(run.name)}", "",
-            "Empty kernels one by one. `acs`: from one thread, to each device in turn. `hand`: a thread and eight streams for "
-            "each device.", ""] + table(["devices", "way", "launches a second", "times one"], cells) + remarks.lines()
+            "Empty kernels one by one. `acs`: from one thread, to each device in turn, launched; `acs-auto` and so on: by "
+            "`ACS_ISSUE`, in bundles. `hand`: a thread and eight streams for each device.",
+            ""] + table(["devices", "way", "launches a second", "times one"], cells) + remarks.lines()
 
 
 def _run_lines(run):

@@ -95,8 +95,8 @@ class Tables(unittest.TestCase):
 
     def test_launches_to_several_devices_are_a_rate_and_a_ratio(self):
         section = self.section("### Launches to several GPUs: `devices_launches.json`")
-        self.assertEqual(self.rows(section, "1"), [["`acs-1`", "1,000,000", "1.00"]])
-        self.assertEqual(self.rows(section, "2"), [["`acs`", "2,000,000", "2.00"]])
+        self.assertEqual(self.rows(section, "1"), [["`acs-1`", "1,000,000", "1.00"], ["`acs-gpu-1`", "4,000,000", "1.00"]])
+        self.assertEqual(self.rows(section, "2"), [["`acs`", "2,000,000", "2.00"], ["`acs-gpu`", "5,000,000", "1.25"]])
 
     def test_pattern_has_bound_and_best_rival_first(self):
         section = self.section("#### stencil_1d\n")
