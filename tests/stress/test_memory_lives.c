@@ -20,6 +20,26 @@
 #define STEPS 60000 /* of each way */
 #endif
 
+enum { SEEDS_MOST = 30, STEPS_TO_MOVE = 60000 };
+
+/* Where memory is short enough for a block to need pages of others: in most sequences, but in which hangs on addresses. */
+static int run_until_pages_move(settings s)
+{
+    int result = 0;
+    s.options.backend = ACS_BACKEND_SIM;
+    s.options.memory_slack = 1 << 20;
+    s.options.memory_limit = 9 << 20;
+    s.options.faults = s.options.rename = 0;
+    s.options.devices = s.threads = 1;
+    s.options.policy = ACS_POLICY_AUTO;
+    s.lazy = 90;
+    s.group = 0;
+    s.steps = STEPS_TO_MOVE;
+    for (uint64_t i = 0; i < SEEDS_MOST && !result && !g_lives.moved; i++, s.seed++)
+        result = lives_run(&s);
+    return result;
+}
+
 /* What a test of its own runs: each backend without a GPU, in the ways that differ. */
 static int run_all(settings s)
 {
@@ -36,7 +56,7 @@ static int run_all(settings s)
         {ACS_BACKEND_SIM, 1, 1 << 28, 10 << 20, 0, 1, -1, ACS_POOL_ON, 80, 0, 1},
         {ACS_BACKEND_SIM, 1, 1 << 28, 0, 0, 3, 1 << 20, ACS_POOL_ON, 10, 0, 1},
         {ACS_BACKEND_SIM, 1, 0, 0, 5, 1, 0, ACS_POOL_OFF, 0, 0, 1},
-        {ACS_BACKEND_SIM, 1, 1 << 20, 9 << 20, 0, 2, 0, ACS_POOL_ON, 90, 0, 1}, /* pages move, the same on every machine */
+        {ACS_BACKEND_SIM, 1, 1 << 20, 9 << 20, 0, 2, 0, ACS_POOL_ON, 90, 0, 1},
         {ACS_BACKEND_HOST, 3, 0, 0, 0, 1, 0, ACS_POOL_ON, 0, 0, 1},
         {ACS_BACKEND_HOST, 1, 0, 10 << 20, 0, 0, 0, ACS_POOL_ON, 90, 0, 1},
         {ACS_BACKEND_HOST, 3, 1 << 28, 0, 0, 2, -1, ACS_POOL_ON, 20, 0, 1},
@@ -71,8 +91,9 @@ static int run_all(settings s)
             if (s.options.devices > 1 || s.options.policy == ACS_POLICY_AUTO)
                 result = lives_run(&s);
     }
-    bool tried = g_lives.spilled && g_lives.shared && g_lives.transfers;
-    tried &= g_lives.moved || steps < 60000; /* which is rare */
+    if (!result)
+        result = run_until_pages_move(s);
+    bool tried = g_lives.spilled && g_lives.shared && g_lives.transfers && g_lives.moved;
     if (!tried)
         fprintf(stderr, "not put to the test: %llu bytes spilled, %llu shared in groups, %llu moved, %llu transfers\n",
                 (unsigned long long)g_lives.spilled, (unsigned long long)g_lives.shared,
