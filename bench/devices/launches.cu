@@ -3,6 +3,7 @@
  * Called by the program.
  */
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -29,8 +30,10 @@ namespace {
 
 enum { STREAMS = 8 };
 
-void launch_by_hand(unsigned device, unsigned launches)
+/** The thread that starts it is kept on the first CPU and waits; without another one all of them would be kept there, too. */
+void launch_by_hand(const machine &m, unsigned device, unsigned launches)
 {
+    pin_thread(m, static_cast<int>(device) + 1);
     const empty_args args = {1};
     cudaStream_t streams[STREAMS];
     require(cudaSetDevice(static_cast<int>(device)) == cudaSuccess, "cudaSetDevice");
@@ -45,14 +48,14 @@ void launch_by_hand(unsigned device, unsigned launches)
 
 } // namespace
 
-std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int repetitions)
+std::vector<double> launches_us_by_hand(const machine &m, unsigned devices, unsigned launches, int repetitions)
 {
     std::vector<double> us;
     for (int run = 0; run < repetitions + 1; run++) { /* the first is none */
         std::vector<std::thread> threads;
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned d = 0; d < devices; d++)
-            threads.emplace_back(launch_by_hand, d, launches / devices + (d < launches % devices));
+            threads.emplace_back(launch_by_hand, std::cref(m), d, launches / devices + (d < launches % devices));
         for (std::thread &t : threads)
             t.join();
         if (run > 0)
@@ -61,7 +64,7 @@ std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int
     return us;
 }
 #else
-std::vector<double> launches_us_by_hand(unsigned, unsigned, int)
+std::vector<double> launches_us_by_hand(const machine &, unsigned, unsigned, int)
 {
     return {};
 }

@@ -242,7 +242,7 @@ void play_launches(const settings &s, unsigned devices, result_file &file)
     };
     for (unsigned n : {1u, devices})
         if (s.how.gpu)
-            add_way(n == 1 ? "hand-1" : "hand", launches_us_by_hand(n, s.launches, s.how.repetitions));
+            add_way(n == 1 ? "hand-1" : "hand", launches_us_by_hand(s.how.where(), n, s.launches, s.how.repetitions));
     for (const auto &way : g_issues)
         for (unsigned n : {1u, devices})
             if (s.how.gpu || way.issue == ACS_ISSUE_LAUNCH) /* the host backend has no bundles */

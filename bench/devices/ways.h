@@ -32,8 +32,8 @@ std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsig
  */
 std::vector<double> launches_us(const machine &m, int issue, unsigned devices, unsigned launches, int repetitions);
 
-/** The same by hand: a thread and eight streams for each GPU, without ACS. Empty: this was built without CUDA. */
-std::vector<double> launches_us_by_hand(unsigned devices, unsigned launches, int repetitions);
+/** The same by hand: a thread, on a CPU of its own, and eight streams for each GPU, without ACS. Empty: this was built without CUDA. */
+std::vector<double> launches_us_by_hand(const machine &m, unsigned devices, unsigned launches, int repetitions);
 
 } // namespace bench
 
