@@ -30,7 +30,7 @@ namespace {
 
 enum { STREAMS = 8 };
 
-/** The thread that starts it is kept on the first CPU and waits; without another one all of them would be kept there, too. */
+/** Kept on a CPU of its own: else on that of the thread that started it, with all others. */
 void launch_by_hand(const machine &m, unsigned device, unsigned launches)
 {
     pin_thread(m, static_cast<int>(device) + 1);

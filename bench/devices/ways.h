@@ -30,10 +30,10 @@ std::unique_ptr<devices_way> make_acs_way(const machine &m, const task &t, unsig
  * Empty kernels launched one by one from one thread, to a context on so many devices in turn. `issue`: ACS_ISSUE_*.
  * @return microseconds of each repetition, to the end of the last kernel.
  */
-std::vector<double> launches_us(const machine &m, int issue, unsigned devices, unsigned launches, int repetitions);
+std::vector<double> launches_us(const machine &m, int issue, unsigned devices, unsigned launches, int reps);
 
-/** The same by hand: a thread, on a CPU of its own, and eight streams for each GPU, without ACS. Empty: this was built without CUDA. */
-std::vector<double> launches_us_by_hand(const machine &m, unsigned devices, unsigned launches, int repetitions);
+/** The same by hand: a thread, on a CPU of its own, and eight streams for each GPU. Empty: this was built without CUDA. */
+std::vector<double> launches_us_by_hand(const machine &m, unsigned devices, unsigned launches, int reps);
 
 } // namespace bench
 

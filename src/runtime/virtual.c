@@ -27,13 +27,14 @@ acs_status acs_virtual_init(acs_context *context)
 {
     if (context->backend->ops->id != ACS_BACKEND_SIM)
         return ACS_OK;
-    int64_t wanted = context->options.workers;
+    int64_t wanted = context->options.workers * context->backend->devices; /* as threads are */
     uint32_t count = wanted < 1 ? 1 : wanted > ACS_VIRTUAL_WORKERS ? ACS_VIRTUAL_WORKERS : (uint32_t)wanted;
     context->random.state = (uint64_t)context->options.seed;
     for (uint32_t i = 0; i < count; i++) {
         context->virtual_workers[i].action = calloc(1, sizeof(acs_action));
         if (!context->virtual_workers[i].action)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a virtual worker");
+        context->virtual_workers[i].action->device = i % context->backend->devices;
         context->virtual_count++;
     }
     return ACS_OK;

@@ -6,7 +6,13 @@
 
 #include <string.h>
 
-enum { INSERT_MOST = 64, INSERT_BESIDE = 16, SUBMISSIONS_PER_POLL = 8, BESIDE_AWAITED = 1 };
+enum {
+    INSERT_MOST = 64,
+    INSERT_BESIDE = 16,
+    SUBMISSIONS_PER_POLL = 8,   /* to a device, */
+    SUBMISSIONS_ELSEWHERE = 64, /* and to any, where all who issue are at work for others */
+    BESIDE_AWAITED = 1
+};
 
 uint32_t acs_core_slots(const acs_options *options)
 {
@@ -67,23 +73,48 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
     poll->completed = 0;
     poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, ACS_POLL_MARKS);
     action->poll_count += poll->mark_count > 0;
+    action->poll_devices |= poll->mark_count > 0 ? 1u << acs_slot_device(&core->slots, slot) : 0;
 }
 
-/* Of all slots at most so many more than are listed, from behind the last that was polled. */
-static void list_polls(acs_core *core, acs_action *action, uint32_t more)
+static void note_polled(acs_core *core, uint32_t devices)
+{
+    for (uint32_t d = 0; d < core->slots.devices; d++)
+        if (devices >> d & 1)
+            core->since_poll[d] = (acs_since_poll){0, 0};
+}
+
+/* Of the slots of these devices at most so many more than are listed, from behind the last that was polled. */
+static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uint32_t more)
 {
     const uint32_t used = core->slots.used, listed = action->poll_count;
     const uint32_t first = listed ? action->polls[0].slot : used;
     for (uint32_t k = 0; k < used && action->poll_count - listed < more; k++) {
         const uint32_t s = (core->poll_next + k) % used;
-        if (s == first)
+        if (s == first || !(devices >> acs_slot_device(&core->slots, s) & 1))
             continue;
         /* Marks behind attempts that were refused take room too, and may be all that a slot has. */
         if (core->slots.slot[s].outstanding > 0 || core->slots.slot[s].mark_count > 0)
             acs_core_list_poll_locked(core, action, s);
     }
-    core->polling = action->poll_count > 0;
-    core->since_poll = core->polling ? core->since_poll : 0;
+    core->polling |= action->poll_devices;
+    note_polled(core, action->partial ? 0 : devices & ~action->poll_devices); /* there is nothing to ask about */
+}
+
+/*
+ * The devices to be polled behind this batch: most often the one that it is for. Others have threads that issue to them,
+ * and while those are inside the driver nobody should wait for them.
+ */
+static uint32_t due_polls(acs_core *core, const acs_action *action)
+{
+    const uint32_t own = action->batch.device;
+    uint32_t due = 0;
+    core->since_poll[own].own++;
+    for (uint32_t d = 0; d < core->slots.devices; d++)
+        if (++core->since_poll[d].all >= SUBMISSIONS_ELSEWHERE)
+            due |= 1u << d;
+    if (core->since_poll[own].own >= SUBMISSIONS_PER_POLL || core->slots.banks[own].wants_poll || action->batch.bundle)
+        due |= 1u << own;
+    return due & ~core->polling;
 }
 
 /*
@@ -94,15 +125,16 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t more)
 static void form_poll(acs_core *core, acs_action *action)
 {
     const bool notifies = core->backend->ops->notifies;
+    const uint32_t devices = ((1u << core->slots.devices) - 1) & ~core->polling;
     acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
     action->entries[0] = 0;
-    if (core->polling)
+    if (!devices)
         return;
     if (!notifies)
         acs_core_list_awaited_locked(core, action);
     action->partial = action->poll_count > 0;
     action->yields = !notifies && !action->partial && !core->stalled && !acs_fifo_ready(core->fifo);
-    list_polls(core, action, action->partial ? BESIDE_AWAITED : UINT32_MAX);
+    list_polls(core, action, devices, action->partial ? BESIDE_AWAITED : UINT32_MAX);
 }
 
 /*
@@ -156,7 +188,7 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
 {
     bool inserted = insert(core, may);
     action->type = ACS_ACTION_NONE;
-    action->poll_count = 0;
+    action->poll_count = action->poll_devices = 0;
     action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
     action->batch.bundle = false;
     action->looks = may == ACS_MAY_LOOK;
@@ -169,18 +201,18 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     if (may & ACS_MAY_ISSUE) {
         action->batch_id = ++core->batch_ids;
         acs_core_form_batch_locked(core, action, inserted);
+        const uint32_t due = action->batch.items_used ? due_polls(core, action) : 0;
         if (action->batch.items_used == 0)
             form_poll(core, action);
-        else if ((++core->since_poll >= SUBMISSIONS_PER_POLL || core->slots.wants_poll || action->batch.bundle) &&
-                 !core->polling)
-            list_polls(core, action, UINT32_MAX);
+        else if (due)
+            list_polls(core, action, due, UINT32_MAX);
         core->counters.submissions += action->batch.items_used > 0;
     }
     if (action->batch.items_used || action->poll_count)
         action->type = ACS_ACTION_SUBMIT;
     bool only_polls = action->batch.items_used == 0;
     if (only_polls && (may & ACS_MAY_HOST) && core->host_queue.head) {
-        core->polling = core->polling && action->poll_count == 0; /* the polls are dropped with the action */
+        core->polling &= ~action->poll_devices; /* the polls are dropped with the action */
         begin_host(core, action);
     }
     /* What was inserted may have ended at once, skipped: then there is room for more, and nobody else looks. */
@@ -313,16 +345,21 @@ static void book_polls(acs_core *core, acs_action *action)
 {
     if (action->poll_count == 0)
         return;
-    core->polling = false;
-    core->poll_next = action->looks ? core->poll_next : action->polls[action->poll_count - 1].slot + 1u;
+    core->polling &= ~action->poll_devices;
+    if (!action->looks && (action->partial || action->yields))
+        core->poll_next = action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
-        core->polled |= 1ull << action->polls[i].slot;
-        acs_slots_completed(&core->slots, action->polls[i].slot, action->polls[i].completed);
-        acs_core_retire_locked(core, action->polls[i].slot);
+        const acs_poll *poll = &action->polls[i];
+        core->polled |= 1ull << poll->slot;
+        acs_slots_looked_at(&core->slots, poll->slot, poll->marks[poll->mark_count - 1].value);
+        acs_slots_completed(&core->slots, poll->slot, poll->completed);
+        acs_core_retire_locked(core, poll->slot);
     }
     if (!action->partial) { /* one slot tells nothing of the others */
-        acs_slots_polled(&core->slots, is_idle(core, action));
-        core->since_poll = 0;
+        for (uint32_t d = 0; d < core->slots.devices; d++)
+            if (action->poll_devices >> d & 1)
+                acs_slots_polled(&core->slots, d, is_idle(core, action));
+        note_polled(core, action->poll_devices);
     }
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);

@@ -63,6 +63,7 @@ typedef struct acs_action {
     uint64_t batch_id;
     acs_batch batch;
     uint32_t entries[ACS_BATCH_ITEMS]; /* window entry of each item; 0: marks only */
+    uint32_t poll_devices;             /* a bit for each that is polled */
     uint32_t poll_count;
     acs_poll polls[ACS_SLOTS_MAX];
     acs_status poll_status;
@@ -164,6 +165,12 @@ typedef struct acs_gathering {
     } edges[ACS_BATCH_EDGES];          /* from 1 on */
 } acs_gathering;
 
+/* Submissions since all slots of a device were polled. */
+typedef struct acs_since_poll {
+    uint32_t own; /* to that device */
+    uint32_t all;
+} acs_since_poll;
+
 typedef struct acs_core {
     acs_lock lock;           /* rank CORE; guards everything below */
     acs_window window;
@@ -181,7 +188,7 @@ typedef struct acs_core {
     bool in_order;
     bool host_calls;
     bool check_overlap;
-    bool polling;            /* a poll is under way */
+    uint32_t polling;        /* a bit for each device of which a poll is under way */
     bool dead;               /* the device is lost */
     bool given_up;           /* ops that had begun may still run, and may never end: C4 */
     uint32_t abandoned;      /* actions under way that were abandoned */
@@ -204,8 +211,8 @@ typedef struct acs_core {
     uint32_t few;            /* groups launched since bundles of their size were refused */
     uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
     acs_gathering gathering;
-    uint32_t since_poll;     /* submissions since the last poll of all slots */
-    uint32_t poll_next;      /* slot from which the next begins */
+    acs_since_poll since_poll[ACS_DEVICES_MOST];
+    uint32_t poll_next;      /* slot from which the next poll begins that may end before it asked about all */
     uint32_t running;        /* ops issued that have not ended */
     uint64_t running_since_ns;
     uint64_t batch_ids;

@@ -95,17 +95,23 @@ bool acs_core_hurry_locked(acs_core *core)
 
 /* -------------------------------------------------------------------------------------------------------------- poll */
 
+/* Another thread looks at its device. */
+static bool is_polled(const acs_core *core, const acs_entry *entry)
+{
+    return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1;
+}
+
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action)
 {
     const acs_entry *entry = find_wanted(core);
-    if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0)
+    if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && !is_polled(core, entry))
         acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
 }
 
 void acs_core_form_look_locked(acs_core *core, acs_action *action)
 {
     const acs_entry *entry = find_wanted(core);
-    if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0 || core->polling)
+    if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0 || is_polled(core, entry))
         return;
     const acs_slot *slot = &core->slots.slot[entry->slot];
     if (slot->marked < entry->value) {
@@ -115,5 +121,5 @@ void acs_core_form_look_locked(acs_core *core, acs_action *action)
     } else if (slot->stable >= entry->value) {
         acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
     }
-    core->polling = action->poll_count > 0;
+    core->polling |= action->poll_devices;
 }

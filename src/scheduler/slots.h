@@ -23,6 +23,7 @@ typedef struct acs_slot {
     uint64_t completed;    /* newest value seen complete */
     uint64_t marked;       /* value of the newest mark */
     uint64_t stable;       /* marks up to this value are recorded for certain: no batch under way made them */
+    uint64_t looked_at;    /* value of the newest mark that the last poll asked about */
     uint64_t batch;        /* the batch under way that owns the slot; 0: none */
     uint32_t outstanding;  /* ops handed out that have not ended */
     uint32_t head, tail;   /* ISSUED entries, oldest first, through slot_next */
@@ -43,6 +44,7 @@ typedef struct acs_bank {
     uint32_t deep_now;      /* acs_slots.deep, or fewer while there is little to issue */
     uint32_t idle_polls;    /* in a row */
     uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
+    bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
 } acs_bank;
 
 typedef struct acs_slots {
@@ -53,7 +55,6 @@ typedef struct acs_slots {
     uint32_t first;         /* of a device that are active from the start, and stay so */
     uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches */
     bool eager;             /* slots become active without a poll (tests) */
-    bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
     acs_bank banks[ACS_DEVICES_MOST];
     uint32_t mark_capacity; /* per slot, power of two */
     uint32_t mark_interval; /* a slot gets a mark at least every so many ops */
@@ -62,6 +63,12 @@ typedef struct acs_slots {
     acs_slot slot[ACS_SLOTS_MAX];
     acs_slots_counters counters;
 } acs_slots;
+
+/* S5 */
+static inline uint32_t acs_slot_device(const acs_slots *slots, uint32_t slot)
+{
+    return slots->devices == 1 ? 0 : slot % slots->devices;
+}
 
 /* Marks per slot for a window of so many ops. */
 uint32_t acs_slots_mark_capacity(uint32_t window);
@@ -95,11 +102,13 @@ void acs_slots_append(acs_slots *slots, acs_entry *entry);
 /* (slot, value) is known to be complete: the next of its ops to end, or NULL. */
 acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
 void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
+/* A poll asked about marks of the slot up to this value; what it saw complete follows. */
+void acs_slots_looked_at(acs_slots *slots, uint32_t slot, uint64_t value);
 /*
- * What the device has completed is known as of now, for all slots: decide whether more of them may become active. `idle`:
- * there was little to issue.
+ * What the device has completed is known, for all of its slots, as of when they were looked at: decide whether more of them
+ * may become active. `idle`: there was little to issue.
  */
-void acs_slots_polled(acs_slots *slots, bool idle);
+void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle);
 /* Whether all that an entry was to run behind is complete. */
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
 /* The slots that hold what an entry has to run behind and that is not known to be complete. */

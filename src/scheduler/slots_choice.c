@@ -19,7 +19,7 @@ static uint32_t slot_of(const acs_slots *slots, uint32_t device, uint32_t number
 
 static bool is_of(const acs_slots *slots, uint32_t s, uint32_t device)
 {
-    return slots->devices == 1 || s % slots->devices == device;
+    return acs_slot_device(slots, s) == device;
 }
 
 /* The newest op that stays in the slot: values behind it may be those of ops that came back, and of none. */
@@ -80,7 +80,7 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
     if (bank->active == slots->limit || slots->slot[s].outstanding >= fewest || !acs_slot_free(&slots->slot[s], batch_id))
         return -1;
     if (bank->may_grow == 0 && !slots->eager) {
-        slots->wants_poll = true;
+        bank->wants_poll = true;
         return -1;
     }
     if (bank->may_grow > 0)
@@ -92,34 +92,40 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
 }
 
 /*
+ * Ops that were seen not to have ended. What is behind the newest mark that was asked about may long have: of several
+ * threads one polls while others issue, and queues then looked deep that were empty.
+ */
+static uint32_t seen_out(const acs_slot *slot)
+{
+    const uint64_t seen = slot->looked_at > slot->completed ? slot->looked_at - slot->completed : 0;
+    return seen < slot->outstanding ? (uint32_t)seen : slot->outstanding;
+}
+
+/*
  * Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less, unless
  * there is little to issue. Where that lasts the device takes the time, and queues need not be deep for more of them to
  * help: kernels of 50 us, 32 side by side, went through four slots, eight deep.
  */
-static void bank_polled(acs_slots *slots, uint32_t device, bool idle)
+void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle)
 {
     acs_bank *bank = &slots->banks[device];
-    uint32_t fewest = UINT32_MAX;
+    uint32_t fewest = UINT32_MAX, shallowest = UINT32_MAX;
     for (uint32_t k = 0; k < bank->active; k++) {
         const acs_slot *slot = &slots->slot[slot_of(slots, device, k)];
+        const uint32_t seen = seen_out(slot);
         fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
+        shallowest = seen < shallowest ? seen : shallowest;
     }
+    bank->wants_poll = false;
     bank->idle_polls = idle ? bank->idle_polls + 1 : 0;
     if (bank->idle_polls >= IDLE_POLLS && fewest > 0 && bank->deep_now > 1)
         bank->deep_now /= 2;
-    bank->may_grow = fewest >= bank->deep_now ? bank->active : 0;
+    bank->may_grow = shallowest >= bank->deep_now ? bank->active : 0;
     if (idle)
         return;
     bank->deep_now = slots->deep;
     if (fewest <= 1 && bank->active > slots->first)
         bank->active--;
-}
-
-void acs_slots_polled(acs_slots *slots, bool idle)
-{
-    for (uint32_t d = 0; d < slots->devices; d++)
-        bank_polled(slots, d, idle);
-    slots->wants_poll = false;
 }
 
 /* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */

@@ -62,6 +62,11 @@ uint32_t acs_slots_marks(const acs_slots *slots, uint32_t s, acs_mark *marks, ui
     return count;
 }
 
+void acs_slots_looked_at(acs_slots *slots, uint32_t s, uint64_t value)
+{
+    slots->slot[s].looked_at = value;
+}
+
 void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
 {
     acs_slot *slot = &slots->slot[s];

@@ -226,7 +226,7 @@ static void polls_beside_a_batch_do_not_stop(void **state)
     rig *r = spread(rig_make(), SLOTS, DEEP);
     push_with_each_poll(r);
     push_alone(r);
-    r->core.slots.wants_poll = true;
+    r->core.slots.banks[0].wants_poll = true;
     assert_true(step(r));
     assert_int_equal(r->action[0].batch.items_used, 1);
     assert_int_equal(r->backend.polls, SLOTS);
@@ -263,6 +263,20 @@ static void polls_of_a_few_slots_leave_the_active_ones_as_they_are(void **state)
     }
 }
 
+static void what_was_asked_about_reaches_to_the_newest_mark(void **state)
+{
+    (void)state;
+    rig *r = spread(rig_make(), 1, DEEP);
+    for (int i = 0; i < 20; i++)
+        push_alone(r);
+    while (r->core.slots.slot[0].marked < 21)
+        assert_true(step(r));
+    assert_true(r->core.slots.slot[0].mark_count > 1);
+    assert_int_equal(poll(r), 1);
+    assert_int_equal(r->core.slots.slot[0].looked_at, 21);
+    rig_close(r);
+}
+
 /* A caller that waits all the time must not keep more slots from becoming active, or fewer. */
 static void after_some_submissions_all_slots_are_polled_whatever_is_awaited(void **state)
 {
@@ -281,6 +295,137 @@ static void after_some_submissions_all_slots_are_polled_whatever_is_awaited(void
     rig_close(r);
 }
 
+/* ----------------------------------------------------------------------------------------------------------- devices */
+
+static acs_op push_to(rig *r, uint32_t device)
+{
+    acs_record *op = RECORD(r, ACS_KIND_KERNEL, ACS_OUT(AT(ALONE + (r->last + 1) * 64), 8));
+    op->device = (uint8_t)device;
+    return push(r, op);
+}
+
+/* Two devices of two slots each, with an op in each slot; the even ones are of device 0. */
+static rig *two_devices(void)
+{
+    rig *r = rig_make();
+    r->backend.base.devices = 2;
+    r->options.streams = SLOTS / 2;
+    rig_start(r);
+    acs_slots_shape(&r->core.slots, SLOTS / 2, DEEP, false);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        push_to(r, i % 2);
+    for (int i = 0; i < 3; i++)
+        assert_true(step(r)); /* a batch for each, and marks */
+    assert_int_equal(r->core.running, SLOTS);
+    assert_int_equal(r->backend.polls, 0);
+    return r;
+}
+
+static uint32_t polled_by(const acs_action *action)
+{
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < action->poll_count; i++)
+        slots |= 1u << action->polls[i].slot;
+    return slots;
+}
+
+static void who_issues_to_a_device_polls_that_one(void **state)
+{
+    (void)state;
+    for (uint32_t device = 0; device < 2; device++) {
+        rig *r = two_devices();
+        r->core.slots.banks[0].wants_poll = r->core.slots.banks[1].wants_poll = true;
+        push_to(r, device);
+        assert_true(step(r));
+        assert_int_equal(r->action[0].batch.items_used, 1);
+        assert_int_equal(polled_by(&r->action[0]), device ? 0xa : 5);
+        assert_false(r->core.slots.banks[device].wants_poll);
+        assert_true(r->core.slots.banks[1 - device].wants_poll); /* which was not this one's to settle */
+        push_to(r, device);
+        assert_true(step(r));
+        assert_int_equal(r->action[0].batch.items_used, 1);
+        assert_int_equal(r->action[0].poll_count, 0);
+        rig_close(r);
+    }
+}
+
+/* What one device completed is seen while a thread is inside the driver for another. */
+static void while_a_device_is_polled_others_are_by_other_threads(void **state)
+{
+    (void)state;
+    rig *r = two_devices();
+    r->core.slots.banks[0].wants_poll = true;
+    push_to(r, 0);
+    assert_true(next(r, 0));
+    assert_int_equal(polled_by(&r->action[0]), 5);
+
+    r->backend.complete[1] = r->backend.complete[3] = UINT64_MAX;
+    assert_true(next(r, 1));
+    assert_int_equal(polled_by(&r->action[1]), 0xa);
+    assert_false(next(r, 2)); /* all are looked after */
+    acs_core_want(&r->core, 1); /* in slot 0 */
+    assert_false(acs_core_next(&r->core, ACS_MAY_LOOK, &r->action[2]));
+    finish(r, 1);
+    assert_int_equal(r->status[2] | r->status[4], ACS_OK);
+    acs_core_want(&r->core, 0);
+    assert_false(next(r, 1)); /* the first one is still at it, */
+
+    push_to(r, 0); /* and needs no help */
+    r->core.slots.banks[0].wants_poll = true;
+    assert_true(next(r, 1));
+    assert_int_equal(r->action[1].batch.items_used, 1);
+    assert_int_equal(r->action[1].poll_count, 0);
+    finish(r, 1);
+
+    push_to(r, 1); /* the other may be polled again, beside a batch, too */
+    r->core.slots.banks[1].wants_poll = true;
+    assert_true(next(r, 1));
+    assert_int_equal(r->action[1].batch.items_used, 1);
+    assert_int_equal(r->action[1].poll_count, 0); /* nothing is marked there */
+    finish(r, 1);
+    finish(r, 0);
+    rig_close(r);
+}
+
+static void polls_that_give_way_to_a_host_function_are_nobody_elses(void **state)
+{
+    (void)state;
+    rig *r = two_devices();
+    body b = {0, 0};
+    r->core.slots.banks[0].wants_poll = true;
+    push_to(r, 0);
+    assert_true(next(r, 0));
+    assert_int_equal(r->core.polling, 1);
+    push_host(r, ACS_IN(AT(0), 8), &b);
+    assert_true(next(r, 1));
+    assert_int_equal(r->action[1].type, ACS_ACTION_HOST);
+    assert_int_equal(r->core.polling, 1);
+    finish(r, 1);
+    finish(r, 0);
+    assert_int_equal(r->core.polling, 0);
+    assert_int_equal(b.calls, 1);
+    rig_close(r);
+}
+
+/* All threads issue to device 1; nothing goes to device 0 any more. */
+static void a_device_is_polled_while_ops_go_to_others_alone(void **state)
+{
+    (void)state;
+    rig *r = two_devices();
+    r->backend.complete[0] = r->backend.complete[2] = UINT64_MAX;
+    int submissions = 0;
+    while (r->status[1] == NO_END) {
+        assert_true(++submissions < 100);
+        push_to(r, 1);
+        r->backend.complete[1] = r->backend.complete[3] = UINT64_MAX;
+        assert_true(step(r));
+        assert_true(r->action[0].batch.items_used > 0);
+    }
+    assert_true(submissions > 8); /* and not at each */
+    assert_int_equal(r->status[3], ACS_OK);
+    rig_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,7 +439,12 @@ int main(void)
         cmocka_unit_test(polls_for_what_is_awaited_do_not_stop),
         cmocka_unit_test(polls_beside_a_batch_do_not_stop),
         cmocka_unit_test(polls_of_a_few_slots_leave_the_active_ones_as_they_are),
+        cmocka_unit_test(what_was_asked_about_reaches_to_the_newest_mark),
         cmocka_unit_test(after_some_submissions_all_slots_are_polled_whatever_is_awaited),
+        cmocka_unit_test(who_issues_to_a_device_polls_that_one),
+        cmocka_unit_test(while_a_device_is_polled_others_are_by_other_threads),
+        cmocka_unit_test(polls_that_give_way_to_a_host_function_are_nobody_elses),
+        cmocka_unit_test(a_device_is_polled_while_ops_go_to_others_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,14 @@
  */
 #include "slots_fixture.h"
 
+/* A poll that asked about all there is, and saw what `complete` says. */
+static void look_at_all(yard *y, bool idle)
+{
+    for (uint32_t s = 0; s < y->slots.used; s++)
+        acs_slots_looked_at(&y->slots, s, y->slots.slot[s].issued);
+    acs_slots_polled(&y->slots, 0, idle);
+}
+
 static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle(void **state)
 {
     (void)state;
@@ -13,17 +21,17 @@ static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle
     /* Four slots until each has twelve ops out; then more, as polls find that it is so. */
     for (; count < 48; count++)
         assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count * 64), 64))), count % 4);
-    assert_false(y->slots.wants_poll);
+    assert_false(y->slots.banks[0].wants_poll);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 0); /* nobody looked whether it is so */
-    assert_true(y->slots.wants_poll);
-    acs_slots_polled(&y->slots, false);
-    assert_false(y->slots.wants_poll);
+    assert_true(y->slots.banks[0].wants_poll);
+    look_at_all(y, false);
+    assert_false(y->slots.banks[0].wants_poll);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 4);
     assert_int_equal(y->slots.banks[0].active, 5);
     while (count < 120)
         issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
     assert_int_equal(y->slots.used, 8); /* twice as many, until the next poll */
-    acs_slots_polled(&y->slots, false);
+    look_at_all(y, false);
     slot = issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
     assert_int_equal(slot, 8);
     assert_int_equal(y->slots.used, 9);
@@ -32,9 +40,32 @@ static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle
     for (uint32_t s = 0; s < 9; s++)
         complete(y, s, y->slots.slot[s].issued);
     for (int i = 0; i < 20; i++)
-        acs_slots_polled(&y->slots, false);
+        look_at_all(y, false);
     assert_int_equal(y->slots.banks[0].active, 4);
     assert_int_equal(y->slots.used, 9);
+    yard_close(y);
+}
+
+/* Another thread goes on issuing while one looks, and marks are few: what a poll did not ask about may long have ended. */
+static void queues_are_as_deep_as_a_poll_saw_them(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 10);
+    for (int i = 0; i < 80; i++)
+        assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), i % 4);
+    for (uint32_t s = 0; s < 4; s++) {
+        acs_slots_looked_at(&y->slots, s, 16);
+        complete(y, s, 5);
+    }
+    acs_slots_polled(&y->slots, 0, false);
+    assert_int_equal(y->slots.banks[0].may_grow, 0); /* eleven are out for certain, though fifteen are */
+    for (uint32_t s = 0; s < 4; s++)
+        acs_slots_looked_at(&y->slots, s, s < 3 ? 17 : 16);
+    acs_slots_polled(&y->slots, 0, false);
+    assert_int_equal(y->slots.banks[0].may_grow, 0); /* and so in the last one */
+    acs_slots_looked_at(&y->slots, 3, 17);
+    acs_slots_polled(&y->slots, 0, false);
+    assert_int_equal(y->slots.banks[0].may_grow, 4);
     yard_close(y);
 }
 
@@ -46,19 +77,19 @@ static void slots_become_more_while_there_is_nothing_to_issue(void **state)
 
     for (; count < 8; count++)
         assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count * 64), 64))), count % 4);
-    acs_slots_polled(&y->slots, true);
+    look_at_all(y, true);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 0); /* that may pass */
     for (int i = 0; i < 10; i++)
-        acs_slots_polled(&y->slots, true);
+        look_at_all(y, true);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 4);
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 5);
 
     /* Empty queues mean nothing where nothing is issued; else they say that launches take the time. */
     for (uint32_t s = 0; s < 6; s++)
         complete(y, s, y->slots.slot[s].issued);
-    acs_slots_polled(&y->slots, true);
+    look_at_all(y, true);
     assert_int_equal(y->slots.banks[0].active, 6);
-    acs_slots_polled(&y->slots, false);
+    look_at_all(y, false);
     assert_int_equal(y->slots.banks[0].active, 5);
     for (int i = 0; i < 8; i++)
         issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
@@ -73,10 +104,10 @@ static void slots_stay_few_where_the_backend_runs_few_ops_at_once(void **state)
     acs_slots_limit(&y->slots, 3);
     for (int i = 0; i < 150; i++) {
         issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64)));
-        acs_slots_polled(&y->slots, false);
+        look_at_all(y, false);
     }
     assert_int_equal(y->slots.used, 6);
-    assert_false(y->slots.wants_poll);
+    assert_false(y->slots.banks[0].wants_poll);
     yard_close(y);
 }
 
@@ -86,7 +117,7 @@ static void op_in_a_slot_that_just_became_active_waits_for_all_it_depends_on(voi
     yard *y = yard_open(256, 10);
     for (int i = 0; i < 48; i++)
         issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64)));
-    acs_slots_polled(&y->slots, false);
+    look_at_all(y, false);
     const acs_item *item = place(y, KERNEL(y->s, ACS_IN(AT(0), 64), ACS_IN(AT(2 * 64), 64), ACS_OUT(AT(48 * 64), 64)));
     assert_non_null(item);
     assert_int_equal(item->slot, 4);
@@ -122,7 +153,7 @@ static void slot_becomes_active_only_where_it_holds_less_than_the_emptiest(void 
     for (int i = 2; i < 4; i++)
         assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 1);
     complete(y, 0, 2);
-    acs_slots_polled(&y->slots, false);
+    look_at_all(y, false);
     assert_int_equal(y->slots.banks[0].active, 1);
     for (int i = 4; i < 7; i++)
         assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64))), 0);
@@ -136,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
+        cmocka_unit_test(queues_are_as_deep_as_a_poll_saw_them),
         cmocka_unit_test(slots_become_more_while_there_is_nothing_to_issue),
         cmocka_unit_test(slots_stay_few_where_the_backend_runs_few_ops_at_once),
         cmocka_unit_test(op_in_a_slot_that_just_became_active_waits_for_all_it_depends_on),
