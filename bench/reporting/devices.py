@@ -88,7 +88,7 @@ def _launch_lines(run):
     return [f"### Launches to several {'GPUs' if run.on_gpu() else 'virtual devices'}: {code(run.name)}", "",
             "Empty kernels one by one. `acs`: from one thread, to each device in turn, launched; `acs-auto` and so on: by "
             "`ACS_ISSUE`, in bundles. `hand`: a thread and eight streams for each device.",
-            ""] + table(["devices", "way", "launches a second", "times one"], cells) + remarks.lines()
+            ""] + run.remark_lines() + table(["devices", "way", "launches a second", "times one"], cells) + remarks.lines()
 
 
 def _run_lines(run):
@@ -101,7 +101,7 @@ def _run_lines(run):
              f"Size {escaped(run.rows[0].fields.get('size', str, '') or 'not known')}. From the first copy in to the last copy out; "
              "memory is there before. `hand` knows the whole program: copies, streams and events are planned before the clock "
              "starts. *Shared*: inputs lie in pinned memory that moves as devices need it, as arrays do in GrCUDA; else the "
-             "program copies them.", ""]
+             "program copies them.", ""] + run.remark_lines()
     for devices in sorted({row.fields.need("devices", (int, float)) for row in run.rows}):
         rows = [row for row in run.rows if row.fields.data["devices"] == devices]
         names = list(dict.fromkeys(name for row in rows for name in row.outcomes))

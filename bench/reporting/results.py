@@ -106,6 +106,14 @@ class Run:
             return " ".join([self.program] + [a.need("argument", str) for a in self.fields.objects("command")])
         return self.fields.get("command", str, "")
 
+    def remark_lines(self):
+        """What was found out about the run later: the text beside its file."""
+        path = os.path.splitext(self.file)[0] + ".remark.txt"
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as file:
+            return [" ".join(file.read().split()), ""]
+
     def on_gpu(self):
         return self.machine.get("gpu", str, "none") not in ("", "none")
 

@@ -98,6 +98,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.rows(section, "1"), [["`acs-1`", "1,000,000", "1.00"], ["`acs-gpu-1`", "4,000,000", "1.00"]])
         self.assertEqual(self.rows(section, "2"), [["`acs`", "2,000,000", "2.00"], ["`acs-gpu`", "5,000,000", "1.25"]])
 
+    def test_what_was_found_out_later_is_above_the_table(self):
+        section = self.section("### Launches to several GPUs: `devices_launches.json`")
+        self.assertIn("\n\nThe clock was wrong in this run.\n\n| devices |", section)
+        self.assertNotIn("The clock was wrong", self.section("### GrCUDA's suite on several GPUs: `devices.json`", "\n### "))
+
     def test_pattern_has_bound_and_best_rival_first(self):
         section = self.section("#### stencil_1d\n")
         self.assertEqual(self.rows(section, "bound"), [["0.500 (path)", "3.00 (path)"]])
