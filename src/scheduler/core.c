@@ -10,7 +10,7 @@ enum {
     INSERT_MOST = 64,
     INSERT_BESIDE = 16,
     SUBMISSIONS_PER_POLL = 8,   /* to a device, */
-    SUBMISSIONS_ELSEWHERE = 64, /* and to any, where all who issue are at work for others */
+    SUBMISSIONS_ELSEWHERE = 32, /* and to any, where all who issue are at work for others */
     BESIDE_AWAITED = 1
 };
 
@@ -76,28 +76,42 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
     action->poll_devices |= poll->mark_count > 0 ? 1u << acs_slot_device(&core->slots, slot) : 0;
 }
 
-static void note_polled(acs_core *core, uint32_t devices)
-{
-    for (uint32_t d = 0; d < core->slots.devices; d++)
-        if (devices >> d & 1)
-            core->since_poll[d] = (acs_since_poll){0, 0};
-}
-
 /* Of the slots of these devices at most so many more than are listed, from behind the last that was polled. */
 static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uint32_t more)
 {
     const uint32_t used = core->slots.used, listed = action->poll_count;
     const uint32_t first = listed ? action->polls[0].slot : used;
+    uint32_t out = 0;
     for (uint32_t k = 0; k < used && action->poll_count - listed < more; k++) {
         const uint32_t s = (core->poll_next + k) % used;
         if (s == first || !(devices >> acs_slot_device(&core->slots, s) & 1))
             continue;
         /* Marks behind attempts that were refused take room too, and may be all that a slot has. */
-        if (core->slots.slot[s].outstanding > 0 || core->slots.slot[s].mark_count > 0)
-            acs_core_list_poll_locked(core, action, s);
+        if (core->slots.slot[s].outstanding == 0 && core->slots.slot[s].mark_count == 0)
+            continue;
+        out |= 1u << acs_slot_device(&core->slots, s);
+        acs_core_list_poll_locked(core, action, s);
     }
     core->polling |= action->poll_devices;
-    note_polled(core, action->partial ? 0 : devices & ~action->poll_devices); /* there is nothing to ask about */
+    for (uint32_t d = 0; d < core->slots.devices && !action->partial; d++)
+        if (devices >> d & 1 && !(action->poll_devices >> d & 1)) /* there is nothing to ask about yet */
+            core->since_poll[d] = (acs_since_poll){0, out >> d & 1 ? core->since_poll[d].all : 0};
+}
+
+/*
+ * Where nobody looked after a device for long: marks behind ops that have none, which else come when there is nothing to
+ * issue. False: there are none.
+ */
+static bool form_forgotten(acs_core *core, acs_action *action)
+{
+    uint64_t slots = 0;
+    for (uint32_t s = 0; s < core->slots.used && core->slots.devices > 1; s++)
+        if (core->since_poll[acs_slot_device(&core->slots, s)].all >= SUBMISSIONS_ELSEWHERE)
+            slots |= 1ull << s;
+    if (slots)
+        acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, slots);
+    action->entries[0] = 0;
+    return action->batch.items_used > 0;
 }
 
 /*
@@ -126,6 +140,7 @@ static void form_poll(acs_core *core, acs_action *action)
 {
     const bool notifies = core->backend->ops->notifies;
     const uint32_t devices = ((1u << core->slots.devices) - 1) & ~core->polling;
+    core->turned_away |= core->polling;
     acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
     action->entries[0] = 0;
     if (!devices)
@@ -184,6 +199,16 @@ static bool insert(acs_core *core, uint32_t may)
     return core->taken != taken;
 }
 
+static void form_batch_or_poll(acs_core *core, acs_action *action, bool inserted)
+{
+    acs_core_form_batch_locked(core, action, inserted);
+    const uint32_t due = action->batch.items_used ? due_polls(core, action) : 0;
+    if (action->batch.items_used == 0)
+        form_poll(core, action);
+    else if (due)
+        list_polls(core, action, due, UINT32_MAX);
+}
+
 static bool decide(acs_core *core, uint32_t may, acs_action *action)
 {
     bool inserted = insert(core, may);
@@ -200,12 +225,8 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
         acs_core_form_look_locked(core, action);
     if (may & ACS_MAY_ISSUE) {
         action->batch_id = ++core->batch_ids;
-        acs_core_form_batch_locked(core, action, inserted);
-        const uint32_t due = action->batch.items_used ? due_polls(core, action) : 0;
-        if (action->batch.items_used == 0)
-            form_poll(core, action);
-        else if (due)
-            list_polls(core, action, due, UINT32_MAX);
+        if (!form_forgotten(core, action))
+            form_batch_or_poll(core, action, inserted);
         core->counters.submissions += action->batch.items_used > 0;
     }
     if (action->batch.items_used || action->poll_count)
@@ -346,7 +367,8 @@ static void book_polls(acs_core *core, acs_action *action)
     if (action->poll_count == 0)
         return;
     core->polling &= ~action->poll_devices;
-    if (!action->looks && (action->partial || action->yields))
+    core->turned_away &= ~action->poll_devices;
+    if (action->partial && !action->looks) /* the others were polled all */
         core->poll_next = action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         const acs_poll *poll = &action->polls[i];
@@ -357,9 +379,10 @@ static void book_polls(acs_core *core, acs_action *action)
     }
     if (!action->partial) { /* one slot tells nothing of the others */
         for (uint32_t d = 0; d < core->slots.devices; d++)
-            if (action->poll_devices >> d & 1)
+            if (action->poll_devices >> d & 1) {
                 acs_slots_polled(&core->slots, d, is_idle(core, action));
-        note_polled(core, action->poll_devices);
+                core->since_poll[d] = (acs_since_poll){0, 0};
+            }
     }
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);
@@ -375,6 +398,7 @@ void acs_core_done(acs_core *core, acs_action *action)
         return;
     }
     core->bookings += action->type == ACS_ACTION_HOST || action->batch.items_used > 0;
+    const bool turned_away = core->turned_away & action->poll_devices;
     if (action->type == ACS_ACTION_HOST) {
         book_host(core, action);
     } else {
@@ -387,6 +411,7 @@ void acs_core_done(acs_core *core, acs_action *action)
     action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 || cut ||
                        core->counters.retired != action->retired_before;
     action->news = look_for_news(core, action->type, 0);
+    action->news.issue_left |= turned_away && core->backend->ops->notifies; /* what it was told of may have come since */
     acs_lock_release(&core->lock);
 }
 

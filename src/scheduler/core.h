@@ -45,7 +45,7 @@ typedef struct acs_poll {
 /* What others should be told once the core's lock is free. */
 typedef struct acs_core_news {
     bool watched;               /* a watch came true */
-    bool host_left, issue_left; /* another thread could run a host function, or issue, now */
+    bool host_left, issue_left; /* another thread could run a host function, or issue or poll, now */
 } acs_core_news;
 
 typedef struct acs_action {
@@ -188,7 +188,8 @@ typedef struct acs_core {
     bool in_order;
     bool host_calls;
     bool check_overlap;
-    uint32_t polling;        /* a bit for each device of which a poll is under way */
+    uint32_t polling;        /* a bit for each device of which a poll is under way, */
+    uint32_t turned_away;    /* and where another thread would have polled meanwhile */
     bool dead;               /* the device is lost */
     bool given_up;           /* ops that had begun may still run, and may never end: C4 */
     uint32_t abandoned;      /* actions under way that were abandoned */

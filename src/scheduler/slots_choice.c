@@ -118,7 +118,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle)
     }
     bank->wants_poll = false;
     bank->idle_polls = idle ? bank->idle_polls + 1 : 0;
-    if (bank->idle_polls >= IDLE_POLLS && fewest > 0 && bank->deep_now > 1)
+    if (bank->idle_polls >= IDLE_POLLS && shallowest > 0 && bank->deep_now > 1)
         bank->deep_now /= 2;
     bank->may_grow = shallowest >= bank->deep_now ? bank->active : 0;
     if (idle)
