@@ -69,6 +69,10 @@ model_mutant(worker_taken_for_awake worker_queue runtime/worker
     "return acs_gate_sleepers(&context->work) >= context->issuers;"
     "return acs_gate_sleepers(&context->work) > context->issuers;")
 
+model_mutant(came_in_vain_and_sleeps workers_kernel scheduler/core
+    "    core->turned_away |= core->polling;\n"
+    "")
+
 model_mutant(worker_stopped_before_the_flag worker_stop runtime/worker
 [==[
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */

@@ -180,6 +180,12 @@ static void setup_worker_executor(void)
     setup_executor();
 }
 
+static void setup_workers_executor(void)
+{
+    setup_context(2, OPS);
+    setup_executor();
+}
+
 static void setup_caller_executor(void)
 {
     setup_context(0, OPS);
@@ -274,10 +280,15 @@ static void start_queue_wait_0(void)
     wait_for_op(0);
 }
 
-static void launch_wait_0(void)
+static void launch_0(void)
 {
     acs_record *record = acs_record_acquire(g_context->records);
     queue_record(record, 0, ACS_KIND_KERNEL);
+}
+
+static void launch_wait_0(void)
+{
+    launch_0();
     wait_for_op(0);
 }
 
@@ -314,6 +325,9 @@ const model_scenario scenario_worker_host = {
 const model_scenario scenario_worker_kernel = {
     .name = "worker_kernel", .what = "a caller waits for a kernel: worker, executor, retirement",
     .setup = setup_worker_executor, .threads = {launch_wait_0}, .check = check_0, .preemptions = 1};
+const model_scenario scenario_workers_kernel = {
+    .name = "workers_kernel", .what = "nobody waits for a kernel: of two workers one may find the other at the poll",
+    .setup = setup_workers_executor, .threads = {launch_0}, .check = check_0, .preemptions = 2, .most = 20000};
 const model_scenario scenario_caller_kernel = {
     .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
     .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
