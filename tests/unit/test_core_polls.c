@@ -335,6 +335,17 @@ static uint32_t polled_by(const acs_action *action)
     return slots;
 }
 
+/* A thread, action[0], is at it: it issues to device 0 and polls that. */
+static rig *device_0_polled(void)
+{
+    rig *r = two_devices(SLOTS);
+    r->core.slots.banks[0].wants_poll = true;
+    push_to(r, 0);
+    assert_true(next(r, 0));
+    assert_int_equal(polled_by(&r->action[0]), 5);
+    return r;
+}
+
 static void who_issues_to_a_device_polls_that_one(void **state)
 {
     (void)state;
@@ -359,11 +370,7 @@ static void who_issues_to_a_device_polls_that_one(void **state)
 static void while_a_device_is_polled_others_are_by_other_threads(void **state)
 {
     (void)state;
-    rig *r = two_devices(SLOTS);
-    r->core.slots.banks[0].wants_poll = true;
-    push_to(r, 0);
-    assert_true(next(r, 0));
-    assert_int_equal(polled_by(&r->action[0]), 5);
+    rig *r = device_0_polled();
 
     r->backend.complete[1] = r->backend.complete[3] = UINT64_MAX;
     assert_true(next(r, 1));
@@ -399,11 +406,7 @@ static void while_a_device_is_polled_others_are_by_other_threads(void **state)
 static void what_is_awaited_is_left_to_who_polls_its_device(void **state)
 {
     (void)state;
-    rig *r = two_devices(SLOTS);
-    r->core.slots.banks[0].wants_poll = true;
-    push_to(r, 0);
-    assert_true(next(r, 0));
-    assert_int_equal(polled_by(&r->action[0]), 5);
+    rig *r = device_0_polled();
     acs_core_want(&r->core, 1); /* in slot 0 */
     assert_true(next(r, 1));
     assert_int_equal(polled_by(&r->action[1]), 0xa);
@@ -477,11 +480,8 @@ static void a_device_asks_for_a_poll_of_its_own(void **state)
 static void polls_that_give_way_to_a_host_function_are_nobody_elses(void **state)
 {
     (void)state;
-    rig *r = two_devices(SLOTS);
+    rig *r = device_0_polled();
     body b = {0, 0};
-    r->core.slots.banks[0].wants_poll = true;
-    push_to(r, 0);
-    assert_true(next(r, 0));
     assert_int_equal(r->core.polling, 1);
     push_host(r, ACS_IN(AT(0), 8), &b);
     assert_true(next(r, 1));
