@@ -31,6 +31,17 @@ static rig *spread(rig *r, uint32_t slots, uint32_t deep)
     return r;
 }
 
+/* The same over a backend that announces completions. */
+static rig *spread_announced(void)
+{
+    static acs_backend_ops ops;
+    rig *r = rig_make();
+    ops = g_fake_ops;
+    ops.notifies = true;
+    r->backend.base.ops = &ops;
+    return spread(r, SLOTS, DEEP);
+}
+
 static uint32_t slot_of(rig *r, acs_op op)
 {
     const acs_entry *entry = acs_window_find(&r->core.window, op);
@@ -137,11 +148,7 @@ static void what_is_awaited_and_not_under_way_leaves_polls_as_they_are(void **st
 static void a_backend_that_announces_completions_is_asked_about_all(void **state)
 {
     (void)state;
-    acs_backend_ops ops = g_fake_ops;
-    ops.notifies = true;
-    rig *r = rig_make();
-    r->backend.base.ops = &ops;
-    spread(r, SLOTS, DEEP);
+    rig *r = spread_announced();
     acs_core_want(&r->core, 2);
     assert_int_equal(poll(r), 0xf);
     acs_core_want_no_more(&r->core, 2);
@@ -445,11 +452,7 @@ static void beside_another_thread_each_slot_has_its_turn(void **state)
 static void who_came_in_vain_beside_a_poll_is_told_to_come_again(void **state)
 {
     (void)state;
-    acs_backend_ops ops = g_fake_ops;
-    ops.notifies = true;
-    rig *r = rig_make();
-    r->backend.base.ops = &ops;
-    spread(r, SLOTS, DEEP);
+    rig *r = spread_announced();
     for (int i = 0; i < 2; i++) {
         assert_true(next(r, 0));
         if (i == 0)
