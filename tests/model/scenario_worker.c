@@ -78,7 +78,7 @@ static void thread_enter(acs_backend *backend)
     (void)backend;
 }
 
-/* A backend of one slot and one executor, as host.c makes of host_executor.c. */
+/* A backend of a slot, and an executor for it, on each device, as host.c makes of host_executor.c. */
 static struct {
     acs_host_slots *slots;
     acs_lock *lock;
@@ -104,12 +104,12 @@ static acs_status poll(acs_backend *backend, int slot, const acs_mark *marks, ui
     return ACS_OK;
 }
 
-static void *executor(void *unused)
+static void *executor(void *of)
 {
-    (void)unused;
+    const uint32_t slot = (uint32_t)(uintptr_t)of;
     acs_lock_acquire(g_backend.lock);
     for (;;) {
-        const acs_host_entry *entry = acs_host_head(g_backend.slots, 0);
+        const acs_host_entry *entry = acs_host_head(g_backend.slots, slot);
         if (!entry) {
             acs_cond_wait(g_backend.queued, g_backend.lock);
             continue;
@@ -118,7 +118,7 @@ static void *executor(void *unused)
         acs_lock_release(g_backend.lock);
         (void)run_work(w);
         acs_lock_acquire(g_backend.lock);
-        acs_host_finish(g_backend.slots, 0);
+        acs_host_finish(g_backend.slots, slot);
         acs_lock_release(g_backend.lock);
         acs_context_completed(g_context);
         acs_lock_acquire(g_backend.lock);
@@ -129,17 +129,18 @@ static void *executor(void *unused)
 static const acs_backend_ops g_ops = {
     .name = "model", .notifies = true, .thread_enter = thread_enter, .submit = submit, .poll = poll};
 
-static void setup_executor(void)
+static void setup_executors(uint32_t devices)
 {
     pthread_t thread;
     g_backend.slots = calloc(1, sizeof *g_backend.slots);
     g_backend.lock = calloc(1, sizeof *g_backend.lock);
     g_backend.queued = calloc(1, sizeof *g_backend.queued);
-    (void)acs_host_slots_init(g_backend.slots, 1);
-    (void)pthread_create(&thread, NULL, executor, NULL);
+    (void)acs_host_slots_init(g_backend.slots, devices);
+    for (uintptr_t slot = 0; slot < devices; slot++)
+        (void)pthread_create(&thread, NULL, executor, (void *)slot);
 }
 
-static void setup_context(uint32_t workers, uint32_t records)
+static void setup_context(uint32_t workers, uint32_t records, uint32_t devices)
 {
     g_work = calloc(OPS, sizeof *g_work);
     g_context = calloc(1, sizeof *g_context);
@@ -148,7 +149,7 @@ static void setup_context(uint32_t workers, uint32_t records)
         .size = sizeof c->options, .workers = workers, .fifo = 2, .window = 2, .streams = 1, .batch = 4};
     c->backend = calloc(1, sizeof *c->backend);
     c->backend->ops = &g_ops;
-    c->backend->devices = 1;
+    c->backend->devices = devices;
     (void)acs_record_pool_create(records, &c->records);
     const acs_core_config config = {
         .options = &c->options, .backend = c->backend, .records = c->records, .user = c, .on_end = on_end};
@@ -161,35 +162,41 @@ static void setup_context(uint32_t workers, uint32_t records)
 
 static void setup_worker(void)
 {
-    setup_context(1, OPS);
+    setup_context(1, OPS, 1);
 }
 
 static void setup_no_worker(void)
 {
-    setup_context(0, OPS);
+    setup_context(0, OPS, 1);
 }
 
 static void setup_one_record(void)
 {
-    setup_context(1, 1);
+    setup_context(1, 1, 1);
 }
 
 static void setup_worker_executor(void)
 {
-    setup_context(1, OPS);
-    setup_executor();
+    setup_context(1, OPS, 1);
+    setup_executors(1);
 }
 
 static void setup_workers_executor(void)
 {
-    setup_context(2, OPS);
-    setup_executor();
+    setup_context(2, OPS, 1);
+    setup_executors(1);
+}
+
+static void setup_two_devices(void)
+{
+    setup_context(1, OPS, 2); /* a worker for each */
+    setup_executors(2);
 }
 
 static void setup_caller_executor(void)
 {
-    setup_context(0, OPS);
-    setup_executor();
+    setup_context(0, OPS, 1);
+    setup_executors(1);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- threads */
@@ -286,6 +293,15 @@ static void launch_0(void)
     queue_record(record, 0, ACS_KIND_KERNEL);
 }
 
+static void launch_to_each(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        acs_record *record = acs_record_acquire(g_context->records);
+        record->device = (uint8_t)i;
+        queue_record(record, i, ACS_KIND_KERNEL);
+    }
+}
+
 static void launch_wait_0(void)
 {
     launch_0();
@@ -328,6 +344,9 @@ const model_scenario scenario_worker_kernel = {
 const model_scenario scenario_workers_kernel = {
     .name = "workers_kernel", .what = "nobody waits for a kernel: of two workers one may find the other at the poll",
     .setup = setup_workers_executor, .threads = {launch_0}, .check = check_0, .preemptions = 2, .most = 20000};
+const model_scenario scenario_workers_devices = {
+    .name = "workers_devices", .what = "nobody waits for kernels on two devices, each with a worker and an executor",
+    .setup = setup_two_devices, .threads = {launch_to_each}, .check = check_both, .preemptions = 1, .most = 20000};
 const model_scenario scenario_caller_kernel = {
     .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
     .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
