@@ -93,13 +93,13 @@ static void bad_ledgers_are_refused(void **state)
 
 /* ------------------------------------------------------------------------------------------------------------- groups */
 
-/* Each byte one more than the same of the block before. */
+/* A byte of each page one more than the same of the block before: all of them would take minutes under a sanitizer. */
 static void next_body(const acs_grid *grid, void *const *args)
 {
     unsigned char *to = *(unsigned char **)args[0];
     const unsigned char *from = *(const unsigned char **)args[1];
     (void)grid;
-    for (size_t i = 0; i < 8 * MIB; i++)
+    for (size_t i = 0; i < 8 * MIB; i += 4096)
         to[i] = (unsigned char)(from[i] + 1);
 }
 
