@@ -104,12 +104,16 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uin
  */
 static bool form_forgotten(acs_core *core, acs_action *action)
 {
+    const uint32_t devices = core->slots.devices;
     uint64_t slots = 0;
-    for (uint32_t s = 0; s < core->slots.used && core->slots.devices > 1; s++)
-        if (core->since_poll[acs_slot_device(&core->slots, s)].all >= SUBMISSIONS_ELSEWHERE)
+    for (uint32_t d = 0; d < devices && devices > 1; d++) {
+        const bool forgotten = core->since_poll[d].all >= SUBMISSIONS_ELSEWHERE;
+        for (uint32_t s = d; forgotten && s < core->slots.used; s += devices)
             slots |= 1ull << s;
-    if (slots)
-        acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, slots);
+    }
+    if (!slots)
+        return false;
+    acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, slots);
     action->entries[0] = 0;
     return action->batch.items_used > 0;
 }
@@ -368,7 +372,7 @@ static void book_polls(acs_core *core, acs_action *action)
         return;
     core->polling &= ~action->poll_devices;
     core->turned_away &= ~action->poll_devices;
-    if (action->partial && !action->looks) /* the others were polled all */
+    if (action->partial && !action->looks) /* others ask about all slots, whichever comes first */
         core->poll_next = action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         const acs_poll *poll = &action->polls[i];
