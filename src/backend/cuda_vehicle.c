@@ -412,7 +412,7 @@ static uint64_t without_kernels(const bundle *b)
     acs_choice_bundle empty = b->cost;
     empty.kernel_ns = 0;
     return b->by == ACS_VEHICLE_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
-           : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_ns(&empty)
+           : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_beside_ns(&empty)
                                        : acs_choice_replay_ns(&empty, false);
 }
 

@@ -381,12 +381,13 @@ static void book_polls(acs_core *core, acs_action *action)
         acs_slots_completed(&core->slots, poll->slot, poll->completed);
         acs_core_retire_locked(core, poll->slot);
     }
-    if (!action->partial) { /* one slot tells nothing of the others */
-        for (uint32_t d = 0; d < core->slots.devices; d++)
-            if (action->poll_devices >> d & 1) {
-                acs_slots_polled(&core->slots, d, is_idle(core, action));
-                core->since_poll[d] = (acs_since_poll){0, 0};
-            }
+    for (uint32_t d = 0; d < core->slots.devices; d++) {
+        if (!(action->poll_devices >> d & 1))
+            continue;
+        if (!action->partial || acs_slots_all_looked_at(&core->slots, d)) /* one slot tells nothing of the others */
+            acs_slots_polled(&core->slots, d, is_idle(core, action), action->batch.bundle);
+        if (!action->partial)
+            core->since_poll[d] = (acs_since_poll){0, 0};
     }
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);

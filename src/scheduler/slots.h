@@ -24,6 +24,7 @@ typedef struct acs_slot {
     uint64_t marked;       /* value of the newest mark */
     uint64_t stable;       /* marks up to this value are recorded for certain: no batch under way made them */
     uint64_t looked_at;    /* value of the newest mark that the last poll asked about */
+    uint64_t completed_before; /* what was when all of the device's slots were polled the last time */
     uint64_t batch;        /* the batch under way that owns the slot; 0: none */
     uint32_t outstanding;  /* ops handed out that have not ended */
     uint32_t head, tail;   /* ISSUED entries, oldest first, through slot_next */
@@ -41,8 +42,10 @@ typedef struct acs_slots_counters {
 /* The slots of one device: the first `active` of them. */
 typedef struct acs_bank {
     uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
-    uint32_t deep_now;      /* acs_slots.deep, or fewer while there is little to issue */
-    uint32_t idle_polls;    /* in a row */
+    uint32_t deep_now;      /* acs_slots.deep, or 1 where the device was seen to take the time */
+    uint32_t idle_polls;    /* in a row that saw no queue empty */
+    uint64_t looked;        /* bits of its slots: asked about since an op was issued to any of them */
+    uint64_t fed;           /* bits of its slots: ops were issued to them since all were polled */
     uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
     bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
 } acs_bank;
@@ -104,11 +107,13 @@ acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
 void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
 /* A poll asked about marks of the slot up to this value; what it saw complete follows. */
 void acs_slots_looked_at(acs_slots *slots, uint32_t slot, uint64_t value);
+/* Whether each of the device's slots where ops are out was asked about since an op was issued to any of them. */
+bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device);
 /*
  * What the device has completed is known, for all of its slots, as of when they were looked at: decide whether more of them
- * may become active. `idle`: there was little to issue.
+ * may become active. `idle`: there was little to issue. `bundled`: what was issued was a bundle.
  */
-void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle);
+void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled);
 /* Whether all that an entry was to run behind is complete. */
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
 /* The slots that hold what an entry has to run behind and that is not known to be complete. */

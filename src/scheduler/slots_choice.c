@@ -6,6 +6,7 @@
 
 enum {
     IDLE_POLLS = 4,          /* in a row, for the device to be what takes the time */
+    KEPT_UP_OPS = 2,         /* of one slot that ended from poll to poll: they take no longer than launches do */
     LARGE_COPY = 256 * 1024  /* bytes: a copy that takes longer than most kernels, and not by the SMs */
 };
 
@@ -101,28 +102,54 @@ static uint32_t seen_out(const acs_slot *slot)
     return seen < slot->outstanding ? (uint32_t)seen : slot->outstanding;
 }
 
+bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device)
+{
+    const acs_bank *bank = &slots->banks[device];
+    for (uint32_t k = 0; k < bank->active; k++)
+        if (slots->slot[slot_of(slots, device, k)].outstanding > 0 && !(bank->looked >> k & 1))
+            return false;
+    return true;
+}
+
+/* Whether what the slot was given since all were polled went through: nothing of it is out, or several ops have ended. */
+static bool kept_up(const acs_bank *bank, uint32_t k, const acs_slot *slot)
+{
+    bool fed = bank->fed >> k & 1;
+    return fed && (slot->outstanding == 0 || slot->completed >= slot->completed_before + KEPT_UP_OPS);
+}
+
 /*
- * Where every queue is deep, up to twice as many slots until the next poll; where one is about empty, one less, unless
- * there is little to issue. Where that lasts the device takes the time, and queues need not be deep for more of them to
- * help: kernels of 50 us, 32 side by side, went through four slots, eight deep.
+ * Where every queue is deep, up to twice as many slots until the device was seen to keep up. Where there is nothing to
+ * issue and yet no queue is empty, some polls in a row, the device takes the time: then queues of one op are deep, since
+ * more slots let it run more at once. Programs that launch some kernels of 50 us and wait for them would never have more
+ * than the first four else, so what was found while they waited holds for what they launch next, until that is seen to go
+ * through or goes in bundles, whose kernels run side by side in one slot. Then slots are given up again, one at a time.
  */
-void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle)
+void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled)
 {
     acs_bank *bank = &slots->banks[device];
     uint32_t fewest = UINT32_MAX, shallowest = UINT32_MAX;
+    bool quick = bundled;
     for (uint32_t k = 0; k < bank->active; k++) {
-        const acs_slot *slot = &slots->slot[slot_of(slots, device, k)];
+        acs_slot *slot = &slots->slot[slot_of(slots, device, k)];
         const uint32_t seen = seen_out(slot);
         fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
         shallowest = seen < shallowest ? seen : shallowest;
+        quick |= kept_up(bank, k, slot);
+        slot->completed_before = slot->completed;
     }
+    bank->looked = bank->fed = 0;
     bank->wants_poll = false;
-    bank->idle_polls = idle ? bank->idle_polls + 1 : 0;
-    if (bank->idle_polls >= IDLE_POLLS && shallowest > 0 && bank->deep_now > 1)
-        bank->deep_now /= 2;
-    bank->may_grow = shallowest >= bank->deep_now ? bank->active : 0;
-    if (idle)
+    bank->idle_polls = idle && shallowest > 0 ? bank->idle_polls + 1 : 0;
+    if (bank->idle_polls >= IDLE_POLLS)
+        bank->deep_now = 1;
+    const bool behind = shallowest >= bank->deep_now;
+    if (behind)
+        bank->may_grow = bank->active;
+    if (idle || !quick)
         return;
+    if (!behind)
+        bank->may_grow = 0;
     bank->deep_now = slots->deep;
     if (fewest <= 1 && bank->active > slots->first)
         bank->active--;

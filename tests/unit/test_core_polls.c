@@ -270,6 +270,33 @@ static void polls_of_a_few_slots_leave_the_active_ones_as_they_are(void **state)
     }
 }
 
+/* Who waits for one op has a few slots asked about each time; when that were all of them, nothing was issued meanwhile. */
+static void polls_of_a_few_slots_in_turn_count_as_one_of_all(void **state)
+{
+    (void)state;
+    rig *r = spread(rig_make(), 3, DEEP);
+    const acs_bank *bank = &r->core.slots.banks[0];
+    acs_core_want(&r->core, 1);
+    for (uint32_t round = 1; round < 6; round++) {
+        uint32_t asked = 0;
+        if (round == 3) { /* a part of a round before it is none of the next one's */
+            assert_int_not_equal(poll(r), 7);
+            push_alone(r);
+            assert_true(step(r));
+        }
+        while (bank->idle_polls < round) {
+            assert_int_not_equal(asked, 7);
+            assert_true(next(r, 0));
+            finish(r, 0);
+            for (uint32_t i = 0; i < r->action[0].poll_count; i++)
+                asked |= 1u << r->action[0].polls[i].slot;
+        }
+        assert_int_equal(asked, 7);
+    }
+    acs_core_want(&r->core, 0);
+    rig_close(r);
+}
+
 static void what_was_asked_about_reaches_to_the_newest_mark(void **state)
 {
     (void)state;
@@ -552,6 +579,7 @@ int main(void)
         cmocka_unit_test(polls_for_what_is_awaited_do_not_stop),
         cmocka_unit_test(polls_beside_a_batch_do_not_stop),
         cmocka_unit_test(polls_of_a_few_slots_leave_the_active_ones_as_they_are),
+        cmocka_unit_test(polls_of_a_few_slots_in_turn_count_as_one_of_all),
         cmocka_unit_test(what_was_asked_about_reaches_to_the_newest_mark),
         cmocka_unit_test(after_some_submissions_all_slots_are_polled_whatever_is_awaited),
         cmocka_unit_test(who_issues_to_a_device_polls_that_one),

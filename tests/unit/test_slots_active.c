@@ -9,7 +9,22 @@ static void look_at_all(yard *y, bool idle)
 {
     for (uint32_t s = 0; s < y->slots.used; s++)
         acs_slots_looked_at(&y->slots, s, y->slots.slot[s].issued);
-    acs_slots_polled(&y->slots, 0, idle);
+    acs_slots_polled(&y->slots, 0, idle, false);
+}
+
+static void complete_all(yard *y)
+{
+    for (uint32_t s = 0; s < y->slots.used; s++)
+        complete(y, s, y->slots.slot[s].issued);
+}
+
+/* So many ops that have nothing to do with each other, from the `*count`th on; the slot of the last one. */
+static int issue_alone(yard *y, int *count, int ops)
+{
+    int slot = -1;
+    for (int i = 0; i < ops; i++)
+        slot = issue(y, KERNEL(y->s, ACS_OUT(AT((*count)++ * 64), 64)));
+    return slot;
 }
 
 static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle(void **state)
@@ -36,11 +51,12 @@ static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle
     assert_int_equal(slot, 8);
     assert_int_equal(y->slots.used, 9);
 
-    /* Polls that find an empty one give them up again, down to the first four. */
-    for (uint32_t s = 0; s < 9; s++)
-        complete(y, s, y->slots.slot[s].issued);
-    for (int i = 0; i < 20; i++)
+    /* Polls that find what came since to be over give them up again, down to the first four. */
+    for (int i = 0; i < 20; i++) {
+        complete_all(y);
         look_at_all(y, false);
+        issue_alone(y, &count, 1);
+    }
     assert_int_equal(y->slots.banks[0].active, 4);
     assert_int_equal(y->slots.used, 9);
     yard_close(y);
@@ -57,14 +73,14 @@ static void queues_are_as_deep_as_a_poll_saw_them(void **state)
         acs_slots_looked_at(&y->slots, s, 16);
         complete(y, s, 5);
     }
-    acs_slots_polled(&y->slots, 0, false);
+    acs_slots_polled(&y->slots, 0, false, false);
     assert_int_equal(y->slots.banks[0].may_grow, 0); /* eleven are out for certain, though fifteen are */
     for (uint32_t s = 0; s < 4; s++)
         acs_slots_looked_at(&y->slots, s, s < 3 ? 17 : 16);
-    acs_slots_polled(&y->slots, 0, false);
+    acs_slots_polled(&y->slots, 0, false, false);
     assert_int_equal(y->slots.banks[0].may_grow, 0); /* and so in the last one */
     acs_slots_looked_at(&y->slots, 3, 17);
-    acs_slots_polled(&y->slots, 0, false);
+    acs_slots_polled(&y->slots, 0, false, false);
     assert_int_equal(y->slots.banks[0].may_grow, 4);
     yard_close(y);
 }
@@ -85,15 +101,112 @@ static void slots_become_more_while_there_is_nothing_to_issue(void **state)
     assert_int_equal(issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64))), 5);
 
     /* Empty queues mean nothing where nothing is issued; else they say that launches take the time. */
-    for (uint32_t s = 0; s < 6; s++)
-        complete(y, s, y->slots.slot[s].issued);
+    complete_all(y);
     look_at_all(y, true);
     assert_int_equal(y->slots.banks[0].active, 6);
+    issue_alone(y, &count, 1);
+    complete_all(y);
     look_at_all(y, false);
     assert_int_equal(y->slots.banks[0].active, 5);
-    for (int i = 0; i < 8; i++)
-        issue(y, KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64)));
+    issue_alone(y, &count, 8);
     assert_int_equal(y->slots.banks[0].active, 5);
+    yard_close(y);
+}
+
+/* Four slots, a queue of two ops in each, and nothing more to issue for some polls; then all ends. */
+static yard *waited(int *count)
+{
+    yard *y = yard_open(256, 32);
+    *count = 0;
+    issue_alone(y, count, 8);
+    for (int i = 0; i < 4; i++)
+        look_at_all(y, true);
+    complete_all(y);
+    look_at_all(y, true);
+    assert_int_equal(y->slots.banks[0].active, 4);
+    return y;
+}
+
+/* A program that launches, waits and launches the same again: the next launches run side by side. */
+static void what_was_found_while_a_program_waited_holds_for_what_it_launches_next(void **state)
+{
+    (void)state;
+    int count;
+    yard *y = waited(&count);
+    assert_int_equal(issue_alone(y, &count, 4), 3);
+    look_at_all(y, false); /* they run still */
+    assert_int_equal(issue_alone(y, &count, 4), 7);
+    assert_int_equal(y->slots.banks[0].active, 8);
+    look_at_all(y, false);
+    assert_int_equal(y->slots.banks[0].active, 8);
+
+    /* Twice as many again. */
+    assert_int_equal(issue_alone(y, &count, 20), 11);
+    look_at_all(y, true);
+    complete_all(y);
+    assert_int_equal(issue_alone(y, &count, 16), 15);
+    yard_close(y);
+}
+
+static void it_holds_until_ops_are_seen_to_go_through(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        int count;
+        yard *y = waited(&count);
+        issue_alone(y, &count, kind == 1 ? 12 : 4);
+        assert_int_equal(y->slots.banks[0].deep_now, 1);
+        if (kind == 0)
+            complete(y, 2, y->slots.slot[2].issued); /* nothing is left of what it was given */
+        if (kind == 1)
+            complete(y, 2, y->slots.slot[2].completed + 2); /* two, though there is more */
+        for (uint32_t s = 0; s < y->slots.used; s++)
+            acs_slots_looked_at(&y->slots, s, y->slots.slot[s].completed); /* the rest has no marks yet */
+        acs_slots_polled(&y->slots, 0, false, kind == 2);
+        assert_true(y->slots.banks[0].deep_now > 1);
+        assert_int_equal(y->slots.banks[0].may_grow, 0);
+        yard_close(y);
+    }
+}
+
+/* One op that ended says little: it may have been a short one in front of long ones. Slots that had no op say nothing. */
+static void one_short_op_does_not_end_it(void **state)
+{
+    (void)state;
+    int count;
+    yard *y = waited(&count);
+    issue_alone(y, &count, 12);
+    const uint32_t active = y->slots.banks[0].active;
+    assert_int_equal(active, 8);
+    complete(y, 2, y->slots.slot[2].completed + 1);
+    look_at_all(y, false);
+    assert_int_equal(y->slots.banks[0].deep_now, 1);
+    assert_int_equal(y->slots.banks[0].active, active);
+    complete_all(y);
+    look_at_all(y, true);
+    issue_alone(y, &count, 2);
+    look_at_all(y, false);
+    assert_int_equal(y->slots.banks[0].deep_now, 1);
+    assert_int_equal(y->slots.banks[0].active, active);
+    yard_close(y);
+}
+
+/* Who waits for one op asks about few slots at a time; when each had its turn that says as much as a poll of all. */
+static void slots_that_were_asked_about_in_turn_are_all_that_are_out(void **state)
+{
+    (void)state;
+    int count = 0;
+    yard *y = yard_open(256, 10);
+    assert_true(acs_slots_all_looked_at(&y->slots, 0)); /* there is nothing to ask about */
+    issue_alone(y, &count, 3);
+    for (uint32_t s = 0; s < 3; s++) {
+        assert_false(acs_slots_all_looked_at(&y->slots, 0));
+        acs_slots_looked_at(&y->slots, s, y->slots.slot[s].issued);
+    }
+    assert_true(acs_slots_all_looked_at(&y->slots, 0));
+    assert_int_equal(issue_alone(y, &count, 1), 3); /* nobody knows of what it runs beside any more */
+    acs_slots_looked_at(&y->slots, 3, y->slots.slot[3].issued);
+    assert_false(acs_slots_all_looked_at(&y->slots, 0));
     yard_close(y);
 }
 
@@ -169,6 +282,10 @@ int main(void)
         cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
         cmocka_unit_test(queues_are_as_deep_as_a_poll_saw_them),
         cmocka_unit_test(slots_become_more_while_there_is_nothing_to_issue),
+        cmocka_unit_test(what_was_found_while_a_program_waited_holds_for_what_it_launches_next),
+        cmocka_unit_test(it_holds_until_ops_are_seen_to_go_through),
+        cmocka_unit_test(one_short_op_does_not_end_it),
+        cmocka_unit_test(slots_that_were_asked_about_in_turn_are_all_that_are_out),
         cmocka_unit_test(slots_stay_few_where_the_backend_runs_few_ops_at_once),
         cmocka_unit_test(op_in_a_slot_that_just_became_active_waits_for_all_it_depends_on),
         cmocka_unit_test(slot_becomes_active_only_where_it_holds_less_than_the_emptiest),
