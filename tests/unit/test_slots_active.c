@@ -154,12 +154,13 @@ static void it_holds_until_ops_are_seen_to_go_through(void **state)
     for (int kind = 0; kind < 3; kind++) {
         int count;
         yard *y = waited(&count);
-        issue_alone(y, &count, kind == 1 ? 12 : 4);
+        issue_alone(y, &count, kind == 1 ? 32 : 4);
         assert_int_equal(y->slots.banks[0].deep_now, 1);
         if (kind == 0)
             complete(y, 2, y->slots.slot[2].issued); /* nothing is left of what it was given */
         if (kind == 1)
             complete(y, 2, y->slots.slot[2].completed + 2); /* two, though there is more */
+        assert_int_equal(y->slots.slot[2].outstanding > 0, kind != 0);
         for (uint32_t s = 0; s < y->slots.used; s++)
             acs_slots_looked_at(&y->slots, s, y->slots.slot[s].completed); /* the rest has no marks yet */
         acs_slots_polled(&y->slots, 0, false, kind == 2);
