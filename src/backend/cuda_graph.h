@@ -99,7 +99,7 @@ typedef struct acs_cuda_watch {
     uint64_t looked_ns;  /* when the slot was looked at last */
     uint64_t began_ns;   /* 0: not yet */
     uint32_t levels;
-    uint64_t without_ns; /* what it would take if kernels took no time */
+    uint64_t without_ns, others_ns; /* of acs_cuda_issued */
     uint32_t type_count, types[4];
 } acs_cuda_watch;
 
@@ -191,8 +191,15 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 
 /* cuda_watch.c */
-/* A bundle of `levels` was issued that ends at `value`; without kernels it would take `without_ns`. May take its time. */
-void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value, uint32_t levels, uint64_t without_ns);
+/* What is known of the time that a bundle takes, which was issued. */
+typedef struct acs_cuda_issued {
+    uint64_t value;      /* of its last op */
+    uint32_t levels;
+    uint64_t without_ns; /* what it would take if kernels took no time */
+    uint64_t others_ns;  /* of the time that it takes, what may be that of bundles beside it */
+} acs_cuda_issued;
+/* May take its time. */
+void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda_issued *issued);
 /*
  * Its kernels are launched because they seem to take long. Nothing more is learnt of them that way, so a little less is
  * believed for each of its ops, until they ride once more.

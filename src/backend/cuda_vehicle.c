@@ -413,8 +413,17 @@ static uint64_t without_kernels(const bundle *b)
     acs_choice_bundle empty = b->cost;
     empty.kernel_ns = 0;
     return b->by == ACS_VEHICLE_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
-           : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_beside_ns(&empty)
+           : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_ns(&empty)
                                        : acs_choice_replay_ns(&empty, false);
+}
+
+static void watch(acs_cuda *self, const bundle *b)
+{
+    const acs_cuda_issued issued = {.value = b->value,
+                                    .levels = levels_of(b),
+                                    .without_ns = without_kernels(b),
+                                    .others_ns = b->by == ACS_VEHICLE_GPU ? acs_choice_gpu_others_ns(&b->cost) : 0};
+    acs_cuda_watch_begin(self, b->batch, &issued);
 }
 
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value)
@@ -433,7 +442,7 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
     if (status == ACS_OK) {
         batch->vehicle = (uint8_t)b.by;
         if (b.dag_made)
-            acs_cuda_watch_begin(self, batch, value, levels_of(&b), without_kernels(&b));
+            watch(self, &b);
     }
     return status;
 }

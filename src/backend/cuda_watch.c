@@ -1,7 +1,8 @@
 /*
  * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before it
- * was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that was, it
- * does not count. Called by cuda_vehicle.c at issue and at polls. It costs a poll one load where nothing is watched.
+ * was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that was, or
+ * most of it may be others', it does not count. Called by cuda_vehicle.c at issue and at polls. It costs a poll one load where
+ * nothing is watched.
  */
 #include "backend/cuda_graph.h"
 #include "vehicles/choice.h"
@@ -10,7 +11,8 @@ enum {
     TIMED_LEAST = 4,
     TIMED_TURNS = 16,
     LAUNCH_NS_MOST = 10000, /* beyond that it waited for the device */
-    FRESH_NS = 20000        /* between two looks, for what the second one sees to be new */
+    FRESH_NS = 20000,       /* between two looks, for what the second one sees to be new */
+    OTHERS_SHARE = 2        /* of the time that a bundle took: more than one in so many parts, and nothing is known */
 };
 
 /*
@@ -28,7 +30,7 @@ static void note_type(acs_cuda *self, acs_cuda_watch *w, uint32_t type)
         w->types[w->type_count++] = type;
 }
 
-void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value, uint32_t levels, uint64_t without_ns)
+void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda_issued *issued)
 {
     acs_cuda_vehicles *v = self->vehicles;
     int slot = batch->items[0].slot;
@@ -38,11 +40,12 @@ void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value
         return;
     acs_lock_acquire(&v->lock);
     w->after = batch->items[0].value - 1;
-    w->value = value;
+    w->value = issued->value;
     w->looked_ns = acs_clock_ns();
     w->began_ns = acs_cuda_completed(self, slot) >= w->after ? w->looked_ns : 0;
-    w->levels = levels ? levels : 1;
-    w->without_ns = without_ns;
+    w->levels = issued->levels ? issued->levels : 1;
+    w->without_ns = issued->without_ns;
+    w->others_ns = issued->others_ns;
     w->type_count = 0;
     for (uint32_t i = 0; i < batch->items_used; i++)
         if (batch->items[i].op)
@@ -54,6 +57,8 @@ void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, uint64_t value
 static void learn(acs_cuda *self, const acs_cuda_watch *w, uint64_t now_ns)
 {
     uint64_t took = now_ns - w->began_ns;
+    if (w->others_ns > took / OTHERS_SHARE)
+        return;
     uint64_t level = took > w->without_ns ? (took - w->without_ns) / w->levels : 0;
     for (uint32_t i = 0; i < w->type_count; i++) {
         acs_cuda_type *type = acs_cuda_type_find(self, w->types[i]);

@@ -366,6 +366,12 @@ static bool is_idle(const acs_core *core, const acs_action *action)
     return action->batch.items_used <= core->batch_limit / 4 && !core->window.ready.head;
 }
 
+/* Whether a bundle went to the device, and was not handed back. */
+static bool bundled(const acs_batch *batch, uint32_t device)
+{
+    return batch->bundle && batch->device == device && batch->items[0].status == ACS_OK;
+}
+
 static void book_polls(acs_core *core, acs_action *action)
 {
     if (action->poll_count == 0)
@@ -385,7 +391,7 @@ static void book_polls(acs_core *core, acs_action *action)
         if (!(action->poll_devices >> d & 1))
             continue;
         if (!action->partial || acs_slots_all_looked_at(&core->slots, d)) /* one slot tells nothing of the others */
-            acs_slots_polled(&core->slots, d, is_idle(core, action), action->batch.bundle);
+            acs_slots_polled(&core->slots, d, is_idle(core, action), bundled(&action->batch, d));
         if (!action->partial)
             core->since_poll[d] = (acs_since_poll){0, 0};
     }

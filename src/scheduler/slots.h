@@ -24,7 +24,7 @@ typedef struct acs_slot {
     uint64_t marked;       /* value of the newest mark */
     uint64_t stable;       /* marks up to this value are recorded for certain: no batch under way made them */
     uint64_t looked_at;    /* value of the newest mark that the last poll asked about */
-    uint64_t completed_before; /* what was when all of the device's slots were polled the last time */
+    uint64_t completed_before; /* `completed` when all of the device's slots were polled the last time */
     uint64_t batch;        /* the batch under way that owns the slot; 0: none */
     uint32_t outstanding;  /* ops handed out that have not ended */
     uint32_t head, tail;   /* ISSUED entries, oldest first, through slot_next */
@@ -43,10 +43,13 @@ typedef struct acs_slots_counters {
 typedef struct acs_bank {
     uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
     uint32_t deep_now;      /* acs_slots.deep, or 1 where the device was seen to take the time */
-    uint32_t idle_polls;    /* in a row that saw no queue empty */
-    uint64_t looked;        /* bits of its slots: asked about since an op was issued to any of them */
-    uint64_t fed;           /* bits of its slots: ops were issued to them since all were polled */
-    uint32_t may_grow;      /* how many more slots the last poll allows: the device was behind then */
+    uint32_t idle_polls;    /* in a row that saw the device busy */
+    uint64_t looked;        /* bits of slots: asked about since an op was issued to any of them */
+    uint64_t fed;           /* bits of slots: ops were issued to them since all were polled */
+    uint32_t burst;         /* ops issued since the last one was judged */
+    bool pause, busy;       /* there is little to issue; polls saw the device busy then */
+    uint32_t quick_bursts;  /* in a row after which they did not */
+    uint32_t may_grow;      /* how many more slots may become active: the device was seen to be behind */
     bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
 } acs_bank;
 

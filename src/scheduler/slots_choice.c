@@ -1,12 +1,14 @@
 /*
  * Slots: which one a ready op goes to, and how many of a device take part (see slots.h). Called by slots.c, under the core's
- * lock. Changes nothing but how many slots are active.
+ * lock. Changes nothing but how many slots are active, and what that is decided by.
  */
 #include "scheduler/slots_internal.h"
 
 enum {
     IDLE_POLLS = 4,          /* in a row, for the device to be what takes the time */
     KEPT_UP_OPS = 2,         /* of one slot that ended from poll to poll: they take no longer than launches do */
+    BURST_OPS = 8,           /* that were issued before a pause */
+    QUICK_BURSTS = 4,        /* in a row, for ops to take no time that matters */
     LARGE_COPY = 256 * 1024  /* bytes: a copy that takes longer than most kernels, and not by the SMs */
 };
 
@@ -87,6 +89,7 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
     if (bank->may_grow > 0)
         bank->may_grow--;
     bank->active++;
+    slots->slot[s].completed_before = slots->slot[s].completed;
     if (slots->used <= s)
         slots->used = s + 1;
     return (int)s;
@@ -102,56 +105,97 @@ static uint32_t seen_out(const acs_slot *slot)
     return seen < slot->outstanding ? (uint32_t)seen : slot->outstanding;
 }
 
+/* As if ops were never seen to take long, but for the slots, which go one at a time. */
+static void forget(acs_slots *slots, acs_bank *bank)
+{
+    bank->deep_now = slots->deep;
+    bank->may_grow = 0;
+    if (bank->active > slots->first)
+        bank->active--;
+}
+
+/*
+ * A program launches some ops, waits and launches again: after bursts of short ones no poll sees the device busy, and what
+ * long ones showed is forgotten. Few ops say nothing, and count with the next.
+ */
+static void pause_ends(acs_slots *slots, acs_bank *bank)
+{
+    bank->pause = false;
+    if (bank->burst < BURST_OPS && !bank->busy)
+        return;
+    bank->quick_bursts = bank->busy ? 0 : bank->quick_bursts + 1;
+    if (bank->quick_bursts >= QUICK_BURSTS)
+        forget(slots, bank);
+    bank->burst = 0;
+    bank->busy = false;
+}
+
+void acs_slots_fed(acs_slots *slots, const acs_entry *entry)
+{
+    acs_bank *bank = &slots->banks[entry->device];
+    if (bank->pause)
+        pause_ends(slots, bank);
+    bank->burst++;
+    bank->looked = 0;
+    bank->fed |= 1ull << entry->slot;
+}
+
 bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device)
 {
     const acs_bank *bank = &slots->banks[device];
-    for (uint32_t k = 0; k < bank->active; k++)
-        if (slots->slot[slot_of(slots, device, k)].outstanding > 0 && !(bank->looked >> k & 1))
+    for (uint32_t k = 0; k < bank->active; k++) {
+        uint32_t s = slot_of(slots, device, k);
+        if (slots->slot[s].outstanding > 0 && !(bank->looked >> s & 1))
             return false;
+    }
     return true;
 }
 
-/* Whether what the slot was given since all were polled went through: nothing of it is out, or several ops have ended. */
-static bool kept_up(const acs_bank *bank, uint32_t k, const acs_slot *slot)
+/* Whether ops go through the slot: it had some since all were polled, and is empty, or several ended there. */
+static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 {
-    bool fed = bank->fed >> k & 1;
+    bool fed = bank->fed >> s & 1;
     return fed && (slot->outstanding == 0 || slot->completed >= slot->completed_before + KEPT_UP_OPS);
 }
 
 /*
- * Where every queue is deep, up to twice as many slots until the device was seen to keep up. Where there is nothing to
- * issue and yet no queue is empty, some polls in a row, the device takes the time: then queues of one op are deep, since
- * more slots let it run more at once. Programs that launch some kernels of 50 us and wait for them would never have more
- * than the first four else, so what was found while they waited holds for what they launch next, until that is seen to go
- * through or goes in bundles, whose kernels run side by side in one slot. Then slots are given up again, one at a time.
+ * Where every queue is deep, up to twice as many slots. Where there is little to issue and yet as many ops are out as there
+ * were slots at first, some polls in a row, the device takes the time: then queues of one op are deep, since more slots
+ * let it run more at once. Programs that launch some kernels of 50 us and wait for them would never have more than the
+ * first four else, so what was found while they waited holds for what they launch next, until that is seen to go through or
+ * goes in bundles, whose kernels run side by side in one slot. Then slots are given up again, one at a time.
  */
 void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled)
 {
     acs_bank *bank = &slots->banks[device];
-    uint32_t fewest = UINT32_MAX, shallowest = UINT32_MAX;
+    uint32_t shallowest = UINT32_MAX, fewest = UINT32_MAX, out = 0;
     bool quick = bundled;
     for (uint32_t k = 0; k < bank->active; k++) {
-        acs_slot *slot = &slots->slot[slot_of(slots, device, k)];
+        const uint32_t s = slot_of(slots, device, k);
+        acs_slot *slot = &slots->slot[s];
         const uint32_t seen = seen_out(slot);
         fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
         shallowest = seen < shallowest ? seen : shallowest;
-        quick |= kept_up(bank, k, slot);
+        out += seen;
+        quick |= kept_up(bank, s, slot);
         slot->completed_before = slot->completed;
     }
     bank->looked = bank->fed = 0;
     bank->wants_poll = false;
-    bank->idle_polls = idle && shallowest > 0 ? bank->idle_polls + 1 : 0;
+    bank->pause = idle;
+    bank->idle_polls = idle && out >= slots->first ? bank->idle_polls + 1 : 0;
+    bank->busy |= idle && out > slots->first;
     if (bank->idle_polls >= IDLE_POLLS)
         bank->deep_now = 1;
     const bool behind = shallowest >= bank->deep_now;
     if (behind)
         bank->may_grow = bank->active;
+    else if (bank->deep_now > 1 || (quick && !idle))
+        bank->may_grow = 0;
     if (idle || !quick)
         return;
-    if (!behind)
-        bank->may_grow = 0;
     bank->deep_now = slots->deep;
-    if (fewest <= 1 && bank->active > slots->first)
+    if ((fewest <= 1 || out < slots->first) && bank->active > slots->first)
         bank->active--;
 }
 

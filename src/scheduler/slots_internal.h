@@ -28,6 +28,8 @@ static inline const acs_entry *acs_slot_newest(const acs_slots *slots, const acs
     return acs_ref_live(slots->window, slot->newest) ? &slots->window->entries[slot->newest.entry] : NULL;
 }
 
+/* An op was issued: what is decided by how ops follow each other. */
+void acs_slots_fed(acs_slots *slots, const acs_entry *entry);
 /* The slot for an op, of its device; -1: none now. `bundle`: it stands for one. */
 int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle);
 

@@ -65,7 +65,7 @@ uint32_t acs_slots_marks(const acs_slots *slots, uint32_t s, acs_mark *marks, ui
 void acs_slots_looked_at(acs_slots *slots, uint32_t s, uint64_t value)
 {
     slots->slot[s].looked_at = value;
-    slots->banks[acs_slot_device(slots, s)].looked |= 1ull << s / slots->devices;
+    slots->banks[acs_slot_device(slots, s)].looked |= 1ull << s;
 }
 
 void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
@@ -107,9 +107,7 @@ void acs_slots_append(acs_slots *slots, acs_entry *entry)
     else
         slot->head = index;
     slot->tail = index;
-    acs_bank *bank = &slots->banks[acs_slot_device(slots, (uint32_t)entry->slot)];
-    bank->looked = 0;
-    bank->fed |= 1ull << (uint32_t)entry->slot / slots->devices;
+    acs_slots_fed(slots, entry);
 }
 
 acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t s)

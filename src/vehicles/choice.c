@@ -71,11 +71,9 @@ uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
     return submitted(b, (uint64_t)b->ops * GPU_OP_NS + idle(b, path));
 }
 
-uint64_t acs_choice_gpu_beside_ns(const acs_choice_bundle *b)
+uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *b)
 {
-    acs_choice_bundle all = *b;
-    all.ops *= 1 + b->beside;
-    return acs_choice_gpu_ns(&all);
+    return (uint64_t)b->beside * b->ops * GPU_OP_NS;
 }
 
 uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)

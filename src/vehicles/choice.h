@@ -27,8 +27,8 @@ uint64_t acs_choice_replay_ns(const acs_choice_bundle *bundle, bool fixed);
 uint64_t acs_choice_layers_ns(const acs_choice_bundle *bundle, const acs_layout_template *shape, uint32_t levels);
 /* GPU-side issue. */
 uint64_t acs_choice_gpu_ns(const acs_choice_bundle *bundle);
-/* The same from its launch to its end, while the GPU issues as many ops for each of the bundles beside it. */
-uint64_t acs_choice_gpu_beside_ns(const acs_choice_bundle *bundle);
+/* What the GPU is busy with meanwhile, if it issues the bundles beside this one, too, and they are like it. */
+uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *bundle);
 
 /*
  * How often a bundle must have come until a graph of `nodes` nodes is built for it, where each launch of that gains

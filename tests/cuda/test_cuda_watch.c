@@ -66,6 +66,12 @@ static acs_cuda_watch *watch(void)
     return &g_device->vehicles->watches[0];
 }
 
+static void begin(uint64_t value, uint64_t others_ns)
+{
+    const acs_cuda_issued issued = {.value = value, .levels = 1, .others_ns = others_ns};
+    acs_cuda_watch_begin(g_device, &g_batch, &issued);
+}
+
 static uint32_t known(void)
 {
     return atomic_load(&g_type->kernel_ns);
@@ -76,7 +82,7 @@ static void bundle_that_is_looked_at_in_time_is_learnt_from(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000 && !known(); i++) { /* this thread may lose its CPU between the two looks */
-        acs_cuda_watch_begin(g_device, &g_batch, OPS, 1, 0);
+        begin(OPS, 0);
         assert_true(atomic_load(&watch()->on));
         acs_cuda_watch_look(g_device, 0, 0);
         acs_cuda_watch_look(g_device, 0, OPS);
@@ -89,7 +95,7 @@ static void bundle_that_is_looked_at_in_time_is_learnt_from(void **state)
 static void end_that_is_seen_late_is_not_believed(void **state)
 {
     (void)state;
-    acs_cuda_watch_begin(g_device, &g_batch, OPS, 1, 0);
+    begin(OPS, 0);
     watch()->began_ns = 1;
     watch()->looked_ns = 1;
     acs_cuda_watch_look(g_device, 0, OPS);
@@ -102,7 +108,7 @@ static void beginning_that_is_seen_late_is_not_believed(void **state)
     (void)state;
     for (uint32_t i = 0; i < OPS; i++)
         g_batch.items[i].value = 11 + i; /* behind ops that are not complete */
-    acs_cuda_watch_begin(g_device, &g_batch, 10 + OPS, 1, 0);
+    begin(10 + OPS, 0);
     assert_int_equal(watch()->began_ns, 0);
     watch()->looked_ns = 1;
     acs_cuda_watch_look(g_device, 0, 10);
@@ -111,12 +117,26 @@ static void beginning_that_is_seen_late_is_not_believed(void **state)
     assert_int_equal(known(), 0);
 }
 
+/* Many kernels that take no time, in bundles beside each other: each bundle takes as long as all. */
+static void bundle_that_took_the_time_of_others_is_not_learnt_from(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        begin(OPS, UINT64_MAX);
+        watch()->began_ns = 1;
+        watch()->looked_ns = acs_clock_ns();
+        acs_cuda_watch_look(g_device, 0, OPS);
+        assert_false(atomic_load(&watch()->on)); /* and the next one can be watched */
+    }
+    assert_int_equal(known(), 0);
+}
+
 /* Ten seconds, once: a kernel is called long only when that was seen again and again. */
 static void one_very_long_time_makes_no_long_kernel(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000 && !known(); i++) {
-        acs_cuda_watch_begin(g_device, &g_batch, OPS, 1, 0);
+        begin(OPS, 0);
         watch()->began_ns = 1;
         acs_cuda_watch_look(g_device, 0, OPS);
     }
@@ -137,7 +157,7 @@ static void of_small_copies_nothing_is_learnt(void **state)
     (void)state;
     g_type->brief = true;
     for (int i = 0; i < 100; i++) {
-        acs_cuda_watch_begin(g_device, &g_batch, OPS, 1, 0);
+        begin(OPS, 0);
         watch()->began_ns = 1;
         acs_cuda_watch_look(g_device, 0, OPS);
         assert_false(atomic_load(&watch()->on));
@@ -151,6 +171,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bundle_that_is_looked_at_in_time_is_learnt_from, setup, teardown),
         cmocka_unit_test_setup_teardown(end_that_is_seen_late_is_not_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(beginning_that_is_seen_late_is_not_believed, setup, teardown),
+        cmocka_unit_test_setup_teardown(bundle_that_took_the_time_of_others_is_not_learnt_from, setup, teardown),
         cmocka_unit_test_setup_teardown(one_very_long_time_makes_no_long_kernel, setup, teardown),
         cmocka_unit_test_setup_teardown(of_small_copies_nothing_is_learnt, setup, teardown),
         cmocka_unit_test_setup_teardown(doubt_takes_a_little_off_each_time, setup, teardown),

@@ -16,11 +16,19 @@
 enum { TURNS = 30, FIRST_SLOTS = 4, WIDE_MOST = 32, BLOCKS = 8, CELL = 64 };
 
 static char g_parts[WIDE_MOST][CELL], g_whole[CELL];
+static uint32_t g_kernel_ns;
 
 static void nothing(const acs_grid *grid, void *const *args)
 {
     (void)grid;
     (void)args;
+}
+
+static void describe(void *user, const acs_record *op, acs_sim_kernel *kernel)
+{
+    (void)user;
+    (void)op;
+    kernel->cta_ns = g_kernel_ns;
 }
 
 static acs_op launch(acs_context *context, uint32_t device, const acs_segment *uses, uint32_t count)
@@ -35,66 +43,104 @@ static acs_op launch(acs_context *context, uint32_t device, const acs_segment *u
     return op;
 }
 
-static void turn(acs_context *context, uint32_t wide)
+static void burst(acs_context *context, uint32_t wide)
 {
     for (uint32_t i = 0; i < wide; i++) {
         const acs_segment uses[] = {ACS_IN(g_whole, CELL), ACS_OUT(g_parts[i], CELL)};
         launch(context, i % (uint32_t)acs_devices(context), uses, 2);
     }
+}
+
+static void turn(acs_context *context, uint32_t wide)
+{
+    burst(context, wide);
     const acs_segment uses[] = {ACS_IN(g_parts, wide * CELL), ACS_OUT(g_whole, CELL)};
     assert_int_equal(acs_wait(context, launch(context, 0, uses, 2)), ACS_OK);
 }
 
-typedef struct outcome {
-    uint64_t slots, turn_us;
-} outcome;
+typedef struct machine {
+    int devices, workers;
+} machine;
 
-static outcome play(int devices, uint32_t wide, int kernel_us)
+static acs_context *open_context(machine m)
 {
     acs_options options;
-    acs_statistics stats = {.size = sizeof stats};
     acs_context *context = NULL;
     assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
     options.backend = ACS_BACKEND_SIM;
     options.sim_order = ACS_SIM_ORDER_TIME;
-    options.sim_kernel_us = kernel_us;
-    options.devices = devices;
     options.issue = ACS_ISSUE_LAUNCH;
+    options.devices = m.devices;
+    options.workers = m.workers;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
-    for (int i = 0; i < TURNS / 3; i++) /* until it is known what to do */
+    acs_sim_backend_describe(context->backend, describe, NULL);
+    return context;
+}
+
+/* Turns until it is known what to do, then such as are measured: microseconds of each. */
+static uint64_t play(acs_context *context, uint32_t wide, uint32_t kernel_us)
+{
+    g_kernel_ns = kernel_us * 1000;
+    for (int i = 0; i < TURNS / 3; i++)
         turn(context, wide);
     const uint64_t began = acs_sim_backend_now(context->backend);
     for (int i = TURNS / 3; i < TURNS; i++)
         turn(context, wide);
-    const uint64_t took = acs_sim_backend_now(context->backend) - began;
-    assert_int_equal(acs_stats(context, &stats), ACS_OK);
-    assert_int_equal(acs_close(context), ACS_OK);
-    return (outcome){stats.slots_used, took / (TURNS - TURNS / 3) / 1000};
+    return (acs_sim_backend_now(context->backend) - began) / (TURNS - TURNS / 3) / 1000;
+}
+
+static uint32_t active(const acs_context *context)
+{
+    return context->core.slots.banks[0].active;
 }
 
 /* Launches take 3 us each, one behind the other; then the last of them, and the one that reads all. */
 static void long_kernels_run_side_by_side(void **state)
 {
     (void)state;
-    const struct {
-        int devices;
-        uint32_t wide;
-        int kernel_us;
-    } cases[] = {{1, 8, 50}, {1, 16, 50}, {1, 16, 80}, {1, 32, 50}, {1, 32, 80}, {2, 16, 50}, {2, 32, 50}, {2, 32, 80}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const outcome o = play(cases[i].devices, cases[i].wide, cases[i].kernel_us);
-        assert_in_range(o.slots, cases[i].wide, WIDE_MOST);
-        assert_in_range(o.turn_us, 2 * cases[i].kernel_us, 2 * cases[i].kernel_us + 3 * cases[i].wide + 40);
-    }
+    static const machine machines[] = {{1, 0}, {1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}};
+    static const uint32_t cases[][2] = {{8, 50}, {8, 100}, {16, 50}, {16, 80}, {32, 50}, {32, 80}};
+    for (size_t m = 0; m < sizeof machines / sizeof machines[0]; m++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            const uint32_t wide = cases[i][0], us = cases[i][1];
+            acs_context *context = open_context(machines[m]);
+            assert_in_range(play(context, wide, us), us, 2 * us + 3 * wide + 40);
+            assert_int_equal(acs_close(context), ACS_OK);
+        }
 }
 
 static void short_kernels_stay_in_few_slots(void **state)
 {
     (void)state;
     for (uint32_t wide = 4; wide <= WIDE_MOST; wide *= 2)
-        for (int kernel_us = 0; kernel_us <= 5; kernel_us += 5)
-            for (int devices = 1; devices <= 2; devices++)
-                assert_in_range(play(devices, wide, kernel_us).slots, FIRST_SLOTS, FIRST_SLOTS * devices);
+        for (uint32_t us = 0; us <= 5; us += 5)
+            for (int devices = 1; devices <= 2; devices++) {
+                acs_context *context = open_context((machine){devices, 1});
+                play(context, wide, us);
+                assert_int_equal(active(context), FIRST_SLOTS);
+                assert_int_equal(acs_close(context), ACS_OK);
+            }
+}
+
+/* A program's long kernels, then its short ones, with waits or without, then long ones again. */
+static void slots_go_when_kernels_become_short_and_come_back(void **state)
+{
+    (void)state;
+    for (int waits = 0; waits < 2; waits++)
+        for (uint32_t wide = 2; wide <= WIDE_MOST; wide *= 2) {
+            acs_context *context = open_context((machine){1, 1});
+            const uint64_t took = play(context, 16, 80);
+            assert_int_equal(active(context), 16);
+            for (int i = 0; waits && i < 8; i++)
+                play(context, wide, 2);
+            for (int i = 0; !waits && i < 200; i++) {
+                g_kernel_ns = 2000;
+                burst(context, WIDE_MOST);
+            }
+            assert_int_equal(active(context), FIRST_SLOTS);
+            assert_in_range(play(context, 16, 80), 0, took);
+            assert_int_equal(acs_close(context), ACS_OK);
+        }
 }
 
 int main(void)
@@ -102,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_kernels_run_side_by_side),
         cmocka_unit_test(short_kernels_stay_in_few_slots),
+        cmocka_unit_test(slots_go_when_kernels_become_short_and_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

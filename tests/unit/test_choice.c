@@ -64,15 +64,16 @@ static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
     assert_true(acs_choice_gpu_ns(&beside) > 7000); /* the host still has to submit it */
 }
 
-/* 256 kernels that take no time, and as many in each of seven other slots: the GPU is at all of them until the last ends. */
-static void what_the_gpu_issues_beside_a_bundle_takes_time_of_it(void **state)
+static void what_the_gpu_issues_beside_a_bundle_is_as_much_for_each(void **state)
 {
     (void)state;
     acs_choice_bundle wide = {.ops = 256, .levels = 1};
-    const uint64_t alone = acs_choice_gpu_beside_ns(&wide);
-    assert_int_equal(alone, acs_choice_gpu_ns(&wide));
+    assert_int_equal(acs_choice_gpu_others_ns(&wide), 0);
+    wide.beside = 1;
+    const uint64_t one = acs_choice_gpu_others_ns(&wide);
+    assert_in_range(one, acs_choice_gpu_ns(&wide) / 2, acs_choice_gpu_ns(&wide));
     wide.beside = 7;
-    assert_in_range(acs_choice_gpu_beside_ns(&wide), 6 * alone, 8 * alone);
+    assert_int_equal(acs_choice_gpu_others_ns(&wide), 7 * one);
 }
 
 static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
@@ -110,7 +111,7 @@ int main(void)
         cmocka_unit_test(long_kernels_side_by_side_are_not),
         cmocka_unit_test(long_kernels_are_launched_where_bundles_would_end_ragged),
         cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
-        cmocka_unit_test(what_the_gpu_issues_beside_a_bundle_takes_time_of_it),
+        cmocka_unit_test(what_the_gpu_issues_beside_a_bundle_is_as_much_for_each),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
     };

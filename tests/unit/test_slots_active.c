@@ -192,6 +192,53 @@ static void one_short_op_does_not_end_it(void **state)
     yard_close(y);
 }
 
+/* What ended while a slot was none of the active ones says nothing of what it is given when it is one again. */
+static void slot_that_becomes_active_again_begins_anew(void **state)
+{
+    (void)state;
+    int count;
+    yard *y = waited(&count);
+    acs_bank *bank = &y->slots.banks[0];
+    assert_int_equal(issue_alone(y, &count, 24), 7);
+    bank->active = 4;
+    complete_all(y);
+    look_at_all(y, true);
+    bank->deep_now = 1;
+    bank->may_grow = 4;
+    assert_int_equal(issue_alone(y, &count, 5), 4);
+    look_at_all(y, false);
+    assert_int_equal(bank->deep_now, 1);
+    assert_int_equal(bank->active, 5);
+    yard_close(y);
+}
+
+/* Bursts of a few ops that are over before anybody has looked; then such that are not. */
+static void what_was_found_is_forgotten_after_bursts_that_nobody_saw(void **state)
+{
+    (void)state;
+    int count;
+    yard *y = waited(&count);
+    acs_bank *bank = &y->slots.banks[0];
+    issue_alone(y, &count, 16);
+    assert_int_equal(bank->active, 8);
+    for (int i = 0; i < 60; i++) {
+        complete_all(y);
+        look_at_all(y, true);
+        issue_alone(y, &count, 3);
+        assert_true(i < 20 || bank->deep_now > 1);
+    }
+    assert_int_equal(bank->active, 4);
+    for (int turn = 0; turn < 20; turn++) { /* a poll sees some of these */
+        bank->deep_now = 1;
+        issue_alone(y, &count, 5);
+        look_at_all(y, true);
+        complete_all(y);
+        look_at_all(y, true);
+    }
+    assert_int_equal(bank->deep_now, 1);
+    yard_close(y);
+}
+
 /* Who waits for one op asks about few slots at a time; when each had its turn that says as much as a poll of all. */
 static void slots_that_were_asked_about_in_turn_are_all_that_are_out(void **state)
 {
@@ -286,6 +333,8 @@ int main(void)
         cmocka_unit_test(what_was_found_while_a_program_waited_holds_for_what_it_launches_next),
         cmocka_unit_test(it_holds_until_ops_are_seen_to_go_through),
         cmocka_unit_test(one_short_op_does_not_end_it),
+        cmocka_unit_test(slot_that_becomes_active_again_begins_anew),
+        cmocka_unit_test(what_was_found_is_forgotten_after_bursts_that_nobody_saw),
         cmocka_unit_test(slots_that_were_asked_about_in_turn_are_all_that_are_out),
         cmocka_unit_test(slots_stay_few_where_the_backend_runs_few_ops_at_once),
         cmocka_unit_test(op_in_a_slot_that_just_became_active_waits_for_all_it_depends_on),
