@@ -1,8 +1,8 @@
 /*
  * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before it
  * was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that was, or
- * most of it may be others', it does not count. Called by cuda_vehicle.c at issue and at polls. It costs a poll one load where
- * nothing is watched.
+ * most of it may be others', it does not count. Called by cuda_vehicle.c at issue and at polls. It costs a poll one load
+ * where nothing is watched.
  */
 #include "backend/cuda_graph.h"
 #include "vehicles/choice.h"
