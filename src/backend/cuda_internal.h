@@ -282,10 +282,9 @@ void acs_cuda_window_init(acs_cuda *self, uint64_t nodes);
 void acs_cuda_window_fini(acs_cuda *self);
 /*
  * Launch all ops of a bundle behind what its slot was given before; what the slot is given next is behind them all. Waits
- * and marks are the caller's. False: refused, nothing of the bundle was issued, and `gain_ns` are lost; what bundles have
- * lost so far may be spent on what they lacked.
+ * and marks are the caller's. False: refused, nothing of the bundle was issued.
  */
-bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag, uint64_t gain_ns);
+bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag);
 /* How many of these marks of a slot, from *first on, the driver is worth asking about: those before are known to be
  * complete, those behind cannot be. Now and then it is all of them, for errors. Any thread. */
 uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);

@@ -322,10 +322,9 @@ static acs_status by_replay(acs_cuda *self, bundle *b, uint32_t fixed_sightings,
     return by_shape(self, b, b->key, false, sightings);
 }
 
-/* `gain_ns`: what is lost if it has to go another way. */
-static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
+static acs_status by_gpu(acs_cuda *self, bundle *b)
 {
-    return acs_cuda_window_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
+    return acs_cuda_window_issue(self, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
 }
 
 /* What ACS_ISSUE asks for, or nothing. In a graph that it calls `graph` the host sets what differs. */
@@ -337,7 +336,7 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
     case ACS_VEHICLE_LAYERS:
         return by_layers(self, b, 1);
     case ACS_VEHICLE_GPU:
-        return by_gpu(self, b, 0);
+        return by_gpu(self, b);
     case ACS_VEHICLE_GRAPH:
         return by_shape(self, b, ~b->key, true, ASKED_SIGHTINGS);
     default:
@@ -366,7 +365,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
     for (int turn = 0; turn < 2 && status == ACS_NOT_READY && !acs_cuda_fault(self); turn++) {
         bool by_device = (gpu < layers) == (turn == 0);
         if (by_device && gpu < launch) {
-            status = by_gpu(self, b, (turn == 0 ? lesser(launch, layers) : launch) - gpu);
+            status = by_gpu(self, b);
             b->by = ACS_VEHICLE_GPU;
         } else if (!by_device && layers < launch) {
             status = by_layers(self, b, sightings(nodes, false, lesser(launch, gpu), layers));

@@ -234,7 +234,6 @@ typedef struct taking {
     int slot;
     uint32_t grow;    /* what may be spent on new cells */
     bool gathered;    /* other slots were looked at */
-    bool wanting;     /* it was too little */
 } taking;
 
 /* A cell from the slot's own, the free ones, those of idle slots; or a new one. */
@@ -255,8 +254,7 @@ static acs_window_cell *take_one_locked(acs_cuda *self, acs_window_type *type, t
     }
     bool full = window->cells >= window->cells_most;
     uint32_t price = full ? ACS_WINDOW_EVICT : 1;
-    state->wanting = !type->refused && state->grow < price;
-    if (type->refused || state->wanting)
+    if (type->refused || state->grow < price)
         return NULL;
     if (full && !state->gathered)
         gather_locked(self, state->slot);
@@ -305,35 +303,17 @@ static uint32_t cells_needed(const acs_wires *wires)
     return cells;
 }
 
-/* What a bundle may spend on new cells, in cells. */
-static uint32_t budget_locked(const acs_cuda_window *window, const acs_batch *batch)
-{
-    const uint64_t lost = window->lost_ns / ACS_WINDOW_CELL_NS;
-    if (batch->vehicle == ACS_VEHICLE_GPU)
-        return UINT32_MAX;
-    return lost < ACS_WINDOW_GROW ? (uint32_t)lost : ACS_WINDOW_GROW;
-}
-
-static void settle_locked(acs_cuda_window *window, uint32_t spent, uint64_t lost_ns)
-{
-    const uint64_t most = (uint64_t)ACS_WINDOW_LOST * ACS_WINDOW_CELL_NS, price = (uint64_t)spent * ACS_WINDOW_CELL_NS;
-    window->lost_ns -= price < window->lost_ns ? price : window->lost_ns;
-    window->lost_ns = lost_ns < most - window->lost_ns ? window->lost_ns + lost_ns : most;
-}
-
-bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane, uint64_t gain_ns)
+bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane)
 {
     acs_cuda_window *window = self->window;
-    taking state = {.slot = slot};
+    taking state = {.slot = slot, .grow = batch->vehicle == ACS_VEHICLE_GPU ? UINT32_MAX : ACS_WINDOW_GROW};
     memset(lane->cell, 0, lane->wires.nodes * sizeof(*lane->cell));
     /* What can never be had shall not cost other bundles their cells. */
     if (cells_needed(&lane->wires) > window->cells_most)
         return false;
     acs_lock_acquire(&window->lock);
     lane->busy = true;
-    const uint32_t budget = state.grow = budget_locked(window, batch);
     bool all = take_all_locked(self, batch, lane, &state);
-    settle_locked(window, budget - state.grow, state.wanting ? gain_ns : 0);
     if (window->types)
         hold_all_locked(window, lane, slot);
     acs_lock_release(&window->lock);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUNDLES = 120, GAIN_NS = 2 * ACS_WINDOW_CELL_NS };
+enum { BUNDLES = 120 };
 
 static acs_batch g_batch;
 static acs_dag g_dag;
@@ -89,7 +89,7 @@ static uint32_t play(uint32_t most_items, uint32_t types, acs_vehicle vehicle)
     for (uint32_t b = 0; b < BUNDLES; b++) {
         int slot = (int)acs_random_below(&g_double.random, DOUBLE_SLOTS);
         make_bundle(1 + acs_random_below(&g_double.random, most_items), types, slot, b, vehicle);
-        count += issued[b] = acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS);
+        count += issued[b] = acs_cuda_window_issue(g_double.self, &g_batch, &g_dag);
         for (uint32_t steps = acs_random_below(&g_double.random, 8); steps > 0; steps--)
             (void)double_step();
     }
@@ -140,7 +140,7 @@ static void only_what_differs_is_set(void **state)
     double_open(1, 4096);
     for (uint64_t round = 1; round <= 40; round++) {
         make_bundle(1, 1, 0, 0, ACS_VEHICLE_GPU);
-        assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
+        assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
         while (double_step())
             ;
         if (round == 1)
@@ -158,67 +158,12 @@ static void tables_in_use_refuse_the_bundle(void **state)
     double_open(1, 4096);
     for (uint32_t i = 0; i < ACS_WINDOW_RING + 3; i++) {
         make_bundle(3, 1, 0, i, ACS_VEHICLE_GPU);
-        issued += acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS);
+        issued += acs_cuda_window_issue(g_double.self, &g_batch, &g_dag);
     }
     assert_int_equal(issued, ACS_WINDOW_RING);
     while (double_step())
         ;
-    assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
-    double_close();
-}
-
-/* Ops of one type that have nothing to do with each other: a cell for each. */
-static void make_ops_apart(uint32_t ops, uint32_t bundle)
-{
-    g_batch.items_used = g_batch.edges_used = 0;
-    g_batch.vehicle = ACS_VEHICLE_AUTO;
-    for (uint32_t i = 0; i < ops; i++) {
-        make_op(&g_records[i], i, 1, bundle);
-        g_batch.items[g_batch.items_used++] = (acs_item){.op = &g_records[i], .value = ++g_double.values[0]};
-    }
-    acs_dag_make(&g_batch, &g_dag);
-}
-
-/* Where the core leaves the vehicle open: half a cell is lost each time, and the bundle takes four, or ten. */
-static void new_cells_cost_no_more_than_was_lost_without(void **state)
-{
-    (void)state;
-    for (uint32_t needed = 4; needed <= 10; needed += 6) {
-        const uint64_t gain = ACS_WINDOW_CELL_NS / 2;
-        bool issued = false;
-        uint32_t tries = 0;
-        double_open(1, 4096);
-        const acs_cuda_window *window = g_double.self->window;
-        for (; !issued && tries < 100; tries++) {
-            make_ops_apart(needed, tries);
-            issued = acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, gain);
-            assert_true(window->cells * (uint64_t)ACS_WINDOW_CELL_NS <= tries * gain);
-        }
-        assert_true(issued);
-        assert_int_equal(window->cells, needed);
-        assert_int_equal(tries, 2 * needed + 1);
-        while (double_step())
-            ;
-        double_close();
-    }
-}
-
-/* Nor is more remembered than some cells cost; and what no cell can hold loses nothing for want of one. */
-static void what_was_lost_is_remembered_up_to_a_point(void **state)
-{
-    (void)state;
-    double_open(1, 4096);
-    const acs_cuda_window *window = g_double.self->window;
-    make_bundle(3, 1, 0, 0, ACS_VEHICLE_AUTO);
-    g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
-    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, UINT64_MAX));
-    assert_int_equal(window->lost_ns, 0);
-    make_bundle(8, 1, 0, 1, ACS_VEHICLE_AUTO);
-    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, UINT64_MAX));
-    assert_int_equal(window->lost_ns, (uint64_t)ACS_WINDOW_LOST * ACS_WINDOW_CELL_NS);
-    assert_int_equal(window->cells, 0);
-    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, UINT64_MAX));
-    assert_int_equal(window->cells, ACS_WINDOW_GROW);
+    assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
     double_close();
 }
 
@@ -228,7 +173,7 @@ static void types_that_are_not_known_are_refused(void **state)
     double_open(1, 4096);
     make_bundle(3, 1, 0, 0, ACS_VEHICLE_GPU);
     g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
-    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
+    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
     double_close();
 }
 
@@ -240,8 +185,6 @@ int main(void)
         cmocka_unit_test(calls_that_fail_refuse_the_bundle),
         cmocka_unit_test(only_what_differs_is_set),
         cmocka_unit_test(tables_in_use_refuse_the_bundle),
-        cmocka_unit_test(new_cells_cost_no_more_than_was_lost_without),
-        cmocka_unit_test(what_was_lost_is_remembered_up_to_a_point),
         cmocka_unit_test(types_that_are_not_known_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
