@@ -65,32 +65,6 @@ static void many_ops_with_what_follows_them_are_one_bundle_in_one_slot(void **st
     rig_close(r);
 }
 
-/* Its kernels run side by side in its one slot: however long they take, that is no reason for more slots. */
-static void what_long_launches_showed_does_not_hold_for_bundles(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < 4; kind++) {
-        const int ops = kind % 2 ? 8 : 4, refused = kind / 2;
-        rig *r = rig_bundles(32);
-        acs_bank *bank = &r->core.slots.banks[0];
-        RIDE(r, ACS_OUT(AT(8192), 8)); /* is out, and was polled: there is something to ask about */
-        assert_true(step(r));
-        assert_true(step(r));
-        bank->deep_now = 1;
-        bank->wants_poll = true;
-        bank->fed = 0;
-        ride_apart(r, ops);
-        r->backend.refusals = (uint32_t)refused;
-        assert_true(next(r, 0));
-        assert_int_equal(batch_of(r)->bundle, ops == 8);
-        assert_true(r->action[0].poll_count > 0);
-        finish(r, 0);
-        assert_int_equal(bank->deep_now == 1, ops == 4 || refused);
-        r->backend.refusals = 0;
-        rig_close(r);
-    }
-}
-
 static void few_ops_are_launched_one_by_one(void **state)
 {
     (void)state;
@@ -593,7 +567,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_ops_with_what_follows_them_are_one_bundle_in_one_slot),
-        cmocka_unit_test(what_long_launches_showed_does_not_hold_for_bundles),
         cmocka_unit_test(few_ops_are_launched_one_by_one),
         cmocka_unit_test(a_bundle_is_at_most_as_large_as_the_backend_and_half_the_window_allow),
         cmocka_unit_test(ops_that_cannot_ride_go_first_and_are_waited_for),

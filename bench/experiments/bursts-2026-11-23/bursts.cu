@@ -47,7 +47,8 @@ acs_op launch(acs_context *context, unsigned us, const acs_segment (&uses)[2])
     p.grid = {4, 1, 1};
     p.block = {64, 1, 1};
     p.args = {&arg, 1};
-    p.uses = {uses, 2};
+    p.uses.segments = uses;
+    p.uses.count = 2;
     p.site = &g_site;
     const acs_op op = acs_launch(context, &p);
     require(op != 0);
