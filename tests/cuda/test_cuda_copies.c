@@ -257,7 +257,8 @@ static void copies_that_were_in_slow_bundles_become_kernels_all_the_same(void **
     batch.items[1] = (acs_item){.op = fill_new(g_device, 1, 64), .value = 2};
     batch.items_used = 2;
     for (int i = 0; i < 60; i++) {
-        acs_cuda_watch_begin(self, &batch, 2, 2, 0);
+        const acs_cuda_issued issued = {.value = 2, .levels = 2};
+        acs_cuda_watch_begin(self, &batch, &issued);
         self->vehicles->watches[0].began_ns = 1;
         acs_cuda_watch_look(self, 0, 2);
     }
