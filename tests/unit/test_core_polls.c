@@ -329,38 +329,6 @@ static void after_some_submissions_all_slots_are_polled_whatever_is_awaited(void
     rig_close(r);
 }
 
-/* Its kernels run side by side in its one slot: however long they take, that is no reason for more slots. */
-static void what_long_launches_showed_does_not_hold_for_bundles(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < 4; kind++) {
-        const int ops = kind % 2 ? 8 : 4, refused = kind / 2;
-        rig *r = rig_make();
-        r->backend.base.bundle_most = 32;
-        rig_start(r);
-        acs_bank *bank = &r->core.slots.banks[0];
-        push_alone(r); /* is out, and was polled: there is something to ask about */
-        assert_true(step(r));
-        assert_true(step(r));
-        bank->deep_now = 1;
-        bank->wants_poll = true;
-        bank->fed = 0;
-        for (int i = 0; i < ops; i++) {
-            acs_record *op = RECORD(r, ACS_KIND_KERNEL, ACS_OUT(AT(i * 64), 8));
-            op->type = 1; /* may ride */
-            push(r, op);
-        }
-        r->backend.refusals = (uint32_t)refused;
-        assert_true(next(r, 0));
-        assert_int_equal(r->action[0].batch.bundle, ops == 8);
-        assert_true(r->action[0].poll_count > 0);
-        finish(r, 0);
-        assert_int_equal(bank->deep_now == 1, ops == 4 || refused);
-        r->backend.refusals = 0;
-        rig_close(r);
-    }
-}
-
 /* ----------------------------------------------------------------------------------------------------------- devices */
 
 static acs_op push_to(rig *r, uint32_t device)
@@ -613,7 +581,6 @@ int main(void)
         cmocka_unit_test(polls_of_a_few_slots_leave_the_active_ones_as_they_are),
         cmocka_unit_test(polls_of_a_few_slots_in_turn_count_as_one_of_all),
         cmocka_unit_test(what_was_asked_about_reaches_to_the_newest_mark),
-        cmocka_unit_test(what_long_launches_showed_does_not_hold_for_bundles),
         cmocka_unit_test(after_some_submissions_all_slots_are_polled_whatever_is_awaited),
         cmocka_unit_test(who_issues_to_a_device_polls_that_one),
         cmocka_unit_test(while_a_device_is_polled_others_are_by_other_threads),

@@ -1,6 +1,7 @@
 /*
  * Unit tests of scheduler/core_wanted: what leads to the op that a caller waits for is issued first, and when it is not; a
- * look asks for the slot of that op alone. And of watches, by which callers sleep. Over core_fixture.h's backend.
+ * look asks for the slot of that op alone. And of watches, by which callers sleep; and of what a wait showed of the device,
+ * where a bundle comes next. Over core_fixture.h's backend.
  */
 #include "core_fixture.h"
 
@@ -288,6 +289,38 @@ static void a_watch_that_came_true_is_told_once(void **state)
     rig_close(r);
 }
 
+/* Its kernels run side by side in its one slot: however long they take, that is no reason for more slots. */
+static void what_long_launches_showed_does_not_hold_for_bundles(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        const int ops = kind % 2 ? 8 : 4, refused = kind / 2;
+        rig *r = rig_make();
+        r->backend.base.bundle_most = 32;
+        rig_start(r);
+        acs_bank *bank = &r->core.slots.banks[0];
+        KERNEL(r, ACS_OUT(AT(8192), 8)); /* is out, and was polled: there is something to ask about */
+        assert_true(step(r));
+        assert_true(step(r));
+        bank->deep_now = 1;
+        bank->wants_poll = true;
+        bank->fed = 0;
+        for (int i = 0; i < ops; i++) {
+            acs_record *op = RECORD(r, ACS_KIND_KERNEL, ACS_OUT(AT(i * 64), 8));
+            op->type = 1; /* may ride */
+            push(r, op);
+        }
+        r->backend.refusals = (uint32_t)refused;
+        assert_true(next(r, 0));
+        assert_int_equal(r->action[0].batch.bundle, ops == 8);
+        assert_true(r->action[0].poll_count > 0);
+        finish(r, 0);
+        assert_int_equal(bank->deep_now == 1, ops == 4 || refused);
+        r->backend.refusals = 0;
+        rig_close(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_look_asks_for_one_slot),
         cmocka_unit_test(a_look_leaves_alone_what_another_thread_polls),
         cmocka_unit_test(a_watch_that_came_true_is_told_once),
+        cmocka_unit_test(what_long_launches_showed_does_not_hold_for_bundles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
