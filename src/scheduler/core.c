@@ -138,7 +138,8 @@ static uint32_t due_polls(acs_core *core, const acs_action *action)
 /*
  * Nothing can be issued: see what completed, as long as nothing new comes; where a caller waits for an op, that first, and
  * one other slot, whatever comes: each has its turn. A backend that announces completions is asked about all: who was told
- * of one looks once. Marks that this takes are submitted first and polled by the next step.
+ * of one looks once. Marks that this takes are submitted first and polled by the next step, at the latest with more marks:
+ * their slots are taken until this is booked, and somebody may need them meanwhile.
  */
 static void form_poll(acs_core *core, acs_action *action)
 {
@@ -147,7 +148,8 @@ static void form_poll(acs_core *core, acs_action *action)
     core->turned_away |= core->polling;
     acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
     action->entries[0] = 0;
-    if (!devices)
+    action->marked = action->batch.items_used > 0 && !action->marked;
+    if (!devices || action->marked)
         return;
     if (!notifies)
         acs_core_list_awaited_locked(core, action);
@@ -207,9 +209,12 @@ static void form_batch_or_poll(acs_core *core, acs_action *action, bool inserted
 {
     acs_core_form_batch_locked(core, action, inserted);
     const uint32_t due = action->batch.items_used ? due_polls(core, action) : 0;
-    if (action->batch.items_used == 0)
+    if (action->batch.items_used == 0) {
         form_poll(core, action);
-    else if (due)
+        return;
+    }
+    action->marked = false;
+    if (due)
         list_polls(core, action, due, UINT32_MAX);
 }
 

@@ -55,6 +55,7 @@ typedef struct acs_action {
     uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
     bool yields;                       /* its polls stop where an op is queued meanwhile */
     bool partial;                      /* they are of some slots only */
+    bool marked;                       /* it submits marks and polls nothing: its next step does */
     bool looks;                        /* only whether the op ended that a caller waits for */
     bool progress;                     /* set by acs_core_done: something was issued, run or found complete, or came */
     uint64_t retired_before;           /* counters.retired when the action was chosen */

@@ -399,6 +399,13 @@ static inline void rig_close(rig *r)
     free(r);
 }
 
+static inline uint32_t slot_of(rig *r, acs_op op)
+{
+    const acs_entry *entry = acs_window_find(&r->core.window, op);
+    assert_non_null(entry);
+    return (uint32_t)entry->slot;
+}
+
 static inline acs_op op_of(const rig *r, uint32_t item)
 {
     const acs_batch *batch = &r->action[0].batch;
