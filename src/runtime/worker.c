@@ -20,7 +20,9 @@ enum {
     CALLER_NAP_US = 1000,
     WORKER_STUCK_US = 200,
     EAGER_US = 2000,
-    WATCHED_OPS = 16,
+    WATCHED_OPS = 64, /* of no more that are out a caller may watch the last ones in the workers' place; */
+    FEW_OPS = 16,     /* of no more it looks in every round whether all are issued, */
+    RARELY = 8,       /* else in one of so many */
     LOOKS = 4, /* of a caller that waits for one op, but one of so many polls is for that alone */
     FEED_OPS = 64, /* how often a caller feeds, */
     FEED_STEPS = 8 /* and with how many steps at most */
@@ -206,9 +208,10 @@ typedef struct waiting {
     void *argument;
     uint64_t ends_seen;
     uint64_t idle_since;
-    uint32_t looks;   /* polls, while it watches */
-    bool stepped; /* it did a worker's work */
-    bool watches; /* for completions, in the workers' place */
+    uint32_t looks;  /* polls, while it watches */
+    uint32_t rounds; /* in which it might have begun to watch, but more than a few ops were out */
+    bool stepped;    /* it did a worker's work */
+    bool watches;    /* for completions, in the workers' place */
 } waiting;
 
 /* The caller leaves; what still runs is the workers' again. */
@@ -223,12 +226,18 @@ static void watch_no_more(waiting *w)
         wake_somebody(context);
 }
 
-/* Little enough is out for it to be looked at: the core's lock is the workers' where there is much to do. */
-static bool few_out(const waiting *w)
+/*
+ * Whether to see if all is issued. The core's lock is the workers' where there is much to do, so while more than a few ops
+ * are out only one round in several has a look.
+ */
+static bool looks_at_load(waiting *w)
 {
     acs_core *core = &w->context->core;
-    return w->context->issuers > 0 && !w->context->backend->ops->notifies &&
-           acs_fifo_last(core->fifo) - acs_core_ends(core) <= WATCHED_OPS;
+    const uint64_t out = acs_fifo_last(core->fifo) - acs_core_ends(core);
+    const bool rarely = !w->watches && out > FEW_OPS;
+    if (w->context->issuers == 0 || w->context->backend->ops->notifies || out > WATCHED_OPS)
+        return false;
+    return !rarely || ++w->rounds % RARELY == 0;
 }
 
 /* One caller at a time looks for completions in the workers' place, while nothing waits to be issued. */
@@ -236,8 +245,7 @@ static bool watches_end(waiting *w)
 {
     uint32_t none = 0;
     acs_core_load load = ACS_LOAD_BLOCKED;
-    bool few = few_out(w);
-    if (few && !acs_core_look_try(&w->context->core, &load))
+    if (looks_at_load(w) && !acs_core_look_try(&w->context->core, &load))
         return false; /* somebody is at work: to wait for the lock could mean to sleep */
     if (load != ACS_LOAD_RUNNING) {
         watch_no_more(w);
