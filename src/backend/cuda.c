@@ -282,6 +282,8 @@ static acs_status open_limits(acs_cuda *self)
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &self->limits.shared_bytes},
         {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &self->limits.cooperative},
         {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &self->limits.clusters},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &self->limits.sms},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &self->limits.sm_threads},
     };
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CUDA_SUCCESS; i++)

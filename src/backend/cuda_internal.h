@@ -124,6 +124,7 @@ typedef struct acs_cuda_limits {
     int block_threads;
     int shared_bytes; /* per block, with the opt-in above 48 KiB */
     int cooperative, clusters;
+    int sms, sm_threads;
     int priority_low, priority_high; /* high is the smaller number */
 } acs_cuda_limits;
 

@@ -190,6 +190,18 @@ static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
     return longest;
 }
 
+static uint64_t threads(const acs_batch *batch)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
+        if (op)
+            sum += (uint64_t)op->grid.x * op->grid.y * op->grid.z * op->u.launch.block.x * op->u.launch.block.y *
+                   op->u.launch.block.z;
+    }
+    return sum;
+}
+
 /* To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then. */
 static bool looks_for_layers(acs_cuda *self, const bundle *b)
 {
@@ -210,7 +222,9 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
     b->dag_made = true;
     b->cost = (acs_choice_bundle){.ops = b->ops, .levels = b->dag->levels, .edges = b->dag->edges_used,
                                   .kernel_ns = kernel_ns(self, b->batch), .beside = b->batch->beside,
-                                  .path = acs_dag_path(b->dag), .launch_ns = acs_cuda_launch_ns(self)};
+                                  .path = acs_dag_path(b->dag), .launch_ns = acs_cuda_launch_ns(self),
+                                  .device_ns = b->batch->device_ns, .threads = threads(b->batch),
+                                  .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
     if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
     return b->dag;
@@ -410,7 +424,7 @@ static uint32_t levels_of(const bundle *b)
 static uint64_t without_kernels(const bundle *b)
 {
     acs_choice_bundle empty = b->cost;
-    empty.kernel_ns = 0;
+    empty.kernel_ns = empty.device_ns = 0;
     return b->by == ACS_VEHICLE_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
            : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_ns(&empty)
                                        : acs_choice_replay_ns(&empty, false);

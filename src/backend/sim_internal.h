@@ -138,6 +138,7 @@ const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark);
 void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text);
 /* How long a block of this kernel takes where time decides, as a backend would have learnt it. */
 uint64_t acs_sim_kernel_ns(const acs_sim_state *s, const acs_record *op);
+uint64_t acs_sim_threads(const acs_sim_state *s, const acs_record *op);
 /* What a kernel needs, and how long it takes, drawn where the seed decides. */
 acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot);
 /* Room to list `ops` more as due. False: no memory. */

@@ -522,18 +522,31 @@ static uint64_t longest_ns(const trip *t)
     return longest;
 }
 
+static uint64_t threads(const trip *t)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < t->batch->items_used; i++)
+        sum += t->batch->items[i].op ? acs_sim_threads(t->s, t->batch->items[i].op) : 0;
+    return sum;
+}
+
 /* By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches. */
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
     acs_choice_bundle bundle = {.ops = t->dag->ops, .levels = t->dag->levels, .edges = t->dag->edges_used,
-                                .beside = t->batch->beside, .path = acs_dag_path(t->dag)};
-    uint64_t layers = UINT64_MAX, gpu = acs_choice_gpu_ns(&bundle), launch = acs_choice_launch_ns(&bundle), least;
+                                .beside = t->batch->beside, .path = acs_dag_path(t->dag),
+                                .device_ns = t->batch->device_ns, .threads = threads(t),
+                                .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
+    uint64_t layers = UINT64_MAX, gpu, launch, least;
     acs_layout_template shape;
 
     if (t->s->by_seed)
         return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
     bundle.kernel_ns = longest_ns(t);
+    gpu = acs_choice_gpu_ns(&bundle);
+    launch = acs_choice_launch_ns(&bundle);
     if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
         layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
     least = gpu < launch ? gpu : launch;

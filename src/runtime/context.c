@@ -6,6 +6,7 @@
 #include "runtime/memory_log.h"
 #include "runtime/spread.h"
 
+#include "backend/sim.h"
 #include "base/options.h"
 #include "runtime/compat.h"
 #include "runtime/copies.h"
@@ -192,6 +193,13 @@ static acs_status open_backend(acs_context *context)
     return acs_backend_open(&config, &context->backend);
 }
 
+/* On the sim backend the simulated host's, so that runs can be replayed. */
+static uint64_t now_ns(void *user)
+{
+    const acs_context *context = user;
+    return context->virtual_count ? acs_sim_backend_now(context->backend) : acs_clock_ns();
+}
+
 static acs_status open_core(acs_context *context)
 {
     const acs_options *o = &context->options;
@@ -209,6 +217,7 @@ static acs_status open_core(acs_context *context)
         .on_free = on_free,
         .give_back = give_back,
         .status_of = status_of,
+        .now_ns = now_ns,
     };
     return acs_core_init(&context->core, &config);
 }

@@ -311,6 +311,8 @@ static void perform_polls(acs_core *core, acs_action *action)
             action->partial = true;
         }
     }
+    if (core->learns && action->poll_count > 0)
+        action->polled_ns = core->config.now_ns(core->config.user);
     if (action->poll_status != ACS_OK)
         action->fault = *acs_error_thread();
 }
@@ -395,8 +397,11 @@ static void book_polls(acs_core *core, acs_action *action)
     for (uint32_t d = 0; d < core->slots.devices; d++) {
         if (!(action->poll_devices >> d & 1))
             continue;
-        if (!action->partial || acs_slots_all_looked_at(&core->slots, d)) /* one slot tells nothing of the others */
+        if (!action->partial || acs_slots_all_looked_at(&core->slots, d)) { /* one slot tells nothing of the others */
             acs_slots_polled(&core->slots, d, is_idle(core, action), bundled(&action->batch, d));
+            if (core->learns)
+                acs_shares_polled(&core->shares, d, action->polled_ns);
+        }
         if (!action->partial)
             core->since_poll[d] = (acs_since_poll){0, 0};
     }

@@ -3,7 +3,8 @@
  *
  * A step has three parts. acs_core_next decides, under the lock, what to do; acs_core_perform does it without the lock (the
  * only place where backend functions and user code run); acs_core_done books the result, under the lock. Several steps may
- * be under way at once. No thread and no sleeping here, and the clock for statistics only: src/runtime adds those.
+ * be under way at once. No thread and no sleeping here: src/runtime adds those. Of clocks one for statistics,
+ * and one that is passed in.
  *
  * C1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
  * C2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end (of
@@ -20,6 +21,7 @@
 #include "base/lock.h"
 #include "pool/record.h"
 #include "scheduler/cuts.h"
+#include "scheduler/shares.h"
 #include "scheduler/slots.h"
 #include "scheduler/trace.h"
 #include "window/fifo.h"
@@ -68,6 +70,7 @@ typedef struct acs_action {
     uint32_t poll_count;
     acs_poll polls[ACS_SLOTS_MAX];
     acs_status poll_status;
+    uint64_t polled_ns;                /* when they were over, by config.now_ns */
     acs_error fault;                   /* of a poll that failed */
     /* HOST */
     uint32_t host_entry;
@@ -117,6 +120,7 @@ typedef struct acs_core_config {
     void (*on_free)(void *user, const acs_record *op);            /* the memory of a FREE op is about to be given back */
     acs_status (*give_back)(void *user, const acs_record *op);    /* do it; without the lock */
     acs_status (*status_of)(void *user, acs_op op);               /* of an op that ended */
+    uint64_t (*now_ns)(void *user); /* a clock, or NULL: nothing is learnt of what devices take; without the lock */
 } acs_core_config;
 
 typedef struct acs_core_counters {
@@ -213,6 +217,8 @@ typedef struct acs_core {
     uint32_t few;            /* groups launched since bundles of their size were refused */
     uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
     acs_gathering gathering;
+    bool learns;             /* what kernels take of a device; constant */
+    acs_shares shares;
     acs_since_poll since_poll[ACS_DEVICES_MOST];
     uint32_t poll_next;      /* slot from which the next poll begins that may end before it asked about all */
     uint32_t running;        /* ops issued that have not ended */
@@ -300,6 +306,11 @@ void acs_core_want(acs_core *core, acs_op op);
 void acs_core_want_no_more(acs_core *core, acs_op op);
 
 /* Between the files of the core; all under the lock. */
+/* Whether an entry that was issued to a slot is a kernel that was launched by itself. */
+static inline bool acs_entry_launched(const acs_entry *entry)
+{
+    return entry->asked == ACS_KIND_KERNEL && !entry->bundled;
+}
 /* Whether ops at the front of the ready queue, and urgent ones that follow them, are to be issued before others. */
 bool acs_core_hurry_locked(acs_core *core);
 /* The op that a caller waits for, where that is in the window and was not issued; else 0. */

@@ -44,6 +44,7 @@ void acs_core_bundle_init(acs_core *core)
         core->bundle_most = ACS_CUTS_MOST;
     if (core->bundle_most)
         acs_cuts_init(&core->cuts, core->bundle_most);
+    core->learns = core->bundle_most > 0 && core->vehicle == ACS_VEHICLE_AUTO && core->config.now_ns;
     uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? BUNDLE_LEAST : 1;
     core->bundle_least = core->least_now = least < core->bundle_most ? least : core->bundle_most;
 }
@@ -360,6 +361,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     batch->device = core->window.entries[s->entries[0]].device;
     batch->vehicle = (uint8_t)core->vehicle;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
+    batch->device_ns = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
         entry->batch = action->batch_id;
@@ -372,6 +374,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
         entry->state = ACS_ENTRY_ISSUING;
         entry->bundled = true;
         entry->batch_count = i;
+        batch->device_ns += acs_shares_of(&core->shares, entry->device, entry->op->type);
         acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);
         if (core->check_overlap)
             acs_core_check_issue_locked(core, batch, entry);

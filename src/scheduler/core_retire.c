@@ -153,6 +153,8 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
         acs_entry *entry, *newest = NULL;
         while ((entry = acs_slots_pop_complete(&core->slots, s))) {
             newest = entry;
+            if (core->learns)
+                acs_shares_ended(&core->shares, entry->device, entry->op->type, acs_entry_launched(entry));
             acs_window_fetch_behind(&core->window, entry);
             __builtin_prefetch(entry->op, 1); /* goes back to its pool soon */
             acs_window_end(&core->window, entry, ACS_OK, 0);

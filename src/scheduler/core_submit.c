@@ -318,8 +318,11 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
     core->counters.copies_as_kernels += entry->asked != entry->kind;
     if (entry->asked == ACS_KIND_KERNEL)
         acs_core_count_vehicle_locked(core, entry, vehicle);
-    if (entry->slot >= 0)
+    if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
+        if (core->learns)
+            acs_shares_issued(&core->shares, entry->device, acs_entry_launched(entry));
+    }
     acs_window_issued(&core->window, entry);
     if (entry->slot >= 0)
         return;

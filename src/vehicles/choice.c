@@ -23,6 +23,8 @@ enum {
     SUBMIT_NS = 7000,        /* of the host, for a bundle; an estimate, as the next two */
     SUBMIT_OP_NS = 300,
     OVERLAP_MOST = 3,
+    FILL_PART = 4,           /* one part of the device's threads in so many fills it: kernels wait for memory, too */
+    QUEUED_PART = 4,         /* what takes less than one part of the calls in so many did not queue up, or a few did */
     LEARN_FIRST_NS = 2000,
     LEARN_STEP_NS = 500
 };
@@ -34,10 +36,25 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static uint64_t calls(const acs_choice_bundle *b)
+{
+    return b->ops * (PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS));
+}
+
+/*
+ * What the device takes in any case, where a level of the bundle fills it and such kernels were seen to queue up: as long as
+ * the calls at least, or they would not have. Kernels of a few blocks take less beside each other, as in a bundle, than in
+ * the streams where they were seen.
+ */
+static uint64_t work(const acs_choice_bundle *b)
+{
+    const bool fills = b->device_threads && b->threads * FILL_PART >= b->device_threads * b->levels;
+    return fills && b->device_ns * QUEUED_PART >= calls(b) ? greater(b->device_ns, calls(b)) : 0;
+}
+
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
 {
-    uint64_t launch = PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS);
-    return greater(b->ops * launch, (b->path ? b->path : b->levels) * (b->kernel_ns + HOP_NS));
+    return greater(greater(calls(b), work(b)), (b->path ? b->path : b->levels) * (b->kernel_ns + HOP_NS));
 }
 
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
@@ -56,19 +73,20 @@ uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
     uint32_t more_edges = b->edges > b->ops ? b->edges - b->ops : 0;
     uint64_t front = (uint64_t)b->ops * (fixed ? FIXED_OP_NS : REPLAY_OP_NS) + (uint64_t)more_edges * EDGE_NS;
     uint64_t path = b->levels * (b->kernel_ns + REPLAY_HOP_NS);
-    return submitted(b, idle(b, REPLAY_START_NS) + greater(front, idle(b, path)));
+    return submitted(b, idle(b, REPLAY_START_NS) + greater(greater(front, work(b)), idle(b, path)));
 }
 
 uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
 {
     uint64_t front = acs_layout_cost(shape, &acs_choice_layers, b->ops);
-    return submitted(b, front + idle(b, LAYERS_START_NS + levels * b->kernel_ns));
+    return greater(submitted(b, front + idle(b, LAYERS_START_NS + levels * b->kernel_ns)),
+                   idle(b, LAYERS_START_NS) + work(b));
 }
 
 uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
 {
     uint64_t path = GPU_START_NS + b->levels * (b->kernel_ns + GPU_HOP_NS);
-    return submitted(b, (uint64_t)b->ops * GPU_OP_NS + idle(b, path));
+    return greater(submitted(b, (uint64_t)b->ops * GPU_OP_NS + idle(b, path)), idle(b, GPU_START_NS) + work(b));
 }
 
 uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *b)

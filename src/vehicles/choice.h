@@ -17,9 +17,15 @@ typedef struct acs_choice_bundle {
     uint32_t beside;    /* bundles like it in other slots: what it waits for on the GPU, the GPU does not wait for */
     uint32_t path;      /* levels where nothing waits for the end of a bundle (acs_dag_path); 0: all */
     uint64_t launch_ns; /* what a launch takes of the host here; 0: as on an H200's host */
+    uint64_t device_ns; /* what the device takes for its ops, beside each other as launches are; 0: not known */
+    uint64_t threads;   /* of all its ops, */
+    uint64_t device_threads; /* and that the device runs at once */
 } acs_choice_bundle;
 
-/* One launch for each op: the host's calls, or, where kernels are long, the longest path of them. */
+/*
+ * One launch for each op: the host's calls, or, where kernels are long, the longest path of them, or what the device takes
+ * for them all: where they fill it and queue up, no way costs less than that, nor than the calls.
+ */
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *bundle);
 /* A kept graph of its shape; `fixed`: with nodes that the device does not set. */
 uint64_t acs_choice_replay_ns(const acs_choice_bundle *bundle, bool fixed);

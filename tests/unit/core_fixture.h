@@ -166,6 +166,7 @@ typedef struct rig {
     uint32_t ended_count;
     int faults, checks, frees;
     acs_error fault;
+    uint64_t now_ns;   /* as the test says */
 } rig;
 
 static inline void on_end(void *user, const acs_end *end)
@@ -211,6 +212,11 @@ static inline acs_status status_of(void *user, acs_op op)
     return (acs_status)((rig *)user)->status[op];
 }
 
+static inline uint64_t rig_now_ns(void *user)
+{
+    return ((rig *)user)->now_ns;
+}
+
 static inline rig *rig_make(void)
 {
     rig *r = calloc(1, sizeof *r);
@@ -239,7 +245,8 @@ static inline rig *rig_start(rig *r)
                               .on_check = on_check,
                               .on_free = on_free,
                               .give_back = give_back,
-                              .status_of = status_of};
+                              .status_of = status_of,
+                              .now_ns = rig_now_ns};
     assert_int_equal(acs_core_init(&r->core, &config), ACS_OK);
     return r;
 }

@@ -76,6 +76,52 @@ static void what_the_gpu_issues_beside_a_bundle_is_as_much_for_each(void **state
     assert_int_equal(acs_choice_gpu_others_ns(&wide), 7 * one);
 }
 
+/* A product of a matrix and a vector in 16 parts: each takes an eighth of the device's threads, and all of its memory. */
+static void kernels_that_queue_up_and_fill_the_device_are_launched(void **state)
+{
+    (void)state;
+    const acs_choice_bundle parts = {.ops = 16, .levels = 1, .kernel_ns = 2000, .device_ns = 16 * 10000,
+                                     .threads = 16 * 128 * 256, .device_threads = 132 * 2048};
+    const acs_layout_template row = {.levels = 1, .types = 1, .type = {1}, .cells = {16}};
+    for (uint32_t beside = 0; beside < 8; beside++)
+        for (uint64_t launch = 0; launch <= 12000; launch += 3000) {
+            acs_choice_bundle b = parts;
+            b.beside = beside;
+            b.launch_ns = launch;
+            const uint64_t launched = acs_choice_launch_ns(&b);
+            assert_true(launched >= b.device_ns);
+            assert_true(launched < acs_choice_gpu_ns(&b));
+            assert_true(launched < acs_choice_layers_ns(&b, &row, 1));
+            assert_true(launched < acs_choice_replay_ns(&b, true));
+        }
+}
+
+/* A bundle of long chains of such kernels beside others: their path counts, as if nothing were known of the device. */
+static void the_longest_path_may_take_longer_than_the_device(void **state)
+{
+    (void)state;
+    const acs_choice_bundle chains = {.ops = 16, .levels = 8, .kernel_ns = 30000, .beside = 2, .device_ns = 16 * 6000,
+                                      .threads = 16 * 128 * 256, .device_threads = 132 * 2048};
+    acs_choice_bundle unknown = chains;
+    unknown.device_ns = 0;
+    assert_true(acs_choice_gpu_ns(&chains) < acs_choice_launch_ns(&chains));
+    assert_int_equal(acs_choice_launch_ns(&chains), acs_choice_launch_ns(&unknown));
+}
+
+static void others_may_be_bundled(void **state)
+{
+    (void)state;
+    const acs_choice_bundle parts = {.ops = 16, .levels = 1, .device_ns = 16 * 10000, .threads = 16 * 128 * 256,
+                                     .device_threads = 132 * 2048};
+    acs_choice_bundle narrow = parts, few = parts, deep = parts;
+    narrow.threads = 16 * 256;
+    few.device_ns = 10000; /* one of the sixteen */
+    deep.levels = 16;
+    assert_true(acs_choice_gpu_ns(&narrow) < acs_choice_launch_ns(&narrow));
+    assert_true(acs_choice_gpu_ns(&few) < acs_choice_launch_ns(&few));
+    assert_true(acs_choice_launch_ns(&deep) < parts.device_ns); /* a chain: what many took at once says little */
+}
+
 static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
 {
     (void)state;
@@ -112,6 +158,9 @@ int main(void)
         cmocka_unit_test(long_kernels_are_launched_where_bundles_would_end_ragged),
         cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
         cmocka_unit_test(what_the_gpu_issues_beside_a_bundle_is_as_much_for_each),
+        cmocka_unit_test(kernels_that_queue_up_and_fill_the_device_are_launched),
+        cmocka_unit_test(the_longest_path_may_take_longer_than_the_device),
+        cmocka_unit_test(others_may_be_bundled),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
     };

@@ -1,0 +1,47 @@
+/*
+ * What a device takes for each kernel of a type while it has several of them: learnt from kernels that are launched one by
+ * one, by how many end from poll to poll. Where that is far more than a launch takes, the device is what takes the time, and
+ * no other way to issue such kernels gains anything. Belongs to the core, under its lock; never looks at a clock.
+ */
+#ifndef ACS_SHARES_H
+#define ACS_SHARES_H
+
+#include "backend/backend.h"
+
+enum {
+    ACS_SHARES_TYPES = 512, /* power of two; of types that share a place the newest is known */
+    ACS_SHARES_ENDED = 8    /* types of kernels that ended since the last sample, at most */
+};
+
+typedef struct acs_share {
+    uint32_t type; /* 0: none */
+    uint32_t ns;
+} acs_share;
+
+/* Of one device: types are numbered for each. A sample begins at a poll that saw launched kernels out, and nothing else. */
+typedef struct acs_shares_device {
+    uint32_t out;        /* kernels that were launched, and not seen to have ended; */
+    uint32_t others;     /* other ops that were issued: bundles, copies, library calls */
+    uint32_t first_out;  /* `out` when the sample began */
+    uint32_t ended;      /* kernels, since then, or since the last poll */
+    uint32_t types_used;
+    uint32_t types[ACS_SHARES_ENDED]; /* of those that ended */
+    bool few;            /* at the last poll few kernels were out, and nothing else was since */
+    uint64_t began_ns;   /* 0: there is no sample */
+    uint64_t polled_ns;
+    acs_share known[ACS_SHARES_TYPES];
+} acs_shares_device;
+
+typedef struct acs_shares {
+    acs_shares_device device[ACS_DEVICES_MOST];
+} acs_shares;
+
+/* An op was issued to the device, and has ended. `launched`: a kernel, by itself. `type` 0: nothing is learnt of it. */
+void acs_shares_issued(acs_shares *shares, uint32_t device, bool launched);
+void acs_shares_ended(acs_shares *shares, uint32_t device, uint32_t type, bool launched);
+/* What the device has completed is known as of `now_ns`. */
+void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t now_ns);
+/* In nanoseconds; 0: nothing is known, or they end as soon as they are launched. */
+uint32_t acs_shares_of(const acs_shares *shares, uint32_t device, uint32_t type);
+
+#endif
