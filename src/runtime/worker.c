@@ -20,9 +20,9 @@ enum {
     CALLER_NAP_US = 1000,
     WORKER_STUCK_US = 200,
     EAGER_US = 2000,
-    WATCHED_OPS = 64, /* of no more that are out a caller may watch the last ones in the workers' place; */
-    FEW_OPS = 16,     /* of no more it looks in every round whether all are issued, */
-    RARELY = 8,       /* else in one of so many */
+    FEW_OPS = 16,     /* that are out: a caller that waits may poll them in the workers' place; */
+    WATCHED_OPS = 64, /* so many if what it waits for is behind them all, which it sees */
+    RARELY = 8,       /* in one round of so many */
     LOOKS = 4, /* of a caller that waits for one op, but one of so many polls is for that alone */
     FEED_OPS = 64, /* how often a caller feeds, */
     FEED_STEPS = 8 /* and with how many steps at most */
@@ -227,8 +227,8 @@ static void watch_no_more(waiting *w)
 }
 
 /*
- * Whether to see if all is issued. The core's lock is the workers' where there is much to do, so while more than a few ops
- * are out only one round in several has a look.
+ * Whether to see if all is issued, and of many ops that the end is waited for. Where there is much to do the core's lock
+ * is the workers', so while more than a few are out only one round in several has a look.
  */
 static bool looks_at_load(waiting *w)
 {
@@ -245,7 +245,7 @@ static bool watches_end(waiting *w)
 {
     uint32_t none = 0;
     acs_core_load load = ACS_LOAD_BLOCKED;
-    if (looks_at_load(w) && !acs_core_look_try(&w->context->core, &load))
+    if (looks_at_load(w) && !acs_core_look_try(&w->context->core, FEW_OPS, &load))
         return false; /* somebody is at work: to wait for the lock could mean to sleep */
     if (load != ACS_LOAD_RUNNING) {
         watch_no_more(w);

@@ -509,11 +509,13 @@ acs_core_load acs_core_look(acs_core *core)
     return load;
 }
 
-bool acs_core_look_try(acs_core *core, acs_core_load *load)
+bool acs_core_look_try(acs_core *core, uint32_t few, acs_core_load *load)
 {
     if (!acs_lock_try(&core->lock))
         return false;
     *load = look_locked(core);
+    if (*load == ACS_LOAD_RUNNING && core->running > few && !acs_core_awaits_end_locked(core))
+        *load = ACS_LOAD_BLOCKED;
     acs_lock_release(&core->lock);
     return true;
 }

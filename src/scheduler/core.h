@@ -275,8 +275,8 @@ typedef enum acs_core_load {
     ACS_LOAD_BLOCKED  /* the next completion may let others go */
 } acs_core_load;
 acs_core_load acs_core_look(acs_core *core);
-/* The same for threads that spin, as above. */
-bool acs_core_look_try(acs_core *core, acs_core_load *load);
+/* For threads that spin, as above. Where more than `few` are out RUNNING only if the op that is waited for is behind all. */
+bool acs_core_look_try(acs_core *core, uint32_t few, acs_core_load *load);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);
 
@@ -313,6 +313,8 @@ static inline bool acs_entry_launched(const acs_entry *entry)
 }
 /* Whether ops at the front of the ready queue, and urgent ones that follow them, are to be issued before others. */
 bool acs_core_hurry_locked(acs_core *core);
+/* Whether all that is out has ended when the op has that a caller waits for; also where nobody waits for one op. */
+bool acs_core_awaits_end_locked(acs_core *core);
 /* The op that a caller waits for, where that is in the window and was not issued; else 0. */
 acs_op acs_core_awaited_locked(acs_core *core);
 /* A poll, or a mark, for the op that a caller waits for. */

@@ -30,6 +30,22 @@ static acs_entry *find_wanted(acs_core *core)
     return op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
 }
 
+bool acs_core_awaits_end_locked(acs_core *core)
+{
+    const acs_entry *entry = find_wanted(core);
+    if (!entry)
+        return atomic_load_explicit(&core->wanted, memory_order_relaxed) == 0; /* a hint */
+    if (entry->state != ACS_ENTRY_ISSUED || entry->slot < 0)
+        return false;
+    const uint64_t *clock = acs_entry_clock(&core->window, entry);
+    bool behind = true;
+    for (uint32_t s = 0; s < core->slots.used && behind; s++) {
+        const acs_slot *slot = &core->slots.slot[s];
+        behind = slot->outstanding == 0 || ((int)s == entry->slot ? entry->value : clock[s]) >= slot->issued;
+    }
+    return behind;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- issue */
 
 static bool waits_for_issue(const acs_entry *entry)

@@ -321,6 +321,41 @@ static void what_long_launches_showed_does_not_hold_for_bundles(void **state)
     }
 }
 
+static acs_core_load load_of(rig *r, uint32_t few)
+{
+    acs_core_load load;
+    assert_true(acs_core_look_try(&r->core, few, &load));
+    return load;
+}
+
+/* A caller watches the end of what is out; where that is one op among many, workers do. */
+static void who_spins_watches_many_ops_only_for_the_end_of_all(void **state)
+{
+    (void)state;
+    rig *r = rig_make();
+    r->options.streams = SLOTS;
+    rig_start(r);
+    for (int i = 0; i < SLOTS - 1; i++)
+        KERNEL(r, ACS_OUT(AT(i * 64), 8));
+    const acs_op end = KERNEL(r, ACS_IN(AT(0), 64 * SLOTS), ACS_OUT(AT(64 * SLOTS), 8));
+    assert_int_equal(load_of(r, 100), ACS_LOAD_BLOCKED);
+    while (r->core.running < SLOTS || r->action[0].batch.items_used)
+        assert_true(step(r));
+    assert_int_equal(load_of(r, SLOTS), ACS_LOAD_RUNNING);
+    assert_int_equal(load_of(r, SLOTS - 1), ACS_LOAD_RUNNING); /* nobody waits for one of them */
+    acs_core_want(&r->core, 1);
+    assert_int_equal(load_of(r, SLOTS), ACS_LOAD_RUNNING);
+    assert_int_equal(load_of(r, SLOTS - 1), ACS_LOAD_BLOCKED);
+    acs_core_want(&r->core, end);
+    assert_int_equal(load_of(r, SLOTS - 1), ACS_LOAD_RUNNING);
+    KERNEL(r, ACS_OUT(AT(4096), 8)); /* beside it */
+    while (r->core.running < SLOTS + 1)
+        assert_true(step(r));
+    assert_int_equal(load_of(r, SLOTS), ACS_LOAD_BLOCKED);
+    acs_core_want(&r->core, 0);
+    rig_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_look_leaves_alone_what_another_thread_polls),
         cmocka_unit_test(a_watch_that_came_true_is_told_once),
         cmocka_unit_test(what_long_launches_showed_does_not_hold_for_bundles),
+        cmocka_unit_test(who_spins_watches_many_ops_only_for_the_end_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
