@@ -1,6 +1,7 @@
 /*
  * Kernels side by side, one that reads what they wrote, and a wait for that, again and again: what a turn takes, by how many
- * there are and how long they are, and how many streams they got. Prints a line each. Built by hand:
+ * there are and how long they are, and how many streams they got. Prints a line each. Given a number of blocks, of 256
+ * threads then, it takes other sizes, and prints how many bundles and nodes of graphs there were. Built by hand:
  *
  *     nvcc -std=c++17 -O2 -Iinclude bench/experiments/bursts-2026-11-23/bursts.cu build/release/libacs.a -ldl -lm
  */
@@ -13,6 +14,8 @@
 namespace {
 
 enum { TURNS = 200, CELL = 64 };
+
+unsigned g_blocks = 4, g_threads = 64;
 
 __global__ void spin(unsigned ns)
 {
@@ -44,8 +47,8 @@ acs_op launch(acs_context *context, unsigned us, const acs_segment (&uses)[2])
     acs_launch_params p = {};
     p.size = sizeof p;
     p.kernel = &g_kernel;
-    p.grid = {4, 1, 1};
-    p.block = {64, 1, 1};
+    p.grid = {g_blocks, 1, 1};
+    p.block = {g_threads, 1, 1};
     p.args = {&arg, 1};
     p.uses.segments = uses;
     p.uses.count = 2;
@@ -85,6 +88,9 @@ void play(int issue, unsigned wide, unsigned us)
     require(acs_stats(context, &stats) == ACS_OK);
     printf("%s wide %2u us %3u: %7.1f us a turn, slots %2llu", issue == ACS_ISSUE_AUTO ? "auto" : "launch", wide, us, took,
            static_cast<unsigned long long>(stats.slots_used));
+    if (g_threads == 256)
+        printf(", bundles %llu, nodes %llu", static_cast<unsigned long long>(stats.bundles),
+               static_cast<unsigned long long>(stats.nodes_built));
     if (us == 50) {
         const double soon = turn_us(context, cells, wide, 2, 5 * TURNS);
         printf("; then 2 us: %.1f, %.1f us a turn", soon, turn_us(context, cells, wide, 2, TURNS));
@@ -95,8 +101,17 @@ void play(int issue, unsigned wide, unsigned us)
 
 } // namespace
 
-int main()
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        g_blocks = static_cast<unsigned>(atoi(argv[1]));
+        g_threads = 256;
+        for (int issue : {ACS_ISSUE_LAUNCH, ACS_ISSUE_AUTO})
+            for (unsigned wide : {8u, 16u, 32u, 64u})
+                for (unsigned us : {0u, 2u, 5u, 10u, 20u})
+                    play(issue, wide, us);
+        return 0;
+    }
     for (int issue : {ACS_ISSUE_LAUNCH, ACS_ISSUE_AUTO})
         for (unsigned wide : {4u, 5u, 8u, 16u, 32u})
             for (unsigned us : {0u, 2u, 5u, 10u, 20u, 50u, 100u})
