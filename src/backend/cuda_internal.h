@@ -283,9 +283,10 @@ void acs_cuda_window_init(acs_cuda *self, uint64_t nodes);
 void acs_cuda_window_fini(acs_cuda *self);
 /*
  * Launch all ops of a bundle behind what its slot was given before; what the slot is given next is behind them all. Waits
- * and marks are the caller's. False: refused, nothing of the bundle was issued.
+ * and marks are the caller's. `gain_ns`: what that saves, where the cells that are missing have to be earned by what is lost
+ * for want of them; 0: they are made. False: refused, nothing of the bundle was issued.
  */
-bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag);
+bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag, uint64_t gain_ns);
 /* How many of these marks of a slot, from *first on, the driver is worth asking about: those before are known to be
  * complete, those behind cannot be. Now and then it is all of them, for errors. Any thread. */
 uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);

@@ -223,7 +223,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
     b->cost = (acs_choice_bundle){.ops = b->ops, .levels = b->dag->levels, .edges = b->dag->edges_used,
                                   .kernel_ns = kernel_ns(self, b->batch), .beside = b->batch->beside,
                                   .path = acs_dag_path(b->dag), .launch_ns = acs_cuda_launch_ns(self),
-                                  .device_ns = b->batch->device_ns, .threads = threads(b->batch),
+                                  .device_ns = b->batch->device_ns, .slots = b->batch->slots, .threads = threads(b->batch),
                                   .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
     if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
@@ -336,9 +336,10 @@ static acs_status by_replay(acs_cuda *self, bundle *b, uint32_t fixed_sightings,
     return by_shape(self, b, b->key, false, sightings);
 }
 
-static acs_status by_gpu(acs_cuda *self, bundle *b)
+/* `gain_ns`: see acs_cuda_window_issue. */
+static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
 {
-    return acs_cuda_window_issue(self, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
+    return acs_cuda_window_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
 /* What ACS_ISSUE asks for, or nothing. In a graph that it calls `graph` the host sets what differs. */
@@ -350,7 +351,7 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
     case ACS_VEHICLE_LAYERS:
         return by_layers(self, b, 1);
     case ACS_VEHICLE_GPU:
-        return by_gpu(self, b);
+        return by_gpu(self, b, 0);
     case ACS_VEHICLE_GRAPH:
         return by_shape(self, b, ~b->key, true, ASKED_SIGHTINGS);
     default:
@@ -379,7 +380,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
     for (int turn = 0; turn < 2 && status == ACS_NOT_READY && !acs_cuda_fault(self); turn++) {
         bool by_device = (gpu < layers) == (turn == 0);
         if (by_device && gpu < launch) {
-            status = by_gpu(self, b);
+            status = by_gpu(self, b, acs_choice_queued(&b->cost) ? launch - gpu : 0);
             b->by = ACS_VEHICLE_GPU;
         } else if (!by_device && layers < launch) {
             status = by_layers(self, b, sightings(nodes, false, lesser(launch, gpu), layers));
@@ -405,9 +406,10 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
         atomic_store_explicit(&self->vehicles->layers_losses,
                               atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed) / 2,
                               memory_order_relaxed);
-    uint32_t nodes = replay_nodes(b);
-    status = by_replay(self, b, sightings(nodes, true, best, acs_choice_replay_ns(&b->cost, true)),
-                       sightings(nodes, false, best, acs_choice_replay_ns(&b->cost, false)));
+    const uint32_t nodes = replay_nodes(b);
+    const uint64_t without = acs_choice_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
+    status = by_replay(self, b, sightings(nodes, true, without, acs_choice_replay_ns(&b->cost, true)),
+                       sightings(nodes, false, without, acs_choice_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     if (launch > layers || launch > gpu)

@@ -306,7 +306,7 @@ static bool has_table(acs_cuda *self, const acs_window_lane *lane, int slot)
     return self->cu.cuEventQuery(lane->done[next]) == CUDA_SUCCESS;
 }
 
-bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag)
+bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, uint64_t gain_ns)
 {
     const int slot = batch->items[0].slot;
     if (!window_usable(self))
@@ -317,7 +317,7 @@ bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const acs_dag
     if (!acs_wires_make(dag, &lane->wires))
         return false;
     unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_WINDOW_RING) * ACS_WINDOW_TABLE_BYTES;
-    bool made = acs_window_cells_take(self, batch, slot, lane) && fill_table(batch, slot, lane, table);
+    bool made = acs_window_cells_take(self, batch, slot, lane, gain_ns) && fill_table(batch, slot, lane, table);
     CUresult result = made ? lane_launch(self, lane, batch, slot) : CUDA_SUCCESS;
     settle(self, lane, slot, made && result == CUDA_SUCCESS);
     if (result != CUDA_SUCCESS)

@@ -23,6 +23,7 @@
 
 enum {
     ACS_WINDOW_GROW = 4,  /* new cells for one bundle where the core leaves the vehicle open: each takes 50 us */
+    ACS_WINDOW_CELL_NS = 360000, /* and so long while the device is busy */
     ACS_WINDOW_EVICT = 4, /* cells of growth that one costs for which another has to go */
     ACS_WINDOW_LOOKS = 32, /* one of so many polls asks the driver in any case */
     ACS_WINDOW_FAN = 0    /* the type of a fan: there is no such type of kernels */
@@ -87,13 +88,14 @@ typedef struct acs_cuda_window {
     acs_window_type **types;  /* open addressing by type number */
     uint32_t types_mask, types_used;
     uint32_t cells, cells_most;
+    uint64_t lost_ns;         /* what bundles whose cells have to be earned lost for want of them */
     uint16_t free_places[ACS_WINDOW_CELLS];
     uint32_t free_places_used;
 } acs_cuda_window;
 
 /* cuda_window_cells.c; in a scope. The lock is not held. */
 /* A cell, now the slot's, for each op and fan of lane->wires, in lane->cell. False: refused; nothing was launched. */
-bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane);
+bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane, uint64_t gain_ns);
 /* Every cell and type; nothing runs any more. */
 void acs_window_cells_fini(acs_cuda *self);
 /* A graph that the device can launch, or that launches from the device; uploaded by `stream`. */

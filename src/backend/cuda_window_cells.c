@@ -303,17 +303,31 @@ static uint32_t cells_needed(const acs_wires *wires)
     return cells;
 }
 
-bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane)
+/* New cells that a bundle may cost: as many as the core's choice of a vehicle allows, or as were earned (ski rental). */
+static uint32_t may_grow_locked(const acs_cuda_window *window, const acs_batch *batch, uint64_t gain_ns)
+{
+    const uint64_t earned = window->lost_ns / ACS_WINDOW_CELL_NS;
+    if (batch->vehicle == ACS_VEHICLE_GPU)
+        return UINT32_MAX;
+    return gain_ns && earned < ACS_WINDOW_GROW ? (uint32_t)earned : ACS_WINDOW_GROW;
+}
+
+bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane, uint64_t gain_ns)
 {
     acs_cuda_window *window = self->window;
-    taking state = {.slot = slot, .grow = batch->vehicle == ACS_VEHICLE_GPU ? UINT32_MAX : ACS_WINDOW_GROW};
+    taking state = {.slot = slot};
     memset(lane->cell, 0, lane->wires.nodes * sizeof(*lane->cell));
     /* What can never be had shall not cost other bundles their cells. */
     if (cells_needed(&lane->wires) > window->cells_most)
         return false;
     acs_lock_acquire(&window->lock);
     lane->busy = true;
+    const uint32_t grow = state.grow = may_grow_locked(window, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
+    if (gain_ns)
+        window->lost_ns -= (uint64_t)(grow - state.grow) * ACS_WINDOW_CELL_NS;
+    if (!all)
+        window->lost_ns += gain_ns;
     if (window->types)
         hold_all_locked(window, lane, slot);
     acs_lock_release(&window->lock);

@@ -70,6 +70,7 @@ typedef struct acs_batch {
     uint8_t device;  /* of all its ops */
     uint8_t beside;  /* of a bundle: as many like it as other slots have under way, at most one a slot */
     uint8_t vehicle; /* acs_vehicle; of a bundle: what the core asks for (AUTO: any); result: what it was issued by */
+    uint8_t slots;   /* of a bundle: that its ops would share if they were launched */
     uint64_t device_ns; /* of a bundle: what the device takes for all of it, as learnt from launches; 0: not known */
     acs_item items[ACS_BATCH_ITEMS];
     acs_mark waits[ACS_BATCH_WAITS];

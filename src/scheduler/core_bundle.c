@@ -361,6 +361,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     batch->device = core->window.entries[s->entries[0]].device;
     batch->vehicle = (uint8_t)core->vehicle;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
+    batch->slots = (uint8_t)core->slots.banks[batch->device].active;
     batch->device_ns = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);

@@ -23,7 +23,7 @@ enum {
     SUBMIT_NS = 7000,        /* of the host, for a bundle; an estimate, as the next two */
     SUBMIT_OP_NS = 300,
     OVERLAP_MOST = 3,
-    FILL_PART = 4,           /* one part of the device's threads in so many fills it: kernels wait for memory, too */
+    FILL_PART = 4,           /* one part of the device's threads in so many may fill it: kernels wait for memory, too */
     QUEUED_PART = 4,         /* what takes less than one part of the calls in so many did not queue up, or a few did */
     LEARN_FIRST_NS = 2000,
     LEARN_STEP_NS = 500
@@ -41,20 +41,43 @@ static uint64_t calls(const acs_choice_bundle *b)
     return b->ops * (PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS));
 }
 
+/* Threads that launches bring to the device at once: one op of each slot that they share, of one level. */
+static uint64_t threads_at_once(const acs_choice_bundle *b)
+{
+    const uint64_t wide = b->ops / (b->levels ? b->levels : 1), slots = b->slots < wide ? b->slots : wide;
+    const uint64_t threads = b->ops ? b->threads / b->ops * (slots ? slots : 1) : 0;
+    return threads < b->device_threads ? threads : b->device_threads;
+}
+
 /*
- * What the device takes in any case, where a level of the bundle fills it and such kernels were seen to queue up: as long as
- * the calls at least, or they would not have. Kernels of a few blocks take less beside each other, as in a bundle, than in
- * the streams where they were seen.
+ * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device did: as
+ * far as it was not full, kernels may take less beside more others, as in a bundle.
  */
 static uint64_t work(const acs_choice_bundle *b)
 {
-    const bool fills = b->device_threads && b->threads * FILL_PART >= b->device_threads * b->levels;
-    return fills && b->device_ns * QUEUED_PART >= calls(b) ? greater(b->device_ns, calls(b)) : 0;
+    return b->device_threads ? b->device_ns * threads_at_once(b) / b->device_threads : 0;
+}
+
+bool acs_choice_queued(const acs_choice_bundle *b)
+{
+    const bool full = b->device_threads && threads_at_once(b) * FILL_PART >= b->device_threads;
+    return full && b->device_ns * QUEUED_PART >= calls(b);
+}
+
+/*
+ * Kernels that run one after the other where so many slots are all that launches get: at least the longest path of them and
+ * a slot's part of all, at most both (Graham's bound for list scheduling). It is taken to lie in the middle.
+ */
+static uint64_t in_turn(const acs_choice_bundle *b)
+{
+    const uint64_t path = b->path ? b->path : b->levels, others = b->ops > path ? b->ops - path : 0;
+    return b->slots ? greater(b->ops / b->slots, path + others / (2 * b->slots)) : path;
 }
 
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
 {
-    return greater(greater(calls(b), work(b)), (b->path ? b->path : b->levels) * (b->kernel_ns + HOP_NS));
+    const uint64_t device = acs_choice_queued(b) ? b->device_ns : work(b);
+    return greater(greater(calls(b), device), in_turn(b) * (b->kernel_ns + HOP_NS));
 }
 
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */

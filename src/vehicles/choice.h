@@ -18,15 +18,21 @@ typedef struct acs_choice_bundle {
     uint32_t path;      /* levels where nothing waits for the end of a bundle (acs_dag_path); 0: all */
     uint64_t launch_ns; /* what a launch takes of the host here; 0: as on an H200's host */
     uint64_t device_ns; /* what the device takes for its ops, beside each other as launches are; 0: not known */
+    uint32_t slots;     /* that its ops would share if they were launched */
     uint64_t threads;   /* of all its ops, */
     uint64_t device_threads; /* and that the device runs at once */
 } acs_choice_bundle;
 
 /*
- * One launch for each op: the host's calls, or, where kernels are long, the longest path of them, or what the device takes
- * for them all: where they fill it and queue up, no way costs less than that, nor than the calls.
+ * One launch for each op: the host's calls, or, where kernels are long, the longest path of them, or what the device was
+ * seen to take for them all. No way costs less than that if the device was full then.
  */
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *bundle);
+/*
+ * Whether such kernels, launched one by one, were seen to wait for a device that may be full of them. Then it is in doubt
+ * that another way gains anything, and what that lacks has to be earned.
+ */
+bool acs_choice_queued(const acs_choice_bundle *bundle);
 /* A kept graph of its shape; `fixed`: with nodes that the device does not set. */
 uint64_t acs_choice_replay_ns(const acs_choice_bundle *bundle, bool fixed);
 /* Layers of this template, of which the bundle fills `levels`. */

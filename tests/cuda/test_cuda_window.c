@@ -89,7 +89,7 @@ static uint32_t play(uint32_t most_items, uint32_t types, acs_vehicle vehicle)
     for (uint32_t b = 0; b < BUNDLES; b++) {
         int slot = (int)acs_random_below(&g_double.random, DOUBLE_SLOTS);
         make_bundle(1 + acs_random_below(&g_double.random, most_items), types, slot, b, vehicle);
-        count += issued[b] = acs_cuda_window_issue(g_double.self, &g_batch, &g_dag);
+        count += issued[b] = acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0);
         for (uint32_t steps = acs_random_below(&g_double.random, 8); steps > 0; steps--)
             (void)double_step();
     }
@@ -140,7 +140,7 @@ static void only_what_differs_is_set(void **state)
     double_open(1, 4096);
     for (uint64_t round = 1; round <= 40; round++) {
         make_bundle(1, 1, 0, 0, ACS_VEHICLE_GPU);
-        assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
+        assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0));
         while (double_step())
             ;
         if (round == 1)
@@ -158,12 +158,43 @@ static void tables_in_use_refuse_the_bundle(void **state)
     double_open(1, 4096);
     for (uint32_t i = 0; i < ACS_WINDOW_RING + 3; i++) {
         make_bundle(3, 1, 0, i, ACS_VEHICLE_GPU);
-        issued += acs_cuda_window_issue(g_double.self, &g_batch, &g_dag);
+        issued += acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0);
     }
     assert_int_equal(issued, ACS_WINDOW_RING);
     while (double_step())
         ;
-    assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
+    assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0));
+    double_close();
+}
+
+/* Where a bundle gains little, the cells that it lacks are made when as much was lost without them. */
+static void cells_are_earned_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    enum { GAIN_NS = ACS_WINDOW_CELL_NS / 5 };
+    double_open(1, 4096);
+    make_bundle(12, 1, 0, 0, ACS_VEHICLE_AUTO);
+    const acs_cuda_window *window = g_double.self->window;
+    uint64_t lost_ns = 0;
+    while (!acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS)) {
+        assert_true((uint64_t)window->cells * ACS_WINDOW_CELL_NS <= lost_ns);
+        lost_ns += GAIN_NS;
+        assert_true(lost_ns <= 100 * (uint64_t)ACS_WINDOW_CELL_NS);
+        assert_int_equal(window->lost_ns, lost_ns - (uint64_t)window->cells * ACS_WINDOW_CELL_NS);
+    }
+    const uint32_t cells = window->cells;
+    assert_true(cells >= 12); /* of its ops, and fans */
+    assert_true(lost_ns < (cells + 2) * (uint64_t)ACS_WINDOW_CELL_NS);
+    while (double_step())
+        ;
+    make_bundle(1, 1, 0, 1, ACS_VEHICLE_AUTO); /* which has its cell */
+    assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
+    while (double_step())
+        ;
+    make_bundle(1, 2, 0, 2, ACS_VEHICLE_AUTO);
+    g_dag.node[0].type = g_records[0].type = 2;
+    assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0)); /* it is not asked for */
+    assert_int_equal(window->cells, cells + 1);
     double_close();
 }
 
@@ -173,7 +204,7 @@ static void types_that_are_not_known_are_refused(void **state)
     double_open(1, 4096);
     make_bundle(3, 1, 0, 0, ACS_VEHICLE_GPU);
     g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
-    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag));
+    assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0));
     double_close();
 }
 
@@ -185,6 +216,7 @@ int main(void)
         cmocka_unit_test(calls_that_fail_refuse_the_bundle),
         cmocka_unit_test(only_what_differs_is_set),
         cmocka_unit_test(tables_in_use_refuse_the_bundle),
+        cmocka_unit_test(cells_are_earned_where_it_is_asked_for),
         cmocka_unit_test(types_that_are_not_known_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,7 +182,7 @@ static inline bool bundle_issue(bench_device *device, bundle *b)
     bool issued = false;
     bundle_number(device, b, false);
     if (acs_cuda_scope_enter(device->self, &scope) == CUDA_SUCCESS) {
-        issued = acs_cuda_window_issue(device->self, &b->batch, &b->dag);
+        issued = acs_cuda_window_issue(device->self, &b->batch, &b->dag, 0);
         acs_cuda_scope_leave(device->self, &scope);
     }
     bundle_number(device, b, issued);

@@ -77,49 +77,76 @@ static void what_the_gpu_issues_beside_a_bundle_is_as_much_for_each(void **state
 }
 
 /* A product of a matrix and a vector in 16 parts: each takes an eighth of the device's threads, and all of its memory. */
-static void kernels_that_queue_up_and_fill_the_device_are_launched(void **state)
+static acs_choice_bundle parts(uint32_t slots)
+{
+    return (acs_choice_bundle){.ops = 16, .levels = 1, .slots = slots, .kernel_ns = 2000, .device_ns = 16 * 10000,
+                               .threads = 16 * 128 * 256, .device_threads = 132 * 2048};
+}
+
+static void kernels_that_fill_the_device_are_launched(void **state)
 {
     (void)state;
-    const acs_choice_bundle parts = {.ops = 16, .levels = 1, .kernel_ns = 2000, .device_ns = 16 * 10000,
-                                     .threads = 16 * 128 * 256, .device_threads = 132 * 2048};
     const acs_layout_template row = {.levels = 1, .types = 1, .type = {1}, .cells = {16}};
     for (uint32_t beside = 0; beside < 8; beside++)
-        for (uint64_t launch = 0; launch <= 12000; launch += 3000) {
-            acs_choice_bundle b = parts;
+        for (uint32_t slots = 16; slots <= 32; slots *= 2) { /* eight are not quite the whole device */
+            acs_choice_bundle b = parts(slots);
             b.beside = beside;
-            b.launch_ns = launch;
             const uint64_t launched = acs_choice_launch_ns(&b);
-            assert_true(launched >= b.device_ns);
+            assert_int_equal(launched, b.device_ns);
             assert_true(launched < acs_choice_gpu_ns(&b));
             assert_true(launched < acs_choice_layers_ns(&b, &row, 1));
             assert_true(launched < acs_choice_replay_ns(&b, true));
         }
 }
 
+/* Four slots full of such kernels are half a device: beside each other all might take half the time. */
+static void what_few_slots_held_up_may_take_less_in_a_bundle(void **state)
+{
+    (void)state;
+    const acs_choice_bundle four = parts(4), eight = parts(8);
+    acs_choice_bundle narrow = parts(8);
+    narrow.threads = 16 * 256;
+    assert_int_equal(acs_choice_launch_ns(&four), four.device_ns); /* as was seen */
+    assert_true(acs_choice_gpu_ns(&four) > four.device_ns * 2 / 5);
+    assert_true(acs_choice_gpu_ns(&four) < eight.device_ns * 3 / 5);
+    assert_true(acs_choice_gpu_ns(&narrow) < acs_choice_launch_ns(&narrow));
+}
+
+/* Only where so much of the device is taken at once that it may be full, and for about as long as the calls take. */
+static void what_a_bundle_gains_is_in_doubt_where_kernels_queued_up(void **state)
+{
+    (void)state;
+    acs_choice_bundle b = parts(4);
+    assert_true(acs_choice_queued(&b));
+    b.slots = 2;
+    assert_false(acs_choice_queued(&b));
+    b = parts(4);
+    b.levels = 16; /* a chain */
+    assert_false(acs_choice_queued(&b));
+    b = parts(32);
+    b.threads = 16 * 256;
+    assert_false(acs_choice_queued(&b));
+    b = parts(4);
+    b.device_ns = 10000; /* of one of the sixteen */
+    assert_false(acs_choice_queued(&b));
+    b = parts(4);
+    b.device_threads = 0; /* not known */
+    assert_false(acs_choice_queued(&b));
+    assert_true(acs_choice_launch_ns(&b) < b.device_ns);
+}
+
 /* A bundle of long chains of such kernels beside others: their path counts, as if nothing were known of the device. */
 static void the_longest_path_may_take_longer_than_the_device(void **state)
 {
     (void)state;
-    const acs_choice_bundle chains = {.ops = 16, .levels = 8, .kernel_ns = 30000, .beside = 2, .device_ns = 16 * 6000,
-                                      .threads = 16 * 128 * 256, .device_threads = 132 * 2048};
-    acs_choice_bundle unknown = chains;
+    acs_choice_bundle chains = parts(8), unknown;
+    chains.levels = 8;
+    chains.beside = 2;
+    chains.kernel_ns = 30000;
+    unknown = chains;
     unknown.device_ns = 0;
     assert_true(acs_choice_gpu_ns(&chains) < acs_choice_launch_ns(&chains));
     assert_int_equal(acs_choice_launch_ns(&chains), acs_choice_launch_ns(&unknown));
-}
-
-static void others_may_be_bundled(void **state)
-{
-    (void)state;
-    const acs_choice_bundle parts = {.ops = 16, .levels = 1, .device_ns = 16 * 10000, .threads = 16 * 128 * 256,
-                                     .device_threads = 132 * 2048};
-    acs_choice_bundle narrow = parts, few = parts, deep = parts;
-    narrow.threads = 16 * 256;
-    few.device_ns = 10000; /* one of the sixteen */
-    deep.levels = 16;
-    assert_true(acs_choice_gpu_ns(&narrow) < acs_choice_launch_ns(&narrow));
-    assert_true(acs_choice_gpu_ns(&few) < acs_choice_launch_ns(&few));
-    assert_true(acs_choice_launch_ns(&deep) < parts.device_ns); /* a chain: what many took at once says little */
 }
 
 static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
@@ -158,9 +185,10 @@ int main(void)
         cmocka_unit_test(long_kernels_are_launched_where_bundles_would_end_ragged),
         cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
         cmocka_unit_test(what_the_gpu_issues_beside_a_bundle_is_as_much_for_each),
-        cmocka_unit_test(kernels_that_queue_up_and_fill_the_device_are_launched),
+        cmocka_unit_test(kernels_that_fill_the_device_are_launched),
+        cmocka_unit_test(what_few_slots_held_up_may_take_less_in_a_bundle),
+        cmocka_unit_test(what_a_bundle_gains_is_in_doubt_where_kernels_queued_up),
         cmocka_unit_test(the_longest_path_may_take_longer_than_the_device),
-        cmocka_unit_test(others_may_be_bundled),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
     };
