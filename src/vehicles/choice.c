@@ -74,10 +74,17 @@ static uint64_t in_turn(const acs_choice_bundle *b)
     return b->slots ? greater(b->ops / b->slots, path + others / (2 * b->slots)) : path;
 }
 
+/* Two that wait for each other now and then: half as long again where both take as long, the longer where one is short. */
+static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
+{
+    const uint64_t longer_us = greater(a_ns, b_ns) / 1000, shorter_us = (a_ns < b_ns ? a_ns : b_ns) / 1000;
+    return greater(a_ns, b_ns) + (longer_us ? shorter_us * shorter_us / (2 * longer_us) * 1000 : 0);
+}
+
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
 {
     const uint64_t device = acs_choice_queued(b) ? b->device_ns : work(b);
-    return greater(greater(calls(b), device), in_turn(b) * (b->kernel_ns + HOP_NS));
+    return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + HOP_NS)));
 }
 
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */

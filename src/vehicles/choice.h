@@ -24,8 +24,8 @@ typedef struct acs_choice_bundle {
 } acs_choice_bundle;
 
 /*
- * One launch for each op: the host's calls, or, where kernels are long, the longest path of them, or what the device was
- * seen to take for them all. No way costs less than that if the device was full then.
+ * One launch for each op: the host's calls and the kernels that run one after the other, or what the device was seen to
+ * take for them all. No way costs less than that if the device was full then.
  */
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *bundle);
 /*

@@ -53,6 +53,24 @@ static void long_kernels_are_launched_where_bundles_would_end_ragged(void **stat
     assert_true(acs_choice_launch_ns(&ragged) < acs_choice_replay_ns(&ragged, false));
 }
 
+/* A part of NASNet, in four streams: the host and the kernels hold each other up, and streams kernels that could run. */
+static void launches_are_charged_for_host_kernels_and_streams(void **state)
+{
+    (void)state;
+    acs_choice_bundle b = {.ops = 28, .levels = 6, .edges = 40, .slots = 4, .kernel_ns = 10000};
+    const uint64_t launched = acs_choice_launch_ns(&b), calls = 28 * 3500;
+    assert_true(acs_choice_gpu_ns(&b) < launched);
+    assert_in_range(launched, calls * 5 / 4, calls * 3 / 2);
+    b.kernel_ns = 0;
+    assert_in_range(acs_choice_launch_ns(&b), calls, calls * 21 / 20);
+    b.kernel_ns = 100000;
+    assert_in_range(acs_choice_launch_ns(&b), 8 * 101500, 9 * 101500); /* Graham: 6 to 11 */
+    b.slots = 32;
+    assert_in_range(acs_choice_launch_ns(&b), 6 * 101500, 7 * 101500);
+    b = (acs_choice_bundle){.ops = 64, .levels = 1, .slots = 4, .kernel_ns = 20000};
+    assert_in_range(acs_choice_launch_ns(&b), 16 * 21500, 20 * 21500);
+}
+
 static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
 {
     (void)state;
@@ -183,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_chain_of_long_kernels_is_launched),
         cmocka_unit_test(long_kernels_side_by_side_are_not),
         cmocka_unit_test(long_kernels_are_launched_where_bundles_would_end_ragged),
+        cmocka_unit_test(launches_are_charged_for_host_kernels_and_streams),
         cmocka_unit_test(what_the_gpu_waits_for_counts_less_beside_others),
         cmocka_unit_test(what_the_gpu_issues_beside_a_bundle_is_as_much_for_each),
         cmocka_unit_test(kernels_that_fill_the_device_are_launched),
