@@ -376,14 +376,15 @@ static uint32_t sightings(uint32_t nodes, bool fixed, uint64_t without, uint64_t
 static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint64_t layers, uint64_t gpu)
 {
     acs_status status = ACS_NOT_READY;
-    uint32_t nodes = b->shape.levels ? acs_cuda_layers_nodes(&b->shape) : 0;
+    const uint32_t nodes = b->shape.levels ? acs_cuda_layers_nodes(&b->shape) : 0;
+    const bool earned = acs_choice_queued(&b->cost);
     for (int turn = 0; turn < 2 && status == ACS_NOT_READY && !acs_cuda_fault(self); turn++) {
         bool by_device = (gpu < layers) == (turn == 0);
         if (by_device && gpu < launch) {
-            status = by_gpu(self, b, acs_choice_queued(&b->cost) ? launch - gpu : 0);
+            status = by_gpu(self, b, !earned ? 0 : (gpu < layers ? lesser(launch, layers) : launch) - gpu);
             b->by = ACS_VEHICLE_GPU;
         } else if (!by_device && layers < launch) {
-            status = by_layers(self, b, sightings(nodes, false, lesser(launch, gpu), layers));
+            status = by_layers(self, b, sightings(nodes, false, earned ? launch : lesser(launch, gpu), layers));
             b->by = ACS_VEHICLE_LAYERS;
         }
     }

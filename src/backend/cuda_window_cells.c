@@ -233,6 +233,7 @@ static bool evict_locked(acs_cuda *self, const acs_window_type *but)
 typedef struct taking {
     int slot;
     uint32_t grow;    /* what may be spent on new cells */
+    bool short_of;    /* it was too little */
     bool gathered;    /* other slots were looked at */
 } taking;
 
@@ -254,7 +255,10 @@ static acs_window_cell *take_one_locked(acs_cuda *self, acs_window_type *type, t
     }
     bool full = window->cells >= window->cells_most;
     uint32_t price = full ? ACS_WINDOW_EVICT : 1;
-    if (type->refused || state->grow < price)
+    if (type->refused)
+        return NULL;
+    state->short_of = state->grow < price;
+    if (state->short_of)
         return NULL;
     if (full && !state->gathered)
         gather_locked(self, state->slot);
@@ -326,7 +330,7 @@ bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs
     bool all = take_all_locked(self, batch, lane, &state);
     if (gain_ns)
         window->lost_ns -= (uint64_t)(grow - state.grow) * ACS_WINDOW_CELL_NS;
-    if (!all)
+    if (!all && state.short_of && window->lost_ns < (uint64_t)ACS_WINDOW_GROW * ACS_WINDOW_CELL_NS)
         window->lost_ns += gain_ns;
     if (window->types)
         hold_all_locked(window, lane, slot);

@@ -550,7 +550,7 @@ static acs_vehicle choose(const trip *t)
     if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
         layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
     least = gpu < launch ? gpu : launch;
-    if (worth_replay(t, &bundle, layers < least ? layers : least))
+    if (worth_replay(t, &bundle, acs_choice_queued(&bundle) ? launch : layers < least ? layers : least))
         return ACS_VEHICLE_REPLAY;
     if (layers < least && worth_layers(t, &shape, layers, least))
         return ACS_VEHICLE_LAYERS;

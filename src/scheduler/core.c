@@ -302,6 +302,9 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted)
 
 static void perform_polls(acs_core *core, acs_action *action)
 {
+    const bool learns = core->learns && action->poll_count > 0;
+    if (learns)
+        action->polls_begin_ns = core->config.now_ns(core->config.user);
     for (uint32_t i = 0; i < action->poll_count && action->poll_status == ACS_OK; i++) {
         acs_poll *poll = &action->polls[i];
         action->poll_status =
@@ -311,8 +314,8 @@ static void perform_polls(acs_core *core, acs_action *action)
             action->partial = true;
         }
     }
-    if (core->learns && action->poll_count > 0)
-        action->polled_ns = core->config.now_ns(core->config.user);
+    if (learns)
+        action->polls_end_ns = core->config.now_ns(core->config.user);
     if (action->poll_status != ACS_OK)
         action->fault = *acs_error_thread();
 }
@@ -397,10 +400,12 @@ static void book_polls(acs_core *core, acs_action *action)
     for (uint32_t d = 0; d < core->slots.devices; d++) {
         if (!(action->poll_devices >> d & 1))
             continue;
+        if (core->learns)
+            acs_shares_looked(&core->shares, d, action->polls_begin_ns);
         if (!action->partial || acs_slots_all_looked_at(&core->slots, d)) { /* one slot tells nothing of the others */
             acs_slots_polled(&core->slots, d, is_idle(core, action), bundled(&action->batch, d));
             if (core->learns)
-                acs_shares_polled(&core->shares, d, action->polled_ns);
+                acs_shares_polled(&core->shares, d, action->polls_end_ns);
         }
         if (!action->partial)
             core->since_poll[d] = (acs_since_poll){0, 0};

@@ -70,7 +70,7 @@ typedef struct acs_action {
     uint32_t poll_count;
     acs_poll polls[ACS_SLOTS_MAX];
     acs_status poll_status;
-    uint64_t polled_ns;                /* when they were over, by config.now_ns */
+    uint64_t polls_begin_ns, polls_end_ns; /* by config.now_ns */
     acs_error fault;                   /* of a poll that failed */
     /* HOST */
     uint32_t host_entry;
@@ -275,7 +275,7 @@ typedef enum acs_core_load {
     ACS_LOAD_BLOCKED  /* the next completion may let others go */
 } acs_core_load;
 acs_core_load acs_core_look(acs_core *core);
-/* For threads that spin, as above. Where more than `few` are out RUNNING only if the op that is waited for is behind all. */
+/* For threads that spin, as above. BLOCKED also where one of more than `few` that are out is waited for, not the end. */
 bool acs_core_look_try(acs_core *core, uint32_t few, acs_core_load *load);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);

@@ -139,6 +139,12 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
     return learnt;
 }
 
+static void note_end(acs_core *core, const acs_entry *entry)
+{
+    const bool launched = acs_entry_launched(entry);
+    acs_shares_ended(&core->shares, entry->device, launched ? entry->op->type : 0, launched);
+}
+
 /*
  * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has each
  * value that the clocks of older ops of the slot have, or a later one (S4).
@@ -154,7 +160,7 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
         while ((entry = acs_slots_pop_complete(&core->slots, s))) {
             newest = entry;
             if (core->learns)
-                acs_shares_ended(&core->shares, entry->device, entry->op->type, acs_entry_launched(entry));
+                note_end(core, entry);
             acs_window_fetch_behind(&core->window, entry);
             __builtin_prefetch(entry->op, 1); /* goes back to its pool soon */
             acs_window_end(&core->window, entry, ACS_OK, 0);

@@ -7,10 +7,10 @@
 enum {
     OUT_LEAST = 4,      /* kernels that are out when a sample begins */
     ENDED_MOST = 16,    /* it is over when so many have ended, or all: those that run side by side end together */
-    GAP_NS = 50000,     /* between two polls: what ended meanwhile may have ended long ago */
+    GAP_NS = 50000,     /* between two polls, at most, where what ended meanwhile is said to have gone through */
     LATENCY_NS = 4000,  /* from a launch to an idle device until the kernel runs */
     BELIEVED_NS = 4000, /* of what is seen, beyond twice what is known */
-    FORGET = 16         /* one part in so many, where kernels ended with few beside them */
+    FORGET = 16         /* one part in so many, where kernels went through */
 };
 
 /* A sample's kernels took no less and no more than this, each. */
@@ -56,7 +56,8 @@ static void learn(acs_share *share, uint32_t type, const sample *seen)
         ns = (known + seen->most_ns) / 2;
     else if (known < seen->least_ns)
         ns = seen->least_ns < most ? seen->least_ns : most;
-    *share = (acs_share){type, (uint32_t)ns};
+    if (ns != known)
+        *share = (acs_share){type, (uint32_t)ns};
 }
 
 static void forget(acs_share *share, uint32_t type)
@@ -70,32 +71,49 @@ static acs_share *share_of(acs_shares_device *d, uint32_t type)
     return &d->known[type & (ACS_SHARES_TYPES - 1)];
 }
 
-/*
- * What ends is taken to be what was out when the sample began: then the device took the time, until some time between two
- * polls. Where more ended it ran some as soon as they came, as where few were out at all.
- */
-void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t now_ns)
+void acs_shares_looked(acs_shares *shares, uint32_t device, uint64_t begin_ns)
 {
     acs_shares_device *d = &shares->device[device];
-    const bool watched = now_ns - d->polled_ns <= GAP_NS;
-    const bool sampled = watched && d->began_ns && d->ended <= d->first_out;
-    const uint64_t before_ns = d->polled_ns, began_ns = d->began_ns + LATENCY_NS;
-    d->polled_ns = now_ns;
-    if (sampled && d->ended < ENDED_MOST && d->out > 0)
-        return; /* it goes on */
-    if (sampled) {
-        const sample seen = {before_ns > began_ns ? (before_ns - began_ns) / d->ended : 0,
-                             (now_ns - d->began_ns) / d->ended};
+    if (!d->looked_ns)
+        d->looked_ns = begin_ns;
+}
+
+/* How long the kernels of a sample took, that is over: when the first began and the last ended is known to a poll. */
+static sample sample_of(const acs_shares_device *d, uint64_t end_ns)
+{
+    const uint64_t begin_ns = d->began_ns + LATENCY_NS;
+    return (sample){d->before_ns > begin_ns ? (d->before_ns - begin_ns) / d->ended : 0, (end_ns - d->first_ns) / d->ended};
+}
+
+/*
+ * What ends is taken to be what was out when the sample began: then the device took the time. Where more ended it ran some
+ * as soon as they came, as where few were out at all.
+ */
+void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
+{
+    acs_shares_device *d = &shares->device[device];
+    const uint64_t begin_ns = d->looked_ns ? d->looked_ns : end_ns;
+    const bool sampled = d->began_ns && d->ended <= d->first_out;
+    const bool went_through = (d->few || d->began_ns) && end_ns - d->polled_ns <= GAP_NS;
+    const bool goes_on = sampled && d->ended < ENDED_MOST && d->out > 0;
+    if (sampled && !goes_on) {
+        const sample seen = sample_of(d, end_ns);
         for (uint32_t i = 0; i < d->types_used; i++)
             learn(share_of(d, d->types[i]), d->types[i], &seen);
-    } else if (watched && (d->few || d->began_ns)) {
+    } else if (!sampled && went_through) {
         for (uint32_t i = 0; i < d->types_used; i++)
             forget(share_of(d, d->types[i]), d->types[i]);
     }
+    d->looked_ns = 0;
+    d->before_ns = begin_ns;
+    d->polled_ns = end_ns;
+    if (goes_on)
+        return;
     d->ended = d->types_used = 0;
     d->first_out = d->out;
     d->few = d->others == 0 && d->out < OUT_LEAST;
-    d->began_ns = d->others == 0 && d->out >= OUT_LEAST ? now_ns : 0;
+    d->first_ns = begin_ns;
+    d->began_ns = d->others == 0 && d->out >= OUT_LEAST ? end_ns : 0;
 }
 
 uint32_t acs_shares_of(const acs_shares *shares, uint32_t device, uint32_t type)

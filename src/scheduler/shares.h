@@ -1,7 +1,8 @@
 /*
  * What a device takes for each kernel of a type while it has several of them: learnt from kernels that are launched one by
- * one, by how many end from poll to poll. Where that is far more than a launch takes, the device is what takes the time, and
- * no other way to issue such kernels gains anything. Belongs to the core, under its lock; never looks at a clock.
+ * one, by how long it takes until those that are out have ended. Where that is far more than a launch takes, the device may
+ * be what takes the time, and no other way to issue such kernels gain anything. Belongs to the core, under its lock; never
+ * looks at a clock.
  */
 #ifndef ACS_SHARES_H
 #define ACS_SHARES_H
@@ -27,8 +28,9 @@ typedef struct acs_shares_device {
     uint32_t types_used;
     uint32_t types[ACS_SHARES_ENDED]; /* of those that ended */
     bool few;            /* at the last poll few kernels were out, and nothing else was since */
-    uint64_t began_ns;   /* 0: there is no sample */
-    uint64_t polled_ns;
+    uint64_t looked_ns;  /* when the poll in hand began; 0: there is none */
+    uint64_t first_ns, began_ns; /* when the sample's first poll began, and was over; 0: there is no sample */
+    uint64_t before_ns, polled_ns; /* when the last poll began, and was over */
     acs_share known[ACS_SHARES_TYPES];
 } acs_shares_device;
 
@@ -39,8 +41,10 @@ typedef struct acs_shares {
 /* An op was issued to the device, and has ended. `launched`: a kernel, by itself. `type` 0: nothing is learnt of it. */
 void acs_shares_issued(acs_shares *shares, uint32_t device, bool launched);
 void acs_shares_ended(acs_shares *shares, uint32_t device, uint32_t type, bool launched);
-/* What the device has completed is known as of `now_ns`. */
-void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t now_ns);
+/* Some of the device's slots are asked about what has completed, from `begin_ns` on; */
+void acs_shares_looked(acs_shares *shares, uint32_t device, uint64_t begin_ns);
+/* all have been, until `end_ns`. */
+void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns);
 /* In nanoseconds; 0: nothing is known, or they end as soon as they are launched. */
 uint32_t acs_shares_of(const acs_shares *shares, uint32_t device, uint32_t type);
 

@@ -24,7 +24,7 @@ enum {
     SUBMIT_OP_NS = 300,
     OVERLAP_MOST = 3,
     FILL_PART = 4,           /* one part of the device's threads in so many may fill it: kernels wait for memory, too */
-    QUEUED_PART = 4,         /* what takes less than one part of the calls in so many did not queue up, or a few did */
+    QUEUED_PART = 4,         /* what queued up took one part in so many of what the calls take, or more */
     LEARN_FIRST_NS = 2000,
     LEARN_STEP_NS = 500
 };
@@ -50,8 +50,8 @@ static uint64_t threads_at_once(const acs_choice_bundle *b)
 }
 
 /*
- * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device did: as
- * far as it was not full, kernels may take less beside more others, as in a bundle.
+ * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device did:
+ * as far as those of this bundle would not fill it, they may take less beside each other.
  */
 static uint64_t work(const acs_choice_bundle *b)
 {
@@ -71,7 +71,8 @@ bool acs_choice_queued(const acs_choice_bundle *b)
 static uint64_t in_turn(const acs_choice_bundle *b)
 {
     const uint64_t path = b->path ? b->path : b->levels, others = b->ops > path ? b->ops - path : 0;
-    return b->slots ? greater(b->ops / b->slots, path + others / (2 * b->slots)) : path;
+    const uint64_t slots = b->slots;
+    return slots ? greater((b->ops + slots - 1) / slots, path + (others + slots) / (2 * slots)) : path;
 }
 
 /* Two that wait for each other now and then: half as long again where both take as long, the longer where one is short. */

@@ -198,6 +198,41 @@ static void cells_are_earned_where_it_is_asked_for(void **state)
     double_close();
 }
 
+/* What no cell would have helped is not lost for want of cells; and not more is earned than a bundle may spend. */
+static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **state)
+{
+    (void)state;
+    enum { GAIN_NS = 3 * ACS_WINDOW_CELL_NS };
+    double_open(1, 2 * (ACS_WINDOW_GROW + 1)); /* nodes for one cell more than a bundle may make */
+    const acs_cuda_window *window = g_double.self->window;
+    make_bundle(3, 1, 0, 0, ACS_VEHICLE_AUTO);
+    g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
+    for (int i = 0; i < 5; i++)
+        assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
+    assert_int_equal(window->lost_ns, 0);
+    for (uint32_t i = 0; i < 2 * ACS_WINDOW_GROW; i++) { /* one op of each type: others' cells have to go */
+        make_bundle(1, 1, 0, i + 1, ACS_VEHICLE_AUTO);
+        g_dag.node[0].type = g_records[0].type = i + 1;
+        for (int turn = 0; !acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS); turn++) {
+            assert_true(turn < 4);
+            assert_true(window->lost_ns < ACS_WINDOW_GROW * (uint64_t)ACS_WINDOW_CELL_NS + GAIN_NS);
+            while (double_step()) /* what the stream was given for it */
+                ;
+        }
+        while (double_step())
+            ;
+    }
+    double_close();
+    double_open(1, 4096);
+    window = g_double.self->window;
+    make_bundle(60, 1, 0, 0, ACS_VEHICLE_AUTO);
+    while (!acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 3 * (uint64_t)GAIN_NS))
+        assert_true(window->lost_ns < ACS_WINDOW_GROW * (uint64_t)ACS_WINDOW_CELL_NS + 3 * (uint64_t)GAIN_NS);
+    while (double_step())
+        ;
+    double_close();
+}
+
 static void types_that_are_not_known_are_refused(void **state)
 {
     (void)state;
@@ -217,6 +252,7 @@ int main(void)
         cmocka_unit_test(only_what_differs_is_set),
         cmocka_unit_test(tables_in_use_refuse_the_bundle),
         cmocka_unit_test(cells_are_earned_where_it_is_asked_for),
+        cmocka_unit_test(what_is_lost_counts_where_cells_would_help_and_up_to_a_limit),
         cmocka_unit_test(types_that_are_not_known_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

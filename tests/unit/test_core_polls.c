@@ -354,7 +354,7 @@ static void marks_go_without_polls_and_the_next_step_polls(void **state)
         assert_true(r->action[0].batch.items_used > 0 && !r->action[0].batch.items[0].op);
         assert_int_equal(r->action[0].poll_count, 0);
         assert_true(r->action[0].progress);
-        if (turn == 1) /* but not where it issues */
+        if (turn != 1) /* after that it issues, and marks go alone again */
             assert_true(poll(r) != 0);
     }
     rig_close(r);

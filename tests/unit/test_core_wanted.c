@@ -352,6 +352,19 @@ static void who_spins_watches_many_ops_only_for_the_end_of_all(void **state)
     while (r->core.running < SLOTS + 1)
         assert_true(step(r));
     assert_int_equal(load_of(r, SLOTS), ACS_LOAD_BLOCKED);
+    const uint32_t beside = slot_of(r, r->last);
+    r->backend.complete[beside] = UINT64_MAX;
+    while (r->status[r->last] == NO_END)
+        assert_true(step(r));
+    assert_int_equal(load_of(r, 1), ACS_LOAD_RUNNING); /* that slot is empty */
+    KERNEL(r, ACS_INOUT(AT(64 * SLOTS), 8)); /* behind the end */
+    while (r->core.window.live > r->core.running || r->last > r->core.taken)
+        assert_true(step(r));
+    assert_int_equal(load_of(r, 1), ACS_LOAD_BLOCKED);
+    acs_core_want(&r->core, r->last);
+    assert_int_equal(load_of(r, 1), ACS_LOAD_RUNNING);
+    acs_core_want(&r->core, r->last - 1); /* has ended */
+    assert_int_equal(load_of(r, 1), ACS_LOAD_BLOCKED);
     acs_core_want(&r->core, 0);
     rig_close(r);
 }

@@ -27,6 +27,7 @@ static int end(void **state)
 static void polled_after(uint64_t ns)
 {
     g_now += ns;
+    acs_shares_looked(g_shares, DEVICE, g_now);
     acs_shares_polled(g_shares, DEVICE, g_now);
 }
 
@@ -104,45 +105,123 @@ static void few_say_nothing(void **state)
     for (uint32_t count = 1; count < 4; count++)
         burst(count, TYPE, 50000);
     assert_int_equal(known(TYPE), 0);
+    burst(4, TYPE, 50000);
+    assert_true(known(TYPE) > 0);
 }
 
-/* Some of what ended came after the sample began: the device waits for launches. */
-static void what_goes_through_says_nothing_and_lets_others_be_forgotten(void **state)
+/* Twelve are out all the time, of two types in turn: samples end without a poll that finds nothing. */
+static void a_stream_without_end_is_learnt_from(void **state)
 {
     (void)state;
-    burst(12, OTHER, 3000);
+    launch_so_many(20);
+    for (int i = 0; i < 200; i++) {
+        polled_after(10000);
+        end_one(i % 2 ? TYPE : OTHER);
+        launch_so_many(1);
+    }
+    assert_in_range(known(TYPE), 9000, 10000);
+    assert_in_range(known(OTHER), 9000, 10000);
+}
+
+/* A round of polls takes long, too: nothing is known of when in it an op was seen. */
+static void a_round_of_polls_says_when_at_both_its_ends(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        launch_so_many(8);
+        for (int p = 0; p < 2; p++) {
+            acs_shares_looked(g_shares, DEVICE, g_now + 1000); /* several times, until all were asked about */
+            acs_shares_looked(g_shares, DEVICE, g_now + 8000);
+            acs_shares_polled(g_shares, DEVICE, g_now += 12000);
+        }
+        for (int k = 0; k < 8; k++)
+            end_one(TYPE);
+        polled_after(1000);
+        polled_after(1000);
+    }
+    assert_int_equal(known(TYPE), 0); /* eight may have taken 1 us + LATENCY_NS from end to beginning */
+    for (int i = 0; i < 4; i++)
+        burst(12, OTHER, 20000);
     const uint32_t before = known(OTHER);
-    assert_true(before > 0);
-    for (int i = 0; i < 100; i++) {
-        launch_so_many(16);
-        for (int k = 0; k < (i ? 16 : 12); k++)
+    launch_so_many(8);
+    acs_shares_looked(g_shares, DEVICE, g_now + 1000);
+    acs_shares_polled(g_shares, DEVICE, g_now += 8 * (uint64_t)before + 1000);
+    for (int k = 0; k < 8; k++)
+        end_one(OTHER);
+    polled_after(1000);
+    assert_int_equal(known(OTHER), before); /* they may have taken as long from beginning to end */
+}
+
+/* More ended than were out when the sample began: the device waits for launches. A sixteenth of what was known goes. */
+static void what_goes_through_is_forgotten_little_by_little(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        burst(12, TYPE, 20000);
+    uint32_t before = known(TYPE);
+    assert_true(before > 10000);
+    for (int i = 0; i < 50; i++) {
+        launch_so_many(4);
+        polled_after(40000);
+        polled_after(40000);
+        launch_so_many(12);
+        for (int k = 0; k < 10; k++)
             end_one(TYPE);
         polled_after(40000);
+        assert_in_range(known(TYPE), before - before / 16 - 1, before - (before > 16));
+        before = known(TYPE);
+        for (int k = 0; k < 6; k++)
+            end_one(OTHER);
+        polled_after(POLL_NS);
     }
-    assert_int_equal(known(TYPE), 0);
-    assert_int_equal(known(OTHER), before);
-    drain(TYPE, 1000);
-    for (int i = 0; i < 200; i++)
-        burst(2, OTHER, 1000);
     assert_int_equal(known(OTHER), 0);
+    for (int i = 0; i < 200; i++)
+        burst(2, TYPE, 1000); /* few at a time go through, too */
+    assert_int_equal(known(TYPE), 0);
 }
 
 static void what_nobody_watched_says_nothing(void **state)
 {
     (void)state;
-    polled_after(POLL_NS);
-    launch_so_many(12);
+    for (int i = 0; i < 4; i++)
+        burst(12, TYPE, 20000);
+    const uint32_t before = known(TYPE);
+    for (int i = 0; i < 2; i++) { /* neither that they are short, */
+        polled_after(POLL_NS);
+        launch_so_many(i ? 2 : 12);
+        for (int k = 0; k < (i ? 2 : 12); k++)
+            end_one(TYPE);
+        polled_after(1000000);
+        assert_int_equal(known(TYPE), before);
+    }
+    launch_so_many(12); /* nor that they are long */
     polled_after(POLL_NS);
     for (int k = 0; k < 12; k++)
+        end_one(OTHER);
+    polled_after(40000);
+    assert_int_equal(known(OTHER), 0);
+}
+
+/* Nor is anything forgotten beside them, whether they came before the poll or behind it. */
+static void beside_other_ops_nothing_is_forgotten(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        burst(12, TYPE, 20000);
+    const uint32_t before = known(TYPE);
+    for (int behind = 0; behind < 2; behind++) {
+        if (!behind)
+            acs_shares_issued(g_shares, DEVICE, false);
+        polled_after(POLL_NS);
+        if (behind)
+            acs_shares_issued(g_shares, DEVICE, false);
+        launch_so_many(2);
+        acs_shares_ended(g_shares, DEVICE, TYPE, false);
         end_one(TYPE);
-    polled_after(1000000);
-    assert_int_equal(known(TYPE), 0);
-    launch_so_many(12);
-    polled_after(POLL_NS);
-    for (int k = 0; k < 12; k++)
         end_one(TYPE);
-    polled_after(40000); /* nor does what ended at some time since the only poll before */
-    assert_int_equal(known(TYPE), 0);
+        polled_after(POLL_NS);
+        assert_int_equal(known(TYPE), before);
+    }
 }
 
 /* A bundle, a copy or a library call: before the sample, in the midst of it, and over before its end. */
@@ -201,6 +280,9 @@ static void a_type_at_the_place_of_another_takes_it(void **state)
     (void)state;
     burst(12, TYPE, 20000);
     assert_true(known(TYPE) > 0);
+    for (int i = 0; i < 4; i++)
+        burst(12, TYPE + ACS_SHARES_TYPES, 100);
+    assert_true(known(TYPE) > 0); /* of the other there is nothing to know */
     burst(12, TYPE + ACS_SHARES_TYPES, 20000);
     assert_int_equal(known(TYPE), 0);
     assert_true(known(TYPE + ACS_SHARES_TYPES) > 0);
@@ -257,9 +339,12 @@ static void a_bundle_says_what_the_device_takes_for_it(void **state)
     assert_true(r->action[0].batch.bundle);
     assert_int_equal(r->action[0].batch.device_ns, 12 * (uint64_t)acs_shares_of(&r->core.shares, 0, TYPE));
     assert_in_range(acs_shares_of(&r->core.shares, 0, TYPE), 12000, 22000);
+    assert_int_equal(r->action[0].batch.slots, r->core.slots.banks[0].active);
     finish(r, 0);
+    assert_int_equal(r->core.shares.device[0].others, 12);
     run_to_end(r);
     assert_int_equal(r->core.shares.device[0].out, 0);
+    assert_int_equal(r->core.shares.device[0].others, 0);
     push_kernels(r, OTHER);
     assert_true(next(r, 0));
     assert_true(r->action[0].batch.bundle);
@@ -274,9 +359,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_queues_up_is_learnt_little_by_little, begin, end),
         cmocka_unit_test_setup_teardown(those_that_end_together_share_their_time, begin, end),
         cmocka_unit_test_setup_teardown(few_say_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(what_goes_through_says_nothing_and_lets_others_be_forgotten, begin, end),
+        cmocka_unit_test_setup_teardown(a_stream_without_end_is_learnt_from, begin, end),
+        cmocka_unit_test_setup_teardown(a_round_of_polls_says_when_at_both_its_ends, begin, end),
+        cmocka_unit_test_setup_teardown(what_goes_through_is_forgotten_little_by_little, begin, end),
         cmocka_unit_test_setup_teardown(what_nobody_watched_says_nothing, begin, end),
         cmocka_unit_test_setup_teardown(beside_other_ops_nothing_is_learnt, begin, end),
+        cmocka_unit_test_setup_teardown(beside_other_ops_nothing_is_forgotten, begin, end),
         cmocka_unit_test_setup_teardown(what_an_idle_device_takes_to_begin_is_not_the_kernels, begin, end),
         cmocka_unit_test_setup_teardown(what_one_device_takes_says_nothing_of_another, begin, end),
         cmocka_unit_test_setup_teardown(a_type_at_the_place_of_another_takes_it, begin, end),
