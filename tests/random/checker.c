@@ -423,14 +423,12 @@ static bool waits_for_attempt(const checker *c, const traced *b)
     return false;
 }
 
-/* The same of an op in front of b in its slot: what that waited for tells the checker more than the library, too. */
+/* The same of an op in front of b: what that waited for tells the checker more than the library, too. */
 static bool follows_such_a_wait(const checker *c, const traced *b)
 {
-    for (size_t i = 0; c->attempt_count && i < c->count; i++) {
-        const traced *x = &c->ops[i];
-        if (x->issued && x->slot == b->slot && x->value < b->value && waits_for_attempt(c, x))
+    for (size_t i = 0; c->attempt_count && i < c->count; i++)
+        if (c->ops[i].issued && has(b->before, i) && waits_for_attempt(c, &c->ops[i]))
             return true;
-    }
     return false;
 }
 
