@@ -537,7 +537,7 @@ static acs_vehicle choose(const trip *t)
     static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
     acs_choice_bundle bundle = {.ops = t->dag->ops, .levels = t->dag->levels, .edges = t->dag->edges_used,
                                 .beside = t->batch->beside, .path = acs_dag_path(t->dag),
-                                .device_ns = t->batch->device_ns, .slots = t->batch->slots, .threads = threads(t),
+                                .device_ns = t->batch->device_ns, .slots = t->batch->slots,
                                 .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
     uint64_t layers = UINT64_MAX, gpu, launch, least;
     acs_layout_template shape;
@@ -545,6 +545,7 @@ static acs_vehicle choose(const trip *t)
     if (t->s->by_seed)
         return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
     bundle.kernel_ns = longest_ns(t);
+    bundle.threads = threads(t);
     gpu = acs_choice_gpu_ns(&bundle);
     launch = acs_choice_launch_ns(&bundle);
     if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))

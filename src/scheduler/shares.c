@@ -66,9 +66,9 @@ static void forget(acs_share *share, uint32_t type)
         share->ns -= share->ns < FORGET ? share->ns : share->ns / FORGET;
 }
 
-static acs_share *share_of(acs_shares_device *d, uint32_t type)
+static uint32_t place_of(uint32_t type)
 {
-    return &d->known[type & (ACS_SHARES_TYPES - 1)];
+    return type & (ACS_SHARES_TYPES - 1);
 }
 
 void acs_shares_looked(acs_shares *shares, uint32_t device, uint64_t begin_ns)
@@ -99,10 +99,10 @@ void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
     if (sampled && !goes_on) {
         const sample seen = sample_of(d, end_ns);
         for (uint32_t i = 0; i < d->types_used; i++)
-            learn(share_of(d, d->types[i]), d->types[i], &seen);
+            learn(&d->known[place_of(d->types[i])], d->types[i], &seen);
     } else if (!sampled && went_through) {
         for (uint32_t i = 0; i < d->types_used; i++)
-            forget(share_of(d, d->types[i]), d->types[i]);
+            forget(&d->known[place_of(d->types[i])], d->types[i]);
     }
     d->looked_ns = 0;
     d->before_ns = begin_ns;
@@ -118,6 +118,6 @@ void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
 
 uint32_t acs_shares_of(const acs_shares *shares, uint32_t device, uint32_t type)
 {
-    const acs_share *share = &shares->device[device].known[type & (ACS_SHARES_TYPES - 1)];
+    const acs_share *share = &shares->device[device].known[place_of(type)];
     return type && share->type == type ? share->ns : 0;
 }
