@@ -15,6 +15,32 @@ static acs_group *g_groups;
 static uint64_t g_number;
 /* Groups that this thread began and did not end: threads without any take no lock. */
 static _Thread_local uint32_t tl_open;
+static pthread_once_t g_once = PTHREAD_ONCE_INIT;
+
+/* ------------------------------------------------------------------------------------------------------------- forks */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&g_mutex);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&g_mutex);
+}
+
+/* Groups are the parent's, as their contexts are. */
+static void in_child(void)
+{
+    g_groups = NULL;
+    tl_open = 0;
+    pthread_mutex_unlock(&g_mutex);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, in_child); /* without it children cannot make groups, no worse */
+}
 
 /* -------------------------------------------------------------------------------------------------------------- list */
 
@@ -100,6 +126,7 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most)
     if (ops_most > ACS_GROUP_OPS_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a group of %zu ops: at most %d can be held", ops_most, ACS_GROUP_OPS_MAX);
     ACS_TRY(make(context, ops_most ? (uint32_t)ops_most : OPS_DEFAULT, &group));
+    pthread_once(&g_once, watch_forks);
     pthread_mutex_lock(&g_mutex);
     group->thread = acs_thread_number();
     group->number = ++g_number;

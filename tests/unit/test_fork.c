@@ -54,7 +54,8 @@ static bool own_context_works(void)
     if (acs_open(&options, &own) != ACS_OK)
         return false;
     ACS_LAUNCH_ON(own, &g_increment, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_INOUT(&x, sizeof x)));
-    return acs_sync(own) == ACS_OK && x == 1 && acs_close(own) == ACS_OK;
+    return acs_group_begin(own, 0) == ACS_OK && acs_group_cancel(own) == ACS_OK && acs_sync(own) == ACS_OK && x == 1 &&
+           acs_close(own) == ACS_OK;
 }
 
 /* How it ended: 0 is well, SIGALRM that it hung. */
@@ -127,6 +128,20 @@ static void child_is_refused_and_may_open_its_own_wherever_threads_were(void **s
     pthread_join(opens, NULL);
     assert_int_equal(status, 0);
     assert_int_equal(acs_sync(*state), ACS_OK);
+}
+
+/* What the thread that forks holds is its parent's. */
+static void child_may_make_groups_though_its_parent_holds_one(void **state)
+{
+    assert_int_equal(acs_group_begin(*state, 0), ACS_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(HANG_S);
+        g_in_child = true;
+        _exit(acs_group_cancel(*state) != ACS_ERR_STATE ? 2 : own_context_works() ? 0 : 1);
+    }
+    assert_int_equal(status_of(child), 0);
+    assert_int_equal(acs_group_cancel(*state), ACS_OK);
 }
 
 static void *open_default(void *unused)
@@ -324,6 +339,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(child_may_use_a_default_context_that_its_parent_was_opening),
         HOST(child_is_refused_and_may_open_its_own_wherever_threads_were),
+        HOST(child_may_make_groups_though_its_parent_holds_one),
         HOST(child_may_exit_or_exec_while_ops_run),
         cmocka_unit_test(process_that_is_killed_while_ops_run_ends_and_its_child_goes_on),
     };
