@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,23 +122,43 @@ static acs_status make_table(acs_ledger_table *t, const char *path)
     if (acs_ledger_get(&t->magic) == 0) {
         t->version = VERSION;
         t->bytes = sizeof *t;
-        acs_ledger_set(&t->magic, MAGIC);
+        atomic_store_explicit(&t->magic, MAGIC, memory_order_release); /* who is killed before left no table */
     }
     if (acs_ledger_get(&t->magic) != MAGIC || t->version != VERSION || t->bytes != sizeof *t)
         return unusable(path, 0, "it has another layout, or is damaged");
     return ACS_OK;
 }
 
-static acs_status check_file(int file, const char *path)
+/* Nobody else's, before anything of it is used: whoever owns it could keep its locks. */
+static acs_status check_owner(int file, const char *path)
 {
     struct stat is;
     if (fstat(file, &is) != 0)
         return unusable(path, errno, NULL);
-    if (is.st_uid != geteuid() || (is.st_mode & 077) != 0)
+    if (!S_ISREG(is.st_mode) || is.st_uid != geteuid() || (is.st_mode & 077) != 0)
         return unusable(path, 0, "it is another user's, or others may reach it");
-    if ((uint64_t)is.st_size < sizeof(acs_ledger_table) && ftruncate(file, sizeof(acs_ledger_table)) != 0)
+    if ((is.st_mode & 0600) != 0600 && fchmod(file, 0600) != 0) /* made under a umask that shuts its owner out */
         return unusable(path, errno, NULL);
     return ACS_OK;
+}
+
+/* All of it is there: a page that the system cannot give would end the program when it is touched. */
+static acs_status fill_file(int file, const char *path)
+{
+    const off_t bytes = sizeof(acs_ledger_table);
+    struct rlimit most;
+    struct stat is;
+    if (fstat(file, &is) != 0)
+        return unusable(path, errno, NULL);
+    if (is.st_size < bytes && getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (rlim_t)bytes)
+        return unusable(path, EFBIG, NULL); /* to try is a signal */
+    int result;
+    do
+        result = fallocate(file, 0, 0, bytes);
+    while (result != 0 && errno == EINTR);
+    if (result != 0 && errno == EOPNOTSUPP)
+        result = is.st_size < bytes ? ftruncate(file, bytes) : 0;
+    return result == 0 ? ACS_OK : unusable(path, errno, NULL);
 }
 
 /* A mapping keeps the file open, too, so a child of fork gets none. */
@@ -153,8 +174,9 @@ static void *map_file(int file)
 
 static acs_status map_table(acs_ledger *l, const char *path)
 {
+    ACS_TRY(check_owner(l->file, path));
     ACS_TRY(acs_ledger_enter(l));
-    acs_status status = check_file(l->file, path);
+    acs_status status = fill_file(l->file, path);
     void *at = status == ACS_OK ? map_file(l->file) : MAP_FAILED;
     if (status == ACS_OK && at == MAP_FAILED)
         status = unusable(path, errno, NULL);
@@ -285,24 +307,43 @@ void acs_ledger_close(acs_ledger *l)
 
 /* ------------------------------------------------------------------------------------------------------------- room */
 
-/* What an entry comes to that waits since before `ticket`; *first is the ticket of the one that is due. */
-static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, uint64_t *first)
+/* Entries that wait since before a ticket, and were passed as often as may be. */
+typedef struct passed_often {
+    const acs_ledger_entry *entries[ACS_LEDGER_ENTRIES];
+    uint32_t count;
+} passed_often;
+
+static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, passed_often *often)
 {
-    const uint64_t wanted = acs_ledger_get(&e->wanted), its = acs_ledger_get(&e->ticket);
-    if (!wanted || its >= ticket)
+    const uint64_t wanted = acs_ledger_get(&e->wanted);
+    if (!wanted || acs_ledger_get(&e->ticket) >= ticket)
         return;
     if (a->before == 0 || wanted < a->before)
         a->before = wanted;
-    if (acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES && its < *first) {
-        a->due = wanted;
-        *first = its;
+    if (acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES)
+        often->entries[often->count++] = e;
+}
+
+/*
+ * The first of them that will have room beside what is kept. One that waits for memory which is kept waits for its owner to
+ * go on, and nobody is to wait for that one.
+ */
+static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_often *often)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < often->count; i++) {
+        const uint64_t wanted = acs_ledger_get(&often->entries[i]->wanted), its = acs_ledger_get(&often->entries[i]->ticket);
+        if (its < first && wanted <= acs_ledger_room_locked(l, a) + a->reclaimable) {
+            a->due = wanted;
+            first = its;
+        }
     }
 }
 
 static acs_ledger_account account_locked(const acs_ledger *l, uint64_t ticket, bool own_waits_too)
 {
     acs_ledger_account a = {0};
-    uint64_t first = UINT64_MAX;
+    passed_often often = {.count = 0};
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         const acs_ledger_entry *e = &l->table->entries[i];
         if (!acs_ledger_get(&e->used) || strncmp(e->device, l->config.device, sizeof e->device) != 0 || !is_alive(l, i))
@@ -313,7 +354,7 @@ static acs_ledger_account account_locked(const acs_ledger *l, uint64_t ticket, b
         const uint64_t reclaimable = acs_ledger_get(&e->reclaimable);
         a.reclaimable += reclaimable < reserved ? reclaimable : reserved;
         if (e != l->own || own_waits_too)
-            account_wait(&a, e, ticket, &first);
+            account_wait(&a, e, ticket, &often);
         if (e == l->own)
             continue;
         a.others.memory += reserved;
@@ -324,6 +365,7 @@ static acs_ledger_account account_locked(const acs_ledger *l, uint64_t ticket, b
         a.somebody_runs |= reserved > 0 && (!waits || acs_ledger_get(&e->busy));
         a.waits_later |= waits && reserved > 0 && acs_ledger_get(&e->ticket) > ticket;
     }
+    find_due(l, &a, &often);
     return a;
 }
 
@@ -332,7 +374,12 @@ acs_ledger_account acs_ledger_account_locked(const acs_ledger *l, uint64_t ticke
     return account_locked(l, ticket, false);
 }
 
-uint64_t acs_ledger_room_locked(const acs_ledger *l, const acs_ledger_account *a)
+acs_ledger_account acs_ledger_account_all_locked(const acs_ledger *l, uint64_t ticket)
+{
+    return account_locked(l, ticket, true);
+}
+
+static uint64_t room_of(const acs_ledger *l, const acs_ledger_account *a)
 {
     const uint64_t room = acs_ledger_less(l->config.total, a->reserved);
     uint64_t left = 0;
@@ -343,6 +390,14 @@ uint64_t acs_ledger_room_locked(const acs_ledger *l, const acs_ledger_account *a
     *acs_error_thread() = before;
     const uint64_t given = acs_ledger_less(left, a->to_come);
     return known && given < room ? given : room;
+}
+
+uint64_t acs_ledger_room_locked(const acs_ledger *l, acs_ledger_account *a)
+{
+    if (!a->asked)
+        a->room = room_of(l, a);
+    a->asked = true;
+    return a->room;
 }
 
 void acs_ledger_pass_locked(acs_ledger *l, uint64_t ticket)
@@ -358,7 +413,7 @@ void acs_ledger_pass_locked(acs_ledger *l, uint64_t ticket)
 acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
 {
     ACS_TRY(acs_ledger_enter(l));
-    const acs_ledger_account a = acs_ledger_account_locked(l, UINT64_MAX);
+    acs_ledger_account a = acs_ledger_account_locked(l, UINT64_MAX);
     const uint64_t own = acs_ledger_get(&l->own->reserved);
     const bool room = (own > 0 || !a.due) && acs_ledger_fits_locked(l, &a, bytes);
     if (room && a.before)
@@ -372,12 +427,11 @@ acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
 acs_status acs_ledger_pass(acs_ledger *l)
 {
     ACS_TRY(acs_ledger_enter(l));
-    const acs_ledger_account a = account_locked(l, UINT64_MAX, true);
-    const bool due = acs_ledger_is_due_locked(l, &a);
-    if (a.before && !due)
+    const acs_ledger_account a = acs_ledger_account_all_locked(l, UINT64_MAX);
+    if (a.before && !a.due)
         acs_ledger_pass_locked(l, UINT64_MAX);
     acs_ledger_leave(l);
-    return due ? ACS_NOT_READY : ACS_OK;
+    return a.due ? ACS_NOT_READY : ACS_OK;
 }
 
 void acs_ledger_reclaimable(acs_ledger *l, uint64_t bytes)
@@ -409,6 +463,11 @@ uint64_t acs_ledger_reserved(acs_ledger *l)
     return acs_ledger_get(&l->own->reserved);
 }
 
+uint64_t acs_ledger_total(const acs_ledger *l)
+{
+    return l->config.total;
+}
+
 /* -------------------------------------------------------------------------------------------------------------- look */
 
 void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
@@ -421,7 +480,7 @@ void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
 acs_status acs_ledger_look(acs_ledger *l, uint64_t *room, acs_demand *others, bool *awaited)
 {
     ACS_TRY(acs_ledger_enter(l));
-    const acs_ledger_account a = acs_ledger_account_locked(l, UINT64_MAX);
+    acs_ledger_account a = acs_ledger_account_locked(l, UINT64_MAX);
     *room = acs_ledger_room_locked(l, &a);
     *others = a.others;
     *awaited = a.before != 0;

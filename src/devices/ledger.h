@@ -58,14 +58,14 @@ void acs_ledger_close(acs_ledger *ledger);
 
 /* Any thread. */
 /*
- * Take so many bytes more, if they are there: who holds nothing is behind those that were passed too often. ACS_NOT_READY,
- * no error: they are not. ACS_ERR_STATE: it cannot be locked.
+ * Take so many bytes more, if they are there: who holds nothing is behind those that were passed too often and will have
+ * room beside what all keep. ACS_NOT_READY, no error: they are not. ACS_ERR_STATE: it cannot be locked.
  */
 acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
 /*
  * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by
- * where there is room for them alone, ACS_LEDGER_PASSES times; who holds some is held up by that only for one that will
- * have room beside what all keep (acs_ledger_reclaimable). ACS_ERR_MEMORY through ACS_FAIL: more than the device has, or
+ * where there is room for them alone, ACS_LEDGER_PASSES times; nobody is held up by one that will have no room beside what
+ * all keep (acs_ledger_reclaimable). ACS_ERR_MEMORY through ACS_FAIL: more than the device has, or
  * than it has beside what this one has; or every program that has memory of the device waits for more, and this one began
  * last; or for two seconds only programs outside the ledger could have given it. ACS_ERR_DEVICE: `ended` says so.
  * ACS_ERR_STATE as above.
@@ -79,10 +79,15 @@ acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
 acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which);
 /*
  * This one is about to use memory again that it has: those that wait are passed once more. ACS_NOT_READY: the first of
- * them that was passed often enough will have room if this one gives back what it does not keep, so it is to do that, and
- * to wait. ACS_ERR_STATE as above.
+ * them that was passed often enough will have room if all give back what they do not keep, so this one is to do that
+ * (acs_ledger_give_way). ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_pass(acs_ledger *ledger);
+/*
+ * Wait until none is left of those that began before: each has what it waits for, or will not have room after all.
+ * Meanwhile `busy` is called again and again. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as above.
+ */
+acs_status acs_ledger_give_way(acs_ledger *ledger);
 /* So much of what it has it does not keep: that lies idle, or work has it that will end. The rest its program may free. */
 void acs_ledger_reclaimable(acs_ledger *ledger, uint64_t bytes);
 /* Of what was taken, so many bytes came from the device. */
@@ -91,6 +96,8 @@ void acs_ledger_obtained(acs_ledger *ledger, uint64_t bytes);
 void acs_ledger_give(acs_ledger *ledger, uint64_t bytes, uint64_t obtained);
 /* How much it has reserved. */
 uint64_t acs_ledger_reserved(acs_ledger *ledger);
+/* What the device has for all programs, as they were told. */
+uint64_t acs_ledger_total(const acs_ledger *ledger);
 
 /*
  * What its groups take that run there now, for others to see (HuntKTm's Algorithm 1 over programs): `memory` and `queues`

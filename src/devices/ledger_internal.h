@@ -73,27 +73,24 @@ typedef struct acs_ledger_account {
     acs_demand others;   /* what their groups take */
     uint64_t to_come;    /* of that, what the device has not given yet */
     uint64_t before;     /* the least of what others wait for that began before; 0: there are none */
-    uint64_t due;        /* what the first of them waits for that was passed as often as may be; 0: none was */
-    uint64_t reclaimable; /* of that, what is not kept */
+    uint64_t due;        /* what the first of them waits for that was passed as often as may be, and will have room beside
+                            what all keep: it goes before others; 0: there is none */
+    uint64_t reclaimable; /* of what is reserved, what is not kept */
+    uint64_t room;       /* acs_ledger_room_locked, */
+    bool asked;          /* once it was asked for */
     bool somebody_runs;  /* another has memory, and does not wait or has work under way */
     bool waits_later;    /* another waits that began later */
 } acs_ledger_account;
 
 /* Under that lock. */
 acs_ledger_account acs_ledger_account_locked(const acs_ledger *ledger, uint64_t ticket);
+/* The same with threads of this program among those that wait. */
+acs_ledger_account acs_ledger_account_all_locked(const acs_ledger *ledger, uint64_t ticket);
 /* By the account, and by what the device says: programs that did not join take memory, too. */
-uint64_t acs_ledger_room_locked(const acs_ledger *ledger, const acs_ledger_account *account);
-static inline bool acs_ledger_fits_locked(const acs_ledger *ledger, const acs_ledger_account *account, uint64_t bytes)
+uint64_t acs_ledger_room_locked(const acs_ledger *ledger, acs_ledger_account *account);
+static inline bool acs_ledger_fits_locked(const acs_ledger *ledger, acs_ledger_account *account, uint64_t bytes)
 {
     return bytes <= acs_ledger_room_locked(ledger, account);
-}
-/*
- * Whether the one that is due goes before others that hold memory: it will have room beside what is kept. One that waits
- * for memory which is kept waits for its owner to go on, who must not wait for that one.
- */
-static inline bool acs_ledger_is_due_locked(const acs_ledger *ledger, const acs_ledger_account *account)
-{
-    return account->due && account->due <= acs_ledger_room_locked(ledger, account) + account->reclaimable;
 }
 /* Those that began before, and have no room yet, were passed once more. */
 void acs_ledger_pass_locked(acs_ledger *ledger, uint64_t ticket);

@@ -1,6 +1,7 @@
 /*
  * Who waits for memory that others have (see ledger.h): entries that say so, rounds over the devices that will do, naps
- * until somebody gives, and the judgement that nobody ever will. Called by groups, on their threads.
+ * until somebody gives, and the judgement that nobody ever will; and who lets those go first that were passed too often.
+ * Called by groups, on their threads.
  */
 #include "devices/ledger_internal.h"
 
@@ -44,19 +45,17 @@ static outlook outlook_locked(const acs_ledger *l, const acs_ledger_account *a, 
     return a->reserved == own ? OUTLOOK_ALONE : OUTLOOK_SOME;
 }
 
-/* Who holds nothing keeps nobody from going on, and can always be held up. */
-static bool is_in_turn_locked(const acs_ledger *l, const acs_ledger_account *a, const wait *w)
+/* Who holds nothing keeps nobody from going on, and can be held up by any that began before and has room. */
+static bool is_in_turn_locked(const acs_ledger *l, acs_ledger_account *a, const wait *w)
 {
-    if (a->before == 0)
-        return true;
-    return w->holds ? !acs_ledger_is_due_locked(l, a) : !a->due && !acs_ledger_fits_locked(l, a, a->before);
+    return a->before == 0 || (!a->due && (w->holds || !acs_ledger_fits_locked(l, a, a->before)));
 }
 
 /* ACS_NOT_READY: not yet, and whether ever is in the wait. */
 static acs_status try_locked(wait *w, uint32_t which)
 {
     acs_ledger *l = w->ledgers[which];
-    const acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
+    acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
     if (is_in_turn_locked(l, &a, w) && acs_ledger_fits_locked(l, &a, w->bytes)) {
         if (a.before)
             acs_ledger_pass_locked(l, w->ticket);
@@ -122,14 +121,19 @@ void acs_ledger_nap(acs_ledger *l)
     nap(l, changes_seen(l));
 }
 
+static uint64_t next_ticket_locked(acs_ledger *l)
+{
+    const uint64_t ticket = acs_ledger_get(&l->table->tickets) + 1;
+    acs_ledger_set(&l->table->tickets, ticket);
+    return ticket;
+}
+
 /* The same ticket for all of its entries: who began first is first everywhere. */
 static void queue_up_locked(wait *w, uint32_t which)
 {
     acs_ledger *l = w->ledgers[which];
-    if (!w->ticket) {
-        w->ticket = acs_ledger_get(&l->table->tickets) + 1;
-        acs_ledger_set(&l->table->tickets, w->ticket);
-    }
+    if (!w->ticket)
+        w->ticket = next_ticket_locked(l);
     if (!acs_ledger_get(&l->own->waits)) {
         acs_ledger_set(&l->own->ticket, w->ticket);
         acs_ledger_set(&l->own->passed, 0);
@@ -197,4 +201,40 @@ acs_status acs_ledger_wait(acs_ledger *l, uint64_t bytes)
 {
     uint32_t which;
     return acs_ledger_wait_any(&l, 1, 1, bytes, &which);
+}
+
+/* Those that began before it: whoever comes later may have been passed as often when its turn has come. */
+static acs_status draw_ticket(acs_ledger *l, uint64_t *ticket)
+{
+    ACS_TRY(acs_ledger_enter(l));
+    *ticket = next_ticket_locked(l);
+    acs_ledger_leave(l);
+    return ACS_OK;
+}
+
+static acs_status is_due(acs_ledger *l, uint64_t ticket, bool *due)
+{
+    ACS_TRY(acs_ledger_enter(l));
+    *due = acs_ledger_account_all_locked(l, ticket).due != 0;
+    acs_ledger_leave(l);
+    return ACS_OK;
+}
+
+acs_status acs_ledger_give_way(acs_ledger *l)
+{
+    const acs_ledger_config *config = &l->config;
+    uint64_t ticket;
+    bool due = true;
+    ACS_TRY(draw_ticket(l, &ticket));
+    for (;;) {
+        const uint32_t seen = changes_seen(l);
+        if (config->busy)
+            (void)config->busy(config->user);
+        ACS_TRY(is_due(l, ticket, &due));
+        if (!due)
+            return ACS_OK;
+        if (config->ended && config->ended(config->user))
+            return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group let others have their memory");
+        nap(l, seen);
+    }
 }

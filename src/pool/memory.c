@@ -183,16 +183,19 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
 
 static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
-    char name[32] = "pinned host";
+    char name[32] = "pinned host", others[128] = "";
     acs_memory_counts counts = acs_memory_count(m, r->kind);
     uint64_t limit = acs_memory_is_device(r->kind) ? m->config.limit : 0;
+    const int native = status == ACS_ERR_MEMORY ? acs_error_thread()->native : 0;
     if (acs_memory_is_device(r->kind))
         (void)snprintf(name, sizeof name, kinds(m) > 2 ? "device %u's" : "device", acs_memory_device(r->kind));
-    return ACS_FAIL(ACS_ERR_MEMORY, status == ACS_ERR_MEMORY ? acs_error_thread()->native : 0,
+    if (acs_memory_is_device(r->kind) && m->config.admit)
+        m->config.describe(m->config.user, r->kind, others, sizeof others);
+    return ACS_FAIL(ACS_ERR_MEMORY, native,
                     "no %zu bytes of %s memory: %llu are in use, %llu were freed and ops use them, %llu are reserved, "
-                    "the limit is %llu%s",
+                    "the limit is %llu%s%s",
                     r->bytes, name, (unsigned long long)counts.live, (unsigned long long)counts.resting,
-                    (unsigned long long)counts.reserved, (unsigned long long)limit, limit ? "" : " (none)");
+                    (unsigned long long)counts.reserved, (unsigned long long)limit, limit ? "" : " (none)", others);
 }
 
 static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_block *block)

@@ -46,6 +46,7 @@ typedef struct acs_memory_config {
     acs_status (*admit)(void *user, int kind, uint64_t bytes);
     void (*came)(void *user, int kind, uint64_t bytes);
     void (*returned)(void *user, int kind, uint64_t bytes, uint64_t came);
+    void (*describe)(void *user, int kind, char *text, size_t bytes); /* what others leave, for errors; where `admit` is */
     const acs_page_ops *pages; /* of one device's memory, called with page_user; NULL: pools grow by `obtain` alone */
     void *page_user;
     void (*forget)(void *user, uint64_t base, uint64_t bytes); /* what failed there is no concern of who gets it next */

@@ -7,6 +7,8 @@
 #include "base/inside.h"
 #include "runtime/dispatch.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +62,9 @@ static acs_status parse(const char *text, char name[ACS_OPTION_TEXT_BYTES], uint
     }
     if (colon) {
         char *end = NULL;
+        errno = 0;
         *most = strtoull(colon + 1, &end, 10);
-        if (end == colon + 1 || *end || colon[1] == '-' || *most == 0)
+        if (colon[1] < '0' || colon[1] > '9' || *end || errno || *most == 0)
             return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": '%s' is no number of bytes", text, colon + 1);
     }
     if (*text != '/')
@@ -131,6 +134,20 @@ static void returned(void *user, int kind, uint64_t bytes, uint64_t that_came)
     acs_ledger_give(ledger_of(user, kind), bytes, that_came);
 }
 
+/* For an error of the pools. */
+static void describe(void *user, int kind, char *text, size_t bytes)
+{
+    uint64_t room = 0;
+    acs_demand others = {0};
+    bool awaited = false;
+    const acs_error before = *acs_error_thread();
+    if (acs_ledger_look(ledger_of(user, kind), &room, &others, &awaited) == ACS_OK)
+        (void)snprintf(text, bytes, "; of the ledger's %llu other programs reserve %llu, and %llu are left%s",
+                       (unsigned long long)acs_ledger_total(ledger_of(user, kind)), (unsigned long long)others.memory,
+                       (unsigned long long)room, awaited ? ", for which a group waits" : "");
+    *acs_error_thread() = before;
+}
+
 void acs_admission_config(acs_context *context, acs_memory_config *config)
 {
     if (!acs_admission_on(context))
@@ -138,6 +155,7 @@ void acs_admission_config(acs_context *context, acs_memory_config *config)
     config->admit = admit;
     config->came = came;
     config->returned = returned;
+    config->describe = describe;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- groups */
@@ -182,6 +200,20 @@ void acs_admission_end(acs_context *context)
 bool acs_admission_pass(acs_context *context, uint32_t device)
 {
     return acs_ledger_pass(context->ledgers[device]) != ACS_NOT_READY; /* no answer shows when memory is taken */
+}
+
+acs_status acs_admission_give_way(acs_context *context, uint32_t devices)
+{
+    for (uint32_t d = 0; d < context->backend->devices; d++)
+        if (devices >> d & 1)
+            ACS_TRY(acs_ledger_give_way(context->ledgers[d]));
+    return ACS_OK;
+}
+
+void acs_admission_kept(acs_context *context, int kind)
+{
+    if (acs_admission_on(context) && context->dispatch && acs_memory_is_device(kind))
+        acs_dispatch_kept(context, acs_memory_device(kind));
 }
 
 void acs_admission_reclaim(acs_context *context, uint32_t devices)

@@ -32,6 +32,10 @@ acs_status acs_admission_wait(acs_context *context, uint32_t devices, uint64_t b
 void acs_admission_end(acs_context *context);
 /* A group is about to use again what the pools have of a device. False: others come first, as acs_ledger_pass says. */
 bool acs_admission_pass(acs_context *context, uint32_t device);
+/* On each of these devices (a bit for each): acs_ledger_give_way. Errors as there. */
+acs_status acs_admission_give_way(acs_context *context, uint32_t devices);
+/* A block of no group was taken from a device's pools: with a ledger, others are told that it is kept. */
+void acs_admission_kept(acs_context *context, int kind);
 /* What lies idle in the pools of these devices (a bit for each) is others'. */
 void acs_admission_reclaim(acs_context *context, uint32_t devices);
 /* The same of all devices. */

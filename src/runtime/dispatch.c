@@ -23,12 +23,18 @@ typedef struct running {
     struct running *next;
 } running;
 
+/* What lay idle when nothing was under way, and could not go back for the blocks beside it. */
+typedef struct leftover {
+    uint64_t bytes, live; /* that were in use then: where some of that was freed, more may go */
+} leftover;
+
 struct acs_dispatch {
     pthread_mutex_t lock; /* guards all that follows; nothing is waited for under it */
     uint64_t tickets;     /* handed out */
     uint64_t served;      /* tickets up to this one have their device */
     running *first;
     acs_device_load devices[ACS_DEVICES_MOST];
+    leftover leftovers[ACS_DEVICES_MOST];
 };
 
 acs_status acs_dispatch_open(acs_context *context)
@@ -127,19 +133,41 @@ static uint64_t queued_bytes(const acs_dispatch *d, uint32_t device)
 static uint64_t reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
 {
     const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
-    return memory.reserved - memory.live + queued_bytes(d, device);
+    const leftover *left = &d->leftovers[device];
+    const uint64_t idle = memory.reserved - memory.live, stays = memory.live >= left->live ? left->bytes : 0;
+    return (idle > stays ? idle - stays : 0) + queued_bytes(d, device);
 }
 
-/* What lies idle beside blocks that are in use cannot go: with nothing under way all is kept. */
+static void tell_reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    acs_ledger_reclaimable(context->ledgers[device], reclaimable(context, d, device));
+}
+
+/* With nothing under way, what lies idle has gone but for this. */
+static void note_leftover(acs_context *context, acs_dispatch *d, uint32_t device)
+{
+    const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
+    if (!queued_bytes(d, device) && !acs_memory_rests_until(context->memory, acs_memory_kind(device)))
+        d->leftovers[device] = (leftover){memory.reserved - memory.live, memory.live};
+}
+
 void acs_dispatch_rest(acs_context *context)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
     (void)forget_ended(context, d);
     for (uint32_t i = 0; i < context->backend->devices; i++) {
-        const bool comes = queued_bytes(d, i) || acs_memory_rests_until(context->memory, acs_memory_kind(i));
-        acs_ledger_reclaimable(context->ledgers[i], comes ? reclaimable(context, d, i) : 0);
+        note_leftover(context, d, i);
+        tell_reclaimable(context, d, i);
     }
+    pthread_mutex_unlock(&d->lock);
+}
+
+void acs_dispatch_kept(acs_context *context, uint32_t device)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    tell_reclaimable(context, d, device);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -187,14 +215,15 @@ typedef struct attempt {
     acs_dispatched *to;
     turn turn;
     bool queued; /* other groups run, whose ends can be waited for */
-    uint32_t barred; /* a bit for each device that would have room if others did not come first */
-    bool insists;    /* it let them, and they had no use of it */
+    uint32_t full;   /* a bit for each device that had too little after all */
+    uint32_t barred; /* and for each that would have room if others did not come first */
+    bool insists;    /* it has let them go first */
 } attempt;
 
 /* Other programs that wait for the device may be passed. */
 static bool passes(acs_context *context, const acs_dispatch *d, uint32_t device)
 {
-    acs_ledger_reclaimable(context->ledgers[device], reclaimable(context, d, device));
+    tell_reclaimable(context, d, device);
     return acs_admission_pass(context, device);
 }
 
@@ -206,11 +235,13 @@ static int choose(acs_context *context, attempt *a)
     acs_device_load now[ACS_DEVICES_MOST];
     uint64_t idle[ACS_DEVICES_MOST];
     bool awaited[ACS_DEVICES_MOST];
-    int most = 0, device;
+    int most = -1, device;
     a->barred = 0;
     for (uint32_t i = 0; i < context->backend->devices; i++) {
         now[i] = load_of(context, d, i, &idle[i], &awaited[i]);
-        if (acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
+        if (a->full >> i & 1)
+            now[i].in_use.memory = now[i].of.memory;
+        else if (most < 0 || acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
             most = (int)i;
     }
     while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
@@ -259,28 +290,19 @@ static bool try(acs_context *context, void *argument)
     return a->turn != TURN_LATER || !a->queued;
 }
 
-/*
- * Whoever has it first gives; the context's other groups come behind. Who only gave way, and then got nothing, goes on
- * with what it has.
- */
+/* Whoever has it first gives; the context's other groups come behind. */
 static acs_status wait_for_others(acs_context *context, attempt *a)
 {
     acs_dispatch *d = context->dispatch;
-    const acs_error before = *acs_error_thread();
-    uint32_t first = 0;
-    acs_status status = acs_admission_wait(context, (1u << context->backend->devices) - 1, a->demand->memory, &first);
-    int device = status == ACS_OK ? (int)first : -1;
+    uint32_t device = 0;
+    const uint32_t asked = ((1u << context->backend->devices) - 1) & ~a->full;
+    acs_status status = acs_admission_wait(context, asked, a->demand->memory, &device);
     pthread_mutex_lock(&d->lock);
-    a->insists = status == ACS_ERR_MEMORY && a->barred;
-    if (a->insists && (device = choose(context, a)) >= 0) {
-        *acs_error_thread() = before;
-        status = ACS_OK;
-    }
-    if (device >= 0)
-        place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
+    if (status == ACS_OK)
+        place_locked(context, a->r, a->to->ticket, device, a->demand);
     else
         d->served = a->to->ticket;
-    a->to->beside = device >= 0;
+    a->to->beside = status == ACS_OK;
     pthread_mutex_unlock(&d->lock);
     return status;
 }
@@ -310,26 +332,38 @@ static void wait_for_own(acs_context *context, attempt *a)
     }
 }
 
-/*
- * The only device: other programs first that were passed too often. What was freed goes back, and the group waits for its
- * turn; where it cannot have it all again, it goes on with what is left.
- */
+/* What it lacks other programs have; those come first that were passed too often, once. */
+static acs_status place(acs_context *context, attempt *a)
+{
+    acs_dispatch *d = context->dispatch;
+    wait_for_own(context, a);
+    if (a->turn == TURN_ALONE && a->barred) {
+        acs_status status = acs_admission_give_way(context, a->barred);
+        if (status != ACS_OK) {
+            pthread_mutex_lock(&d->lock);
+            d->served = a->to->ticket;
+            pthread_mutex_unlock(&d->lock);
+            return status;
+        }
+        a->insists = true;
+        a->turn = TURN_LATER;
+        wait_for_own(context, a);
+    }
+    return a->turn == TURN_ALONE ? wait_for_others(context, a) : ACS_OK;
+}
+
+/* The only device: other programs first that were passed too often. What was freed goes back to them. */
 static acs_status let_others(acs_context *context, uint64_t bytes)
 {
     acs_dispatch *d = context->dispatch;
-    const acs_error before = *acs_error_thread();
-    uint32_t device = 0;
+    const uint32_t device = 0;
     pthread_mutex_lock(&d->lock);
     const bool goes_on = bytes == 0 || passes(context, d, device);
     pthread_mutex_unlock(&d->lock);
     if (goes_on)
         return ACS_OK;
     acs_memory_wait_rests(context, acs_memory_kind(device));
-    acs_status status = acs_admission_wait(context, 1, bytes, &device);
-    if (status != ACS_ERR_MEMORY)
-        return status;
-    *acs_error_thread() = before;
-    return ACS_OK;
+    return acs_admission_give_way(context, 1u << device);
 }
 
 /* The same: nothing else is waited for, and the ledger is asked when the pools grow. */
@@ -348,11 +382,24 @@ static void place_alone(acs_context *context, const acs_demand *demand, running 
     pthread_mutex_unlock(&d->lock);
 }
 
-acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, acs_dispatched *to)
+uint64_t acs_dispatch_most(const acs_context *context)
+{
+    const acs_dispatch *d = context->dispatch;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
+        uint64_t of = d->devices[i].of.memory ? d->devices[i].of.memory : UINT64_MAX;
+        if (acs_admission_on(context) && acs_ledger_total(context->ledgers[i]) < of)
+            of = acs_ledger_total(context->ledgers[i]);
+        most = of > most ? of : most;
+    }
+    return most;
+}
+
+acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint32_t full, acs_dispatched *to)
 {
     acs_dispatch *d = context->dispatch;
     running *r = malloc(sizeof *r);
-    attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER};
+    attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER, .full = full};
     acs_status status = ACS_OK;
     *to = (acs_dispatched){0};
     if (!r)
@@ -366,8 +413,7 @@ acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, ac
             place_alone(context, demand, r, to);
         a.turn = TURN_OVER;
     } else {
-        wait_for_own(context, &a);
-        status = a.turn == TURN_ALONE ? wait_for_others(context, &a) : ACS_OK;
+        status = place(context, &a);
     }
     if (status == ACS_OK && a.turn != TURN_LATER) {
         to->device = r->device;
@@ -394,7 +440,7 @@ void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
     if (r)
         r->reserved = true;
     if (r && acs_admission_on(context))
-        acs_ledger_reclaimable(context->ledgers[r->device], reclaimable(context, d, r->device));
+        tell_reclaimable(context, d, r->device);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -278,18 +278,29 @@ static void give_back(submission *s)
     s->memory.bytes = 0;
 }
 
+/* Before anything is waited for. */
+static acs_status check_fits(const submission *s)
+{
+    const uint64_t limit = (uint64_t)s->context->options.memory_limit;
+    if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                        "a group of %u ops needs %llu bytes at once in %u slots, and %llu for other lazy blocks of an op: "
+                        "ACS_MEMORY_LIMIT is %llu", s->group->count, (unsigned long long)s->plan.peak,
+                        (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
+    if (s->context->dispatch && s->plan.peak > acs_dispatch_most(s->context))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                        "a group of %u ops needs %llu bytes at once in %u slots: no device has more than %llu",
+                        s->group->count, (unsigned long long)s->plan.peak, (unsigned)s->report.slots,
+                        (unsigned long long)acs_dispatch_most(s->context));
+    return ACS_OK;
+}
+
 static acs_status reserve(submission *s)
 {
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
     const acs_memory_request request = {.bytes = s->plan.peak, .kind = acs_memory_kind(s->place.device), .early = true,
                                         .of_group = true, .site = &site};
-    const uint64_t limit = (uint64_t)context->options.memory_limit;
-    if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
-        return ACS_FAIL(ACS_ERR_MEMORY, 0,
-                        "a group of %u ops needs %llu bytes at once in %u slots, and %llu for other lazy blocks of an op: "
-                        "ACS_MEMORY_LIMIT is %llu", s->group->count, (unsigned long long)s->plan.peak,
-                        (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
     if (!s->plan.peak)
         return ACS_OK;
     acs_status status = ACS_NOT_READY;
@@ -384,11 +395,39 @@ static void finish(submission *s)
  * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's, and a
  * plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside others.
  */
-static acs_status dispatch(submission *s)
+static acs_status dispatch(submission *s, uint32_t full)
 {
     const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
                                .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots > 0};
-    return acs_dispatch_begin(s->context, &demand, &s->place);
+    return acs_dispatch_begin(s->context, &demand, full, &s->place);
+}
+
+/* On a device that is not full, if one will have it. Without a ticket nothing of it is left. */
+static acs_status take_place(submission *s, uint32_t full)
+{
+    acs_status status = s->context->dispatch ? dispatch(s, full) : ACS_OK;
+    if (status == ACS_OK)
+        status = reserve(s);
+    if (acs_admission_on(s->context))
+        acs_admission_end(s->context);
+    if (status == ACS_OK && s->place.ticket)
+        acs_dispatch_reserved(s->context, s->place.ticket);
+    else if (s->place.ticket)
+        acs_dispatch_queued(s->context, s->place.ticket, 0);
+    return status;
+}
+
+/* Counts say that a device has room, but it may lie in pieces: then another may have it. */
+static acs_status find_place(submission *s)
+{
+    const uint32_t all = (1u << s->context->backend->devices) - 1;
+    uint32_t full = 0;
+    acs_status status;
+    do {
+        status = take_place(s, full);
+        full |= 1u << s->place.device;
+    } while (status == ACS_ERR_MEMORY && s->place.ticket && full != all);
+    return status;
 }
 
 /* The group can be tried again; or it is over, and the error is of an op, or of the device. */
@@ -397,17 +436,11 @@ static acs_status submit(submission *s, uint32_t slots)
     acs_status status = make_plan(s, slots);
     if (status == ACS_OK)
         status = fill_report(s);
-    acs_group_set_thread(s->group, 0);
-    if (status == ACS_OK && s->context->dispatch)
-        status = dispatch(s);
     if (status == ACS_OK)
-        status = reserve(s);
-    if (acs_admission_on(s->context))
-        acs_admission_end(s->context);
-    if (status == ACS_OK && s->place.ticket)
-        acs_dispatch_reserved(s->context, s->place.ticket);
-    if (status != ACS_OK && s->place.ticket)
-        acs_dispatch_queued(s->context, s->place.ticket, 0);
+        status = check_fits(s);
+    acs_group_set_thread(s->group, 0);
+    if (status == ACS_OK)
+        status = find_place(s);
     if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
         acs_group_set_thread(s->group, acs_thread_number());
         return status;

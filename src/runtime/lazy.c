@@ -4,6 +4,7 @@
  * pinned host memory, and come back before the next op that reads them. The copies are ops, and nothing waits for them.
  * Called by acs_malloc and acs_free, and by rename.c for ops; under the lock of movable blocks.
  */
+#include "runtime/admission.h"
 #include "runtime/replicas.h"
 
 #include <errno.h>
@@ -290,9 +291,11 @@ static acs_status find_at_once(acs_context *context, acs_memory_request request,
 acs_status acs_lazy_find_memory(acs_context *context, const acs_movable *m, int kind, acs_block *block)
 {
     const acs_memory_request request = {.bytes = m->bytes, .kind = kind, .early = true, .site = m->site};
-    if (context->movables->no_wait)
-        return find_at_once(context, request, block);
-    return acs_memory_find_room(context, request, spill_locked, block);
+    acs_status status = context->movables->no_wait ? find_at_once(context, request, block)
+                                                   : acs_memory_find_room(context, request, spill_locked, block);
+    if (status == ACS_OK)
+        acs_admission_kept(context, kind);
+    return status;
 }
 
 static acs_status fetch(acs_context *context, acs_movable *m)

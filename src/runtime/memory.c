@@ -260,6 +260,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
         acs_failures_lost(context);
     if (status != ACS_OK)
         return status;
+    acs_admission_kept(context, kind);
     status = context->pooled ? acs_memory_begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
     if (status == ACS_OK && movable && (kind != ACS_MEMORY_HOST || context->spread))
         status = acs_movable_add(context, &block);

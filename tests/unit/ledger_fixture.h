@@ -62,6 +62,13 @@ static inline ledger_seen look(void)
     return s;
 }
 
+static inline void assert_refused(acs_status is, acs_status status, const char *why)
+{
+    assert_int_equal(is, status);
+    if (!strstr(acs_error_thread()->text, why))
+        fail_msg("'%s' is not in '%s'", why, acs_error_thread()->text);
+}
+
 static inline void await_waiting(uint32_t count)
 {
     while (look().waiting != count)

@@ -9,50 +9,9 @@
 
 #include <cmocka.h>
 
-#include "devices/ledger.h"
-#include "ledger_fixture.h"
-#include "memory_fixture.h"
+#include "admission_fixture.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static const size_t MIB = (size_t)1 << 20;
-enum { TOTAL_MIB = 64, PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
-
-static acs_status open_with(const char *ledger, int64_t workers, int64_t devices, acs_context **context)
-{
-    acs_options options = host_options();
-    options.workers = workers;
-    options.devices = devices;
-    options.pool = ACS_POOL_ON;
-    snprintf(options.ledger, sizeof options.ledger, "%s", ledger);
-    return acs_open(&options, context);
-}
-
-static acs_context *open_on(int64_t devices, int64_t workers)
-{
-    char ledger[64];
-    acs_context *context = NULL;
-    snprintf(ledger, sizeof ledger, "%s:%zu", g_name, TOTAL_MIB * MIB);
-    assert_int_equal(open_with(ledger, workers, devices, &context), ACS_OK);
-    return context;
-}
-
-static acs_context *open_sharing(int64_t workers)
-{
-    return open_on(1, workers);
-}
-
-static void add(void *user, const acs_ledger_line *line)
-{
-    ((uint64_t *)user)[0] += line->reserved;
-    ((uint64_t *)user)[1] += line->wanted != 0;
-}
+enum { PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
 
 static void what_one_context_has_another_lacks(void **state)
 {
@@ -79,7 +38,8 @@ static void what_one_context_has_another_lacks(void **state)
 
 static void bad_ledgers_are_refused(void **state)
 {
-    static const char *const wrong[] = {"yes", "name", "/name:", "/name:many", "/name:-1", "/name:0", "/name:12x", "/a/b"};
+    static const char *const wrong[] = {"yes", "name", "/name:", "/name:many", "/name:-1", "/name:0", "/name:12x", "/a/b",
+                                        "/name: -1", "/name:+5", "/name:99999999999999999999999"};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         acs_context *context = NULL;
@@ -244,87 +204,6 @@ static void threads_wait_for_memory_of_their_own(void **state)
 
 /* ------------------------------------------------------------------------------------------- who streams, and who waits */
 
-static _Atomic(int) g_go;
-
-/* A kernel that runs until the test lets it end. */
-static void gate_body(const acs_grid *grid, void *const *args)
-{
-    (void)grid, (void)args;
-    while (!atomic_load_explicit(&g_go, memory_order_acquire)) /* pairs with the test's store */
-        sched_yield();
-}
-
-static const acs_kernel g_gate = ACS_KERNEL_HOST_INIT("gate", gate_body);
-
-static void submit_gate(acs_context *context)
-{
-    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
-    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, 4096);
-    ACS_LAUNCH_ON(context, &g_gate, 100, 64, 0, ACS_ARGS(block), ACS_USES(ACS_OUT(block, 4096)));
-    acs_free(context, block);
-    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
-}
-
-/* A group that takes much and does little. */
-static acs_status submit_large(acs_context *context, size_t mib, unsigned char *seen, unsigned char value)
-{
-    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
-    unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, mib * MIB);
-    acs_memset(context, block, value, 64);
-    acs_memcpy(context, seen, block + 63, 1);
-    acs_free(context, block);
-    return acs_group_submit(context, NULL, NULL);
-}
-
-static void stream(acs_context *context, size_t mib, int groups)
-{
-    static unsigned char seen;
-    for (int i = 0; i < groups; i++)
-        assert_int_equal(submit_large(context, mib, &seen, 1), ACS_OK);
-}
-
-/* A group, in a thread, of a program that has nothing else. */
-typedef struct latecomer {
-    pthread_t thread;
-    acs_context *context;
-    size_t mib;
-    acs_status status;
-    unsigned char seen;
-} latecomer;
-
-static void *come_late(void *argument)
-{
-    latecomer *l = argument;
-    l->status = submit_large(l->context, l->mib, &l->seen, 77);
-    if (l->status != ACS_OK || acs_sync(l->context) != ACS_OK)
-        l->status = l->status == ACS_OK ? ACS_ERR_INTERNAL : l->status;
-    return NULL;
-}
-
-static uint64_t waiting_now(void)
-{
-    uint64_t sums[2] = {0};
-    assert_int_equal(acs_ledger_each(g_name, add, sums), ACS_OK);
-    return sums[1];
-}
-
-/* On as many devices; it waits from here on, for each of them. */
-static void begin_late(latecomer *l, int64_t devices, size_t mib)
-{
-    *l = (latecomer){.context = open_on(devices, 1), .mib = mib};
-    assert_int_equal(pthread_create(&l->thread, NULL, come_late, l), 0);
-    while (waiting_now() < (uint64_t)devices)
-        sched_yield();
-}
-
-static void end_late(latecomer *l)
-{
-    assert_int_equal(pthread_join(l->thread, NULL), 0);
-    assert_int_equal(l->status, ACS_OK);
-    assert_int_equal(l->seen, 77);
-    assert_int_equal(acs_close(l->context), ACS_OK);
-}
-
 /* It is passed so many times on each device, whatever the other has in its pools. Who has no workers is never idle. */
 static void who_streams_lets_others_come(void **state)
 {
@@ -350,7 +229,7 @@ static void groups_under_way_end_before_others_come(void **state)
     latecomer late;
     acs_context *a = open_sharing(1);
     atomic_store_explicit(&g_go, 0, memory_order_release); /* pairs with gate_body */
-    submit_gate(a);
+    submit_gate(a, 4096);
     stream(a, 20, 3);
     begin_late(&late, 1, 60);
     stream(a, 20, ACS_LEDGER_PASSES);
@@ -499,7 +378,7 @@ static void groups_go_where_other_programs_run_less(void **state)
     acs_context *a = open_on(2, 1), *b = open_on(2, 0);
     assert_int_equal(device_of_chain(b), 0);
     atomic_store_explicit(&g_go, 0, memory_order_release); /* pairs with gate_body */
-    submit_gate(a);
+    submit_gate(a, 4096);
     assert_int_equal(device_of_chain(b), 1);
     atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
     assert_int_equal(acs_sync(a), ACS_OK);

@@ -434,7 +434,7 @@ static void groups_that_have_no_memory_yet_are_counted(void **state)
         (void)block_of(context, ACS_MEMORY_DEVICE, LARGE);
     }
     for (int i = 0; i < 2; i++)
-        assert_int_equal(acs_dispatch_begin(context, &demand, &to[i]), ACS_OK);
+        assert_int_equal(acs_dispatch_begin(context, &demand, 0, &to[i]), ACS_OK);
     /* Both on one, and what lies there anyway, would be more than there is. */
     assert_int_not_equal(to[0].device, to[1].device);
     for (int i = 0; i < 2; i++)

@@ -533,6 +533,37 @@ static void groups_end_whatever_else_runs(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* A device has the bytes that it takes, but in two pieces; the other has all its memory. And with both so, it is refused. */
+static void groups_go_to_another_device_where_room_is_in_pieces(void **state)
+{
+    (void)state;
+    enum { LARGE = 2 << 20 };
+    acs_group_report report;
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.devices = 2;
+    options.pool = ACS_POOL_ON;
+    options.memory_limit = LARGE + LARGE / 4;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int taken = 0; taken < 2; taken++) {
+        unsigned char seen = 0;
+        assert_int_equal(acs_on(context, taken), ACS_OK);
+        (void)block_of(context, ACS_MEMORY_DEVICE, BYTES); /* a small chunk is as large as the group */
+        assert_int_equal(acs_on(context, ACS_ANY_DEVICE), ACS_OK);
+        assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+        unsigned char *x = block_of(context, LAZY, LARGE);
+        assert_true(acs_memset(context, x, 7, LARGE) > 0);
+        assert_true(acs_memcpy(context, &seen, x, 1) > 0);
+        assert_true(acs_free(context, x) > 0);
+        assert_int_equal(submit(context, 0, &report), taken ? ACS_ERR_MEMORY : ACS_OK);
+        if (taken)
+            assert_int_equal(acs_group_cancel(context), ACS_OK);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(seen, taken ? 0 : 7);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +579,7 @@ int main(void)
         cmocka_unit_test(groups_have_memory_beside_each_other),
         cmocka_unit_test(random_groups_do_what_their_ops_say),
         cmocka_unit_test(groups_end_whatever_else_runs),
+        cmocka_unit_test(groups_go_to_another_device_where_room_is_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Unit tests of devices/ledger: what fits, who waits for whom, what cannot be, files that cannot be used, children, and
- * programs that are killed at any instant.
+ * Unit tests of devices/ledger: what fits, who waits for whom, what cannot be, children, and programs that are killed at any
+ * instant.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,16 +12,13 @@
 #include "devices/ledger.h"
 #include "ledger_fixture.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,13 +30,6 @@ enum { CHILDREN = 8 };
 static acs_ledger *join(void)
 {
     return join_on("GPU-1");
-}
-
-static void assert_refused(acs_status is, acs_status status, const char *why)
-{
-    assert_int_equal(is, status);
-    if (!strstr(acs_error_thread()->text, why))
-        fail_msg("'%s' is not in '%s'", why, acs_error_thread()->text);
 }
 
 static void what_is_taken_is_missing_for_others_on_the_same_device(void **state)
@@ -146,6 +136,7 @@ static void who_waits_is_passed_so_many_times(void **state)
     acs_ledger *a = join(), *b = join(), *c = join();
     waiter large, small;
     assert_int_equal(acs_ledger_wait(a, 500), ACS_OK);
+    acs_ledger_reclaimable(a, 500);
     start(&large, b, 800);
     await_waiting(1);
     for (int i = 0; i < ACS_LEDGER_PASSES; i++) {
@@ -162,8 +153,8 @@ static void who_waits_is_passed_so_many_times(void **state)
     acs_ledger_close(c);
 }
 
-/* Others wait for who holds some: to hold him up would hold up all. */
-static void who_holds_some_goes_on_however_often_others_were_passed(void **state)
+/* Others wait for who holds some: to hold him up would hold up all. Nor is anybody held up for what he may keep for ever. */
+static void who_waits_for_what_is_kept_holds_nobody_up(void **state)
 {
     (void)state;
     acs_ledger *holder = join(), *b = join();
@@ -176,12 +167,74 @@ static void who_holds_some_goes_on_however_often_others_were_passed(void **state
         assert_int_equal(acs_ledger_take(holder, 10), ACS_OK);
         acs_ledger_give(holder, 20, 0);
     }
-    acs_ledger *late = join(); /* who holds nothing is behind */
+    acs_ledger *late = join();
+    assert_int_equal(acs_ledger_take(late, 10), ACS_OK);
+    acs_ledger_give(late, 10, 0);
+    assert_int_equal(acs_ledger_wait(late, 10), ACS_OK);
+    acs_ledger_give(late, 10, 0);
+    acs_ledger_reclaimable(holder, 300); /* now it will have room: who holds nothing is behind it */
     assert_int_equal(acs_ledger_take(late, 10), ACS_NOT_READY);
     acs_ledger_give(holder, 500, 0);
     assert_int_equal(end(&large), ACS_OK);
     assert_int_equal(acs_ledger_take(late, 10), ACS_OK);
     acs_ledger_close(late);
+    acs_ledger_close(holder);
+    acs_ledger_close(b);
+}
+
+/* The first to come will have no room beside what is kept; the second will. */
+static void who_has_no_room_hides_nobody_who_has(void **state)
+{
+    (void)state;
+    acs_ledger *holder = join(), *b = join(), *c = join();
+    waiter hopeless, large;
+    assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
+    acs_ledger_reclaimable(holder, 400);
+    start(&hopeless, b, 900);
+    await_waiting(1);
+    start(&large, c, 700);
+    await_waiting(2);
+    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+    assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
+    acs_ledger_give(holder, 400, 0);
+    acs_ledger_reclaimable(holder, 0);
+    assert_int_equal(acs_ledger_give_way(holder), ACS_OK);
+    assert_int_equal(end(&large), ACS_OK);
+    assert_int_equal(look().waiting, 1);
+    acs_ledger_close(c);
+    acs_ledger_give(holder, 200, 0);
+    assert_int_equal(end(&hopeless), ACS_OK);
+    acs_ledger_close(holder);
+    acs_ledger_close(b);
+}
+
+/* Gives back what it can, once it is asked. */
+static bool give_when_asked(void *user)
+{
+    acs_ledger *const *holder = user;
+    acs_ledger_give(*holder, acs_ledger_reserved(*holder), 0);
+    return false;
+}
+
+/* It waits for those that began before it, not for whoever comes meanwhile. */
+static void who_gives_way_waits_for_those_that_were_there(void **state)
+{
+    (void)state;
+    acs_ledger *holder = NULL, *b = join();
+    waiter large;
+    const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL, .user = &holder,
+                                      .busy = give_when_asked};
+    assert_int_equal(acs_ledger_open(&config, &holder), ACS_OK);
+    assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
+    acs_ledger_reclaimable(holder, 600);
+    start(&large, b, 900);
+    await_waiting(1);
+    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+    assert_int_equal(acs_ledger_give_way(holder), ACS_OK);
+    assert_int_equal(acs_ledger_take(holder, 101), ACS_NOT_READY);
+    assert_int_equal(end(&large), ACS_OK);
     acs_ledger_close(holder);
     acs_ledger_close(b);
 }
@@ -304,59 +357,6 @@ static void what_cannot_be_is_refused(void **state)
     assert_int_equal(end(&first), ACS_OK);
     acs_ledger_close(a);
     acs_ledger_close(b);
-}
-
-/* -------------------------------------------------------------------------------------------------------------- files */
-
-static acs_status join_by(const char *name)
-{
-    acs_ledger *ledger = NULL;
-    const acs_ledger_config config = {.name = name, .device = "GPU-1", .total = TOTAL};
-    acs_status status = acs_ledger_open(&config, &ledger);
-    acs_ledger_close(ledger);
-    return status;
-}
-
-static void files_that_cannot_be_used_are_told(void **state)
-{
-    (void)state;
-    ledger_seen s = {0};
-    char long_name[ACS_LEDGER_NAME_BYTES + 8];
-    memset(long_name, 'x', sizeof long_name);
-    long_name[0] = '/';
-    long_name[sizeof long_name - 1] = '\0';
-    (void)shm_unlink(g_path);
-    assert_int_equal(acs_ledger_each(g_name, add_line, &s), ACS_NOT_READY);
-    assert_refused(join_by("acs"), ACS_ERR_OPTION, "'acs' is not the name of a ledger");
-    assert_refused(join_by("/"), ACS_ERR_OPTION, "not the name");
-    assert_refused(join_by("/a/b"), ACS_ERR_OPTION, "not the name");
-    assert_refused(join_by(long_name), ACS_ERR_OPTION, "not the name");
-    int file = shm_open(g_path, O_CREAT | O_RDWR, 0600);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, "something else", 14), 14);
-    assert_refused(join_by(g_name), ACS_ERR_STATE, "it has another layout, or is damaged");
-    assert_int_equal(ftruncate(file, 0), 0);
-    assert_int_equal(fchmod(file, 0644), 0);
-    assert_refused(join_by(g_name), ACS_ERR_STATE, "others may reach it");
-    assert_int_equal(fchmod(file, 0600), 0);
-    assert_int_equal(join_by(g_name), ACS_OK); /* an empty one was begun by somebody who was killed */
-    close(file);
-}
-
-static void entries_come_to_an_end(void **state)
-{
-    (void)state;
-    acs_ledger *all[600] = {NULL};
-    const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL};
-    uint32_t count = 0;
-    acs_status status;
-    while ((status = acs_ledger_open(&config, &all[count])) == ACS_OK)
-        count++;
-    assert_refused(status, ACS_ERR_STATE, "all 512 entries of the ledger are taken");
-    assert_int_equal(count, 512);
-    while (count > 0)
-        acs_ledger_close(all[--count]);
-    assert_int_equal(join_by(g_name), ACS_OK);
 }
 
 /* ------------------------------------------------------------------------------------------------- children, and death */
@@ -493,14 +493,14 @@ int main(void)
         cmocka_unit_test(what_the_device_has_left_counts_too),
         cmocka_unit_test(who_waits_gets_what_is_given),
         cmocka_unit_test(who_waits_is_passed_so_many_times),
-        cmocka_unit_test(who_holds_some_goes_on_however_often_others_were_passed),
+        cmocka_unit_test(who_waits_for_what_is_kept_holds_nobody_up),
+        cmocka_unit_test(who_has_no_room_hides_nobody_who_has),
+        cmocka_unit_test(who_gives_way_waits_for_those_that_were_there),
         cmocka_unit_test(who_takes_its_own_again_passes_others_so_many_times),
         cmocka_unit_test(who_holds_some_waits_for_nobody_who_waits_for_it),
         cmocka_unit_test(who_waits_is_passed_by_its_own_program_no_more),
         cmocka_unit_test(what_outsiders_keep_is_not_waited_for_long),
         cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(files_that_cannot_be_used_are_told),
-        cmocka_unit_test(entries_come_to_an_end),
         cmocka_unit_test(an_entry_ends_with_the_process_that_made_it),
         cmocka_unit_test(whoever_is_killed_is_nobodys_loss),
     };
