@@ -20,32 +20,47 @@ static _Thread_local struct {
 
 /* ------------------------------------------------------------------------------------------------------- open, close */
 
-/* By the file that was named; else as measured, if it ever was; else as the backend estimates. */
-static acs_status open_topology(acs_context *context)
+/* As measured, if it ever was. A bad file is nobody's error: there is an estimate. */
+static void load_topology(acs_topology *t)
 {
-    acs_topology *t = &context->spread->topology;
-    acs_backend *backend = context->backend;
-    const char *name = context->options.topology;
-    t->count = context->spread->count;
-    ACS_TRY(backend->ops->links(backend, t));
-    if (!name[0]) {
-        acs_topology measured = *t;
-        const acs_error before = *acs_error_thread(); /* a bad file is nobody's error: there is an estimate */
-        acs_status status = acs_topology_load(&measured);
-        if (status == ACS_OK)
-            *t = measured;
-        else
-            acs_log(ACS_LOG_INFO, "links between %u devices are estimated; acs-info --measure measures them%s%s", t->count,
-                    status == ACS_NOT_READY ? "" : ": ", status == ACS_NOT_READY ? "" : acs_error_thread()->text);
-        *acs_error_thread() = before;
-        return ACS_OK;
-    }
+    acs_topology measured = *t;
+    const acs_error before = *acs_error_thread();
+    acs_status status = acs_topology_load(&measured);
+    if (status == ACS_OK)
+        *t = measured;
+    else
+        acs_log(ACS_LOG_INFO, "links between %u devices are estimated; acs-info --measure measures them%s%s", t->count,
+                status == ACS_NOT_READY ? "" : ": ", status == ACS_NOT_READY ? "" : acs_error_thread()->text);
+    *acs_error_thread() = before;
+}
+
+static acs_status read_topology(acs_topology *t, const char *name)
+{
     FILE *file = fopen(name, "r");
     if (!file)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TOPOLOGY: '%s' cannot be read", name);
     acs_status status = acs_topology_read(t, file, name);
     (void)fclose(file); /* was only read */
     return status;
+}
+
+/* By the file that was named; else as measured; else as the backend estimates. */
+static acs_status open_topology(acs_context *context)
+{
+    acs_topology *t = &context->spread->topology;
+    const char *name = context->options.topology;
+    t->count = context->spread->count;
+    ACS_TRY(context->backend->ops->links(context->backend, t));
+    const acs_topology found = *t;
+    if (name[0])
+        ACS_TRY(read_topology(t, name));
+    else
+        load_topology(t);
+    /* What ops may do is the backend's to say: by a file devices can reach each other less, never more. */
+    for (uint32_t a = 0; a <= t->count; a++)
+        for (uint32_t b = 0; b <= t->count; b++)
+            t->links[a][b].peer = t->links[a][b].peer && found.links[a][b].peer;
+    return ACS_OK;
 }
 
 acs_status acs_spread_open(acs_context *context)

@@ -1,0 +1,103 @@
+/*
+ * ACS_TOPOLOGY through the public API, on virtual devices: what a file may say and what it may not, and how acs_open refuses
+ * one that is wrong.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "add_kernel.h"
+#include "memory_fixture.h"
+#include "runtime/context.h"
+#include "runtime/spread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BYTES = 4096 };
+
+static char g_path[] = "/tmp/acs-links-XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)state;
+    int file = mkstemp(g_path);
+    return file < 0 || close(file) != 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(g_path);
+}
+
+static acs_status open_by(const char *path, int64_t devices, acs_context **context)
+{
+    acs_options options = host_options();
+    options.devices = devices;
+    options.pool = ACS_POOL_ON;
+    (void)snprintf(options.topology, sizeof options.topology, "%s", path);
+    return acs_open(&options, context);
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(g_path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* All links of two virtual devices: `between` them, and to and from the host. */
+static void write_links(const char *between, const char *host)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   "acs-topology 1\nlink virtual-0 virtual-1 300 3 %s\nlink virtual-1 virtual-0 300 3 %s\n"
+                   "link virtual-0 host 50 3 %s\nlink host virtual-0 50 3 %s\n"
+                   "link virtual-1 host 50 3 %s\nlink host virtual-1 50 3 %s\n",
+                   between, between, host, host, host, host);
+    write_file(text);
+}
+
+/* A kernel that reads memory of a device that it does not reach would fault. */
+static void a_file_takes_peers_away_and_makes_none(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        acs_context *context = NULL;
+        unsigned char *x[2];
+        write_links(i ? "peer" : "staged", "peer");
+        assert_int_equal(open_by(g_path, 2, &context), ACS_OK);
+        const acs_topology *t = &context->spread->topology;
+        assert_int_equal(t->links[0][1].peer, i);
+        assert_false(t->links[0][2].peer); /* the backend says so */
+        assert_false(t->links[2][1].peer);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(acs_on(context, k), ACS_OK);
+            x[k] = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+            assert_true(acs_memset(context, x[k], 1, BYTES) > 0);
+        }
+        size_t bytes = BYTES;
+        acs_op op = ACS_LAUNCH_ON(context, &g_add, 1, 1, 0, ACS_ARGS(x[0], x[1], bytes),
+                                  ACS_USES(ACS_OUT(x[0], BYTES), ACS_IN(x[1], BYTES)));
+        if (i)
+            assert_true(op > 0);
+        else
+            refused(op, ACS_ERR_UNSUPPORTED, "which no device reaches");
+        (void)acs_clear(context);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_takes_peers_away_and_makes_none),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
