@@ -58,6 +58,7 @@ typedef struct info {
     char gpus_why[256]; /* why none is listed */
     acs_topology links; /* between the GPUs; count 0: not known */
     char links_why[ACS_ERROR_TEXT_BYTES];
+    char links_kept[ACS_TOPOLOGY_PATH_BYTES]; /* the file that they are in; empty: none */
     acs_ledger_line ledger[INFO_LEDGER_MOST]; /* the programs in it */
     uint32_t ledger_count;
     char ledger_why[ACS_ERROR_TEXT_BYTES];    /* why there are none */
@@ -65,8 +66,11 @@ typedef struct info {
 
 /* Versions and devices, by the CUDA runtime. */
 void info_read_gpus(info *to);
-/* What lies between them, as it was measured before; `measure`: now, and kept. */
-void info_read_links(info *to, bool measure);
+/*
+ * What lies between them, as it was measured before; `measure`: now, and kept, or links_why says why not. Of the first
+ * `devices`, as a context takes them; 0: of all.
+ */
+void info_read_links(info *to, uint32_t devices, bool measure);
 
 /* Who is in the ledger that ACS_LEDGER names, or in that of ACS_LEDGER=on. */
 void info_read_ledger(info *to, const char *option);

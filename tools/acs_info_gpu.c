@@ -7,6 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Virtual devices are not measured: their links are what ACS_TOPOLOGY says, or an estimate. */
+static void no_links(info *to, bool measure)
+{
+    if (measure)
+        snprintf(to->links_why, sizeof to->links_why, "there is no GPU to measure");
+}
+
 #ifdef ACS_HAVE_CUDA
 
 #include "backend/cuda_topology.h"
@@ -72,29 +79,43 @@ static void keep_error(info *to)
     to->links.count = 0;
 }
 
-/* Devices that say nothing of themselves have no links. */
-void info_read_links(info *to, bool measure)
+static void store_links(info *to)
 {
-    int devices[ACS_DEVICES_MOST];
+    if (acs_topology_store(&to->links) != ACS_OK) {
+        acs_error error = {.size = sizeof error};
+        (void)acs_last_error(&error);
+        memcpy(to->links_why, error.text, sizeof to->links_why); /* they are known all the same */
+        return;
+    }
+    (void)acs_topology_path(&to->links, to->links_kept); /* was written to */
+}
+
+/* Devices that say nothing of themselves have no links. */
+void info_read_links(info *to, uint32_t devices, bool measure)
+{
+    int numbers[ACS_DEVICES_MOST];
     acs_topology *t = &to->links;
-    for (uint32_t i = 0; i < to->gpu_count && t->count < ACS_DEVICES_MOST; i++) {
+    const uint32_t most = devices && devices < ACS_DEVICES_MOST ? devices : ACS_DEVICES_MOST;
+    for (uint32_t i = 0; i < to->gpu_count && t->count < most; i++) {
         if (*to->gpus[i].why)
             continue;
         memcpy(t->id[t->count], to->gpus[i].uuid, sizeof to->gpus[i].uuid);
-        devices[t->count++] = (int)i;
+        numbers[t->count++] = (int)i;
     }
-    if (t->count == 0)
+    if (t->count == 0) {
+        no_links(to, measure);
         return;
-    acs_status status = measure ? acs_cuda_topology_measure(t, devices) : acs_topology_load(t);
+    }
+    acs_status status = measure ? acs_cuda_topology_measure(t, numbers) : acs_topology_load(t);
     if (status == ACS_NOT_READY) {
         t->count = 0;
         snprintf(to->links_why, sizeof to->links_why, "not measured yet: acs-info --measure");
     } else if (status != ACS_OK) {
         keep_error(to);
-    } else if (measure && acs_topology_store(t) != ACS_OK) {
-        acs_error error = {.size = sizeof error};
-        (void)acs_last_error(&error);
-        memcpy(to->links_why, error.text, sizeof to->links_why); /* they are known all the same */
+    } else if (measure) {
+        store_links(to);
+    } else {
+        (void)acs_topology_path(t, to->links_kept); /* was read */
     }
 }
 
@@ -105,9 +126,10 @@ void info_read_gpus(info *to)
     snprintf(to->gpus_why, sizeof to->gpus_why, "not looked for, since ACS was built without CUDA");
 }
 
-void info_read_links(info *to, bool measure)
+void info_read_links(info *to, uint32_t devices, bool measure)
 {
-    (void)to, (void)measure; /* no GPU, no link */
+    (void)devices;
+    no_links(to, measure);
 }
 
 #endif

@@ -74,11 +74,13 @@ static void text_gpus(const info *from)
 static void text_links(const info *from)
 {
     const acs_topology *t = &from->links;
-    if (from->gpu_count == 0)
+    if (from->gpu_count == 0 && !*from->links_why)
         return;
     puts("\nLinks");
     if (*from->links_why)
-        printf("  %-14s %s\n", t->count ? "not kept" : "none known", from->links_why);
+        text_row(t->count ? "not kept" : "none known", from->links_why);
+    if (*from->links_kept)
+        text_row("kept in", from->links_kept);
     for (uint32_t a = 0; t->count > 0 && a <= t->count; a++)
         for (uint32_t b = 0; b <= t->count; b++) {
             char name[32];
@@ -227,6 +229,7 @@ static void json_links(const info *from)
             any = true;
         }
     putchar(']');
+    json_pair(",\n  ", "links_kept", *from->links_kept ? from->links_kept : NULL);
     json_pair(",\n  ", "links_remark", *from->links_why ? from->links_why : NULL);
 }
 

@@ -49,7 +49,8 @@ acs_status acs_topology_read(acs_topology *topology, FILE *file, const char *nam
 /*
  * The file of these devices, in any order: below $XDG_CACHE_HOME, or $HOME/.cache. Loading: ACS_NOT_READY where there is
  * none, as acs_topology_read where there is. Storing makes the folder and replaces the file at once, readable by its owner
- * alone; ACS_ERR_UNSUPPORTED: there is no such folder; ACS_ERR_STATE: it could not be written, why.
+ * alone, and so the files of the first device, of the first two and so on: contexts take as many as they are to have.
+ * ACS_ERR_UNSUPPORTED: there is no such folder; ACS_ERR_STATE: it could not be written, why.
  */
 acs_status acs_topology_path(const acs_topology *topology, char path[ACS_TOPOLOGY_PATH_BYTES]);
 acs_status acs_topology_load(acs_topology *topology);

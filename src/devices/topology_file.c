@@ -70,10 +70,9 @@ static acs_status failed(const char *what, const char *path)
     return ACS_FAIL(ACS_ERR_STATE, errno, "%s %s: %s", what, path, strerror(errno));
 }
 
-acs_status acs_topology_store(const acs_topology *t)
+static acs_status store_as(const acs_topology *t, char path[ACS_TOPOLOGY_PATH_BYTES])
 {
-    char path[ACS_TOPOLOGY_PATH_BYTES], fresh[ACS_TOPOLOGY_PATH_BYTES + 16];
-    ACS_TRY(acs_topology_path(t, path));
+    char fresh[ACS_TOPOLOGY_PATH_BYTES + 16];
     if (!make_folders(path))
         return failed("making the folders of", path);
     (void)snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
@@ -95,4 +94,16 @@ acs_status acs_topology_store(const acs_topology *t)
     if (status != ACS_OK)
         (void)unlink(fresh);
     return status;
+}
+
+/* Under each name the whole text: who reads it passes by devices that are not its own. */
+acs_status acs_topology_store(const acs_topology *t)
+{
+    char path[ACS_TOPOLOGY_PATH_BYTES];
+    acs_topology first = *t;
+    for (first.count = 1; first.count <= t->count; first.count++) {
+        ACS_TRY(acs_topology_path(&first, path));
+        ACS_TRY(store_as(t, path));
+    }
+    return ACS_OK;
 }

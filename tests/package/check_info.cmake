@@ -34,6 +34,16 @@ else()
     says("${output}" "auto takes +host" "CUDA toolkit +[0-9]+\\.[0-9]" "cuda +not available: cuda: " "\n  none +[^\n]+")
 endif()
 
+# Nothing to measure is no success.
+if(NOT output MATCHES "cuda +available")
+    info(1 ACS_BACKEND=host ACS_DEVICES=2 ARGS --measure)
+    says("${output}" "\nLinks\n  none known +there is no GPU to measure\n")
+    info(1 ARGS --json --measure)
+    string(JSON value GET "${output}" links_remark)
+    says("${value}" "^there is no GPU to measure$")
+    info(0)
+endif()
+
 # Every option, once, by its variable.
 file(STRINGS ${options} rows REGEX "^ACS_OPT_[A-Z]+\\(")
 foreach(row IN LISTS rows)

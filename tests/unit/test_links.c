@@ -94,10 +94,35 @@ static void a_file_takes_peers_away_and_makes_none(void **state)
     }
 }
 
+/* Nothing is recommended that cannot be done. */
+static void virtual_devices_are_not_to_be_measured(void **state)
+{
+    (void)state;
+    FILE *log = tmpfile();
+    char text[16384];
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.devices = 2;
+    options.log = ACS_LOG_INFO;
+    const int before = dup(STDERR_FILENO);
+    assert_true(log && before >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
+    acs_status status = acs_open(&options, &context);
+    if (status == ACS_OK)
+        status = acs_close(context);
+    assert_true(dup2(before, STDERR_FILENO) >= 0 && close(before) == 0);
+    assert_int_equal(status, ACS_OK);
+    rewind(log);
+    text[fread(text, 1, sizeof text - 1, log)] = '\0';
+    assert_int_equal(fclose(log), 0);
+    assert_non_null(strstr(text, "ACS_DEVICES")); /* the log came here */
+    assert_null(strstr(text, "--measure"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_takes_peers_away_and_makes_none),
+        cmocka_unit_test(virtual_devices_are_not_to_be_measured),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
