@@ -183,7 +183,9 @@ typedef struct acs_context acs_context;
  * Open a context.
  * @param      options  NULL: from the environment. Copied.
  * @param[out] context  Written only on ACS_OK; release with acs_close.
- * @retval ACS_ERR_OPTION       a value is out of its range, or the environment (options NULL) has a bad value.
+ * @retval ACS_ERR_OPTION       a value is out of its range, or the environment (options NULL) has a bad value; there
+ *                              are not so many devices, or another option does not go with several (docs/devices.md);
+ *                              the file of ACS_TOPOLOGY cannot be read, or is wrong (the error names file and line).
  * @retval ACS_ERR_UNSUPPORTED  the requested backend is not built in, or no device answers (ACS_BACKEND=cuda).
  * @retval ACS_ERR_STATE        two copies of ACS are in the process (the error names both files); or inside a callback.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  nothing was opened.

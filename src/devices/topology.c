@@ -4,9 +4,22 @@
  */
 #include "devices/topology.h"
 
+#include <errno.h>
 #include <string.h>
 
+enum { LINE_BYTES = 256, SHOWN_BYTES = 80, WHY_BYTES = 256 };
+
 static const char g_head[] = "acs-topology 1";
+
+/* A file that is being read. */
+typedef struct reading {
+    acs_topology *t;
+    FILE *file;
+    const char *name;
+    int number; /* of the line */
+    bool begun; /* the head was there */
+    int links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* the line that says it; 0: none */
+} reading;
 
 void acs_topology_id(char id[ACS_DEVICE_ID_BYTES], const char uuid[16])
 {
@@ -30,28 +43,45 @@ double acs_topology_seconds(const acs_topology *t, uint32_t from, uint32_t to, u
 
 /* -------------------------------------------------------------------------------------------------------------- check */
 
-/* Written so that what is no number fails. */
-static acs_status check_link(const acs_topology *t, uint32_t from, uint32_t to)
+/* Of one direction, and of both. Written so that what is no number fails. */
+static bool figures_can_be(const acs_topology *t, uint32_t from, uint32_t to, char why[WHY_BYTES])
 {
-    const acs_route *there = &t->links[from][to], *back = &t->links[to][from];
-    const char *const a = acs_topology_place(t, from), *const b = acs_topology_place(t, to);
-    if (!(there->bandwidth >= 1e6 && there->bandwidth <= 1e14))
-        return ACS_FAIL(ACS_ERR_CHECK, 0, "from %s to %s: %g GB/s cannot be", a, b, there->bandwidth / 1e9);
-    if (!(there->latency >= 0 && there->latency <= 1))
-        return ACS_FAIL(ACS_ERR_CHECK, 0, "from %s to %s: a latency of %g us cannot be", a, b, there->latency * 1e6);
-    if (!(there->bandwidth <= 16 * back->bandwidth))
-        return ACS_FAIL(ACS_ERR_CHECK, 0, "from %s to %s: %g GB/s, but %g GB/s back, cannot be", a, b,
-                        there->bandwidth / 1e9, back->bandwidth / 1e9);
-    return ACS_OK;
+    const acs_route *link = &t->links[from][to];
+    const bool bandwidth = link->bandwidth >= 1e6 && link->bandwidth <= 1e14;
+    if (bandwidth && link->latency >= 0 && link->latency <= 1)
+        return true;
+    (void)snprintf(why, WHY_BYTES, "from %s to %s: %s%g %s cannot be", acs_topology_place(t, from),
+                   acs_topology_place(t, to), bandwidth ? "a latency of " : "",
+                   bandwidth ? link->latency * 1e6 : link->bandwidth / 1e9, bandwidth ? "us" : "GB/s");
+    return false;
+}
+
+static bool proportion_can_be(const acs_topology *t, uint32_t from, uint32_t to, char why[WHY_BYTES])
+{
+    const double there = t->links[from][to].bandwidth, back = t->links[to][from].bandwidth;
+    if (there <= 16 * back)
+        return true;
+    (void)snprintf(why, WHY_BYTES, "from %s to %s: %g GB/s, but %g GB/s back, cannot be", acs_topology_place(t, from),
+                   acs_topology_place(t, to), there / 1e9, back / 1e9);
+    return false;
+}
+
+/* The first link that cannot be, and why; false: all can. */
+static bool find_impossible(const acs_topology *t, uint32_t *from, uint32_t *to, char why[WHY_BYTES])
+{
+    for (int both = 0; both < 2; both++)
+        for (*from = 0; *from <= t->count; ++*from)
+            for (*to = 0; *to <= t->count; ++*to)
+                if (*from != *to && !(both ? proportion_can_be : figures_can_be)(t, *from, *to, why))
+                    return true;
+    return false;
 }
 
 acs_status acs_topology_check(const acs_topology *t)
 {
-    for (uint32_t from = 0; from <= t->count; from++)
-        for (uint32_t to = 0; to <= t->count; to++)
-            if (from != to)
-                ACS_TRY(check_link(t, from, to));
-    return ACS_OK;
+    uint32_t from, to;
+    char why[WHY_BYTES];
+    return find_impossible(t, &from, &to, why) ? ACS_FAIL(ACS_ERR_CHECK, 0, "%s", why) : ACS_OK;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- text */
@@ -82,20 +112,20 @@ static uint32_t place_of(const acs_topology *t, const char *name)
 }
 
 /* A link's line; false: it is none. */
-static bool read_link(acs_topology *t, const char *line, bool seen[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1])
+static bool read_link(reading *r, const char *line)
 {
     char from[ACS_DEVICE_ID_BYTES], to[ACS_DEVICE_ID_BYTES], how[8], more[2];
     double bandwidth, latency;
     if (sscanf(line, "link %63s %63s %lf %lf %7s %1s", from, to, &bandwidth, &latency, how, more) != 5)
         return false;
     const bool peer = strcmp(how, "peer") == 0;
-    const uint32_t a = place_of(t, from), b = place_of(t, to);
+    const uint32_t a = place_of(r->t, from), b = place_of(r->t, to);
     if ((!peer && strcmp(how, "staged") != 0) || strcmp(from, to) == 0)
         return false;
-    if (a > t->count || b > t->count)
+    if (a > r->t->count || b > r->t->count)
         return true; /* of devices that are not ours */
-    t->links[a][b] = (acs_route){bandwidth * 1e9, latency * 1e-6, peer};
-    seen[a][b] = true;
+    r->t->links[a][b] = (acs_route){bandwidth * 1e9, latency * 1e-6, peer};
+    r->links[a][b] = r->number;
     return true;
 }
 
@@ -105,24 +135,53 @@ static bool says_nothing(const char *line)
     return *line == '\0' || *line == '#';
 }
 
-acs_status acs_topology_read(acs_topology *t, FILE *file, const char *name)
+/* Of a line that is too long the rest is passed by, and its end shows that: only a comment can be so long. */
+static bool next_line(reading *r, char line[LINE_BYTES])
 {
-    bool seen[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1] = {{false}}, begun = false;
-    char line[256];
-    for (int number = 1; fgets(line, sizeof line, file); number++) {
+    int c;
+    if (!fgets(line, LINE_BYTES, r->file))
+        return false;
+    r->number++;
+    if (strlen(line) < LINE_BYTES - 1 || line[LINE_BYTES - 2] == '\n')
+        return true;
+    while ((c = fgetc(r->file)) != EOF && c != '\n')
+        continue;
+    memcpy(line + LINE_BYTES - 4, "...", 4);
+    return true;
+}
+
+static acs_status read_lines(reading *r)
+{
+    char line[LINE_BYTES];
+    while (next_line(r, line)) {
         char id[ACS_DEVICE_ID_BYTES];
         const bool head = strncmp(line, g_head, sizeof g_head - 1) == 0 && says_nothing(line + sizeof g_head - 1);
-        if (says_nothing(line) || (begun && (sscanf(line, "device %63s", id) == 1 || read_link(t, line, seen))))
+        if (says_nothing(line) || (r->begun && (sscanf(line, "device %63s", id) == 1 || read_link(r, line))))
             continue;
-        if (begun || !head)
-            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%s, line %d: '%.*s' is not '%s'", name, number,
-                            (int)strcspn(line, "\r\n"), line, begun ? "link FROM TO GB/s us peer|staged" : g_head);
-        begun = true;
+        if (r->begun || !head)
+            return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: '%.*s' is not '%s'", r->name, r->number,
+                            (int)(strcspn(line, "\r\n") < SHOWN_BYTES ? strcspn(line, "\r\n") : SHOWN_BYTES), line,
+                            r->begun ? "link FROM TO GB/s us peer|staged" : g_head);
+        r->begun = true;
     }
-    for (uint32_t from = 0; from <= t->count; from++)
-        for (uint32_t to = 0; to <= t->count; to++)
-            if (from != to && !seen[from][to])
-                return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%s says nothing of the link from %s to %s", name,
+    if (ferror(r->file)) /* as with a folder */
+        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", r->name, strerror(errno));
+    return r->begun ? ACS_OK : ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: the file ends, but there is no '%s'", r->name,
+                                        r->number + 1, g_head);
+}
+
+acs_status acs_topology_read(acs_topology *t, FILE *file, const char *name)
+{
+    reading r = {.t = t, .file = file, .name = name};
+    char why[WHY_BYTES];
+    uint32_t from, to;
+    ACS_TRY(read_lines(&r));
+    for (from = 0; from <= t->count; from++)
+        for (to = 0; to <= t->count; to++)
+            if (from != to && !r.links[from][to])
+                return ACS_FAIL(ACS_ERR_OPTION, 0, "%s says nothing of the link from %s to %s", name,
                                 acs_topology_place(t, from), acs_topology_place(t, to));
-    return acs_topology_check(t);
+    if (find_impossible(t, &from, &to, why))
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: %s", name, r.links[from][to], why);
+    return ACS_OK;
 }

@@ -40,8 +40,8 @@ const char *acs_topology_place(const acs_topology *topology, uint32_t place);
 
 /*
  * As text: a line for each device and each link, which people can edit. Reading wants all links between the topology's own
- * devices, by their ids; what the file says of other devices is skipped. ACS_ERR_ARGUMENT: not such a file, with `name`
- * and the line; a device or a link is missing. ACS_ERR_CHECK as above; the topology's links are then undefined.
+ * devices, by their ids; what the file says of other devices is skipped. ACS_ERR_OPTION: it cannot be read; not such a file,
+ * or a link that cannot be (as above), with `name` and the line; a link is missing. The topology's links are then undefined.
  */
 acs_status acs_topology_write(const acs_topology *topology, FILE *file);
 acs_status acs_topology_read(acs_topology *topology, FILE *file, const char *name);

@@ -4,7 +4,9 @@
  */
 #include "runtime/spread.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FAILED_MOST = 1 << 16 }; /* copies that are remembered */
 
@@ -35,11 +37,13 @@ static void load_topology(acs_topology *t, const acs_backend *backend)
     *acs_error_thread() = before;
 }
 
-static acs_status read_topology(acs_topology *t, const char *name)
+static acs_status read_topology(acs_topology *t, const char *path)
 {
-    FILE *file = fopen(name, "r");
+    char name[ACS_OPTION_TEXT_BYTES + 16];
+    (void)snprintf(name, sizeof name, "ACS_TOPOLOGY: '%s'", path);
+    FILE *file = fopen(path, "re");
     if (!file)
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TOPOLOGY: '%s' cannot be read", name);
+        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
     acs_status status = acs_topology_read(t, file, name);
     (void)fclose(file); /* was only read */
     return status;
@@ -67,8 +71,11 @@ static acs_status open_topology(acs_context *context)
 acs_status acs_spread_open(acs_context *context)
 {
     const acs_options *o = &context->options;
-    if (context->backend->devices == 1)
+    if (context->backend->devices == 1) {
+        if (o->topology[0])
+            acs_log(ACS_LOG_WARN, "ACS_TOPOLOGY has no effect: there is one device");
         return ACS_OK;
+    }
     if (o->pool == ACS_POOL_OFF)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u needs pools: ACS_POOL is off", context->backend->devices);
     if (o->rename != 0 || o->check == ACS_CHECK_WRITTEN)

@@ -61,7 +61,7 @@ typedef struct acs_spread_op {
     uint64_t bytes; /* that it names */
 } acs_spread_op;
 
-/* Behind the backend, with several devices; else there is nothing to do. ACS_ERR_OPTION, ACS_ERR_MEMORY; bad topologies. */
+/* Behind the backend, with several devices; else there is nothing to do. ACS_ERR_OPTION, ACS_ERR_MEMORY. */
 acs_status acs_spread_open(acs_context *context);
 void acs_spread_close(acs_context *context);
 

@@ -14,11 +14,12 @@
 #include "runtime/context.h"
 #include "runtime/spread.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BYTES = 4096 };
+enum { BYTES = 4096, LOG_BYTES = 16384 };
 
 static char g_path[] = "/tmp/acs-links-XXXXXX";
 
@@ -94,26 +95,80 @@ static void a_file_takes_peers_away_and_makes_none(void **state)
     }
 }
 
-/* Nothing is recommended that cannot be done. */
-static void virtual_devices_are_not_to_be_measured(void **state)
+/* ------------------------------------------------------------------------------------------------------------ refusals */
+
+static void assert_bad(const char *path, int native, const char *why)
 {
-    (void)state;
-    FILE *log = tmpfile();
-    char text[16384];
-    acs_options options = host_options();
     acs_context *context = NULL;
-    options.devices = 2;
-    options.log = ACS_LOG_INFO;
+    acs_error error = {.size = sizeof error};
+    assert_int_equal(open_by(path, 2, &context), ACS_ERR_OPTION);
+    assert_int_equal(acs_last_error(&error), ACS_ERR_OPTION);
+    assert_int_equal(error.native, native);
+    if (!strstr(error.text, "ACS_TOPOLOGY") || !strstr(error.text, path) || !strstr(error.text, why))
+        fail_msg("'%s' is not in '%s', or what it is about", why, error.text);
+}
+
+static void bad_files_are_refused_by_name_and_line(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"", "line 1: "},
+        {"topology\n", "line 1: 'topology'"},
+        {"acs-topology 1\n# nothing\nlink virtual-0 host fast 3 staged\n", "line 3: 'link virtual-0 host fast"},
+        {"acs-topology 1\n", "says nothing of the link from virtual-0 to virtual-1"},
+    };
+    (void)state;
+    assert_bad("/no/such/file", ENOENT, "No such file");
+    assert_bad("/tmp", EISDIR, "Is a directory");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_file(rows[i].text);
+        assert_bad(g_path, 0, rows[i].why);
+    }
+    write_links("peer", "peer\nlink host virtual-0 nan 3 staged");
+    assert_bad(g_path, 0, "from host to virtual-0: nan GB/s cannot be");
+    write_links("peer", "peer\nlink host virtual-0 0 3 staged");
+    assert_bad(g_path, 0, "line 11: from host to virtual-0: 0 GB/s cannot be");
+    write_links("peer", "peer\nlink host virtual-1 50 -1 staged");
+    assert_bad(g_path, 0, "a latency of -1 us cannot be");
+}
+
+/* What acs_open logs, with the standard error of this process. */
+static void log_of_open(acs_options *options, char text[LOG_BYTES])
+{
+    acs_context *context = NULL;
+    FILE *log = tmpfile();
     const int before = dup(STDERR_FILENO);
     assert_true(log && before >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
-    acs_status status = acs_open(&options, &context);
+    options->log = ACS_LOG_INFO;
+    acs_status status = acs_open(options, &context);
     if (status == ACS_OK)
         status = acs_close(context);
     assert_true(dup2(before, STDERR_FILENO) >= 0 && close(before) == 0);
     assert_int_equal(status, ACS_OK);
     rewind(log);
-    text[fread(text, 1, sizeof text - 1, log)] = '\0';
+    text[fread(text, 1, LOG_BYTES - 1, log)] = '\0';
     assert_int_equal(fclose(log), 0);
+}
+
+static void a_file_that_has_no_effect_is_told(void **state)
+{
+    (void)state;
+    char text[LOG_BYTES];
+    acs_options options = host_options();
+    (void)snprintf(options.topology, sizeof options.topology, "/no/such/file");
+    log_of_open(&options, text);
+    assert_non_null(strstr(text, "warn: ACS_TOPOLOGY has no effect: there is one device"));
+}
+
+/* Nothing is recommended that cannot be done. */
+static void virtual_devices_are_not_to_be_measured(void **state)
+{
+    (void)state;
+    char text[LOG_BYTES];
+    acs_options options = host_options();
+    options.devices = 2;
+    log_of_open(&options, text);
     assert_non_null(strstr(text, "ACS_DEVICES")); /* the log came here */
     assert_null(strstr(text, "--measure"));
 }
@@ -122,6 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_takes_peers_away_and_makes_none),
+        cmocka_unit_test(bad_files_are_refused_by_name_and_line),
+        cmocka_unit_test(a_file_that_has_no_effect_is_told),
         cmocka_unit_test(virtual_devices_are_not_to_be_measured),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
