@@ -379,12 +379,23 @@ typedef struct acs_attributes {
     int32_t priority;      /**< launch priority; 0: the stream's; negative: more urgent */
     uint8_t cooperative;   /**< nonzero: grid-wide synchronisation is used */
     uint8_t programmatic;  /**< programmatic dependent launch: refused, it weakens ordering against a neighbour */
-    uint8_t on;            /**< of several devices it runs on number on - 1, if it may; 0: anywhere. See ACS_ON, acs_on */
+    uint8_t on;            /**< it runs on device number on - 1, if it may; 0: anywhere. See ACS_ON, acs_on */
     uint8_t reserved;
 } acs_attributes;
 
-/** Attributes of a launch that is to run on this device of the context: ACS_LAUNCH_WITH(context, ACS_ON(2), ...). */
-#define ACS_ON(device) ((acs_attributes){{0, 0, 0}, 0, 0, 0, (uint8_t)((device) + 1), 0})
+/** As ACS_ON. A number that no device can have stays one: the launch is refused. */
+static inline acs_attributes acs_make_on(int64_t device)
+{
+    acs_attributes a = {{0, 0, 0}, 0, 0, 0, 0, 0};
+    a.on = (uint8_t)(device < -1 || device > UINT8_MAX - 1 ? UINT8_MAX : device + 1);
+    return a;
+}
+
+/**
+ * Attributes of a launch that is to run on this device of the context: ACS_LAUNCH_WITH(context, ACS_ON(2), ...). A hint, as
+ * acs_on; a launch that names a device which the context does not have is refused. ACS_ANY_DEVICE: as if it said nothing.
+ */
+#define ACS_ON(device) acs_make_on(device)
 
 typedef struct acs_launch_params {
     size_t size; /**< sizeof(acs_launch_params) */
@@ -409,7 +420,8 @@ typedef struct acs_launch_params {
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_ARGUMENT (null kernel, a zero or too large grid, block or shared
- *         memory, segments that wrap the address space, argument sizes that do not match the kernel),
+ *         memory, segments that wrap the address space, argument sizes that do not match the kernel, ACS_ON a device that
+ *         there is not),
  *         ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (only with no_wait), ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE. Then nothing
  *         was queued; since program order has a hole, the error is also kept for acs_context_error and acs_sync.
  */

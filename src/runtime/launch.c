@@ -422,6 +422,17 @@ static bool has_zero(acs_dim3 d)
     return !d.x || !d.y || !d.z;
 }
 
+/* ACS_ON cannot say all numbers that there are: the highest stands for those. */
+static acs_status refuse_device(const acs_draft *draft, uint32_t on)
+{
+    const uint32_t devices = draft->context->backend->devices;
+    if (on == UINT8_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: no device has this number; the context has %u",
+                        draft->site->name, devices);
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: there is no device %u; the context has %u", draft->site->name,
+                    on - 1, devices);
+}
+
 static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
 {
     uint32_t bytes = 0;
@@ -429,6 +440,8 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     if (ACS_UNLIKELY(has_zero(p->grid) || has_zero(p->block)))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': grid %u x %u x %u of blocks %u x %u x %u: a dimension is zero",
                         draft->site->name, p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
+    if (ACS_UNLIKELY(p->attributes.on > draft->context->backend->devices))
+        return refuse_device(draft, p->attributes.on);
     if (p->args.count && !p->args.list)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", draft->site->name, p->args.count);
     ACS_TRY(measure_args(draft, &p->args, &bytes));

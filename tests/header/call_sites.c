@@ -39,6 +39,7 @@ acs_op call_sites(acs_context *context, float *x, const float *y, int n)
                        ACS_USES(ACS_INOUT(x, 4), ACS_TILE_IN(y, 16, 4, 64), ACS_TOKEN(&closure)));
     last += ACS_LAUNCH_ON(context, gpu_function, 1, 32, 0, ACS_ARGS(n, x), ACS_USES_FN(footprint, NULL));
     last += ACS_LAUNCH_WITH(context, attributes, &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
+    last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
     last += acs_memcpy(context, x, y, 16);
     last += acs_memset(context, x, 0, 16);
     last += acs_host(context, host_function, &closure, sizeof closure, ACS_USES(ACS_ALL_MEMORY, ACS_TOKEN_IN(7)));

@@ -38,6 +38,7 @@ acs_op call_sites(acs_context *context, float *x, const float *y, int n)
     last += ACS_LAUNCH_ON(context, scale<float, 2>, 1, 32, 0, ACS_ARGS(n, 2, x, y, by_value),
                           ACS_USES_FN(footprint, nullptr));
     last += ACS_LAUNCH_WITH(context, attributes, &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
+    last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
     last += acs_memcpy(context, x, y, 16);
     last += acs_memset(context, x, 0, 16);
     last += acs_host(context, host_function, &closure, sizeof closure, ACS_USES(ACS_ALL_MEMORY, ACS_TOKEN_IN(7)));

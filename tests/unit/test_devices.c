@@ -470,6 +470,29 @@ static void bad_devices_are_refused(void **state)
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
 }
 
+/* The others that a byte cannot say do not come to mean device 0 or none. */
+static void launches_on_devices_that_there_are_not_are_refused(void **state)
+{
+    static const int64_t wrong[] = {2, 15, 253, 254, 255, 256, 511, -2, -257, INT64_MIN, INT64_MAX};
+    (void)state;
+    for (int64_t devices = 1; devices <= 2; devices++) {
+        acs_context *context = open_devices(devices, ACS_POLICY_AUTO, NULL);
+        unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+        size_t bytes = BYTES;
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+            refused(ACS_LAUNCH_WITH(context, ACS_ON(wrong[i]), &g_add, 1, 1, 0, ACS_ARGS(x, x, bytes), ACS_USES_ANY),
+                    ACS_ERR_ARGUMENT, devices == 1 ? "the context has 1" : "the context has 2");
+        refused(ACS_LAUNCH_WITH(context, ACS_ON(9), &g_add, 1, 1, 0, ACS_ARGS(x, x, bytes), ACS_USES_ANY), ACS_ERR_ARGUMENT,
+                "'&g_add': ACS_ON: there is no device 9");
+        assert_int_equal(statistics_of(context).queued, 0);
+        assert_int_equal(acs_clear(context), ACS_OK);
+        assert_true(acs_memset(context, x, 1, BYTES) > 0);
+        for (int device = ACS_ANY_DEVICE; device < devices; device++)
+            assert_true(add_on(context, device, x, x, BYTES) > 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 /* What a thread said of one context says nothing of the next, which may lie where that one lay. */
 static void acs_on_ends_with_its_context(void **state)
 {
@@ -551,6 +574,7 @@ int main(void)
         cmocka_unit_test(groups_wait_where_no_device_has_room),
         cmocka_unit_test(groups_that_have_no_memory_yet_are_counted),
         cmocka_unit_test(bad_devices_are_refused),
+        cmocka_unit_test(launches_on_devices_that_there_are_not_are_refused),
         cmocka_unit_test(acs_on_ends_with_its_context),
         cmocka_unit_test(a_file_says_how_devices_are_linked),
     };
