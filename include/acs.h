@@ -536,7 +536,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
- * @retval ACS_ERR_ARGUMENT  0 bytes, an unknown kind, or no place for the result.
+ * @retval ACS_ERR_ARGUMENT  0 bytes, a kind that is none of these (the error says why), or no place for the result.
  * @retval ACS_ERR_DEVICE    the device is lost.
  * Blocks: may wait for the device. Where there is no room, until memory that was freed is no longer in use by ops.
  */
@@ -574,7 +574,10 @@ enum { ACS_ANY_DEVICE = -1 };
 
 /**
  * How many devices the context has (ACS_DEVICES), which it numbers from 0: the GPU that was current in acs_open, then those
- * that follow it, and the first behind the last. -1: no such context.
+ * that follow it, and the first behind the last.
+ * @param context  NULL: the default context, opened if need be.
+ * @return -1 where there is none, see acs_last_error: ACS_ERR_STATE for a closed context, and for one that may not be used
+ *         here; as acs_open where the default one cannot be opened.
  */
 int acs_devices(acs_context *context);
 
@@ -582,9 +585,12 @@ int acs_devices(acs_context *context);
  * Until the next such call of this thread its ops run on this device, as far as they can, and acs_malloc gives it memory of
  * this one. Ops on memory of another device that does not move run there; ACS_ON in a launch comes first. A hint: results do
  * not depend on it.
- * @param device  ACS_ANY_DEVICE: where ACS_POLICY says, and memory of device 0. One context at a time: a call for another
- *                ends the first one's.
- * @retval ACS_ERR_ARGUMENT  the context has no such device.
+ * @param context  NULL: the default context, opened if need be.
+ * @param device   ACS_ANY_DEVICE: where ACS_POLICY says, and memory of device 0. One context at a time: a call for
+ *                 another ends the first one's.
+ * @retval ACS_ERR_ARGUMENT  the context has no such device; what the thread said before stays.
+ * @retval ACS_ERR_STATE     a closed context, or one that may not be used here. As acs_open where the default one cannot be
+ *                           opened.
  */
 acs_status acs_on(acs_context *context, int device);
 

@@ -234,6 +234,15 @@ static uint32_t device_for(acs_context *context, bool movable)
     return hint ? hint - 1 : best;
 }
 
+static acs_status refuse_kind(int kind)
+{
+    const char *why = "it is none of ACS_MEMORY_DEVICE and ACS_MEMORY_HOST, with ACS_MOVABLE or ACS_LAZY added";
+    if ((kind & ~(ACS_MEMORY_HOST | ACS_MOVABLE)) == ACS_LAZY)
+        why = kind & ACS_MOVABLE ? "ACS_LAZY and ACS_MOVABLE exclude each other: a lazy block moves by itself"
+                                 : "ACS_LAZY goes with ACS_MEMORY_DEVICE alone";
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: kind %#x: %s", (unsigned)kind, why);
+}
+
 acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params)
 {
     static const acs_site unnamed = {"acs_malloc", NULL, 0};
@@ -244,8 +253,10 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     if (!context)
         return acs_error_thread()->status;
     kind = movable || lazy ? kind & ACS_MEMORY_HOST : kind;
-    if (!ptr || bytes == 0 || (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes of kind %d to %p", bytes, kind, (void *)ptr);
+    if (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST)
+        return refuse_kind(kind);
+    if (!ptr || bytes == 0)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes to %p", bytes, (void *)ptr);
     ACS_TRY(check_alive(context));
     if (lazy && context->pooled) {
         ACS_TRY(acs_lazy_malloc(context, bytes, site, &block));

@@ -501,6 +501,8 @@ static void acs_on_ends_with_its_context(void **state)
     acs_context *context = open_devices(8, ACS_POLICY_SINGLE, NULL);
     assert_int_equal(acs_on(context, 7), ACS_OK);
     assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(acs_on(context, 0), ACS_ERR_STATE);
+    assert_int_equal(acs_devices(context), -1);
     context = open_devices(2, ACS_POLICY_SINGLE, &run);
     acs_op op = acs_memset(context, block_of(context, ACS_MEMORY_DEVICE, BYTES), 1, BYTES);
     assert_int_equal(acs_sync(context), ACS_OK);

@@ -264,8 +264,21 @@ static void it_needs_pools_and_device_memory(void **state)
     void *block = NULL;
     assert_int_equal(open_with(-1, ACS_POOL_OFF, &context), ACS_ERR_OPTION);
     context = open_renaming();
-    assert_int_equal(acs_malloc(context, 1, ACS_MEMORY_HOST | ACS_LAZY, &block), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_malloc(context, 1, ACS_MEMORY_DEVICE | ACS_LAZY | ACS_MOVABLE, &block), ACS_ERR_ARGUMENT);
+    static const struct {
+        int kind;
+        const char *why;
+    } rows[] = {
+        {ACS_MEMORY_HOST | ACS_LAZY, "kind 0x201: ACS_LAZY goes with ACS_MEMORY_DEVICE alone"},
+        {ACS_MEMORY_DEVICE | ACS_LAZY | ACS_MOVABLE, "kind 0x300: ACS_LAZY and ACS_MOVABLE exclude each other"},
+        {ACS_MEMORY_HOST | ACS_LAZY | ACS_MOVABLE, "exclude each other"},
+        {2, "kind 0x2: it is none of ACS_MEMORY_DEVICE and"},
+        {-1, "it is none of"},
+        {ACS_LAZY | 0x400, "it is none of"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(acs_malloc(context, 1, rows[i].kind, &block), ACS_ERR_ARGUMENT);
+        refused(0, ACS_ERR_ARGUMENT, rows[i].why);
+    }
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
