@@ -329,7 +329,12 @@ typedef enum acs_kernel_kind {
     ACS_KERNEL_NONE = 0,      /**< host body only */
     ACS_KERNEL_FUNCTION = 1,  /**< a __global__ function of this program */
     ACS_KERNEL_HANDLE = 2,    /**< a cudaKernel_t (== CUkernel) */
-    ACS_KERNEL_CUFUNCTION = 3 /**< a CUfunction, as NVRTC, Triton and Warp give it */
+    /**
+     * A CUfunction, as NVRTC, Triton and Warp give it. It is of one CUDA context: on several devices (ACS_DEVICES) it is to
+     * be that of device 0, where alone it runs; ACS_ON another one is refused with ACS_ERR_UNSUPPORTED. A CUkernel has no
+     * such bounds (cuLibraryLoadData, cuLibraryGetKernel).
+     */
+    ACS_KERNEL_CUFUNCTION = 3
 } acs_kernel_kind;
 
 /** A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. */

@@ -110,6 +110,8 @@ static acs_status devices_check(acs_backend *backend, acs_record *op)
     if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed))) /* a hint: twice does no harm */
         return ACS_OK;
     atomic_store_explicit(&kernel->everywhere, true, memory_order_relaxed);
+    if (kernel->kind == ACS_KERNEL_CUFUNCTION) /* is of one device, the first */
+        return ACS_OK;
     for (uint32_t i = 0; i < backend->devices; i++)
         if (i != op->device)
             acs_cuda_meet(first_of(backend)->members[i], op);

@@ -433,6 +433,18 @@ static acs_status refuse_device(const acs_draft *draft, uint32_t on)
                     on - 1, devices);
 }
 
+/* A device that there is not, or that is not the kernel's: replicas_bind.c says where a CUfunction runs. */
+static acs_status check_device(const acs_draft *draft, const acs_launch_params *p)
+{
+    const uint32_t on = p->attributes.on;
+    if (ACS_UNLIKELY(on > draft->context->backend->devices))
+        return refuse_device(draft, on);
+    if (ACS_UNLIKELY(on > 1 && p->kernel->kind == ACS_KERNEL_CUFUNCTION))
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': ACS_ON(%u): a CUfunction runs on device 0 alone; a cudaKernel_t "
+                        "(CUkernel) runs on all (ACS_KERNEL_HANDLE)", draft->site->name, on - 1);
+    return ACS_OK;
+}
+
 static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
 {
     uint32_t bytes = 0;
@@ -440,8 +452,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     if (ACS_UNLIKELY(has_zero(p->grid) || has_zero(p->block)))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': grid %u x %u x %u of blocks %u x %u x %u: a dimension is zero",
                         draft->site->name, p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
-    if (ACS_UNLIKELY(p->attributes.on > draft->context->backend->devices))
-        return refuse_device(draft, p->attributes.on);
+    ACS_TRY(check_device(draft, p));
     if (p->args.count && !p->args.list)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", draft->site->name, p->args.count);
     ACS_TRY(measure_args(draft, &p->args, &bytes));

@@ -189,14 +189,23 @@ static acs_place_set reaching_all(const acs_topology *t)
     return devices ? devices : 1u;
 }
 
+/* A CUfunction belongs to one CUDA context, and the driver does not tell which: it is to be the first device's. */
+static bool needs_first(const acs_draft *draft)
+{
+    return draft->captured || (draft->kernel && draft->record->u.launch.kernel.kind == ACS_KERNEL_CUFUNCTION);
+}
+
 /* Of devices that are not full. ACS_NOT_READY: all are where it may run. */
 static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *device)
 {
     acs_spread_op op;
     const uint32_t count = draft->context->spread->count;
-    op.op = (acs_placement_op){.allowed = draft->captured ? 1u : (1u << count) - 1};
+    op.op = (acs_placement_op){.allowed = needs_first(draft) ? 1u : (1u << count) - 1};
     if (acs_bind_is_any(draft->record))
         op.op.allowed &= reaching_all(&draft->context->spread->topology);
+    if (!op.op.allowed)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': may touch anything, but device 0, where it has to run, does not "
+                        "reach the memory of all others", draft->site->name);
     op.op.allowed &= ~full;
     if (!op.op.allowed)
         return ACS_NOT_READY;
