@@ -508,7 +508,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  *
  * On several devices (ACS_DEVICES) the contents are wherever ops need them, and so with ACS_MEMORY_HOST: there the
  * program finds and changes them by itself, at the block's address, after an acs_wait_range that says which. Else pinned
- * memory stays where it is. See docs/devices.md, also for failures.
+ * memory stays where it is. acs_sync makes all of it the program's to write, so that devices fetch it anew: in loops wait by
+ * acs_wait, or acs_wait_range. See docs/devices.md, also for failures.
  */
 #define ACS_MOVABLE 0x100
 /**
@@ -778,7 +779,8 @@ acs_status acs_clear(acs_context *context);
 /** Counters of a context since it was opened. */
 typedef struct acs_statistics {
     size_t size;               /**< sizeof(acs_statistics); set by the caller */
-    uint64_t queued;           /**< ops taken from callers */
+    /** Ops of callers, and copies of the runtime's own (`transfers` and others), which `copies` and `levels` count, too. */
+    uint64_t queued;
     uint64_t retired;          /**< of them, ended in any way */
     uint64_t failed, skipped;  /**< of the retired */
     uint64_t kernels, copies, fills, host_functions, calls; /**< issued, by kind */
