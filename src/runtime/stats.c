@@ -193,6 +193,17 @@ static void report_vehicles(const acs_statistics *s)
             s->bundles_refused, s->copies_as_kernels, s->nodes_built);
 }
 
+/* Ops as they were placed, the runtime's own among them. The context closes, so none is any more. */
+static void report_devices(const acs_spread *spread, const acs_statistics *s)
+{
+    char ops[ACS_DEVICES_MOST * 24];
+    size_t used = 0;
+    for (uint32_t d = 0; d < spread->count; d++)
+        used += (size_t)snprintf(ops + used, sizeof ops - used, "%s%" PRIu64, d ? ", " : "", spread->placed[d]);
+    fprintf(stderr, "acs: stats: ops by device: %s; %" PRIu64 " transfers of %" PRIu64 " bytes in all\n", ops, s->transfers,
+            s->transfer_bytes);
+}
+
 void acs_stats_report(acs_context *context)
 {
     acs_statistics s;
@@ -215,6 +226,8 @@ void acs_stats_report(acs_context *context)
             s.edges, s.joins, s.same_slot, s.waits_sent, s.waits_implied, s.waits_complete, s.marks, s.submissions,
             s.caller_waits);
     report_vehicles(&s);
+    if (context->spread)
+        report_devices(context->spread, &s);
     if (s.retired && possible < 1.25)
         fprintf(stderr, "acs: stats: width %.1f: little to gain here\n", possible);
     report_pairs(context->pairs);

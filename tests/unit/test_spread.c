@@ -11,7 +11,9 @@
 
 #include "memory_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PART = 512, PARTS = 8, BYTES = PARTS * PART, LARGE = 64 * 1024, TURNS = 12 };
 
@@ -133,11 +135,50 @@ static void who_waits_leaves_blocks_where_they_are(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* --------------------------------------------------------------------------------------------------------- statistics */
+
+/* What ACS_STATS writes as a context closes in which device 0 ran one op, device 1 two, behind a copy of what they read. */
+static void report_of(int64_t devices, char *text, size_t bytes)
+{
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    FILE *file = tmpfile();
+    options.devices = devices;
+    options.policy = ACS_POLICY_SINGLE;
+    options.pool = ACS_POOL_ON;
+    options.stats = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    unsigned char *x = filled(context, 0, 1, BYTES), *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+    for (int i = 0; i < 2; i++)
+        add(context, (int)devices - 1, y, x, x, BYTES, BYTES, BYTES);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    const int errors = dup(STDERR_FILENO);
+    assert_true(file && errors >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    acs_status status = acs_close(context);
+    assert_true(dup2(errors, STDERR_FILENO) >= 0 && close(errors) == 0);
+    assert_int_equal(status, ACS_OK);
+    rewind(file);
+    text[fread(text, 1, bytes - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+}
+
+static void the_report_says_what_each_device_was_given(void **state)
+{
+    (void)state;
+    char text[4096];
+    report_of(2, text, sizeof text);
+    if (!strstr(text, "acs: stats: ops by device: 1, 3; 1 transfers of 4096 bytes in all\n"))
+        fail_msg("%s", text);
+    report_of(1, text, sizeof text);
+    assert_null(strstr(text, "by device"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strided_parts_come_in_one_copy),
         cmocka_unit_test(who_waits_leaves_blocks_where_they_are),
+        cmocka_unit_test(the_report_says_what_each_device_was_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
