@@ -5,6 +5,7 @@
 #include "devices/topology.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <string.h>
 
 enum { LINE_BYTES = 256, SHOWN_BYTES = 80, WHY_BYTES = 256 };
@@ -86,7 +87,22 @@ acs_status acs_topology_check(const acs_topology *t)
 
 /* --------------------------------------------------------------------------------------------------------------- text */
 
-acs_status acs_topology_write(const acs_topology *t, FILE *file)
+/* A decimal point is one, whatever the program has said of its language: for this thread, until leave_text. */
+static locale_t enter_text(locale_t *before)
+{
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    *before = uselocale(plain); /* 0, without memory: stays as it is */
+    return plain;
+}
+
+static void leave_text(locale_t plain, locale_t before)
+{
+    (void)uselocale(before);
+    if (plain)
+        freelocale(plain);
+}
+
+static bool write_text(const acs_topology *t, FILE *file)
 {
     static const char about[] = "# link FROM TO: GB/s (10^9 bytes), us of a small copy, and whether as peers";
     bool well = fprintf(file, "%s\n%s\n", g_head, about) > 0;
@@ -99,7 +115,15 @@ acs_status acs_topology_write(const acs_topology *t, FILE *file)
                 well = fprintf(file, "link %s %s %.6g %.6g %s\n", acs_topology_place(t, from), acs_topology_place(t, to),
                                link->bandwidth / 1e9, link->latency * 1e6, link->peer ? "peer" : "staged") > 0 && well;
         }
-    return well && fflush(file) == 0 ? ACS_OK : ACS_FAIL(ACS_ERR_STATE, 0, "the topology could not be written");
+    return well && fflush(file) == 0;
+}
+
+acs_status acs_topology_write(const acs_topology *t, FILE *file)
+{
+    locale_t before, plain = enter_text(&before);
+    const bool well = write_text(t, file);
+    leave_text(plain, before);
+    return well ? ACS_OK : ACS_FAIL(ACS_ERR_STATE, 0, "the topology could not be written");
 }
 
 /* count + 1: none of ours. */
@@ -175,7 +199,10 @@ acs_status acs_topology_read(acs_topology *t, FILE *file, const char *name)
     reading r = {.t = t, .file = file, .name = name};
     char why[WHY_BYTES];
     uint32_t from, to;
-    ACS_TRY(read_lines(&r));
+    locale_t before, plain = enter_text(&before);
+    const acs_status status = read_lines(&r);
+    leave_text(plain, before);
+    ACS_TRY(status);
     for (from = 0; from <= t->count; from++)
         for (to = 0; to <= t->count; to++)
             if (from != to && !r.links[from][to])

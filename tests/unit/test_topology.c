@@ -11,6 +11,7 @@
 
 #include "devices/topology.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static acs_topology some(uint32_t count)
     for (uint32_t a = 0; a <= count; a++)
         for (uint32_t b = 0; b <= count; b++)
             if (a != b)
-                t.links[a][b] = (acs_route){1e9 * (10 + a + 2.0 * b), 1e-6 * (1 + a + b), a < count && b < count};
+                t.links[a][b] = (acs_route){1e9 * (10.5 + a + 2.0 * b), 1e-6 * (1 + a + b), a < count && b < count};
     return t;
 }
 
@@ -166,6 +167,34 @@ static int remove_folder(void **state)
     return system(command);
 }
 
+/* Programs in a language that has commas instead of points. Where the system has none there is nothing to see. */
+static void the_text_is_the_same_in_all_languages(void **state)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8"};
+    (void)state;
+    const acs_topology t = some(2);
+    acs_topology same = some(2);
+    bool any = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !any; i++)
+        any = setlocale(LC_ALL, names[i]) != NULL;
+    FILE *file = file_of("");
+    const acs_status written = acs_topology_write(&t, file);
+    rewind(file);
+    memset(same.links, 0, sizeof same.links);
+    const acs_status read_again = acs_topology_read(&same, file, "it");
+    const bool comma = any && strcmp(localeconv()->decimal_point, ",") == 0;
+    setlocale(LC_ALL, "C");
+    rewind(file);
+    const acs_status read_plainly = acs_topology_read(&same, file, "it");
+    fclose(file);
+    assert_int_equal(written, ACS_OK);
+    assert_int_equal(read_again, ACS_OK);
+    assert_int_equal(read_plainly, ACS_OK);
+    assert_true(fabs(same.links[0][1].bandwidth - t.links[0][1].bandwidth) < 1);
+    if (!comma)
+        skip();
+}
+
 static void a_set_of_devices_has_one_file(void **state)
 {
     (void)state;
@@ -223,6 +252,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_named),
         cmocka_unit_test(links_go_with_the_devices_whatever_their_order),
         cmocka_unit_test(files_that_are_wrong_are_told_by_line),
+        cmocka_unit_test(the_text_is_the_same_in_all_languages),
         cmocka_unit_test(a_set_of_devices_has_one_file),
         cmocka_unit_test(folders_are_those_of_the_specification),
     };
