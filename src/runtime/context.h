@@ -222,6 +222,7 @@ typedef struct acs_draft {
     const acs_site *site;
     bool no_wait;
     bool own;      /* the runtime's: it is not held */
+    bool gives;    /* what it waits for is somebody else's to write from then on, unseen */
     uint8_t on;    /* of several devices it is to run on this one, and one; 0: on any */
     bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
     struct acs_group *group; /* the same: it is held; NULL: it is not */

@@ -188,6 +188,7 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
         return acs_error_thread()->status;
     acs_backend *backend = draft.context->backend;
     acs_op_kind kind = backend->ops->host_calls ? ACS_KIND_OBSERVE : ACS_KIND_STREAM_SIGNAL;
+    draft.gives = true;
     if (!acs_draft_begin(&draft, kind))
         return acs_error_thread()->status;
     acs_footprint_input input = {.name = site.name, .user = uses.user};

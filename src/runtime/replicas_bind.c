@@ -281,14 +281,14 @@ static acs_status note_written(acs_spread *s, acs_movable *m, uint64_t from, uin
 
 /*
  * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes the
- * program's when it has come (acs_movable_part_came_home).
+ * program's when it has come (acs_movable_part_came_home), a foreign stream's at once.
  */
 static acs_status provide_segment(const acs_draft *draft, acs_movable *m, const acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
     if (reads(s) || looks(draft->record))
         ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, first_of(m, s), end_of(m, s)));
-    const bool writes = (s->access & ACS_WRITE) && draft->record->kind != ACS_KIND_OBSERVE;
+    const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
     return writes ? note_written(draft->context->spread, m, first_of(m, s), end_of(m, s)) : ACS_OK;
 }
 

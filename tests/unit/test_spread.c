@@ -1,6 +1,7 @@
 /*
- * Unit tests of what travels between devices, and when: parts that lie between others come in one copy, and a program that
- * waits now and then leaves its blocks where they are. On the host backend with virtual devices.
+ * Unit tests of what travels between devices, and when: parts that lie between others come in one copy, a program that
+ * waits now and then leaves its blocks where they are, and what is handed over comes again. On the host backend with virtual
+ * devices.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,12 +174,44 @@ static void the_report_says_what_each_device_was_given(void **state)
     assert_null(strstr(text, "by device"));
 }
 
+/* ----------------------------------------------------------------------------------------------------------- hand-over */
+
+/* What a foreign stream may write from then on is nowhere else: with its footprint given, computed, or not known. */
+static size_t footprint_of(const acs_footprint_input *input, acs_segment *out, size_t room)
+{
+    if (room)
+        out[0] = ACS_INOUT(input->user, BYTES);
+    return 1;
+}
+
+static void a_foreign_stream_gets_what_it_may_write(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        acs_context *context = open_devices(2, ACS_POLICY_SINGLE);
+        unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
+        unsigned char *y = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
+        const acs_uses uses[] = {ACS_USES(ACS_INOUT(x, BYTES)), ACS_USES(ACS_IN(y, BYTES), ACS_OUT(x, BYTES)),
+                                 {NULL, 0, footprint_of, x, 0}, {NULL, 0, NULL, NULL, 1}};
+        memset(x, 1, BYTES);
+        add(context, 1, y, x, x, BYTES, BYTES, BYTES);
+        assert_int_equal(acs_stream_after(context, NULL, uses[way]), ACS_OK);
+        memset(x, 2, BYTES); /* as that stream would */
+        add(context, 1, y, x, x, BYTES, BYTES, BYTES);
+        assert_int_equal(acs_wait_range(context, y, BYTES, ACS_READ), ACS_OK);
+        if (y[0] != 4 || y[BYTES - 1] != 4)
+            fail_msg("way %d: device 1 has found %d", way, y[0] / 2);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strided_parts_come_in_one_copy),
         cmocka_unit_test(who_waits_leaves_blocks_where_they_are),
         cmocka_unit_test(the_report_says_what_each_device_was_given),
+        cmocka_unit_test(a_foreign_stream_gets_what_it_may_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
