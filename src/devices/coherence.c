@@ -87,6 +87,8 @@ static void join(acs_coherence *c, uint32_t first, uint32_t last)
             c->pieces[++kept] = c->pieces[i];
     }
     const uint32_t behind = last + 1 < c->count ? last + 1 : c->count;
+    if (kept + 1 == behind)
+        return;
     memmove(&c->pieces[kept + 1], &c->pieces[behind], (c->count - behind) * sizeof *c->pieces);
     c->count = kept + 1 + (c->count - behind);
 }
@@ -97,10 +99,19 @@ static void keep_at(acs_validity *piece, uint32_t place)
     piece->origin = place;
 }
 
+/* Nothing would change, as most often where ops write the same bytes again and again. */
+static bool is_so(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
+{
+    const acs_validity *piece = &c->pieces[piece_of(c, from)];
+    if (to > piece->to)
+        return false;
+    return alone ? piece->places == bit_of(place) : !piece->places || (piece->places & bit_of(place));
+}
+
 /* `alone`: the place is the only one. */
 static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
 {
-    if (from >= to)
+    if (from >= to || is_so(c, from, to, place, alone))
         return ACS_OK;
     ACS_TRY(acs_coherence_reserve(c, 1));
     const uint32_t first = cut(c, from), last = cut(c, to) - 1;

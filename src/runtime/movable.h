@@ -24,6 +24,12 @@ typedef struct acs_rows {
     uint64_t pitch;
 } acs_rows;
 
+/* Rows of a block: its own offsets. They may reach behind its end, where nothing is theirs. */
+typedef struct acs_part {
+    uint64_t first;
+    acs_rows rows;
+} acs_part;
+
 typedef struct acs_movable {
     uint64_t home, bytes; /* as acs_malloc returned it */
     uint64_t at;          /* N1 */

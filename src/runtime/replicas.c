@@ -154,12 +154,25 @@ static bool is_cut(const acs_movable *m, uint64_t from, uint64_t to)
     return false;
 }
 
+/* The first bytes of the part, from `at` on, that are missing there. */
+static bool find_missing(const acs_movable *m, const acs_part *part, uint64_t at, uint32_t place, acs_validity *missing)
+{
+    const uint64_t pitch = part->rows.pitch;
+    for (uint64_t i = pitch && at > part->first ? (at - part->first) / pitch : 0; i < part->rows.count; i++) {
+        uint64_t from, to;
+        acs_part_row(m, part, i, &from, &to);
+        if (acs_coherence_missing(&m->replicas->valid, from > at ? from : at, to, place, missing))
+            return true;
+    }
+    return false;
+}
+
 /* What is missing there from `first` on as rows from the same place, as long as each other and as far apart. */
-static acs_rows rows_of(const acs_movable *m, const acs_validity *first, uint64_t to, uint32_t place)
+static acs_rows rows_of(const acs_movable *m, const acs_part *part, const acs_validity *first, uint32_t place)
 {
     acs_rows rows = {first->to - first->from, 1, 0};
     acs_validity last = *first, next;
-    for (uint64_t at = first->to; acs_coherence_missing(&m->replicas->valid, at, to, place, &next); at = next.to) {
+    for (uint64_t at = first->to; find_missing(m, part, at, place, &next); at = next.to) {
         const uint64_t pitch = next.from - last.from;
         if (next.places != first->places)
             continue;
@@ -173,19 +186,18 @@ static acs_rows rows_of(const acs_movable *m, const acs_validity *first, uint64_
     return rows;
 }
 
-acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, uint64_t from, uint64_t to)
+acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, const acs_part *part)
 {
     acs_validity missing;
-    while (acs_coherence_missing(&m->replicas->valid, from, to, place, &missing)) {
+    for (uint64_t at = part->first; find_missing(m, part, at, place, &missing); at = missing.to) {
         const uint32_t source = acs_spread_nearest(context, missing.places, place, missing.to - missing.from);
         const bool whole = !is_cut(m, missing.from, missing.to);
-        const acs_rows rows = whole ? rows_of(m, &missing, to, place) : (acs_rows){0};
+        const acs_rows rows = whole ? rows_of(m, part, &missing, place) : (acs_rows){0};
         if (rows.count > 1)
             ACS_TRY(copy_rows(context, m, place, source, missing.from, rows));
         else
             ACS_TRY(copy(context, m, place, source, missing.from, missing.to));
-        from = missing.to; /* what came with it is missing no more */
-    }
+    } /* what came with it is missing no more */
     return ACS_OK;
 }
 
@@ -194,7 +206,7 @@ acs_status acs_replicas_home(acs_context *context, acs_movable *m)
     struct acs_replicas *r = m->replicas;
     if (m->lazy)
         return acs_lazy_refuse(m);
-    return acs_replicas_fetch(context, m, r->home, 0, m->bytes);
+    return acs_replicas_fetch(context, m, r->home, &(acs_part){0, {m->bytes, 1, 0}});
 }
 
 /* Memory away from home in which nothing counts goes back. Returns of how many places. */

@@ -28,6 +28,7 @@ struct acs_replicas {
     uint32_t target; /* where the op that is being bound uses it; ACS_ANY_PLACE: that only looks */
     bool astray;     /* that one reaches it at its own address */
     bool taken;      /* memory at the target was taken for it */
+    uint32_t changes; /* of `valid`, at most, by what it writes */
     bool followed;   /* an op came behind the latest that wrote some of it */
     uint32_t writer; /* where that one ran */
     acs_family *family; /* blocks that kernels use together with it */
@@ -52,8 +53,14 @@ bool acs_replicas_restore(acs_context *context);
 bool acs_replicas_used(const acs_movable *m);
 /* There is memory at the place. Errors as acs_malloc; ACS_NOT_READY: no room for a host copy. */
 acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t place);
-/* What of [from, to) is valid elsewhere is copied to the place, which has memory. Errors of queueing. */
-acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, uint64_t from, uint64_t to);
+/* Row number i of a part, as far as it lies in the block: empty behind its end. */
+static inline void acs_part_row(const acs_movable *m, const acs_part *part, uint64_t i, uint64_t *from, uint64_t *to)
+{
+    *from = part->first + i * part->rows.pitch;
+    *to = *from + part->rows.bytes < m->bytes ? *from + part->rows.bytes : m->bytes;
+}
+/* What of a part is valid elsewhere is copied to the place, which has memory. Errors of queueing. */
+acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, const acs_part *part);
 /* The place gives its memory up, with what is valid there. */
 void acs_replicas_drop(acs_context *context, acs_movable *m, uint32_t place, acs_op last);
 /* As acs_lazy_spill_locked: contents that are on the device alone go to the host. */

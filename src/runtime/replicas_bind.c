@@ -8,27 +8,38 @@
 
 enum {
     RELATIVE_SHARE = 4, /* of the largest block of a kernel: smaller ones are no family of it */
-    RELATIVES_MOST = 4  /* of one kernel */
+    RELATIVES_MOST = 4, /* of one kernel */
+    ROWS_MOST = 256     /* of a tile that are told apart: each costs the call some 0.15 us, and pieces to keep */
 };
 
 /* ------------------------------------------------------------------------------------------------------------- naming */
 
-static bool reads(const acs_segment *s)
+static bool has_gaps(const acs_segment *s)
 {
-    /* Between the rows of a tile lie bytes that are not written: they have to be there. */
-    return (s->access & ACS_READ) || s->rows > 1;
+    return s->rows > 1 && s->pitch_bytes > s->row_bytes;
 }
 
-/* The part of its block that a segment names, as offsets. */
+/* What lies between its rows travels with them, and is taken to be written with them. */
+static bool takes_gaps(const acs_segment *s)
+{
+    return has_gaps(s) && s->rows > ROWS_MOST;
+}
+
+static bool reads(const acs_segment *s)
+{
+    return (s->access & ACS_READ) || takes_gaps(s);
+}
+
 static uint64_t first_of(const acs_movable *m, const acs_segment *s)
 {
     return s->base - m->home;
 }
 
-static uint64_t end_of(const acs_movable *m, const acs_segment *s)
+/* The part of its block that a segment names. */
+static acs_part part_of(const acs_movable *m, const acs_segment *s)
 {
-    const uint64_t end = acs_segment_end(s) - m->home;
-    return end < m->bytes ? end : m->bytes;
+    const acs_rows rows = {s->row_bytes, (uint32_t)s->rows, s->pitch_bytes}, run = {acs_segment_end(s) - s->base, 1, 0};
+    return (acs_part){first_of(m, s), has_gaps(s) && !takes_gaps(s) ? rows : run};
 }
 
 /* It only asks about ops, and changes nothing. */
@@ -74,11 +85,14 @@ static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segmen
 /* What the op reads of the block, by where that is. */
 static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segment *s)
 {
-    const uint64_t end = end_of(m, s);
+    const acs_part part = part_of(m, s);
     const uint32_t others = op->op.read_count;
-    acs_validity piece;
-    for (uint64_t at = first_of(m, s); acs_coherence_piece(&m->replicas->valid, at, end, &piece); at = piece.to)
-        acs_spread_reads(op, others, piece.to - piece.from, piece.places);
+    for (uint32_t i = 0; i < part.rows.count; i++) {
+        uint64_t at, to;
+        acs_validity piece;
+        for (acs_part_row(m, &part, i, &at, &to); acs_coherence_piece(&m->replicas->valid, at, to, &piece); at = piece.to)
+            acs_spread_reads(op, others, piece.to - piece.from, piece.places);
+    }
 }
 
 /* Who comes first behind an op can take its stream over. */
@@ -242,6 +256,7 @@ static void aim(const acs_draft *draft, uint32_t device)
     draft->context->spread->part_count = 0;
     for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
         struct acs_replicas *r = m->replicas;
+        r->changes = 0;
         if (r->astray)
             r->target = r->home; /* of lazy ones, which are only looked at: none */
         else
@@ -265,7 +280,7 @@ static acs_status check_fits(const acs_draft *draft, uint32_t device)
                     "ACS_MEMORY_LIMIT is %llu", draft->site->name, (unsigned long long)bytes, (unsigned long long)limit);
 }
 
-static acs_status note_written(acs_spread *s, acs_movable *m, uint64_t from, uint64_t to)
+static acs_status note_written(acs_spread *s, acs_movable *m, acs_part part)
 {
     if (s->part_count == s->part_capacity) {
         const uint32_t capacity = s->part_capacity ? 2 * s->part_capacity : 8;
@@ -275,30 +290,57 @@ static acs_status note_written(acs_spread *s, acs_movable *m, uint64_t from, uin
         s->parts = parts;
         s->part_capacity = capacity;
     }
-    s->parts[s->part_count++] = (acs_written_part){m, from, to};
-    return acs_coherence_reserve(&m->replicas->valid, s->part_count);
+    s->parts[s->part_count++] = (acs_written_part){m, part};
+    m->replicas->changes += part.rows.count;
+    return ACS_OK;
 }
 
 /*
  * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes the
  * program's when it has come (acs_movable_part_came_home), a foreign stream's at once.
  */
-static acs_status provide_segment(const acs_draft *draft, acs_movable *m, const acs_segment *s)
+static acs_status provide_segment(const acs_draft *draft, acs_movable *m, acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
+    const acs_part part = part_of(m, s);
     if (reads(s) || looks(draft->record))
-        ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, first_of(m, s), end_of(m, s)));
+        ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
     const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
-    return writes ? note_written(draft->context->spread, m, first_of(m, s), end_of(m, s)) : ACS_OK;
+    if (writes && takes_gaps(s)) { /* so it comes behind their copies, and is skipped with them */
+        s->row_bytes = part.rows.bytes;
+        s->rows = 1;
+        s->access = ACS_UPDATE;
+    }
+    return writes ? note_written(draft->context->spread, m, part) : ACS_OK;
 }
 
 /* What may touch anything was told of no segment. */
 static acs_status provide_pointed(const acs_draft *draft)
 {
     for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
-        const acs_segment whole = ACS_INOUT(m->home, m->bytes);
+        acs_segment whole = ACS_INOUT(m->home, m->bytes);
         ACS_TRY(provide_segment(draft, m, &whole));
     }
+    return ACS_OK;
+}
+
+static acs_status provide_segments(const acs_draft *draft)
+{
+    for (uint32_t i = 0; i < draft->record->segment_count; i++) {
+        acs_segment *s = &draft->record->segments[i];
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, s, &inside);
+        if (m && m->touched && m->replicas->target != ACS_ANY_PLACE)
+            ACS_TRY(provide_segment(draft, m, s));
+    }
+    return ACS_OK;
+}
+
+/* Behind all copies, which take of it. */
+static acs_status reserve_changes(const acs_movables *movables)
+{
+    for (acs_movable *m = movables->touched; m; m = m->next_touched)
+        ACS_TRY(acs_coherence_reserve(&m->replicas->valid, m->replicas->changes));
     return ACS_OK;
 }
 
@@ -313,16 +355,8 @@ static acs_status provide(acs_draft *draft, bool all)
         ACS_TRY(acs_replicas_take(context, m, r->target));
         m->to = r->places[r->target].at;
     }
-    if (all)
-        return provide_pointed(draft);
-    for (uint32_t i = 0; i < draft->record->segment_count; i++) {
-        const acs_segment *s = &draft->record->segments[i];
-        bool inside;
-        acs_movable *m = acs_bind_segment(draft, s, &inside);
-        if (m && m->touched && m->replicas->target != ACS_ANY_PLACE)
-            ACS_TRY(provide_segment(draft, m, s));
-    }
-    return ACS_OK;
+    ACS_TRY(all ? provide_pointed(draft) : provide_segments(draft));
+    return reserve_changes(context->movables);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- look */
@@ -456,6 +490,15 @@ acs_status acs_replicas_begin(acs_draft *draft)
 
 /* ------------------------------------------------------------------------------------------------------------- commit */
 
+static void write_part(acs_movable *m, const acs_part *part, uint32_t place)
+{
+    for (uint32_t i = 0; i < part->rows.count; i++) {
+        uint64_t from, to;
+        acs_part_row(m, part, i, &from, &to);
+        (void)acs_coherence_write(&m->replicas->valid, from, to, place); /* there is room */
+    }
+}
+
 /* What it wrote is valid there alone, and what holds nothing any more goes back. */
 void acs_replicas_commit(acs_draft *draft, acs_movable *m)
 {
@@ -472,7 +515,7 @@ void acs_replicas_commit(acs_draft *draft, acs_movable *m)
     for (uint32_t i = 0; i < s->part_count; i++) {
         if (s->parts[i].block != m)
             continue;
-        (void)acs_coherence_write(&r->valid, s->parts[i].from, s->parts[i].to, target); /* there is room */
+        write_part(m, &s->parts[i].part, target);
         r->followed = false;
         r->writer = target;
         r->ends = r->idles == s->idles && r->ends > s->end ? r->ends : s->end;

@@ -12,10 +12,10 @@
 enum { ACS_SPREAD_READS = 64, ACS_SPREAD_ENDS = 256 };
 #define ACS_ANY_PLACE UINT32_MAX
 
-/* Bytes that the op which is being bound writes, of a block; its own offsets. */
+/* Bytes that the op which is being bound writes, of a block. */
 typedef struct acs_written_part {
     acs_movable *block;
-    uint64_t from, to;
+    acs_part part;
 } acs_written_part;
 
 /* When an op is expected to end, in the placement's seconds since it was idle for so many times. */

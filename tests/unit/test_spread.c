@@ -101,6 +101,83 @@ static void strided_parts_come_in_one_copy(void **state)
     }
 }
 
+/* --------------------------------------------------------------------------------------------------------------- tiles */
+
+enum { COLUMNS = 64, WIDE = 1 << 10, ROWS_MOST = 256 }; /* bytes of a row that a tile has, of a row, and rows told apart */
+
+/* The first columns of so many rows: device 1 has them all, device 0 touches them in this way. What travels for that. */
+static const struct {
+    acs_access access;
+    uint64_t rows, pitch, transfers, bytes;
+} g_tiles[] = {
+    {ACS_WRITE, 4, WIDE, 0, 0},
+    {ACS_WRITE, ROWS_MOST, WIDE, 0, 0},
+    {ACS_READ, 4, WIDE, 1, 4 * COLUMNS},
+    {ACS_UPDATE, ROWS_MOST, WIDE, 1, ROWS_MOST * COLUMNS},
+    {ACS_UPDATE, 4, COLUMNS, 1, 4 * COLUMNS},      /* there is nothing between */
+    {ACS_READ, 4, COLUMNS / 2, 1, 5 * COLUMNS / 2}, /* they overlap */
+    {ACS_WRITE, ROWS_MOST + 1, WIDE, 1, ROWS_MOST * WIDE + COLUMNS},
+};
+
+static void touch_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    unsigned char *x = *(unsigned char **)args[0];
+    const size_t access = *(size_t *)args[1], rows = *(size_t *)args[2], pitch = *(size_t *)args[3];
+    for (size_t i = 0; i < rows && access & ACS_WRITE; i++)
+        memset(x + i * pitch, 9, COLUMNS);
+}
+
+static const acs_kernel g_touch = ACS_KERNEL_HOST_INIT("touch", touch_body);
+
+static acs_op touch(acs_context *context, unsigned char *x, size_t access, size_t rows, size_t pitch)
+{
+    acs_attributes on = ACS_ON(0);
+    acs_op op = ACS_LAUNCH_WITH(context, on, &g_touch, 1, 1, 0, ACS_ARGS(x, access, rows, pitch),
+                                ACS_USES(ACS_TILE_((acs_access)access, x, COLUMNS, rows, pitch)));
+    assert_true(op > 0);
+    return op;
+}
+
+static void of_tiles_only_their_rows_travel(void **state)
+{
+    (void)state;
+    static unsigned char out[WIDE * (ROWS_MOST + 1)];
+    for (size_t t = 0; t < sizeof g_tiles / sizeof g_tiles[0]; t++) {
+        acs_context *context = open_devices(2, ACS_POLICY_SINGLE);
+        unsigned char *x = filled(context, 1, 5, sizeof out);
+        touch(context, x, g_tiles[t].access, g_tiles[t].rows, g_tiles[t].pitch);
+        const acs_statistics stats = statistics_of(context);
+        if (stats.transfers != g_tiles[t].transfers || stats.transfer_bytes != g_tiles[t].bytes)
+            fail_msg("tile %d: %d copies of %d bytes", (int)t, (int)stats.transfers, (int)stats.transfer_bytes);
+        assert_true(acs_memcpy(context, out, x, sizeof out) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        for (size_t i = 0; i < sizeof out; i++) {
+            const int written = g_tiles[t].access & ACS_WRITE && i / g_tiles[t].pitch < g_tiles[t].rows &&
+                                 i % g_tiles[t].pitch < COLUMNS;
+            if (out[i] != (written ? 9 : 5))
+                fail_msg("tile %d: byte %d is %d", (int)t, (int)i, out[i]);
+        }
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* As two columns of a matrix, one of which is the CPU's while a device writes the other. */
+static void what_lies_between_rows_stays_the_programs(void **state)
+{
+    (void)state;
+    acs_context *context = open_devices(2, ACS_POLICY_SINGLE);
+    unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, 3 * WIDE);
+    memset(x, 1, (size_t)3 * WIDE);
+    assert_int_equal(acs_wait_range(context, x + COLUMNS, WIDE - COLUMNS, ACS_UPDATE), ACS_OK);
+    assert_int_equal(acs_wait(context, touch(context, x, ACS_WRITE, 3, WIDE)), ACS_OK);
+    memset(x + COLUMNS, 2, WIDE - COLUMNS);
+    assert_int_equal(acs_wait_range(context, x, (size_t)3 * WIDE, ACS_READ), ACS_OK);
+    for (size_t i = 0; i < (size_t)3 * WIDE; i++)
+        assert_int_equal(x[i], i % WIDE < COLUMNS ? 9 : i < WIDE ? 2 : 1);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* -------------------------------------------------------------------------------------------------------------- waits */
 
 /*
@@ -209,6 +286,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strided_parts_come_in_one_copy),
+        cmocka_unit_test(of_tiles_only_their_rows_travel),
+        cmocka_unit_test(what_lies_between_rows_stays_the_programs),
         cmocka_unit_test(who_waits_leaves_blocks_where_they_are),
         cmocka_unit_test(the_report_says_what_each_device_was_given),
         cmocka_unit_test(a_foreign_stream_gets_what_it_may_write),

@@ -20,7 +20,8 @@ enum { BYTES = 6400, HALF = BYTES / 2, EIGHTH = BYTES / 8 };
 
 static acs_backend_ops g_ops;               /* those of the backend, but for submit */
 static void (*g_submit)(acs_backend *backend, acs_batch *batch);
-static int g_refusals;                      /* so many of the next transfers are refused */
+static int g_refusals;                      /* so many of the next transfers are refused, */
+static uint64_t g_refused_bytes;            /* of those with rows of so many bytes; 0: of all */
 
 /* A kind that no slot takes is refused where it is issued, and the rest of the batch hears of it. */
 static void refuse_some(acs_backend *backend, acs_batch *batch)
@@ -28,7 +29,8 @@ static void refuse_some(acs_backend *backend, acs_batch *batch)
     bool refused[ACS_BATCH_ITEMS] = {false};
     for (uint32_t i = 0; i < batch->items_used; i++) {
         acs_record *op = batch->items[i].op;
-        refused[i] = op && (op->flags & ACS_RECORD_CARRIES) && g_refusals > 0;
+        refused[i] = op && (op->flags & ACS_RECORD_CARRIES) && g_refusals > 0 &&
+                     (!g_refused_bytes || op->u.copy.bytes == g_refused_bytes);
         g_refusals -= refused[i];
         if (refused[i])
             op->kind = ACS_KIND_JOIN;
@@ -52,6 +54,7 @@ static acs_context *open_devices(int64_t devices)
     options.memory_slack = 0; /* what was freed is handed out at once */
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     g_refusals = 0;
+    g_refused_bytes = 0;
     g_ops = *context->backend->ops;
     g_submit = g_ops.submit;
     g_ops.submit = refuse_some;
@@ -158,6 +161,32 @@ static void refused_rows_stay_where_they_were(void **state)
         assert_int_equal(acs_clear(context), ACS_OK);
         for (size_t i = 0; i < 8; i++)
             check(context, x + i * EIGHTH, EIGHTH, i % 2 ? 5 : 6);
+        assert_true(acs_free(context, x) > 0 && acs_free(context, y) > 0);
+        close_empty(context);
+    }
+}
+
+/* Of more rows than are told apart what lies between comes, too: who takes it along is skipped with it. */
+static void many_rows_are_not_written_without_what_lies_between(void **state)
+{
+    (void)state;
+    enum { ROWS = 300, PITCH = 21 };
+    for (int k = 0; k < KINDS; k++) {
+        acs_context *context = open_devices(2);
+        unsigned char *x = filled(context, g_kinds[k], 1, 5), *y = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);
+        size_t bytes = 1;
+        acs_attributes on = ACS_ON(0);
+        add_on(context, 1, y, x, PITCH);
+        acs_op op = add_on(context, 0, y, x, 1); /* the first row is there, and what comes behind it comes by itself */
+        assert_int_equal(acs_wait(context, op), ACS_OK);
+        g_refusals = 1;
+        g_refused_bytes = PITCH - 1;
+        op = ACS_LAUNCH_WITH(context, on, &g_add, 1, 1, 0, ACS_ARGS(x, x, bytes),
+                             ACS_USES(ACS_TILE_OUT(x, 1, ROWS, PITCH)));
+        assert_int_equal(acs_wait(context, op), ACS_ERR_SKIPPED);
+        assert_int_equal(acs_clear(context), ACS_OK);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        check(context, x + (ROWS - 1) * PITCH + 1, BYTES - (ROWS - 1) * PITCH - 1, 5);
         assert_true(acs_free(context, x) > 0 && acs_free(context, y) > 0);
         close_empty(context);
     }
@@ -288,6 +317,7 @@ int main(void)
         cmocka_unit_test(what_a_refused_copy_was_to_bring_stays_where_it_was),
         cmocka_unit_test(an_op_that_was_to_write_a_part_loses_no_more_than_that),
         cmocka_unit_test(refused_rows_stay_where_they_were),
+        cmocka_unit_test(many_rows_are_not_written_without_what_lies_between),
         cmocka_unit_test(contents_that_did_not_come_home_are_not_lost),
         cmocka_unit_test(what_came_home_is_the_programs_also_where_other_copies_failed),
         cmocka_unit_test(what_was_written_again_is_the_programs_after_a_wait),
