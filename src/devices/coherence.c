@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */, ORIGIN = ACS_PLACE_SET_MOST /* no place */ };
+enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */ };
 
 acs_status acs_coherence_init(acs_coherence *c, uint64_t bytes)
 {
     acs_validity *pieces = malloc(FIRST_CAPACITY * sizeof *pieces);
     if (!pieces)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid");
-    pieces[0] = (acs_validity){0, bytes, 0, 0};
+    pieces[0] = (acs_validity){.to = bytes};
     *c = (acs_coherence){pieces, 1, FIRST_CAPACITY, bytes};
     return ACS_OK;
 }
@@ -73,7 +73,7 @@ static uint32_t cut(acs_coherence *c, uint64_t byte)
 
 static bool alike(const acs_validity *a, const acs_validity *b)
 {
-    return a->places == b->places && a->origin == b->origin;
+    return a->places == b->places && a->origin == b->origin && a->inherited == b->inherited;
 }
 
 /* Neighbours from piece `first` on, up to `last`, that say the same become one. */
@@ -97,6 +97,16 @@ static void keep_at(acs_validity *piece, uint32_t place)
 {
     piece->places = bit_of(place);
     piece->origin = place;
+    piece->inherited = false;
+}
+
+static void leave(acs_validity *piece, uint32_t place)
+{
+    piece->places &= ~bit_of(place);
+    if (piece->places & bit_of(piece->origin))
+        return;
+    piece->origin = piece->places ? (uint32_t)__builtin_ctz(piece->places) : 0;
+    piece->inherited = piece->places != 0;
 }
 
 /* Nothing would change, as most often where ops write the same bytes again and again. */
@@ -105,7 +115,7 @@ static bool is_so(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t p
     const acs_validity *piece = &c->pieces[piece_of(c, from)];
     if (to > piece->to)
         return false;
-    return alone ? piece->places == bit_of(place) : !piece->places || (piece->places & bit_of(place));
+    return alone ? piece->places == bit_of(place) && !piece->inherited : !piece->places || (piece->places & bit_of(place));
 }
 
 /* `alone`: the place is the only one. */
@@ -138,39 +148,46 @@ acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint
 
 void acs_coherence_drop(acs_coherence *c, uint32_t place)
 {
-    for (uint32_t i = 0; i < c->count; i++) {
-        acs_validity *piece = &c->pieces[i];
-        piece->places &= ~bit_of(place);
-        if (!(piece->places & bit_of(piece->origin)))
-            piece->origin = piece->places ? (uint32_t)__builtin_ctz(piece->places) : 0;
-    }
+    for (uint32_t i = 0; i < c->count; i++)
+        leave(&c->pieces[i], place);
     join(c, 0, c->count - 1);
 }
 
-/* What is at the place is there alone; ORIGIN: at the origin of each piece. */
-static void keep(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
+static void settle(acs_validity *piece, uint32_t place)
+{
+    if (piece->places & bit_of(place))
+        keep_at(piece, place);
+}
+
+static void restore(acs_validity *piece, uint32_t place)
+{
+    if (piece->inherited && piece->origin == place && piece->places != bit_of(place))
+        leave(piece, place);
+    else
+        settle(piece, piece->origin);
+}
+
+static void for_pieces(acs_coherence *c, uint64_t from, uint64_t to, void (*act)(acs_validity *piece, uint32_t place),
+                       uint32_t place)
 {
     if (from >= to)
         return;
     const bool room = acs_coherence_reserve(c, 1) == ACS_OK;
     const uint32_t first = room ? cut(c, from) : piece_of(c, from);
     const uint32_t last = room ? cut(c, to) - 1 : piece_of(c, to - 1);
-    for (uint32_t i = first; i <= last; i++) {
-        const uint32_t at = place == ORIGIN ? c->pieces[i].origin : place;
-        if (c->pieces[i].places & bit_of(at))
-            keep_at(&c->pieces[i], at);
-    }
+    for (uint32_t i = first; i <= last; i++)
+        act(&c->pieces[i], place);
     join(c, first ? first - 1 : 0, last + 1);
 }
 
-void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to)
+void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
 {
-    keep(c, from, to, ORIGIN);
+    for_pieces(c, from, to, restore, place);
 }
 
 void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
 {
-    keep(c, from, to, place);
+    for_pieces(c, from, to, settle, place);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- ask */
@@ -178,7 +195,7 @@ void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t
 static acs_validity within(const acs_validity *piece, uint64_t from, uint64_t to)
 {
     return (acs_validity){piece->from > from ? piece->from : from, piece->to < to ? piece->to : to, piece->places,
-                          piece->origin};
+                          piece->origin, piece->inherited};
 }
 
 /* Piece i, with those behind it that the same places hold: they are copied in one. */
@@ -253,7 +270,7 @@ bool acs_coherence_check(const acs_coherence *c)
         const acs_validity *p = &c->pieces[i];
         if (p->from != at || p->to <= p->from || (i > 0 && alike(p, p - 1)))
             return false;
-        if (p->places ? !(p->places & bit_of(p->origin)) : p->origin != 0)
+        if (p->places ? !(p->places & bit_of(p->origin)) : p->origin != 0 || p->inherited)
             return false;
         at = p->to;
     }

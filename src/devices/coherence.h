@@ -5,7 +5,8 @@
  * that then fails the bytes are still at their origin. Not thread-safe.
  *
  * H1  the pieces follow each other from 0 to the block's size without gaps, none is empty, no two neighbours say the same.
- * H2  the origin of a piece is one of its places: where it was written, or, where that gave its memory up, a copy of it.
+ * H2  the origin of a piece is one of its places: where it was written, or, where that gave its memory up (`inherited`), a
+ *     copy of it, which may have failed like others.
  */
 #ifndef ACS_DEVICES_COHERENCE_H
 #define ACS_DEVICES_COHERENCE_H
@@ -21,6 +22,7 @@ typedef struct acs_validity {
     uint64_t from, to; /* bytes [from, to) of the block */
     acs_place_set places; /* that hold them; 0: nobody has written them, so there is nothing to copy */
     uint32_t origin;      /* H2; 0 where there are no places */
+    bool inherited;
 } acs_validity;
 
 typedef struct acs_coherence {
@@ -45,11 +47,12 @@ acs_status acs_coherence_copy(acs_coherence *c, uint64_t from, uint64_t to, uint
  */
 void acs_coherence_drop(acs_coherence *c, uint32_t place);
 /*
- * A copy of the range failed, and perhaps others after it: the bytes are at their origin alone. And: what the place holds of
- * the range is there for sure, and may change there at any time: it is nowhere else. Neither can fail: without memory for
- * more pieces it is done to those that the range touches, as wholes.
+ * A copy of the range to the place failed, and perhaps others after it: the bytes are at their origin alone; if that was
+ * this copy, which had inherited it, at the others, where there are any. And: what the place holds of the range is there
+ * for sure, and may change there at any time: it is nowhere else. Neither can fail: without memory for more pieces it is
+ * done to those that the range touches, as wholes.
  */
-void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to);
+void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
 void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
 
 /*

@@ -123,6 +123,10 @@ typedef struct acs_record {
         } stream;
     } u;
     acs_arg_slot inline_args[ACS_INLINE_ARGS];
+    struct {
+        uint64_t block, first; /* its number, and its first byte that is copied */
+        uint32_t place;        /* of several devices: where to */
+    } carried;                 /* ACS_RECORD_CARRIES; beside the copy, which may have become a kernel */
     _Alignas(ACS_CACHE_LINE) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
 _Static_assert(offsetof(acs_record, inline_segments) == ACS_CACHE_LINE, "the head is one cache line");

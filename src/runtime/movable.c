@@ -114,6 +114,7 @@ acs_movable *acs_movable_make(acs_context *context, const acs_block *block)
     }
     m->home = (uint64_t)(uintptr_t)block->ptr;
     m->bytes = block->bytes;
+    m->number = ++r->made;
     m->last = block->behind;
     m->site = block->site;
     m->next = &r->first;
@@ -188,18 +189,12 @@ void acs_movable_drop(acs_context *context, acs_movable *m, acs_op last)
 
 /* -------------------------------------------------------------------------------------------------------------- home */
 
-acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes,
-                             uint32_t device)
+acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, const acs_way *way, const acs_part *part)
 {
-    return acs_movable_copy_rows(context, m, to, from, (acs_rows){bytes, 1, bytes}, device);
-}
-
-acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, acs_rows rows,
-                             uint32_t device)
-{
+    const acs_rows rows = part->rows;
     acs_draft draft = {.context = context, .site = m->site, .no_wait = context->movables->no_wait, .own = true};
-    void *dst = (void *)(uintptr_t)to;
-    const void *src = (const void *)(uintptr_t)from;
+    void *dst = (void *)(uintptr_t)(way->to + part->first);
+    const void *src = (const void *)(uintptr_t)(way->from + part->first);
     if (!acs_draft_begin(&draft, ACS_KIND_MEMCPY))
         return 0;
     draft.captured = false; /* a graph that runs later has to find it done */
@@ -209,13 +204,16 @@ acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_
     draft.record->segments[1] = ACS_TILE_OUT(dst, rows.bytes, rows.count, rows.pitch);
     draft.record->segment_count = 2;
     draft.record->flags |= ACS_RECORD_CARRIES;
+    draft.record->carried.block = m->number;
+    draft.record->carried.first = part->first;
+    draft.record->carried.place = way->place;
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.src = src;
     draft.record->u.copy.bytes = rows.bytes;
     draft.record->u.copy.rows = rows.count;
     draft.record->u.copy.pitch = rows.pitch;
     if (context->spread)
-        acs_spread_add(context, draft.record, device);
+        acs_spread_add(context, draft.record, way->device);
     if (context->backend->ops->adapt)
         context->backend->ops->adapt(context->backend, draft.record);
     return acs_draft_queue(&draft);
@@ -223,10 +221,11 @@ acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_
 
 acs_op acs_movable_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from)
 {
+    const acs_way way = {to, from, 0, 0};
     acs_op op = 0;
     for (uint32_t i = 0; i <= m->cut_count; i++) {
         uint64_t first = i ? m->cuts[i - 1] : 0, end = i < m->cut_count ? m->cuts[i] : m->bytes;
-        op = acs_movable_copy_part(context, m, to + first, from + first, end - first, 0);
+        op = acs_movable_copy_part(context, m, &way, &(acs_part){first, {end - first, 1, end - first}});
         if (!op)
             return 0;
     }

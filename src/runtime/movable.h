@@ -32,6 +32,7 @@ typedef struct acs_part {
 
 typedef struct acs_movable {
     uint64_t home, bytes; /* as acs_malloc returned it */
+    uint64_t number;      /* no other block has had it */
     uint64_t at;          /* N1 */
     uint64_t to;          /* where the op that is being bound finds or writes them */
     acs_op last;          /* latest op that touches the contents there */
@@ -82,6 +83,7 @@ struct acs_movables {
     uint64_t version_bytes;   /* of them, those that are not at home */
     uint64_t host_most;       /* bytes for host copies */
     uint64_t host_bytes;      /* that they have */
+    uint64_t made;            /* counts blocks */
     uint64_t turn;            /* counts ops that name lazy blocks */
     uint64_t tries;           /* and searches for room */
     bool no_wait;             /* the op that is being bound may not wait for room, */
@@ -140,12 +142,14 @@ void acs_movable_unlink(acs_context *context, acs_movable *m);
  * go with it. The latest of them, or 0 with an error.
  */
 acs_op acs_movable_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from);
-/* One copy of the runtime's, as the program would queue it; `device`: where it runs, of several. 0 with an error. */
-acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, uint64_t bytes,
-                             uint32_t device);
-/* The same for rows of so many bytes, as far apart on both sides. */
-acs_op acs_movable_copy_rows(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from, acs_rows rows,
-                             uint32_t device);
+/* Where a copy of the runtime's goes: addresses of the block's first byte; and, of several devices, to which place. */
+typedef struct acs_way {
+    uint64_t to, from;
+    uint32_t place;
+    uint32_t device; /* where it runs */
+} acs_way;
+/* One copy of the runtime's, of a part that lies in the block, as the program would queue it. 0 with an error. */
+acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, const acs_way *way, const acs_part *part);
 /* What comes to this memory is behind whoever used it (up to `last`), and failures among those are no concern of it. */
 acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, uint64_t base, acs_op last);
 /* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */

@@ -24,7 +24,6 @@ acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home
     if (home == ACS_ANY_PLACE)
         return ACS_OK;
     r->places[home].at = m->home;
-    r->places[home].since = acs_fifo_last(context->core.fifo);
     return acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself */
 }
 
@@ -76,6 +75,8 @@ static void make_host_room(acs_context *context, const acs_movable *m)
 {
     acs_movables *r = context->movables;
     const uint32_t host = context->spread->count;
+    if (!has_host_room(r, m)) /* a copy that failed is none */
+        (void)acs_replicas_restore(context);
     for (acs_movable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
         acs_validity sole;
         if (o->replicas->places[host].at && o->replicas->home != host && !o->touched && o != m &&
@@ -104,7 +105,7 @@ acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t plac
     if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
         return acs_movable_begin_anew(context, m, replica->at, replica->last);
     ACS_TRY(host ? find_host(context, m, &block) : acs_lazy_find_memory(context, m, acs_memory_kind(place), &block));
-    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr, .since = acs_fifo_last(context->core.fifo)};
+    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
     acs_status status = acs_memory_begin_life(context, &block);
     if (status != ACS_OK)
         acs_replicas_drop(context, m, place, 0);
@@ -119,9 +120,9 @@ static acs_status copy_rows(acs_context *context, acs_movable *m, uint32_t to, u
 {
     acs_spread *s = context->spread;
     struct acs_replicas *r = m->replicas;
-    const uint32_t device = to < s->count ? to : from < s->count ? from : 0;
+    const acs_way way = {r->places[to].at, r->places[from].at, to, to < s->count ? to : from < s->count ? from : 0};
     ACS_TRY(acs_coherence_reserve(&r->valid, rows.count));
-    acs_op op = acs_movable_copy_rows(context, m, r->places[to].at + first, r->places[from].at + first, rows, device);
+    acs_op op = acs_movable_copy_part(context, m, &way, &(acs_part){first, rows});
     if (!op)
         return acs_error_thread()->status;
     for (uint32_t i = 0; i < rows.count; i++) /* there is room */
@@ -232,18 +233,12 @@ void acs_replicas_hand_over(acs_context *context, acs_movable *m, uint64_t from,
 
 /* ------------------------------------------------------------------------------------------------------------ restore */
 
-/* Where it was to go to memory that the block has had since. */
 static void restore(acs_movable *m, const acs_failed_copy *copy)
 {
-    struct acs_replicas *r = m->replicas;
-    for (uint32_t p = 0; p < r->count; p++) {
-        const uint64_t first = copy->to - r->places[p].at;
-        if (!r->places[p].at || copy->op <= r->places[p].since || first >= m->bytes)
-            continue;
-        for (uint32_t i = 0; i < copy->rows.count; i++) {
-            const uint64_t row = first + i * copy->rows.pitch;
-            acs_coherence_restore(&r->valid, row, row + copy->rows.bytes);
-        }
+    for (uint32_t i = 0; i < copy->part.rows.count; i++) {
+        uint64_t from, to;
+        acs_part_row(m, &copy->part, i, &from, &to);
+        acs_coherence_restore(&m->replicas->valid, from, to, copy->place);
     }
 }
 
@@ -254,8 +249,10 @@ bool acs_replicas_restore(acs_context *context)
     const acs_movables *s = context->movables;
     for (acs_movable *m = s->first.next; m != &s->first && count; m = m->next) {
         for (uint32_t i = 0; i < count; i++)
-            restore(m, &copies[i]);
-        (void)drop_idle(context, m);
+            if (copies[i].block == m->number)
+                restore(m, &copies[i]);
+        if (!m->touched) /* else the op that is being bound uses it, and drops what it does not */
+            (void)drop_idle(context, m);
     }
     free(copies);
     return count > 0;
@@ -283,8 +280,9 @@ static acs_status move_out(acs_context *context, acs_movable *m, uint32_t device
     const uint32_t to = r->home == ACS_ANY_PLACE ? context->spread->count : r->home;
     acs_validity sole;
     uint64_t from = 0;
-    while (acs_coherence_sole(&r->valid, from, device, &sole)) {
+    if (acs_coherence_sole(&r->valid, 0, device, &sole)) /* of which there may be more then: failures are looked at */
         ACS_TRY(acs_replicas_take(context, m, to));
+    while (acs_coherence_sole(&r->valid, from, device, &sole)) {
         ACS_TRY(copy(context, m, to, device, sole.from, sole.to));
         atomic_fetch_add_explicit(&context->movables->spilled, sole.to - sole.from, memory_order_relaxed); /* a counter */
         from = sole.to;
@@ -296,6 +294,7 @@ static acs_status move_out(acs_context *context, acs_movable *m, uint32_t device
 bool acs_replicas_spill(acs_context *context, uint32_t device)
 {
     acs_movables *r = context->movables;
+    (void)acs_replicas_restore(context); /* who has the only copy is to be known before one goes */
     r->tries++;
     for (acs_movable *m = victim_of(r, device); m; m = victim_of(r, device)) {
         m->tried = r->tries;

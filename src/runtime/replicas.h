@@ -5,6 +5,9 @@
  * other ops do. What it writes is then valid there alone. Memory of places that hold nothing any more goes back at once,
  * behind the ops that use it. Private to src/runtime; under the lock of movable blocks.
  *
+ * Before a place gives memory up by choice it is known which copies have failed: else a failed one could be taken for what
+ * is left of the contents.
+ *
  * N4  memory at a place is there while any byte is valid there; copies into it come before the ops that read them.
  */
 #ifndef ACS_REPLICAS_H
@@ -17,7 +20,6 @@
 typedef struct acs_replica {
     uint64_t at; /* 0: it has no memory there */
     acs_op last; /* latest op that touches it */
-    acs_op since; /* ops up to this one knew the memory as another's; of a lazy block 0 will do */
     bool lent;   /* the memory is a group's */
 } acs_replica;
 
@@ -47,7 +49,7 @@ void acs_replicas_free(acs_context *context, acs_movable *m, bool close);
 acs_status acs_replicas_home(acs_context *context, acs_movable *m);
 /* What of [from, to) has come home may change there, unseen: it is valid there alone. */
 void acs_replicas_hand_over(acs_context *context, acs_movable *m, uint64_t from, uint64_t to);
-/* Of copies that failed meanwhile: their bytes are at their origin alone. False: there were none. */
+/* Of copies that failed meanwhile: their bytes are where they were. False: there were none. Takes the core's lock. */
 bool acs_replicas_restore(acs_context *context);
 /* Any place has memory for it. False on one device. */
 bool acs_replicas_used(const acs_movable *m);

@@ -216,7 +216,8 @@ static void note_failed(acs_spread *s, const acs_record *record)
     }
     s->failed = failed;
     s->failed[s->failed_count++] = (acs_failed_copy){
-        record->seq, to->base, {to->row_bytes, (uint32_t)to->rows, to->pitch_bytes}};
+        record->carried.block, {record->carried.first, {to->row_bytes, (uint32_t)to->rows, to->pitch_bytes}},
+        record->carried.place};
 }
 
 void acs_spread_ended(acs_context *context, const acs_record *record, acs_status status)

@@ -25,11 +25,11 @@ typedef struct acs_expected_end {
     double end;
 } acs_expected_end;
 
-/* A copy of the runtime's own that failed, and where it was to go. */
+/* A copy of the runtime's own that failed: what of which block, by its number, was to go to which place. */
 typedef struct acs_failed_copy {
-    acs_op op;
-    uint64_t to;
-    acs_rows rows;
+    uint64_t block;
+    acs_part part;
+    uint32_t place;
 } acs_failed_copy;
 
 struct acs_spread {
