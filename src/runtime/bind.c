@@ -49,25 +49,37 @@ static bool points_into(const acs_movable *m, uint64_t address)
     return address - m->home < m->bytes;
 }
 
-acs_naming acs_bind_naming(const acs_draft *draft, const acs_movable *m)
+static void name_by_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    acs_naming n = {.inside = true};
+    const uint64_t turn = draft->context->movables->namings;
     for (uint32_t i = 0; i < record->segment_count; i++) {
         const acs_segment *s = &record->segments[i];
         bool inside = false;
-        if (acs_bind_segment(draft, s, &inside) != m)
+        acs_movable *m = acs_bind_segment(draft, s, &inside);
+        if (!m)
             continue;
-        n.segments++;
-        n.inside &= inside;
-        n.whole |= s->access == ACS_WRITE && s->rows == 1 && s->base == m->home && s->row_bytes == m->bytes;
+        acs_naming *n = &m->naming;
+        if (n->turn != turn) /* a copy's ends are its segments */
+            *n = (acs_naming){.turn = turn, .pointers = record->kind != ACS_KIND_KERNEL, .inside = true};
+        n->segments++;
+        n->inside &= inside;
+        n->whole |= s->access == ACS_WRITE && s->rows == 1 && s->base == m->home && s->row_bytes == m->bytes;
     }
-    if (record->kind != ACS_KIND_KERNEL)
-        n.pointers = 1; /* a copy's ends are its segments */
+}
+
+void acs_bind_name(const acs_draft *draft)
+{
+    const acs_record *record = draft->record;
+    const uint64_t turn = ++draft->context->movables->namings;
+    name_by_segments(draft);
     for (uint32_t i = 0; i < record->arg_count; i++)
-        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1)
-            n.pointers += points_into(m, pointer_at(record, &record->args[i], (uint32_t)__builtin_ctz(left)));
-    return n;
+        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1) {
+            const uint64_t address = pointer_at(record, &record->args[i], (uint32_t)__builtin_ctz(left));
+            acs_movable *m = find(draft, address);
+            if (m && m->naming.turn == turn)
+                m->naming.pointers += points_into(m, address);
+        }
 }
 
 bool acs_bind_is_work(const acs_record *record)
@@ -150,17 +162,17 @@ acs_status acs_bind_check(const acs_draft *draft)
     const acs_record *record = draft->record;
     acs_status status = ACS_OK;
     acs_movables_enter(draft->context);
+    acs_bind_name(draft);
     for (uint32_t i = 0; i < record->segment_count && status == ACS_OK; i++) {
         bool inside;
         const acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
         status = acs_lazy_check(draft, &record->segments[i], i);
         if (status != ACS_OK || !m || !m->lazy)
             continue;
-        const acs_naming n = acs_bind_naming(draft, m);
         if (m->dying)
             status = ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
                               draft->site->name, i, (unsigned long long)record->segments[i].base);
-        else if (acs_bind_astray(draft, &n))
+        else if (acs_bind_astray(draft, &m->naming))
             status = acs_lazy_refuse(m);
     }
     acs_movables_leave(draft->context);

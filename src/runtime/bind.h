@@ -23,13 +23,8 @@ void acs_bound(acs_draft *draft, acs_op op);
 
 /* The rest is for rename.c and replicas.c, under the lock of movable blocks. */
 
-/* How often an op names a block, and how. */
-typedef struct acs_naming {
-    uint32_t segments, pointers;
-    bool whole;  /* a segment writes all of it */
-    bool inside; /* all of these segments are in it */
-} acs_naming;
-acs_naming acs_bind_naming(const acs_draft *draft, const acs_movable *m);
+/* How the op names each block of its segments, in acs_movable.naming until the next call: before anything is changed. */
+void acs_bind_name(const acs_draft *draft);
 /* Whether the op reaches the block in another way than by what can be changed. */
 bool acs_bind_astray(const acs_draft *draft, const acs_naming *naming);
 /* The movable block of a segment, or NULL; *inside: all of the segment is in it. */

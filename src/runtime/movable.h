@@ -30,6 +30,14 @@ typedef struct acs_part {
     acs_rows rows;
 } acs_part;
 
+/* How often an op names a block, and how. */
+typedef struct acs_naming {
+    uint64_t turn;
+    uint32_t segments, pointers;
+    bool whole;  /* a segment writes all of it */
+    bool inside; /* all of these segments are in it */
+} acs_naming;
+
 typedef struct acs_movable {
     uint64_t home, bytes; /* as acs_malloc returned it */
     uint64_t number;      /* no other block has had it */
@@ -43,6 +51,7 @@ typedef struct acs_movable {
     const acs_site *site;
     struct acs_movable *next, *previous;
     struct acs_movable *next_touched;
+    acs_naming naming;    /* of acs_bind_name, as long as it is of the latest turn */
     bool touched;         /* by the op that is being bound */
     bool anew;            /* and all of it is written */
     bool written;         /* or some */
@@ -84,6 +93,7 @@ struct acs_movables {
     uint64_t host_most;       /* bytes for host copies */
     uint64_t host_bytes;      /* that they have */
     uint64_t made;            /* counts blocks */
+    uint64_t namings;         /* counts turns of acs_bind_name */
     uint64_t turn;            /* counts ops that name lazy blocks */
     uint64_t tries;           /* and searches for room */
     bool no_wait;             /* the op that is being bound may not wait for room, */

@@ -94,7 +94,7 @@ void acs_rename_undo(acs_context *context, acs_movable *m)
 static acs_status prepare_block(const acs_draft *draft, acs_movable *m, const acs_segment *s)
 {
     const acs_record *record = draft->record;
-    const acs_naming n = acs_bind_naming(draft, m);
+    const acs_naming n = m->naming;
     const bool only_looks = m->lazy && !acs_bind_is_work(record);
     if (record->kind == ACS_KIND_STREAM_WAIT && n.whole && !draft->captured && !m->lazy) /* it was written there anew */
         acs_movable_drop(draft->context, m, acs_fifo_last(draft->context->core.fifo));
@@ -111,6 +111,7 @@ acs_status acs_rename_prepare(acs_draft *draft)
 {
     acs_record *record = draft->record;
     const bool all = acs_bind_is_any(record);
+    acs_bind_name(draft);
     if (all)
         ACS_TRY(acs_movables_home_locked(draft->context));
     for (uint32_t i = 0; i < record->segment_count; i++) {

@@ -65,7 +65,7 @@ static bool is_source(const acs_draft *draft, const acs_movable *m)
 static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
-    const acs_naming n = acs_bind_naming(draft, m);
+    const acs_naming n = m->naming;
     const bool first = !m->touched;
     r->astray = m->pinned || acs_bind_astray(draft, &n);
     if (r->astray && m->lazy && !looks(draft->record))
@@ -465,6 +465,7 @@ acs_status acs_replicas_prepare(acs_draft *draft)
 {
     acs_context *context = draft->context;
     const bool all = acs_bind_is_any(draft->record);
+    acs_bind_name(draft);
     if (all)
         ACS_TRY(acs_movables_home_locked(context));
     ACS_TRY(touch_segments(draft, all));

@@ -12,7 +12,9 @@
 
 #include "memory_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { PROGRAMS = 200 };
@@ -51,6 +53,13 @@ static void add_body(const acs_grid *grid, void *const *args)
 }
 
 static const acs_kernel g_add = ACS_KERNEL_HOST_INIT("add", add_body);
+static void nothing_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)args;
+}
+
+static const acs_kernel g_nothing = ACS_KERNEL_HOST_INIT("nothing", nothing_body);
 static const acs_kernel g_nowhere = {"nowhere", &g_add, NULL, ACS_KERNEL_FUNCTION, 0}; /* no body for this backend */
 
 static acs_op add(acs_context *context, const acs_kernel *kernel, unsigned char *to, unsigned char *from)
@@ -377,6 +386,36 @@ static void a_thousand_random_programs_under_a_tight_limit(void **state)
     }
 }
 
+/* Each segment asked how the op names its block, by all segments: so many took seconds, under the lock. */
+static void an_op_of_many_segments_is_bound_in_one_pass(void **state)
+{
+    (void)state;
+    enum { SEGMENTS = 8000, APART = 64 };
+    acs_segment *segments = malloc(SEGMENTS * sizeof *segments);
+    assert_non_null(segments);
+    for (int i = 0; i < 3; i++) {
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        options.devices = i ? 2 : 1;
+        options.pool = ACS_POOL_ON;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        if (i == 2)
+            assert_int_equal(acs_group_begin(context, 0), ACS_OK);
+        unsigned char *x = block_of(context, LAZY, (size_t)SEGMENTS * APART);
+        for (int k = 0; k < SEGMENTS; k++)
+            segments[k] = ACS_INOUT(x + (size_t)k * APART, APART / 2);
+        const acs_uses uses = {segments, SEGMENTS, NULL, NULL, 0};
+        const clock_t before = clock();
+        assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_ARGS(x), uses) > 0);
+        if (i == 2)
+            assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_true(clock() - before < 2 * CLOCKS_PER_SEC);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+    free(segments);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +430,7 @@ int main(void)
         cmocka_unit_test(without_a_wait_there_is_an_error_where_a_wait_ends_in_one),
         cmocka_unit_test(a_refused_call_keeps_spilled_contents),
         cmocka_unit_test(a_thousand_random_programs_under_a_tight_limit),
+        cmocka_unit_test(an_op_of_many_segments_is_bound_in_one_pass),
         cmocka_unit_test(without_pools_the_memory_is_there_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
