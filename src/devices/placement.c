@@ -193,10 +193,15 @@ static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op,
 }
 
 /* An op that goes on in an upstream op's stream goes where one of those is (GrCUDA); automatic asks where it ends first. */
+static bool follows(acs_policy policy)
+{
+    return policy != ACS_POLICY_SINGLE && policy != ACS_POLICY_AUTO;
+}
+
 uint32_t acs_placement_choose(acs_placement *p, const acs_placement_op *op, double *end)
 {
     const acs_place_set near = op->preferred & op->allowed;
-    const acs_place_set candidates = near && p->policy != ACS_POLICY_AUTO ? near : op->allowed;
+    const acs_place_set candidates = near && follows(p->policy) ? near : op->allowed;
     const uint32_t device = in_turn(p, best_of(p, op, candidates));
     *end = end_on(p, op, device);
     (void)there_on(p, op, device, p->in_free_at[device]);

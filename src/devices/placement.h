@@ -33,7 +33,8 @@ typedef struct acs_placement_op {
     const acs_placement_read *reads;
     uint32_t read_count;
     acs_place_set allowed;   /* devices where it may run; not empty */
-    acs_place_set preferred; /* of those, where a stream of an upstream op can be taken over; AUTO: of equals; 0: none */
+    acs_place_set preferred; /* of those, where a stream of an upstream op can be taken over; AUTO: of equals; SINGLE: no
+                                matter; 0: none */
     double seconds;          /* that it takes, as far as is known; 0: not known */
     bool copies;             /* it takes no device's time, but that of the way to it */
     double ready;            /* when its upstream ops end, in the placement's seconds */

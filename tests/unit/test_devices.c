@@ -73,6 +73,8 @@ static const struct {
      {{0, -1, -1, 0, 0}, {1, -1, -1, 1, 0}, {2, -1, -1, 0, 0}, {3, -1, -1, 1, 0}}},
     {"single stays where it is", ACS_POLICY_SINGLE,
      {{0, -1, -1, 0, 0}, {1, -1, -1, 0, 0}, {2, 0, -1, 0, 0}, {3, 1, -1, 0, 0}}},
+    {"single: what was said to run elsewhere is not followed", ACS_POLICY_SINGLE,
+     {{0, -1, 1, 1, 0}, {1, 0, -1, 0, 1}, {2, 0, -1, 0, 0}}},
     {"stream-aware: who has fewer ops", ACS_POLICY_STREAM_AWARE,
      {{0, -1, 0, 0, 0}, {1, -1, 0, 0, 0}, {2, -1, -1, 1, 0}, {3, -1, -1, 1, 0}}},
     {"min-transfer-size goes where the data are", ACS_POLICY_MIN_TRANSFER_SIZE,

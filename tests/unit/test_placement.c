@@ -47,6 +47,9 @@ typedef struct row {
 static const row g_rows[] = {
     {"single takes the first that is allowed", ACS_POLICY_SINGLE,
      {{.device = 0}, {.allowed = AT(2) | AT(3), .device = 2}, {.reads = {{MB, AT(3)}}, .device = 0}}, 3},
+    {"single does not go where an upstream op was", ACS_POLICY_SINGLE,
+     {{.allowed = AT(1), .device = 1}, {.reads = {{MB, AT(1)}}, .preferred = AT(1), .device = 0},
+      {.preferred = AT(2) | AT(3), .allowed = AT(1) | AT(2) | AT(3), .device = 1}}, 3},
     {"round-robin takes turns, past who is not allowed", ACS_POLICY_ROUND_ROBIN,
      {{.device = 0}, {.device = 1}, {.allowed = AT(0) | AT(3), .device = 3}, {.device = 0},
       {.reads = {{MB, AT(3)}}, .device = 1}}, 5},
