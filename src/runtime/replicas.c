@@ -24,7 +24,8 @@ acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home
     if (home == ACS_ANY_PLACE)
         return ACS_OK;
     r->places[home].at = m->home;
-    return acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself */
+    (void)acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself; all is one piece */
+    return ACS_OK;
 }
 
 void acs_replicas_drop(acs_context *context, acs_movable *m, uint32_t place, acs_op last)

@@ -1,6 +1,7 @@
 /*
  * Opening and using contexts when the system has nothing more to give: every allocation, mutex, condition variable and
- * thread that acs_open asks for is refused once, and so is each that a program's calls ask for. Linked with --wrap.
+ * thread that acs_open asks for is refused once, and so is each that a program's calls ask for, on several devices, too.
+ * Linked with --wrap.
  */
 #include "api_fixture.h"
 
@@ -126,6 +127,60 @@ static void program_without_memory_ends_all_that_was_queued(void **state)
     assert_true(n > 5);
 }
 
+/* ------------------------------------------------------------------------------------------------------ several devices */
+
+enum { PART = 64, PARTS = 8 };
+
+/* The first part is 9, whatever was read. */
+static void nine_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    memset(*(void *const *)args[0], 9, PART);
+}
+
+static const acs_kernel g_nine = ACS_KERNEL_HOST_INIT("nine", nine_body);
+
+/*
+ * An op on device 0 writes a part of what is on device 1, and reads others: what was taken to note the one is not used up by
+ * the copies of the others. Its n-th request for memory is refused. False: it made fewer.
+ */
+static bool write_refused(long n, size_t reads)
+{
+    acs_options options = options_on(ACS_BACKEND_HOST);
+    acs_context *context = NULL;
+    acs_segment segments[1 + PARTS];
+    unsigned char *x = NULL, out = 0;
+    const acs_attributes on = ACS_ON(0);
+    const acs_uses uses = {segments, 1 + reads, NULL, NULL, 0};
+    options.devices = 2;
+    options.pool = ACS_POOL_ON;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_malloc(context, (size_t)3 * PARTS * PART, ACS_MEMORY_DEVICE | ACS_LAZY, (void **)&x), ACS_OK);
+    assert_int_equal(acs_on(context, 1), ACS_OK);
+    assert_int_equal(acs_wait(context, acs_memset(context, x, 1, (size_t)3 * PARTS * PART)), ACS_OK);
+    segments[0] = ACS_OUT(x, PART);
+    for (size_t i = 0; i < reads; i++)
+        segments[1 + i] = ACS_IN(x + (2 + 2 * i) * PART, PART);
+    tl_until_failure = n;
+    acs_op op = ACS_LAUNCH_WITH(context, on, &g_nine, 1, 1, 0, ACS_ARGS(x), uses);
+    bool refused = tl_until_failure < 0;
+    tl_until_failure = -1;
+    assert_true(op || refused);
+    assert_true(acs_memcpy(context, &out, x, 1) > 0);
+    (void)acs_sync(context);
+    assert_int_equal(out, op ? 9 : 1);
+    (void)acs_close(context); /* it has kept the error */
+    return refused;
+}
+
+static void what_an_op_has_written_is_noted_without_memory(void **state)
+{
+    (void)state;
+    for (size_t reads = 0; reads <= PARTS; reads++)
+        for (long n = 0; write_refused(n, reads); n++)
+            assert_true(n < REQUESTS_MOST);
+}
+
 /* ------------------------------------------------------------------------------------------------ what is read at close */
 
 static size_t close_and_read(acs_context *context, char *text, size_t room)
@@ -186,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_without_memory_or_threads_is_refused_and_leaves_nothing),
         cmocka_unit_test(program_without_memory_ends_all_that_was_queued),
+        cmocka_unit_test(what_an_op_has_written_is_noted_without_memory),
         cmocka_unit_test(statistics_at_close_name_width_and_the_pairs_that_wait),
         cmocka_unit_test(drain_of_compat_finishes_the_ops_of_every_context),
     };
