@@ -295,6 +295,15 @@ static acs_status note_written(acs_spread *s, acs_movable *m, acs_part part)
     return ACS_OK;
 }
 
+/* Some of what lies between the rows of a tile is to come with them. */
+static bool brings_gaps(const acs_movable *m, const acs_segment *s)
+{
+    acs_validity missing;
+    const uint64_t first = first_of(m, s), end = acs_segment_end(s) - m->home;
+    return takes_gaps(s) && acs_coherence_missing(&m->replicas->valid, first, end < m->bytes ? end : m->bytes,
+                                                  m->replicas->target, &missing);
+}
+
 /*
  * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes the
  * program's when it has come (acs_movable_part_came_home), a foreign stream's at once.
@@ -303,10 +312,11 @@ static acs_status provide_segment(const acs_draft *draft, acs_movable *m, acs_se
 {
     struct acs_replicas *r = m->replicas;
     const acs_part part = part_of(m, s);
+    const bool brings = brings_gaps(m, s);
     if (reads(s) || looks(draft->record))
         ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
     const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
-    if (writes && takes_gaps(s)) { /* so it comes behind their copies, and is skipped with them */
+    if (writes && brings) { /* so it comes behind their copies, and is skipped with them */
         s->row_bytes = part.rows.bytes;
         s->rows = 1;
         s->access = ACS_UPDATE;

@@ -12,6 +12,8 @@
 
 #include "memory_fixture.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -162,6 +164,41 @@ static void of_tiles_only_their_rows_travel(void **state)
     }
 }
 
+static _Atomic(int) g_met; /* ops that run at once */
+
+static void meet_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid, (void)args;
+    atomic_fetch_add_explicit(&g_met, 1, memory_order_relaxed); /* nothing is read by it */
+    while (atomic_load_explicit(&g_met, memory_order_relaxed) < 2)
+        sched_yield();
+}
+
+static const acs_kernel g_meet = ACS_KERNEL_HOST_INIT("meet", meet_body);
+
+/* Of more rows than are told apart, too, once all is there: each op waits until the other runs. */
+static void columns_of_one_device_are_written_at_once(void **state)
+{
+    (void)state;
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.devices = 2;
+    options.policy = ACS_POLICY_SINGLE;
+    options.pool = ACS_POOL_ON;
+    options.executors = 4;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    unsigned char *x = filled(context, 0, 5, (size_t)WIDE * (ROWS_MOST + 1));
+    atomic_store_explicit(&g_met, 0, memory_order_relaxed); /* nobody looks yet */
+    for (int i = 0; i < 2; i++) {
+        unsigned char *column = x + (size_t)i * COLUMNS;
+        acs_attributes on = ACS_ON(0);
+        assert_true(ACS_LAUNCH_WITH(context, on, &g_meet, 1, 1, 0, ACS_ARGS(column),
+                                    ACS_USES(ACS_TILE_OUT(column, COLUMNS, ROWS_MOST + 1, WIDE))) > 0);
+    }
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* As two columns of a matrix, one of which is the CPU's while a device writes the other. */
 static void what_lies_between_rows_stays_the_programs(void **state)
 {
@@ -287,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strided_parts_come_in_one_copy),
         cmocka_unit_test(of_tiles_only_their_rows_travel),
+        cmocka_unit_test(columns_of_one_device_are_written_at_once),
         cmocka_unit_test(what_lies_between_rows_stays_the_programs),
         cmocka_unit_test(who_waits_leaves_blocks_where_they_are),
         cmocka_unit_test(the_report_says_what_each_device_was_given),
