@@ -149,5 +149,9 @@ int main(int argc, char **argv)
                 " [--policy N] [--faults N]]\n", argv[0]);
         return 2;
     }
+    if (s.group && s.options.faults) { /* a held op has no number yet by which to ask how it ended */
+        fprintf(stderr, "%s: --group does not go with --faults\n", argv[0]);
+        return 2;
+    }
     return all ? run_all(s) : lives_run(&s);
 }
