@@ -400,13 +400,28 @@ uint64_t acs_ledger_room_locked(const acs_ledger *l, acs_ledger_account *a)
     return a->room;
 }
 
+/* Of this device, and began before. */
+static bool waits_before(const acs_ledger *l, const acs_ledger_entry *e, uint64_t ticket)
+{
+    return acs_ledger_get(&e->used) && acs_ledger_get(&e->wanted) && acs_ledger_get(&e->ticket) < ticket &&
+           strncmp(e->device, l->config.device, sizeof e->device) == 0;
+}
+
 void acs_ledger_pass_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
-        if (acs_ledger_get(&e->used) && acs_ledger_get(&e->wanted) && acs_ledger_get(&e->ticket) < ticket &&
-            strncmp(e->device, l->config.device, sizeof e->device) == 0)
+        if (waits_before(l, e, ticket))
             acs_ledger_set(&e->passed, acs_ledger_get(&e->passed) + 1);
+    }
+}
+
+void acs_ledger_pass_anew_locked(acs_ledger *l, uint64_t ticket)
+{
+    for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
+        acs_ledger_entry *e = &l->table->entries[i];
+        if (waits_before(l, e, ticket) && acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES)
+            acs_ledger_set(&e->passed, 0);
     }
 }
 

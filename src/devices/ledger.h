@@ -84,8 +84,9 @@ acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint3
  */
 acs_status acs_ledger_pass(acs_ledger *ledger);
 /*
- * Wait until none is left of those that began before: each has what it waits for, or will not have room after all.
- * Meanwhile `busy` is called again and again. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as above.
+ * Wait until none is left of those that began before: each has what it waits for, or will not have room after all. Where
+ * nobody gives or takes for two seconds they have to be passed as often again. Meanwhile `busy` is called again and
+ * again. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_give_way(acs_ledger *ledger);
 /* So much of what it has it does not keep: that lies idle, or work has it that will end. The rest its program may free. */

@@ -94,5 +94,7 @@ static inline bool acs_ledger_fits_locked(const acs_ledger *ledger, acs_ledger_a
 }
 /* Those that began before, and have no room yet, were passed once more. */
 void acs_ledger_pass_locked(acs_ledger *ledger, uint64_t ticket);
+/* Those of them that were passed as often as may be have to be passed as often again. */
+void acs_ledger_pass_anew_locked(acs_ledger *ledger, uint64_t ticket);
 
 #endif

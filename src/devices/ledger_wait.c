@@ -12,7 +12,7 @@
 
 #define MS UINT64_C(1000000) /* nanoseconds */
 
-enum { NAP_MS = 20, STUCK_MOST_MS = 200, ALONE_MOST_MS = 2000 };
+enum { NAP_MS = 20, STUCK_MOST_MS = 200, ALONE_MOST_MS = 2000, WAY_MOST_MS = 2000 };
 
 /* Why a device does not give what is waited for, from the worst; of several devices the best is what counts. */
 typedef enum outlook { OUTLOOK_NEVER, OUTLOOK_STUCK, OUTLOOK_ALONE, OUTLOOK_SOME } outlook;
@@ -212,10 +212,31 @@ static acs_status draw_ticket(acs_ledger *l, uint64_t *ticket)
     return ACS_OK;
 }
 
-static acs_status is_due(acs_ledger *l, uint64_t ticket, bool *due)
+/* For whom others make way. */
+typedef struct way {
+    uint64_t ticket;
+    bool due;          /* somebody is who began before it */
+    uint64_t reserved; /* by all, when that changed last, */
+    uint64_t since;    /* which was then */
+} way;
+
+/*
+ * What others could give back may not come, as where they are stopped, or busy for ever: whoever was let go first, and got
+ * nothing for so long, is to be passed as often again.
+ */
+static acs_status look_whether_due(acs_ledger *l, way *w)
 {
     ACS_TRY(acs_ledger_enter(l));
-    *due = acs_ledger_account_all_locked(l, ticket).due != 0;
+    const acs_ledger_account a = acs_ledger_account_all_locked(l, w->ticket);
+    const uint64_t now = acs_clock_ns();
+    if (a.reserved != w->reserved || !w->since)
+        w->since = now;
+    w->reserved = a.reserved;
+    w->due = a.due != 0;
+    if (w->due && now - w->since > WAY_MOST_MS * MS) {
+        acs_ledger_pass_anew_locked(l, w->ticket);
+        w->due = false;
+    }
     acs_ledger_leave(l);
     return ACS_OK;
 }
@@ -223,15 +244,14 @@ static acs_status is_due(acs_ledger *l, uint64_t ticket, bool *due)
 acs_status acs_ledger_give_way(acs_ledger *l)
 {
     const acs_ledger_config *config = &l->config;
-    uint64_t ticket;
-    bool due = true;
-    ACS_TRY(draw_ticket(l, &ticket));
+    way w = {.due = true};
+    ACS_TRY(draw_ticket(l, &w.ticket));
     for (;;) {
         const uint32_t seen = changes_seen(l);
         if (config->busy)
             (void)config->busy(config->user);
-        ACS_TRY(is_due(l, ticket, &due));
-        if (!due)
+        ACS_TRY(look_whether_due(l, &w));
+        if (!w.due)
             return ACS_OK;
         if (config->ended && config->ended(config->user))
             return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group let others have their memory");

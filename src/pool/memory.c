@@ -353,7 +353,9 @@ acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_bloc
         m->freed[m->freed_total++ % ACS_POOL_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
         *block = block_of(range);
         acs_blocks_remove(&m->blocks, range);
-        m->pools[range->kind].counts.live -= range->bytes;
+        acs_pool *p = &m->pools[range->kind];
+        p->counts.live -= range->bytes;
+        p->counts.changed |= range->id <= p->noted;
         rest_locked(m, range, last);
     } else {
         status = refuse_free_locked(m, ptr);
@@ -459,6 +461,17 @@ acs_memory_counts acs_memory_count(acs_memory *m, int kind)
 {
     acs_lock_acquire(&m->lock);
     acs_memory_counts counts = m->pools[kind].counts;
+    acs_lock_release(&m->lock);
+    return counts;
+}
+
+acs_memory_counts acs_memory_note(acs_memory *m, int kind)
+{
+    acs_lock_acquire(&m->lock);
+    acs_pool *p = &m->pools[kind];
+    p->counts.changed = false;
+    p->noted = m->taken_total;
+    acs_memory_counts counts = p->counts;
     acs_lock_release(&m->lock);
     return counts;
 }

@@ -71,6 +71,7 @@ typedef struct acs_memory_counts {
     uint64_t obtained; /* allocations of the device, ever */
     uint64_t early;    /* blocks that were handed out while ops might still use them */
     uint64_t moved;    /* bytes that were mapped elsewhere, ever, since nothing that was free was large enough */
+    bool changed;      /* a block that was out at the last acs_memory_note was given back since */
 } acs_memory_counts;
 
 typedef struct acs_memory acs_memory;
@@ -132,5 +133,7 @@ acs_op acs_memory_rests_until(acs_memory *memory, int kind);
 /* Release chunks of which nothing is in use, the largest first, while more than `keep` bytes are reserved for nothing. */
 acs_status acs_memory_trim(acs_memory *memory, int kind, uint64_t keep);
 acs_memory_counts acs_memory_count(acs_memory *memory, int kind);
+/* The same, from which `changed` counts. */
+acs_memory_counts acs_memory_note(acs_memory *memory, int kind);
 
 #endif

@@ -34,6 +34,7 @@ typedef struct acs_pool {
     acs_memory_counts counts;
     acs_rest rests[2]; /* blocks that were freed; those of groups, which rest to their end as long as there is room */
     acs_op last;               /* the latest op that a block which was given back was behind */
+    uint64_t noted;            /* block by acs_memory_note */
 } acs_pool;
 
 /* Remembered for diagnostics. */

@@ -23,18 +23,15 @@ typedef struct running {
     struct running *next;
 } running;
 
-/* What lay idle when nothing was under way, and could not go back for the blocks beside it. */
-typedef struct leftover {
-    uint64_t bytes, live; /* that were in use then: where some of that was freed, more may go */
-} leftover;
-
 struct acs_dispatch {
     pthread_mutex_t lock; /* guards all that follows; nothing is waited for under it */
     uint64_t tickets;     /* handed out */
     uint64_t served;      /* tickets up to this one have their device */
     running *first;
     acs_device_load devices[ACS_DEVICES_MOST];
-    leftover leftovers[ACS_DEVICES_MOST];
+    /* Bytes that lay idle when nothing was under way, and could not go back for the blocks beside them. */
+    uint64_t leftover[ACS_DEVICES_MOST];
+    uint64_t told[ACS_DEVICES_MOST]; /* that could go back, as others know */
 };
 
 acs_status acs_dispatch_open(acs_context *context)
@@ -133,22 +130,23 @@ static uint64_t queued_bytes(const acs_dispatch *d, uint32_t device)
 static uint64_t reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
 {
     const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
-    const leftover *left = &d->leftovers[device];
-    const uint64_t idle = memory.reserved - memory.live, stays = memory.live >= left->live ? left->bytes : 0;
+    const uint64_t idle = memory.reserved - memory.live, stays = memory.changed ? 0 : d->leftover[device];
     return (idle > stays ? idle - stays : 0) + queued_bytes(d, device);
 }
 
-static void tell_reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
+static void tell_reclaimable(const acs_context *context, acs_dispatch *d, uint32_t device)
 {
-    acs_ledger_reclaimable(context->ledgers[device], reclaimable(context, d, device));
+    d->told[device] = reclaimable(context, d, device);
+    acs_ledger_reclaimable(context->ledgers[device], d->told[device]);
 }
 
 /* With nothing under way, what lies idle has gone but for this. */
 static void note_leftover(acs_context *context, acs_dispatch *d, uint32_t device)
 {
-    const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
-    if (!queued_bytes(d, device) && !acs_memory_rests_until(context->memory, acs_memory_kind(device)))
-        d->leftovers[device] = (leftover){memory.reserved - memory.live, memory.live};
+    if (queued_bytes(d, device) || acs_memory_rests_until(context->memory, acs_memory_kind(device)))
+        return;
+    const acs_memory_counts memory = acs_memory_note(context->memory, acs_memory_kind(device));
+    d->leftover[device] = memory.reserved - memory.live;
 }
 
 void acs_dispatch_rest(acs_context *context)
@@ -167,7 +165,8 @@ void acs_dispatch_kept(acs_context *context, uint32_t device)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
-    tell_reclaimable(context, d, device);
+    if (reclaimable(context, d, device) < d->told[device]) /* who makes no groups gives nothing back while he is busy */
+        tell_reclaimable(context, d, device);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -221,7 +220,7 @@ typedef struct attempt {
 } attempt;
 
 /* Other programs that wait for the device may be passed. */
-static bool passes(acs_context *context, const acs_dispatch *d, uint32_t device)
+static bool passes(acs_context *context, acs_dispatch *d, uint32_t device)
 {
     tell_reclaimable(context, d, device);
     return acs_admission_pass(context, device);

@@ -18,22 +18,28 @@
 static const size_t MIB = (size_t)1 << 20;
 enum { TOTAL_MIB = 64 };
 
-static inline acs_status open_with(const char *ledger, int64_t workers, int64_t devices, acs_context **context)
+static inline acs_options sharing_options(int64_t workers, int64_t devices)
 {
     acs_options options = host_options();
     options.workers = workers;
     options.devices = devices;
     options.pool = ACS_POOL_ON;
+    snprintf(options.ledger, sizeof options.ledger, "%s:%zu", g_name, TOTAL_MIB * MIB);
+    return options;
+}
+
+static inline acs_status open_with(const char *ledger, int64_t workers, int64_t devices, acs_context **context)
+{
+    acs_options options = sharing_options(workers, devices);
     snprintf(options.ledger, sizeof options.ledger, "%s", ledger);
     return acs_open(&options, context);
 }
 
 static inline acs_context *open_on(int64_t devices, int64_t workers)
 {
-    char ledger[64];
+    const acs_options options = sharing_options(workers, devices);
     acs_context *context = NULL;
-    snprintf(ledger, sizeof ledger, "%s:%zu", g_name, TOTAL_MIB * MIB);
-    assert_int_equal(open_with(ledger, workers, devices, &context), ACS_OK);
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
     return context;
 }
 

@@ -83,6 +83,61 @@ static void what_is_handed_out_again_is_kept(void **state)
     assert_int_equal(acs_close(b), ACS_OK);
 }
 
+/* A program without groups that is always busy never looks whether others wait: nobody waits for what lies idle there. */
+static void who_makes_no_groups_is_not_waited_for(void **state)
+{
+    (void)state;
+    latecomer late;
+    acs_context *busy = open_sharing(1), *b = open_sharing(1);
+    unsigned char *small = block_of(busy, ACS_MEMORY_DEVICE, 4096), *idle = block_of(busy, ACS_MEMORY_DEVICE, 40 * MIB);
+    atomic_store_explicit(&g_go, 0, memory_order_release); /* pairs with gate_body */
+    ACS_LAUNCH_ON(busy, &g_gate, 100, 64, 0, ACS_ARGS(small), ACS_USES(ACS_OUT(small, 4096)));
+    acs_free(busy, idle);
+    unsigned char *more = block_of(busy, ACS_MEMORY_DEVICE, 4096);
+    begin_late(&late, 1, 36);
+    stream(b, 8, 4 * ACS_LEDGER_PASSES);
+    assert_int_equal(waiting_now(), 1);
+    atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
+    assert_int_equal(acs_sync(busy), ACS_OK);
+    assert_int_equal(acs_sync(b), ACS_OK);
+    end_late(&late);
+    acs_free(busy, small);
+    acs_free(busy, more);
+    assert_int_equal(acs_close(busy), ACS_OK);
+    assert_int_equal(acs_close(b), ACS_OK);
+}
+
+/* Pieces that could not go may go once the blocks beside them were freed, whatever else was taken since. */
+static void pieces_go_when_what_was_beside_them_is_freed(void **state)
+{
+    enum { PIECES = 12, CHUNK = 4 };
+    (void)state;
+    latecomer late;
+    acs_context *a = open_sharing(0), *other = open_sharing(1);
+    unsigned char *pieces[PIECES];
+    for (int i = 0; i < PIECES; i++)
+        pieces[i] = block_of(a, ACS_MEMORY_DEVICE, PIECE);
+    for (int i = 0; i < PIECES; i++)
+        if (i % CHUNK)
+            acs_free(a, pieces[i]);
+    assert_int_equal(acs_sync(a), ACS_OK); /* from here on it is known what cannot go */
+    unsigned char *kept = block_of(a, ACS_MEMORY_DEVICE, 4 * MIB);
+    acs_memset(a, kept, 1, 64); /* with nothing under way they went at once */
+    for (int i = 0; i < PIECES; i += CHUNK)
+        acs_free(a, pieces[i]);
+    unsigned char *rest = block_of(other, ACS_MEMORY_DEVICE, (TOTAL_MIB - 12) * MIB);
+    begin_late(&late, 1, 6);
+    stream_pieces(a, 2 * ACS_LEDGER_PASSES);
+    const uint64_t waiting = waiting_now();
+    assert_int_equal(acs_sync(a), ACS_OK);
+    end_late(&late);
+    assert_int_equal(waiting, 0);
+    acs_free(a, kept);
+    acs_free(other, rest);
+    assert_int_equal(acs_close(a), ACS_OK);
+    assert_int_equal(acs_close(other), ACS_OK);
+}
+
 /* Passed often enough, but what it waits for is kept: newcomers, and others that wait and will have room, come before. */
 static void who_will_have_no_room_is_in_nobodys_way(void **state)
 {
@@ -154,6 +209,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_beside_blocks_are_kept),
         cmocka_unit_test(what_is_handed_out_again_is_kept),
+        cmocka_unit_test(who_makes_no_groups_is_not_waited_for),
+        cmocka_unit_test(pieces_go_when_what_was_beside_them_is_freed),
         cmocka_unit_test(who_will_have_no_room_is_in_nobodys_way),
         cmocka_unit_test(errors_tell_what_other_programs_have),
         cmocka_unit_test(what_no_device_has_is_refused_at_once),

@@ -239,6 +239,30 @@ static void who_gives_way_waits_for_those_that_were_there(void **state)
     acs_ledger_close(b);
 }
 
+/* What another could give back may never come: then those that were let go are to be passed as often again. */
+static void who_gives_way_in_vain_goes_on(void **state)
+{
+    (void)state;
+    acs_ledger *holder = join(), *b = join(), *c = join();
+    waiter large;
+    assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
+    acs_ledger_reclaimable(holder, 600); /* and it does nothing about it */
+    start(&large, b, 900);
+    await_waiting(1);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+            assert_int_equal(acs_ledger_pass(c), ACS_OK);
+        assert_int_equal(acs_ledger_pass(c), ACS_NOT_READY);
+        if (turn == 0)
+            assert_int_equal(acs_ledger_give_way(c), ACS_OK);
+    }
+    acs_ledger_give(holder, 600, 0);
+    assert_int_equal(end(&large), ACS_OK);
+    acs_ledger_close(holder);
+    acs_ledger_close(b);
+    acs_ledger_close(c);
+}
+
 /* Who could let others have it may not go on with it for ever; whoever keeps it may. */
 static void who_takes_its_own_again_passes_others_so_many_times(void **state)
 {
@@ -496,6 +520,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_what_is_kept_holds_nobody_up),
         cmocka_unit_test(who_has_no_room_hides_nobody_who_has),
         cmocka_unit_test(who_gives_way_waits_for_those_that_were_there),
+        cmocka_unit_test(who_gives_way_in_vain_goes_on),
         cmocka_unit_test(who_takes_its_own_again_passes_others_so_many_times),
         cmocka_unit_test(who_holds_some_waits_for_nobody_who_waits_for_it),
         cmocka_unit_test(who_waits_is_passed_by_its_own_program_no_more),
