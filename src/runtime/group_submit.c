@@ -421,12 +421,15 @@ static acs_status take_place(submission *s, uint32_t full)
 static acs_status find_place(submission *s)
 {
     const uint32_t all = (1u << s->context->backend->devices) - 1;
+    const acs_error before = *acs_error_thread();
     uint32_t full = 0;
     acs_status status;
     do {
         status = take_place(s, full);
         full |= 1u << s->place.device;
     } while (status == ACS_ERR_MEMORY && s->place.ticket && full != all);
+    if (status == ACS_OK)
+        *acs_error_thread() = before; /* what was tried on the way is nobody's error */
     return status;
 }
 

@@ -218,7 +218,7 @@ static uint32_t drop_idle(acs_context *context, acs_movable *m)
     const acs_place_set any = acs_coherence_any(&r->valid);
     uint32_t dropped = 0;
     for (uint32_t p = 0; p < r->count; p++)
-        if (p != r->home && !(any >> p & 1) && r->places[p].at) {
+        if (p != r->home && !(any >> p & 1) && r->places[p].at && !r->places[p].lent) {
             acs_replicas_drop(context, m, p, r->places[p].last);
             dropped++;
         }

@@ -205,7 +205,7 @@ void acs_spread_drop(acs_context *context, acs_record *record)
 /* The table doubles whenever its count is a power of two. */
 static void note_failed(acs_spread *s, const acs_record *record)
 {
-    const acs_segment *to = &record->segments[1]; /* see acs_movable_copy_rows */
+    const acs_segment *to = &record->segments[1]; /* see acs_movable_copy_part */
     acs_failed_copy *failed = s->failed;
     if (s->failed_count < FAILED_MOST && !(s->failed_count & (s->failed_count - 1)))
         failed = realloc(failed, (s->failed_count ? 2 * (size_t)s->failed_count : 1) * sizeof *failed);

@@ -547,6 +547,7 @@ static void groups_go_to_another_device_where_room_is_in_pieces(void **state)
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (int taken = 0; taken < 2; taken++) {
         unsigned char seen = 0;
+        const acs_status before = acs_last_error(NULL);
         assert_int_equal(acs_on(context, taken), ACS_OK);
         (void)block_of(context, ACS_MEMORY_DEVICE, BYTES); /* a small chunk is as large as the group */
         assert_int_equal(acs_on(context, ACS_ANY_DEVICE), ACS_OK);
@@ -556,6 +557,7 @@ static void groups_go_to_another_device_where_room_is_in_pieces(void **state)
         assert_true(acs_memcpy(context, &seen, x, 1) > 0);
         assert_true(acs_free(context, x) > 0);
         assert_int_equal(submit(context, 0, &report), taken ? ACS_ERR_MEMORY : ACS_OK);
+        assert_int_equal(acs_last_error(NULL), taken ? ACS_ERR_MEMORY : before); /* not what was tried on the way */
         if (taken)
             assert_int_equal(acs_group_cancel(context), ACS_OK);
         assert_int_equal(acs_sync(context), ACS_OK);
