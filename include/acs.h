@@ -580,7 +580,7 @@ enum { ACS_ANY_DEVICE = -1 };
 
 /**
  * How many devices the context has (ACS_DEVICES), which it numbers from 0: the GPU that was current in acs_open, then those
- * that follow it, and the first behind the last.
+ * that follow it, and the first behind the last; with ACS_DEVICES_PER_GPU around them again.
  * @param context  NULL: the default context, opened if need be.
  * @return -1 where there is none, see acs_last_error: ACS_ERR_STATE for a closed context, and for one that may not be used
  *         here; as acs_open where the default one cannot be opened.

@@ -36,7 +36,7 @@ void launch_by_hand(const machine &m, unsigned device, unsigned launches)
     pin_thread(m, static_cast<int>(device) + 1);
     const empty_args args = {1};
     cudaStream_t streams[STREAMS];
-    require(cudaSetDevice(static_cast<int>(device)) == cudaSuccess, "cudaSetDevice");
+    require(cudaSetDevice(gpu_of(device)) == cudaSuccess, "cudaSetDevice");
     for (cudaStream_t &stream : streams)
         require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "cudaStreamCreate");
     for (unsigned i = 0; i < launches; i++)

@@ -273,8 +273,8 @@ int main(int argc, char **argv)
         if (std::none_of(std::begin(g_suite), std::end(g_suite), [&](const work_of_suite &w) { return name == w.name; }))
             a.refuse_for("--only", "there is no '" + name + "'");
     for (unsigned devices : s.devices)
-        if (s.how.gpu && devices > gpu_count())
-            a.refuse_for("--devices", "there are " + std::to_string(gpu_count()));
+        if (s.how.gpu && devices > device_count())
+            a.refuse_for("--devices", "there are " + std::to_string(device_count()));
     pin_thread(s.how.where(), 0);
     printf("%s\n", machine_line(s.how.gpu).c_str());
     result_file file(s.how.json, "acs-devices", a.command(), s.how.gpu);

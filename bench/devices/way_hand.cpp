@@ -78,7 +78,7 @@ private:
         current_ = device;
 #if BENCH_CUDA
         if (gpu_)
-            require_cuda(cudaSetDevice(static_cast<int>(device)), "cudaSetDevice");
+            require_cuda(cudaSetDevice(gpu_of(device)), "cudaSetDevice");
 #endif
     }
 
@@ -86,7 +86,7 @@ private:
     {
 #if BENCH_CUDA
         for (unsigned other = 0; other < devices && gpu_; other++)
-            if (other != device && cudaDeviceEnablePeerAccess(static_cast<int>(other), 0) != cudaSuccess)
+            if (gpu_of(other) != gpu_of(device) && cudaDeviceEnablePeerAccess(gpu_of(other), 0) != cudaSuccess)
                 (void)cudaGetLastError(); /* it is enabled, or copies go through the host */
 #else
         (void)device, (void)devices;

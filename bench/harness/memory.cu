@@ -59,6 +59,19 @@ unsigned gpu_count()
     return static_cast<unsigned>(count);
 }
 
+unsigned device_count()
+{
+    acs_options options;
+    require(acs_options_init(&options, sizeof options) == ACS_OK, "a bad option");
+    return gpu_count() * static_cast<unsigned>(options.devices_per_gpu);
+}
+
+int gpu_of(unsigned device)
+{
+    const unsigned count = gpu_count();
+    return static_cast<int>(count ? device % count : device);
+}
+
 const char *op_name(const op &o)
 {
     switch (o.kind) {

@@ -20,6 +20,10 @@ void require(bool ok, const char *what);
 bool gpu_answers();
 /** GPUs of the machine. */
 unsigned gpu_count();
+/** Devices that contexts can have on them: each GPU is as many as ACS_DEVICES_PER_GPU says. */
+unsigned device_count();
+/** The GPU that a device is on. */
+int gpu_of(unsigned device);
 
 class memory {
 public:

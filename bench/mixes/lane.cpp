@@ -16,7 +16,7 @@ void use_device(bool gpu, unsigned device)
 {
 #if BENCH_CUDA
     if (gpu)
-        require_cuda(cudaSetDevice(static_cast<int>(device)), "cudaSetDevice");
+        require_cuda(cudaSetDevice(gpu_of(device)), "cudaSetDevice");
 #endif
     (void)gpu, (void)device;
 }
@@ -30,7 +30,7 @@ device_memory::device_memory(bool gpu, unsigned device, source from) : gpu_(gpu)
         uint64_t keep = UINT64_MAX;
         properties.allocType = cudaMemAllocationTypePinned;
         properties.location.type = cudaMemLocationTypeDevice;
-        properties.location.id = static_cast<int>(device);
+        properties.location.id = gpu_of(device);
         require_cuda(cudaMemPoolCreate(&pool, &properties), "cudaMemPoolCreate");
         require_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
         pool_ = pool;

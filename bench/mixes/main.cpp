@@ -266,8 +266,8 @@ int main(int argc, char **argv)
         if (std::none_of(mixes().begin(), mixes().end(), [&](const mix &m) { return name == m.name; }))
             a.refuse_for("--workloads", "there is no '" + name + "'");
     for (unsigned devices : s.devices)
-        if (s.how.gpu && devices > gpu_count())
-            a.refuse_for("--devices", "there are " + std::to_string(gpu_count()));
+        if (s.how.gpu && devices > device_count())
+            a.refuse_for("--devices", "there are " + std::to_string(device_count()));
     if (!s.job.empty())
         return run_child({s.job, s.ledger, s.scale, s.devices[0], s.how.where(), s.check});
     check_ways(s, a);

@@ -2,12 +2,13 @@
  * The CUDA backend of several devices: a member (acs_cuda) for each, which share serial, fault and the arrays of streams
  * and marks, so that one can wait for what another recorded. Each call goes to the member whose device, slot, memory or
  * stream it is about. The first member is the backend that the runtime holds; foreign captures, and what is about no device,
- * are its.
+ * are its. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
 #include "backend/cuda_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static acs_cuda *first_of(acs_backend *backend)
 {
@@ -37,7 +38,11 @@ static void enable_peers(acs_cuda *self)
     for (uint32_t i = 0; i < self->base.devices; i++) {
         acs_cuda *other = self->members[i];
         int can = 0;
-        if (other == self || !self->cu.cuDeviceCanAccessPeer || !self->cu.cuCtxEnablePeerAccess ||
+        if (other->device == self->device) {
+            self->peers |= 1u << i;
+            continue;
+        }
+        if (!self->cu.cuDeviceCanAccessPeer || !self->cu.cuCtxEnablePeerAccess ||
             self->cu.cuDeviceCanAccessPeer(&can, self->device, other->device) != CUDA_SUCCESS || !can ||
             acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
             continue;
@@ -88,9 +93,11 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
         (void)cudaGetLastError(); /* handled: the program shall not find it */
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)error, "cuda: no usable device: %s", acs_cuda_text((int)error));
     }
-    several.devices = config->devices ? config->devices : (uint32_t)(count < ACS_DEVICES_MOST ? count : ACS_DEVICES_MOST);
-    if (several.devices > (uint32_t)count)
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u, but there are %d", several.devices, count);
+    const uint32_t there = (uint32_t)count * (uint32_t)config->options->devices_per_gpu;
+    several.devices = config->devices ? config->devices : there < ACS_DEVICES_MOST ? there : ACS_DEVICES_MOST;
+    if (several.devices > there)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u, but there are %u: GPUs %d, ACS_DEVICES_PER_GPU=%d",
+                        several.devices, there, count, (int)config->options->devices_per_gpu);
     acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, -1, 0, NULL, &first)
                                              : open_members(&several, device, count, &first);
     if (cudaGetDevice(&now) == cudaSuccess && now != device)
@@ -167,14 +174,22 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
     return acs_cuda_memory_free(member_of(backend, acs_memory_device(memory)), kind, ptr);
 }
 
-/* An older driver does not tell: then what was measured is not found again. */
+/*
+ * An older driver does not tell: then what was measured is not found again. Of several devices of a GPU the further ones
+ * have a number behind its name.
+ */
 static void name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 {
     CUuuid uuid;
+    uint32_t before = 0;
     if (self->cu.cuDeviceGetUuid && self->cu.cuDeviceGetUuid(&uuid, self->device) == CUDA_SUCCESS)
         acs_topology_id(id, uuid.bytes);
     else
         (void)snprintf(id, ACS_DEVICE_ID_BYTES, "cuda-%d", self->device);
+    for (uint32_t i = 0; i < self->member; i++)
+        before += self->members[i]->device == self->device;
+    if (before)
+        (void)snprintf(id + strlen(id), ACS_DEVICE_ID_BYTES - strlen(id), "/%u", before);
 }
 
 static acs_status devices_links(acs_backend *backend, acs_topology *topology)

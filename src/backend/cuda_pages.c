@@ -147,6 +147,15 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
     return ACS_OK;
 }
 
+/* Devices that the GPU stands for. */
+static uint32_t sharers(const acs_cuda *self)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < self->base.devices; i++)
+        count += self->members[i]->device == self->device;
+    return count;
+}
+
 acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity)
 {
     acs_cuda *self = ((acs_cuda *)backend)->members[device];
@@ -166,6 +175,6 @@ acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity
         return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: device %d does not tell what it has: %s", self->device,
                         acs_cuda_text((int)result));
     *capacity = (acs_capacity){.sms = (uint64_t)value[0], .threads = (uint64_t)value[1], .registers = (uint64_t)value[2],
-                               .shared = (uint64_t)value[3], .memory = total ? total : UINT64_MAX};
+                               .shared = (uint64_t)value[3], .memory = total ? total / sharers(self) : UINT64_MAX};
     return ACS_OK;
 }

@@ -23,15 +23,16 @@ static _Thread_local struct {
 /* ------------------------------------------------------------------------------------------------------- open, close */
 
 /* As measured, if it ever was. A bad file is nobody's error: there is an estimate. Virtual devices cannot be measured. */
-static void load_topology(acs_topology *t, const acs_backend *backend)
+static void load_topology(acs_topology *t, const acs_context *context)
 {
+    const bool gpus = context->backend->ops->id == ACS_BACKEND_CUDA && context->options.devices_per_gpu == 1;
     acs_topology measured = *t;
     const acs_error before = *acs_error_thread();
     acs_status status = acs_topology_load(&measured);
     const char *why = status == ACS_NOT_READY ? NULL : acs_error_thread()->text;
     if (status == ACS_OK)
         *t = measured;
-    else if (backend->ops->id == ACS_BACKEND_CUDA)
+    else if (gpus)
         acs_log(ACS_LOG_INFO, "links between %u devices are estimated; 'ACS_DEVICES=%u acs-info --measure' measures them"
                 "%s%s", t->count, t->count, why ? ": " : "", why ? why : "");
     *acs_error_thread() = before;
@@ -60,7 +61,7 @@ static acs_status open_topology(acs_context *context)
     if (name[0])
         ACS_TRY(read_topology(t, name));
     else
-        load_topology(t, context->backend);
+        load_topology(t, context);
     /* What ops may do is the backend's to say: by a file devices can reach each other less, never more. */
     for (uint32_t a = 0; a <= t->count; a++)
         for (uint32_t b = 0; b <= t->count; b++)

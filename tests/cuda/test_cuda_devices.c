@@ -1,6 +1,6 @@
 /*
- * Several devices on the CUDA backend: where kernels run that belong to one device. Over the twin, to which a function in
- * another context than its own is a breach.
+ * Several devices on the CUDA backend: where kernels run that belong to one device, and devices that share a GPU. Over the
+ * twin, to which a function in another context than its own is a breach.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,22 +33,34 @@ static size_t touches(void *const *args, twin_range *out, size_t capacity)
     return 1;
 }
 
-static int open_two(void **state)
+static acs_options several(int64_t devices, int64_t devices_per_gpu)
+{
+    acs_options options;
+    (void)acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_CUDA;
+    options.devices = devices;
+    options.devices_per_gpu = devices_per_gpu;
+    options.policy = ACS_POLICY_ROUND_ROBIN;
+    options.pool = ACS_POOL_ON;
+    options.workers = 0;
+    return options;
+}
+
+static void prepare_twin(void)
 {
     static const uint32_t sizes[] = {8};
     const twin_kernel_spec spec = {
         .name = "add", .body = add_body, .param_count = 1, .param_bytes = sizes, .touches = touches};
-    acs_options options;
-    (void)state;
     twin_reset();
     twin_set_strategy(TWIN_UNIFORM);
     g_kernel = twin_kernel(&spec);
-    (void)acs_options_init(&options, sizeof options);
-    options.backend = ACS_BACKEND_CUDA;
-    options.devices = 2;
-    options.policy = ACS_POLICY_ROUND_ROBIN;
-    options.pool = ACS_POOL_ON;
-    options.workers = 0;
+}
+
+static int open_two(void **state)
+{
+    const acs_options options = several(2, 1);
+    (void)state;
+    prepare_twin();
     return acs_open(&options, &g_context) != ACS_OK;
 }
 
@@ -121,11 +133,63 @@ static void functions_in_groups_do_too(void **state)
     assert_null(twin_breach());
 }
 
+/* One after the other on all: a block that goes around them is added to by each. */
+static void round_trip(int devices)
+{
+    const acs_kernel handle = {"handle", (const void *)g_kernel, NULL, ACS_KERNEL_HANDLE, 0};
+    unsigned char out[BYTES];
+    acs_statistics statistics = {.size = sizeof statistics};
+    void *x = lazy();
+    assert_int_equal(acs_devices(g_context), devices);
+    assert_true(acs_memset(g_context, x, 0, BYTES) > 0);
+    for (int i = 0; i < 2 * devices; i++)
+        assert_true(launch(&handle, ACS_ON(i % devices), x) > 0);
+    assert_true(acs_memcpy(g_context, out, x, BYTES) > 0);
+    assert_int_equal(acs_sync(g_context), ACS_OK);
+    assert_int_equal(out[BYTES - 1], 2 * devices);
+    assert_true(acs_free(g_context, x) > 0);
+    assert_int_equal(acs_stats(g_context, &statistics), ACS_OK);
+    assert_in_range(statistics.transfers, 2 * devices - 2, 2 * devices);
+}
+
+static void a_gpu_stands_for_several_devices(void **state)
+{
+    static const int asked[] = {2, 3, 2 * TWIN_DEVICES, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        const acs_options options = several(asked[i], asked[i] == 3 ? 3 : 2);
+        prepare_twin();
+        assert_int_equal(acs_open(&options, &g_context), ACS_OK);
+        round_trip(asked[i] ? asked[i] : 2 * TWIN_DEVICES);
+        assert_int_equal(acs_close(g_context), ACS_OK);
+        assert_null(twin_breach());
+    }
+}
+
+static void more_than_there_are_is_refused(void **state)
+{
+    acs_options options = several(TWIN_DEVICES + 1, 1);
+    acs_error error = {.size = sizeof error};
+    (void)state;
+    prepare_twin();
+    assert_int_equal(acs_open(&options, &g_context), ACS_ERR_OPTION);
+    (void)acs_last_error(&error);
+    assert_non_null(strstr(error.text, "ACS_DEVICES=3, but there are 2: GPUs 2, ACS_DEVICES_PER_GPU=1"));
+    options.devices_per_gpu = 2;
+    (void)strcpy(options.ledger, "/acs-test-split:1000000");
+    assert_int_equal(acs_open(&options, &g_context), ACS_ERR_OPTION);
+    (void)acs_last_error(&error);
+    assert_non_null(strstr(error.text, "knows no parts of GPUs (ACS_DEVICES_PER_GPU=2)"));
+    assert_null(twin_breach());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(functions_run_on_the_first_device, open_two, close_them),
         cmocka_unit_test_setup_teardown(functions_in_groups_do_too, open_two, close_them),
+        cmocka_unit_test(a_gpu_stands_for_several_devices),
+        cmocka_unit_test(more_than_there_are_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,6 +123,8 @@ static void choose_devices(random_config *c, const settings *s)
 {
     dice d = {c->seed ^ 0x3c79ac492ba7b653u};
     c->options.devices = s->devices ? s->devices : PICK(&d, 2, 2, 3, 4, 5, 8);
+    if (s->devices == 0 && s->backend == ACS_BACKEND_CUDA)
+        c->options.devices_per_gpu = 8;
     c->options.policy = (int32_t)dice_below(&d, ACS_POLICY_COUNT);
     c->options.pool = ACS_POOL_ON;
     c->movable = !c->failing && !c->options.faults && dice_percent(&d, 75);
@@ -383,7 +385,7 @@ static int usage(const char *bad)
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --issue I      auto, launch, graph, replay, layers or gpu, instead of the seed's choice\n"
-            "  --devices N    so many, 2 to 8 by the seed if 0 (default 1)\n"
+            "  --devices N    so many, 2 to 8 by the seed if 0 (default 1); cuda: with 0 on as many GPUs as there are\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce); cuda without a GPU: lost\n"
             "  --trace        each step of the runs, as they happen (with ACS_LOG=debug the simulated GPU's too)\n"
