@@ -60,7 +60,8 @@ private:
         visit_devices();
         use_device(s_.where.gpu, 0);
         open();
-        return "ready " + std::to_string(task_->bytes()) + " " + std::to_string(job_->copied_bytes());
+        return "ready " + std::to_string(task_->bytes()) + " " + std::to_string(job_->bytes_in()) + " " +
+               std::to_string(job_->bytes_out());
     }
 
     /* A GPU loads a program's kernels when it runs them first, which would be in a run that counts. */

@@ -21,7 +21,7 @@ struct child_settings {
 /**
  * Reads a command in each line of standard input, until it ends, and answers it with a line on standard output:
  *
- *   prepare   ready <bytes of all blocks> <bytes copied in and out>, when it has all that a run needs but device memory
+ *   prepare   ready <bytes of all blocks> <bytes in> <bytes out>: it has all that a run needs but device memory
  *   reset     ready: what came out is overwritten
  *   hand D    done <jobs without memory: 0 or 1> <what failed>: alone on device D, in one stream
  *   group     done ... as above: through ACS, whose context joined the ledger

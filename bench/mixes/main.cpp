@@ -204,10 +204,11 @@ private:
     bool play(const mix &m, unsigned devices, mix_summary &summary)
     {
         const std::vector<job *> jobs = stock_.take(m.jobs);
-        mix_run run = {m, {s_.how.where(), devices, s_.limit()}, s_.scale, false, 0, 0};
+        mix_run run = {m, {s_.how.where(), devices, s_.limit()}, s_.scale, false, 0, 0, 0};
         for (const job *j : jobs) {
             run.bytes += j->of().bytes();
-            run.copied += j->copied_bytes();
+            run.in += j->bytes_in();
+            run.out += j->bytes_out();
         }
         crowd nobody({});
         return contend_and_tell(run, chosen_ways(s_, a_, run.on, jobs, nobody), summary);
@@ -215,14 +216,14 @@ private:
 
     bool play_processes(const mix &m, unsigned devices, mix_summary &summary)
     {
-        mix_run run = {m, {s_.how.where(), devices, s_.limit()}, s_.scale, true, 0, 0};
+        mix_run run = {m, {s_.how.where(), devices, s_.limit()}, s_.scale, true, 0, 0, 0};
         std::vector<std::vector<std::string>> arguments;
         for (const std::string &task : m.jobs)
             arguments.push_back(
                 child_arguments({task, ledger_text(s_.limit()), s_.scale, devices, s_.how.where(), s_.check}));
         crowd c(arguments);
         uint64_t most = 0;
-        const std::string failed = prepare(c, &run.bytes, &run.copied, &most);
+        const std::string failed = prepare(c, run, most);
         bool ok = false;
         if (!failed.empty())
             printf("\n%s: %s\n", m.name.c_str(), failed.c_str());

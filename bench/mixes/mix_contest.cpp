@@ -42,7 +42,7 @@ std::vector<mix_result> contend(const mix_run &run, const std::vector<mix_way_ki
         }
     for (size_t k = 0; k < ways.size(); k++) {
         results[k].peak = ways[k]->peak_bytes();
-        results[k].copied = run.copied + ways[k]->moved_bytes();
+        results[k].copied = run.in + run.out + ways[k]->moved_bytes();
     }
     return results;
 }

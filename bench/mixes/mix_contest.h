@@ -26,7 +26,7 @@ struct mix_run {
     mix_machine on;
     double scale;
     bool processes;
-    uint64_t bytes, copied; /* of all jobs: of their blocks; in and out */
+    uint64_t bytes, in, out; /* of all jobs: of their blocks; copied to devices, and to the host */
 };
 
 /** Once for nothing, in which memory comes to where it stays, then `repetitions` times. Ways live as long as this. */

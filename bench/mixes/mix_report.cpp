@@ -35,11 +35,11 @@ static double speed_of(const std::vector<mix_result> &results, const mix_result 
 
 void print(const mix_run &run, const std::vector<mix_result> &results)
 {
-    printf("\n%s on %u devices of %.4g GB each: %zu jobs%s, %u large and %u small, of %.4g GB; "
-           "the paper's: %.4g GB, planned %.4g\n",
+    printf("\n%s on %u devices of %.4g GB each: %zu jobs%s, %u large and %u small, of %.4g GB, "
+           "%.4g GB in and %.4g out; the paper's: %.4g GB, planned %.4g\n",
            run.what.name.c_str(), run.on.devices, gigabytes(run.on.limit), run.what.jobs.size(),
            run.processes ? ", each a process" : "", run.what.large, run.what.small, gigabytes(run.bytes),
-           run.what.without, run.what.with);
+           gigabytes(run.in), gigabytes(run.out), run.what.without, run.what.with);
     printf("  %-12s %28s %8s %9s %9s %12s\n", "way", "ms, median (least-most)", "speed", "peak GB", "GB/s",
            "no memory");
     for (const mix_result &r : results) {
@@ -79,6 +79,8 @@ void write(result_file &file, const mix_run &run, const measuring &how, const st
               {"limit_bytes", run.on.limit},
               {"processes", run.processes ? 1 : 0},
               {"bytes", run.bytes},
+              {"in_bytes", run.in},
+              {"out_bytes", run.out},
               {"paper_without_gb", run.what.without},
               {"paper_with_gb", run.what.with},
               {"reps", how.repetitions},

@@ -6,6 +6,7 @@
 
 #include "child.h"
 #include "crowd.h"
+#include "mix_contest.h"
 #include "mix_way.h"
 
 namespace bench {
@@ -18,8 +19,8 @@ void remove_ledger();
 /** What main needs to become the process of a job, its own name first; `--job` is an option that it tells nobody of. */
 std::vector<std::string> child_arguments(const child_settings &s);
 
-/** Prepares all. @param[out] bytes, copied  of all jobs; most: bytes of one. @return empty, or what failed. */
-std::string prepare(crowd &c, uint64_t *bytes, uint64_t *copied, uint64_t *most);
+/** Prepares all. @param[out] run  `bytes`, `in`, `out`; most: bytes of one job. @return empty, or what failed. */
+std::string prepare(crowd &c, mix_run &run, uint64_t &most);
 
 /** `c`: one for each job, in order, prepared. */
 void add_process_ways(std::vector<mix_way_kind> &list, const mix_machine &m, crowd &c);

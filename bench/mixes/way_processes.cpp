@@ -137,19 +137,20 @@ std::vector<std::string> child_arguments(const child_settings &s)
     return words;
 }
 
-std::string prepare(crowd &c, uint64_t *bytes, uint64_t *copied, uint64_t *most)
+std::string prepare(crowd &c, mix_run &run, uint64_t &most)
 {
     const std::vector<std::string> answers = c.ask_all("prepare", PREPARED_AT_ONCE);
-    *bytes = *copied = *most = 0;
+    run.bytes = run.in = run.out = most = 0;
     for (size_t k = 0; k < answers.size(); k++) {
         std::istringstream words(answers[k]);
         std::string ready;
-        uint64_t all = 0, in_and_out = 0;
-        if (!(words >> ready >> all >> in_and_out) || ready != "ready")
+        uint64_t all = 0, in = 0, out = 0;
+        if (!(words >> ready >> all >> in >> out) || ready != "ready")
             return of_job(k, answers[k]);
-        *bytes += all;
-        *copied += in_and_out;
-        *most = std::max(*most, all);
+        run.bytes += all;
+        run.in += in;
+        run.out += out;
+        most = std::max(most, all);
     }
     return "";
 }

@@ -18,11 +18,19 @@ job::~job()
             pinned_release(task_.gpu(), out);
 }
 
-uint64_t job::copied_bytes() const
+uint64_t job::bytes_in() const
 {
     uint64_t bytes = 0;
     for (const task_block &b : task_.blocks())
-        bytes += (b.in ? b.bytes : 0) + (b.right.empty() ? 0 : b.bytes);
+        bytes += b.in ? b.bytes : 0;
+    return bytes;
+}
+
+uint64_t job::bytes_out() const
+{
+    uint64_t bytes = 0;
+    for (const task_block &b : task_.blocks())
+        bytes += b.right.empty() ? 0 : b.bytes;
     return bytes;
 }
 

@@ -23,7 +23,8 @@ public:
     /** As task::kernel; one thread at a time. */
     const op &kernel(size_t k, const std::vector<void *> &places) { return task_.kernel(k, places, room_); }
     /** Bytes that are copied in, and out. */
-    uint64_t copied_bytes() const;
+    uint64_t bytes_in() const;
+    uint64_t bytes_out() const;
     /** Overwrites what came out; says whether it is right, bit for bit. */
     void reset();
     bool is_right() const;
