@@ -420,6 +420,13 @@ acs_leave acs_cuda_leave(acs_backend *backend)
     return ACS_LEFT_DEVICE;
 }
 
+/* Of that where most devices are. */
+static uint32_t streams_of_a_gpu(const acs_cuda *self, const acs_options *options)
+{
+    const uint32_t devices = self->base.devices, together = (uint32_t)options->devices_per_gpu;
+    return self->slots / devices * (together < devices ? together : devices);
+}
+
 /* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
 acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t member, acs_cuda *first,
                                 acs_cuda **opened)
@@ -444,7 +451,7 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, int device, ui
     }
     /* Before the first CUDA call that makes a context: the driver reads the variable then. */
     if (!first)
-        connections_prepare(self->slots / self->base.devices);
+        connections_prepare(streams_of_a_gpu(self, config->options));
     status = open_driver(self, device);
     if (status != ACS_OK)
         goto fini_lock;

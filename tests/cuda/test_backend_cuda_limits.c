@@ -34,15 +34,20 @@ int __wrap_dlclose(void *library)
 
 static const char g_variable[] = "CUDA_DEVICE_MAX_CONNECTIONS";
 
-/* Ten slots need more than the eight connections that there are by default. */
-static void open_wide(void)
+/* Ten slots need more than the eight connections that there are by default. So do as many of several devices, on one GPU. */
+static void open_slots(uint32_t slots, uint32_t devices, int64_t devices_per_gpu)
 {
-    static acs_options options;
+    const acs_options options = {.devices_per_gpu = devices_per_gpu};
     acs_backend *backend = NULL;
-    acs_backend_config config = {.devices = 1, .options = &options, .slots = 10, .mark_capacity = 4};
+    acs_backend_config config = {.devices = devices, .options = &options, .slots = slots, .mark_capacity = 4};
     assert_int_equal(acs_backend_cuda.open(&config, &backend), ACS_OK);
     backend->ops->close(backend);
     assert_null(twin_breach());
+}
+
+static void open_wide(void)
+{
+    open_slots(10, 1, 1);
 }
 
 static int forget_variable(void **state)
@@ -63,8 +68,16 @@ static bool variable_may_be_set(void)
 static void connections_are_asked_for_before_there_is_a_context(void **state)
 {
     (void)state;
-    if (variable_may_be_set())
-        assert_string_equal(getenv(g_variable), "32");
+    if (!variable_may_be_set())
+        skip();
+    assert_string_equal(getenv(g_variable), "32");
+    unsetenv(g_variable);
+    open_slots(5, 2, 1); /* of a GPU each */
+    assert_null(getenv(g_variable));
+    open_slots(3, 4, 2); /* two of each */
+    assert_null(getenv(g_variable));
+    open_slots(3, 4, 4); /* for as many the first GPU may have all, were there no other */
+    assert_string_equal(getenv(g_variable), "32");
 }
 
 static void connections_are_left_alone_once_there_is_a_context(void **state)
