@@ -327,14 +327,24 @@ static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *p
     return op;
 }
 
-/* Before the first op there is none that a free could be behind: one that does nothing becomes it. */
-static acs_op latest_op(acs_context *context, const acs_site *site)
+static bool begins_block(acs_memory *memory, const void *ptr)
+{
+    acs_block block;
+    return memory && acs_memory_find(memory, (uint64_t)(uintptr_t)ptr, &block) == ACS_PLACE_BLOCK && block.ptr == ptr;
+}
+
+/*
+ * The latest op, which a free is behind. Before the first there is none: one that does nothing becomes it, but for a free
+ * that is to be refused. False: it could not be queued.
+ */
+static bool find_latest(acs_context *context, const void *ptr, const acs_site *site, acs_op *last)
 {
     acs_draft draft;
-    acs_op last = acs_fifo_last(context->core.fifo);
-    if (ACS_LIKELY(last != 0))
-        return last;
-    return begin(&draft, context, ACS_KIND_OBSERVE, site) ? acs_draft_queue(&draft) : 0;
+    *last = acs_fifo_last(context->core.fifo);
+    if (ACS_LIKELY(*last != 0) || !(begins_block(context->memory, ptr) || begins_block(context->addresses, ptr)))
+        return true;
+    *last = begin(&draft, context, ACS_KIND_OBSERVE, site) ? acs_draft_queue(&draft) : 0;
+    return *last != 0;
 }
 
 static acs_op refuse_free(acs_context *context, const acs_site *site)
@@ -352,8 +362,8 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
         acs_error_thread()->site = *site;
         return 0;
     }
-    acs_op last = latest_op(context, site);
-    if (!last)
+    acs_op last;
+    if (!find_latest(context, ptr, site, &last))
         return 0;
     acs_status status = acs_lazy_free(context, ptr, &block);
     if (status == ACS_NOT_READY) {

@@ -171,6 +171,17 @@ static acs_uses uses_of(fuzz_session *s, fuzz_event *e, acs_segment *list, acs_s
 
 /* ----------------------------------------------------------------------------------------------------------- kernels */
 
+/* A struct may have pointers in its whole words of 8 bytes alone, and there is no other type behind those two. */
+static acs_status type_status(const acs_arg *arg)
+{
+    if (arg->type % 4 != ACS_ARG_POINTERS)
+        return ACS_ERR_ARGUMENT;
+    for (uint32_t word = arg->size / 8; word < 30; word++)
+        if (arg->type & ACS_POINTER_AT(word))
+            return ACS_ERR_ARGUMENT;
+    return ACS_OK;
+}
+
 /* Make one value of the launch wrong; returns what the call must then say, ACS_OK where nothing is. */
 static acs_status spoil_launch(const fuzz_step *step, acs_launch_params *p, acs_kernel *kernel, acs_arg *args)
 {
@@ -194,7 +205,7 @@ static acs_status spoil_launch(const fuzz_step *step, acs_launch_params *p, acs_
     case FUZZ_NO_ARGS: p->args.list = NULL; return ACS_ERR_ARGUMENT;
     case FUZZ_NULL_ARG: last->value = NULL; return ACS_ERR_ARGUMENT;
     case FUZZ_EMPTY_ARG: last->size = 0; return ACS_ERR_ARGUMENT;
-    case FUZZ_ARG_TYPE: last->type = 2 + step->a; return ACS_ERR_ARGUMENT;
+    case FUZZ_ARG_TYPE: last->type = 2 + step->a; return type_status(last);
     case FUZZ_LARGE_ARGS: last->size = (step->a & 1) ? UINT32_MAX : ACS_ARG_BYTES_MAX + 1; return ACS_ERR_ARGUMENT;
     case FUZZ_CLUSTER: p->attributes.cluster = (acs_dim3){1, (step->a & 1) ? 0 : 3, 1}; return ACS_ERR_ARGUMENT;
     case FUZZ_PROGRAMMATIC: p->attributes.programmatic = 1; return ACS_ERR_UNSUPPORTED;
@@ -320,6 +331,7 @@ static void queue_copy(fuzz_session *s, fuzz_event *e)
     } else if ((step->wrong == FUZZ_WRAPS || step->wrong == FUZZ_OUTSIDE) && wrong_segment(s, step, &bad)) {
         at[0] = (void *)(uintptr_t)(step->wrong == FUZZ_WRAPS ? UINT64_MAX - 2 : bad.base);
         bytes = step->wrong == FUZZ_WRAPS ? 4 : bad.row_bytes;
+        at[1] = ends == 2 && step->wrong == FUZZ_WRAPS ? s->arena.real : at[1]; /* a block may be shorter: wrong, too */
         expected = segment_status(step);
     }
     acs_op op = step->kind == FUZZ_MEMCPY ? acs_memcpy_op(s->context, at[0], at[1], bytes, &params)

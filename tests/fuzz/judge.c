@@ -250,10 +250,20 @@ static void judge_free(fuzz_session *s, fuzz_event *e)
         check_error(s, e);
 }
 
+/* Whose op somebody asks for: a pool's free has the number of the latest op, or of one of its own, which does nothing. */
+static const fuzz_event *asked_for(const fuzz_session *s, const fuzz_event *asker)
+{
+    const fuzz_event *target = &s->events[asker->target];
+    for (const fuzz_event *f = s->events; target->step->kind == FUZZ_FREE && f < target; f++)
+        if (f->step->kind != FUZZ_FREE && f->op == target->op)
+            return f;
+    return target;
+}
+
 /* How an op had ended for whoever asks now: failures before the last clear are forgotten. */
 static acs_status fate_now(const fuzz_session *s, const fuzz_event *asker)
 {
-    const fuzz_event *target = &s->events[asker->target];
+    const fuzz_event *target = asked_for(s, asker);
     return target->epoch == asker->epoch ? target->fate : ACS_OK;
 }
 
@@ -335,8 +345,8 @@ static bool waits_for(const fuzz_session *s, const fuzz_event *waiter, const fuz
     case FUZZ_SYNC:
     case FUZZ_CLEAR: return true;
     case FUZZ_WAIT:
-    case FUZZ_RETIRE: return waiter->target >= 0 && &s->events[waiter->target] == e;
-    case FUZZ_QUERY: return waiter->target >= 0 && waiter->result != ACS_NOT_READY && &s->events[waiter->target] == e;
+    case FUZZ_RETIRE: return waiter->target >= 0 && asked_for(s, waiter) == e;
+    case FUZZ_QUERY: return waiter->target >= 0 && waiter->result != ACS_NOT_READY && asked_for(s, waiter) == e;
     default: return waiter->op && conflict(e, waiter);
     }
 }

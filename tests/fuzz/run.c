@@ -184,6 +184,15 @@ static void note_return(fuzz_event *e)
     atomic_store(&e->began, atomic_fetch_add(&e->session->sequence, 1) + 1);
 }
 
+/* Where there is no room acs_malloc waits for what was freed, by ops of its own. */
+static void note_ops(fuzz_session *s)
+{
+    acs_statistics stats = {.size = sizeof stats};
+    if (acs_stats(s->context, &stats) != ACS_OK || stats.queued < s->last)
+        fuzz_fail("acs_malloc took ops back");
+    s->last = stats.queued;
+}
+
 static void do_malloc(fuzz_session *s, fuzz_event *e)
 {
     const fuzz_step *step = e->step;
@@ -198,10 +207,11 @@ static void do_malloc(fuzz_session *s, fuzz_event *e)
     if (expected == ACS_OK && s->block_count == FUZZ_BLOCKS)
         return;
     if (step->wrong == FUZZ_KIND_OF_MEMORY)
-        kind = (step->a & 1) ? -1 - step->a : 2 + step->a;
+        kind = (step->a & 1) ? -1 - step->a : 2 + step->a % 254; /* below ACS_MOVABLE */
     if (step->wrong == FUZZ_EMPTY_BLOCK || step->wrong == FUZZ_HUGE_BLOCK)
         bytes = step->wrong == FUZZ_EMPTY_BLOCK ? 0 : SIZE_MAX - step->a;
     status = acs_malloc(s->context, bytes, kind, step->wrong == FUZZ_NULL_PLACE ? NULL : &block);
+    note_ops(s);
     if (status == ACS_ERR_MEMORY && s->open.options.faults && strstr(s->open.options.fault_kinds, "memory"))
         return; /* on purpose */
     fuzz_expect(e, status, expected);
