@@ -66,6 +66,8 @@ static void pass_time(acs_sim_state *s)
         return;
     }
     s->now += s->gpu.host.query;
+    if (acs_sim_next(s->machine) <= s->now)
+        s->happened = s->now;
     acs_sim_advance(s->machine, s->now);
     run_due(s);
 }
@@ -167,6 +169,11 @@ uint64_t acs_sim_backend_now(const acs_backend *backend)
 void acs_sim_backend_at(acs_backend *backend, uint64_t now)
 {
     acs_sim_state_of(backend)->now = now;
+}
+
+uint64_t acs_sim_backend_happened(const acs_backend *backend)
+{
+    return ((const acs_sim_state *)backend)->happened;
 }
 
 uint64_t acs_sim_backend_next(const acs_backend *backend)

@@ -103,6 +103,7 @@ typedef struct acs_sim_state {
     acs_sim_slot *slot;
     acs_sim_mark *marks;      /* [slot * mark_capacity + index] */
     uint64_t now;             /* the host's time */
+    uint64_t happened;        /* that of the last poll in which anything did */
     uint64_t issued;          /* items */
     uint32_t victim;          /* of SIM_STARVE */
     uint32_t polls_idle;      /* in a row */

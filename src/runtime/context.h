@@ -36,6 +36,7 @@ typedef struct acs_dot acs_dot;
 /* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
 typedef struct acs_virtual_worker {
     uint64_t at;     /* its virtual time */
+    uint64_t looked; /* that when it began what it performed last */
     bool idle;       /* nothing to do until something happens */
     acs_action *action;
     int stage; /* 0: nothing in hand, 1: decided, 2: performed */

@@ -125,12 +125,14 @@ static bool step_by_time(acs_context *context)
     }
     uint32_t stage = worker->stage;
     acs_sim_backend_at(context->backend, worker->at);
+    if (stage == 1)
+        worker->looked = worker->at;
     bool progress = advance(context, worker);
     worker->at = acs_sim_backend_now(context->backend) + (stage == 0 ? STEP_NS : 0);
     if (stage == 0 && progress && worker->action->type == ACS_ACTION_SUBMIT)
         worker->at += (uint64_t)(worker->action->batch.bundle ? BUNDLED_OP_NS : OP_NS) * worker->action->batch.items_used;
     if (stage == 2)
-        progress = worker->action->progress;
+        progress = worker->action->progress || acs_sim_backend_happened(context->backend) > worker->looked;
     if (!progress)
         worker->idle = true;
     else if (stage == 2)
