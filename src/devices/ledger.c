@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 #define MAGIC UINT64_C(0x3172656764656c61)   /* "aledger1" */
 #define MUTEX_BYTE ((off_t)1 << 40)          /* the locks are on bytes behind all that is there */
 #define ENTRY_BYTE(index) (MUTEX_BYTE + 1 + (off_t)(index))
@@ -335,7 +335,8 @@ static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_of
         const uint64_t wanted = acs_ledger_get(&often->entries[i]->wanted), its = acs_ledger_get(&often->entries[i]->ticket);
         if (its < first && wanted <= acs_ledger_room_locked(l, a) + a->reclaimable) {
             a->due = wanted;
-            first = its;
+            a->due_ticket = first = its;
+            a->due_in_vain = acs_ledger_get(&often->entries[i]->in_vain);
         }
     }
 }
@@ -420,8 +421,10 @@ void acs_ledger_pass_anew_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
-        if (waits_before(l, e, ticket) && acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES)
-            acs_ledger_set(&e->passed, 0);
+        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->passed) < ACS_LEDGER_PASSES)
+            continue;
+        acs_ledger_set(&e->passed, 0);
+        acs_ledger_set(&e->in_vain, acs_ledger_get(&e->in_vain) + 1);
     }
 }
 

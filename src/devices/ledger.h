@@ -85,10 +85,13 @@ acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint3
 acs_status acs_ledger_pass(acs_ledger *ledger);
 /*
  * Wait until none is left of those that began before: each has what it waits for, or will not have room after all. Where
- * nobody gives or takes for two seconds they have to be passed as often again. Meanwhile `busy` is called again and
- * again. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as above.
+ * two seconds go by in which the first of them is the same, and no less is reserved than ever since, they have to be
+ * passed as often again; the next time it is four seconds, and so on. So it is for those in acs_ledger_wait that have to
+ * let them go first. Meanwhile `busy` is called again and again. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_give_way(acs_ledger *ledger);
+/* Instead of two seconds; for tests, before anybody waits. */
+void acs_ledger_patience(uint64_t ms);
 /* So much of what it has it does not keep: that lies idle, or work has it that will end. The rest its program may free. */
 void acs_ledger_reclaimable(acs_ledger *ledger, uint64_t bytes);
 /* Of what was taken, so many bytes came from the device. */

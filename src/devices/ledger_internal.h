@@ -18,6 +18,7 @@ typedef struct acs_ledger_entry {
     _Atomic(uint64_t) waits;  /* its program does, for this device or another */
     _Atomic(uint64_t) wanted; /* of this one; stored behind `ticket`; 0: none */
     _Atomic(uint64_t) ticket, passed;
+    _Atomic(uint64_t) in_vain; /* how often others let it go first and it got nothing */
     _Atomic(uint64_t) busy;   /* of a program that waits: some of what it has is in use by work that ends */
     _Atomic(uint64_t) reclaimable; /* bytes of what is reserved that it does not keep, as it said last */
     _Atomic(uint64_t) threads, registers, shared; /* of its groups that run */
@@ -75,6 +76,7 @@ typedef struct acs_ledger_account {
     uint64_t before;     /* the least of what others wait for that began before; 0: there are none */
     uint64_t due;        /* what the first of them waits for that was passed as often as may be, and will have room beside
                             what all keep: it goes before others; 0: there is none */
+    uint64_t due_ticket, due_in_vain; /* of that one */
     uint64_t reclaimable; /* of what is reserved, what is not kept */
     uint64_t room;       /* acs_ledger_room_locked, */
     bool asked;          /* once it was asked for */

@@ -12,7 +12,33 @@
 
 #define MS UINT64_C(1000000) /* nanoseconds */
 
-enum { NAP_MS = 20, STUCK_MOST_MS = 200, ALONE_MOST_MS = 2000, WAY_MOST_MS = 2000 };
+enum { NAP_MS = 20, STUCK_MOST_MS = 200, ALONE_MOST_MS = 2000, DOUBLED_MOST = 16 };
+
+static _Atomic(uint64_t) g_patience_ms = 2000;
+
+void acs_ledger_patience(uint64_t ms)
+{
+    atomic_store_explicit(&g_patience_ms, ms, memory_order_relaxed); /* set by tests before anybody waits */
+}
+
+/*
+ * With those that were passed too often: what they wait for may never come, as where others are stopped, or always busy. Or
+ * it takes long: so each time that somebody goes on all the same, the next time is twice as long, and nobody starves.
+ */
+typedef struct patience {
+    uint64_t ticket; /* of the first of them */
+    uint64_t least;  /* that was reserved by all since that one is the first, */
+    uint64_t since;  /* and when it became so little, or that the first */
+} patience;
+
+static bool is_over(patience *p, const acs_ledger_account *a)
+{
+    const uint64_t now = acs_clock_ns(), doubled = a->due_in_vain < DOUBLED_MOST ? a->due_in_vain : DOUBLED_MOST;
+    if (!a->due || a->due_ticket != p->ticket || a->reserved < p->least)
+        *p = (patience){a->due ? a->due_ticket : 0, a->reserved, now};
+    /* Relaxed: see acs_ledger_patience. */
+    return a->due && now - p->since > (atomic_load_explicit(&g_patience_ms, memory_order_relaxed) * MS << doubled);
+}
 
 /* Why a device does not give what is waited for, from the worst; of several devices the best is what counts. */
 typedef enum outlook { OUTLOOK_NEVER, OUTLOOK_STUCK, OUTLOOK_ALONE, OUTLOOK_SOME } outlook;
@@ -29,6 +55,7 @@ typedef struct wait {
     acs_ledger_account account;        /* and how it stands there */
     outlook before;
     uint64_t since;         /* when the outlook became this one: what is about to be given shows a little later */
+    patience patience[ACS_DEVICES_MOST];
 } wait;
 
 static outlook outlook_locked(const acs_ledger *l, const acs_ledger_account *a, const wait *w)
@@ -56,6 +83,10 @@ static acs_status try_locked(wait *w, uint32_t which)
 {
     acs_ledger *l = w->ledgers[which];
     acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
+    if (is_over(&w->patience[which], &a)) {
+        acs_ledger_pass_anew_locked(l, w->ticket);
+        a = acs_ledger_account_locked(l, w->ticket);
+    }
     if (is_in_turn_locked(l, &a, w) && acs_ledger_fits_locked(l, &a, w->bytes)) {
         if (a.before)
             acs_ledger_pass_locked(l, w->ticket);
@@ -137,6 +168,7 @@ static void queue_up_locked(wait *w, uint32_t which)
     if (!acs_ledger_get(&l->own->waits)) {
         acs_ledger_set(&l->own->ticket, w->ticket);
         acs_ledger_set(&l->own->passed, 0);
+        acs_ledger_set(&l->own->in_vain, 0);
         acs_ledger_set(&l->own->wanted, w->asked >> which & 1 ? w->bytes : 0);
     }
     acs_ledger_set(&l->own->busy, w->busy);
@@ -212,31 +244,14 @@ static acs_status draw_ticket(acs_ledger *l, uint64_t *ticket)
     return ACS_OK;
 }
 
-/* For whom others make way. */
-typedef struct way {
-    uint64_t ticket;
-    bool due;          /* somebody is who began before it */
-    uint64_t reserved; /* by all, when that changed last, */
-    uint64_t since;    /* which was then */
-} way;
-
-/*
- * What others could give back may not come, as where they are stopped, or busy for ever: whoever was let go first, and got
- * nothing for so long, is to be passed as often again.
- */
-static acs_status look_whether_due(acs_ledger *l, way *w)
+static acs_status look_whether_due(acs_ledger *l, uint64_t ticket, patience *p, bool *due)
 {
     ACS_TRY(acs_ledger_enter(l));
-    const acs_ledger_account a = acs_ledger_account_all_locked(l, w->ticket);
-    const uint64_t now = acs_clock_ns();
-    if (a.reserved != w->reserved || !w->since)
-        w->since = now;
-    w->reserved = a.reserved;
-    w->due = a.due != 0;
-    if (w->due && now - w->since > WAY_MOST_MS * MS) {
-        acs_ledger_pass_anew_locked(l, w->ticket);
-        w->due = false;
-    }
+    const acs_ledger_account a = acs_ledger_account_all_locked(l, ticket);
+    const bool in_vain = is_over(p, &a);
+    if (in_vain)
+        acs_ledger_pass_anew_locked(l, ticket);
+    *due = a.due && !in_vain;
     acs_ledger_leave(l);
     return ACS_OK;
 }
@@ -244,14 +259,16 @@ static acs_status look_whether_due(acs_ledger *l, way *w)
 acs_status acs_ledger_give_way(acs_ledger *l)
 {
     const acs_ledger_config *config = &l->config;
-    way w = {.due = true};
-    ACS_TRY(draw_ticket(l, &w.ticket));
+    patience p = {0};
+    uint64_t ticket;
+    bool due = true;
+    ACS_TRY(draw_ticket(l, &ticket));
     for (;;) {
         const uint32_t seen = changes_seen(l);
         if (config->busy)
             (void)config->busy(config->user);
-        ACS_TRY(look_whether_due(l, &w));
-        if (!w.due)
+        ACS_TRY(look_whether_due(l, ticket, &p, &due));
+        if (!due)
             return ACS_OK;
         if (config->ended && config->ended(config->user))
             return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group let others have their memory");

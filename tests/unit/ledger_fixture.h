@@ -12,13 +12,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { NEVER_MS = 3600000 }; /* patience that no test waits for */
 static char g_name[32], g_path[64]; /* of the ledger, and of its file */
 
 static inline int make_name(void **state)
 {
     (void)state;
     snprintf(g_name, sizeof g_name, "/acs-test-%d", (int)getpid());
-    snprintf(g_path, sizeof g_path, "%s-ledger-3-%lu", g_name, (unsigned long)geteuid());
+    snprintf(g_path, sizeof g_path, "%s-ledger-4-%lu", g_name, (unsigned long)geteuid());
     return 0;
 }
 

@@ -440,6 +440,7 @@ static void what_fits_no_device_is_refused(void **state)
 
 int main(void)
 {
+    acs_ledger_patience(NEVER_MS); /* who waits for what never comes hangs */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_one_context_has_another_lacks),
         cmocka_unit_test(bad_ledgers_are_refused),

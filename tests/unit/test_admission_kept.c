@@ -206,6 +206,7 @@ static void what_no_device_has_is_refused_at_once(void **state)
 
 int main(void)
 {
+    acs_ledger_patience(NEVER_MS); /* who waits for what never comes hangs */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_beside_blocks_are_kept),
         cmocka_unit_test(what_is_handed_out_again_is_kept),

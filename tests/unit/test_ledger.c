@@ -239,28 +239,58 @@ static void who_gives_way_waits_for_those_that_were_there(void **state)
     acs_ledger_close(b);
 }
 
-/* What another could give back may never come: then those that were let go are to be passed as often again. */
+/* Takes some and gives it back, whenever it is asked: what is reserved changes all the time. */
+static bool take_and_give(void *user)
+{
+    acs_ledger *const *restless = user;
+    assert_int_equal(acs_ledger_take(*restless, 50), ACS_OK);
+    acs_ledger_give(*restless, 50, 0);
+    return false;
+}
+
+static void pass_to_the_end(acs_ledger *l)
+{
+    while (acs_ledger_pass(l) == ACS_OK)
+        continue;
+}
+
+/*
+ * What another could give back may never come: then those that were let go are to be passed as often again, by whoever gave
+ * way and by whoever waits behind them, each time later.
+ */
 static void who_gives_way_in_vain_goes_on(void **state)
 {
+    enum { PATIENCE_MS = 20, TURNS = 4 };
     (void)state;
-    acs_ledger *holder = join(), *b = join(), *c = join();
-    waiter large;
+    acs_ledger *holder = join(), *b = join(), *c = NULL, *newcomer = join();
+    waiter large, small;
+    const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL, .user = &holder,
+                                      .busy = take_and_give};
+    acs_ledger_patience(PATIENCE_MS);
+    assert_int_equal(acs_ledger_open(&config, &c), ACS_OK);
     assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
     acs_ledger_reclaimable(holder, 600); /* and it does nothing about it */
     start(&large, b, 900);
     await_waiting(1);
-    for (int turn = 0; turn < 2; turn++) {
+    for (int turn = 0; turn < TURNS; turn++) {
+        const uint64_t begun = acs_clock_ns();
         for (int i = 0; i < ACS_LEDGER_PASSES; i++)
             assert_int_equal(acs_ledger_pass(c), ACS_OK);
         assert_int_equal(acs_ledger_pass(c), ACS_NOT_READY);
-        if (turn == 0)
-            assert_int_equal(acs_ledger_give_way(c), ACS_OK);
+        assert_int_equal(acs_ledger_give_way(c), ACS_OK);
+        assert_true(acs_clock_ns() - begun >= (uint64_t)PATIENCE_MS * 1000000 << turn); /* at least, on any machine */
     }
+    pass_to_the_end(c);
+    start(&small, newcomer, 100);
+    assert_int_equal(end(&small), ACS_OK);
+    acs_ledger_give(newcomer, 100, 0);
     acs_ledger_give(holder, 600, 0);
     assert_int_equal(end(&large), ACS_OK);
+    acs_ledger_patience(NEVER_MS);
     acs_ledger_close(holder);
     acs_ledger_close(b);
     acs_ledger_close(c);
+    acs_ledger_close(newcomer);
 }
 
 /* Who could let others have it may not go on with it for ever; whoever keeps it may. */
@@ -512,6 +542,7 @@ static void whoever_is_killed_is_nobodys_loss(void **state)
 
 int main(void)
 {
+    acs_ledger_patience(NEVER_MS); /* who goes on where it should not have to hangs */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_taken_is_missing_for_others_on_the_same_device),
         cmocka_unit_test(what_the_device_has_left_counts_too),
