@@ -171,9 +171,13 @@ void acs_sim_backend_at(acs_backend *backend, uint64_t now)
     acs_sim_state_of(backend)->now = now;
 }
 
-uint64_t acs_sim_backend_happened(const acs_backend *backend)
+bool acs_sim_backend_news(const acs_backend *backend, uint64_t since)
 {
-    return ((const acs_sim_state *)backend)->happened;
+    const acs_sim_state *s = (const acs_sim_state *)backend;
+    bool news = s->happened > since;
+    for (uint32_t i = 0; i < s->slots; i++)
+        news |= s->slot[i].known_at > since && s->slot[i].known_at <= s->now;
+    return news;
 }
 
 uint64_t acs_sim_backend_next(const acs_backend *backend)

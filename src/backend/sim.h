@@ -33,8 +33,8 @@ typedef enum acs_fault_kind {
 /* The host's time in ns: of the thread, real or virtual, whose turn it is to call the backend. */
 uint64_t acs_sim_backend_now(const acs_backend *backend);
 void acs_sim_backend_at(acs_backend *backend, uint64_t now);
-/* When anything happened last while a poll looked, perhaps on a slot that it had looked at before. Where time decides. */
-uint64_t acs_sim_backend_happened(const acs_backend *backend);
+/* Whether anything happened since then, or could be known: perhaps of a slot that a poll had passed. Where time decides. */
+bool acs_sim_backend_news(const acs_backend *backend, uint64_t since);
 /* When the host can next see something new; ACS_SIM_NEVER: nothing will happen by itself. */
 uint64_t acs_sim_backend_next(const acs_backend *backend);
 /* Does the seed choose (ACS_SIM_ORDER=seed), or time? */

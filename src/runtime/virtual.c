@@ -132,7 +132,7 @@ static bool step_by_time(acs_context *context)
     if (stage == 0 && progress && worker->action->type == ACS_ACTION_SUBMIT)
         worker->at += (uint64_t)(worker->action->batch.bundle ? BUNDLED_OP_NS : OP_NS) * worker->action->batch.items_used;
     if (stage == 2)
-        progress = worker->action->progress || acs_sim_backend_happened(context->backend) > worker->looked;
+        progress = worker->action->progress || acs_sim_backend_news(context->backend, worker->looked);
     if (!progress)
         worker->idle = true;
     else if (stage == 2)

@@ -379,7 +379,11 @@ void fuzz_judge(fuzz_session *s)
     for (uint32_t i = 0; i < s->block_count; i++)
         s->blocks[i].live = false;
     for (uint32_t i = 0; i < s->count; i++)
+        memcpy(s->events[i].named, s->events[i].segments, sizeof s->events[i].named);
+    for (uint32_t i = 0; i < s->count; i++)
         judge_event(s, &s->events[i]);
+    for (uint32_t i = 0; i < s->count; i++)
+        memcpy(s->events[i].segments, s->events[i].named, sizeof s->events[i].named);
     judge_order(s);
     compare(&s->arena, "the arena of context", s->count ? s->events[0].step->context : 0);
     for (uint32_t i = 0; s->finished && i < s->block_count; i++)

@@ -141,6 +141,7 @@ typedef struct fuzz_event {
     /* the oracle's */
     acs_status fate;
     uint64_t roots;        /* failed events that it descends from */
+    acs_segment named[FUZZ_SEGMENTS]; /* `segments` as they were named: in those, failures of freed blocks are forgotten */
 } fuzz_event;
 
 /* A context from open to close. */
