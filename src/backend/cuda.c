@@ -386,7 +386,7 @@ void acs_cuda_member_close(acs_cuda *self)
     close_inside(self); /* also when the context is gone: the calls then fail, the host's memory is freed */
     if (entered == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
-    /* Last of the device: everything made in the context is gone by now. */
+    /* Everything that this one made in the context is gone by now. */
     close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
     acs_cuda_fills_fini(self);
     acs_cuda_kernels_fini(self);
@@ -420,11 +420,16 @@ acs_leave acs_cuda_leave(acs_backend *backend)
     return ACS_LEFT_DEVICE;
 }
 
-/* Of that where most devices are. */
-static uint32_t streams_of_a_gpu(const acs_cuda *self, const acs_options *options)
+/* Of that with the most devices: they go around the GPUs. */
+static uint32_t streams_of_a_gpu(const acs_cuda *self)
 {
-    const uint32_t devices = self->base.devices, together = (uint32_t)options->devices_per_gpu;
-    return self->slots / devices * (together < devices ? together : devices);
+    const uint32_t devices = self->base.devices;
+    int gpus = 1;
+    if (devices > 1 && (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus < 1)) {
+        (void)cudaGetLastError(); /* handled: opening the device tells */
+        gpus = 1;
+    }
+    return self->slots / devices * ((devices + (uint32_t)gpus - 1) / (uint32_t)gpus);
 }
 
 /* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
@@ -451,7 +456,7 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, int device, ui
     }
     /* Before the first CUDA call that makes a context: the driver reads the variable then. */
     if (!first)
-        connections_prepare(streams_of_a_gpu(self, config->options));
+        connections_prepare(streams_of_a_gpu(self));
     status = open_driver(self, device);
     if (status != ACS_OK)
         goto fini_lock;

@@ -6,6 +6,7 @@
 
 #include "base/inside.h"
 #include "runtime/dispatch.h"
+#include "runtime/spread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,9 +94,9 @@ acs_status acs_admission_open(acs_context *context)
     if (!*text || strcmp(text, "off") == 0)
         return ACS_OK;
     ACS_TRY(parse(text, name, &most));
-    if (context->options.devices_per_gpu > 1 && context->backend->ops->id == ACS_BACKEND_CUDA)
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": it knows no parts of GPUs (ACS_DEVICES_PER_GPU=%d)", text,
-                        (int)context->options.devices_per_gpu);
+    if (context->spread && acs_topology_shares(&context->spread->topology))
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": it knows no parts of GPUs, but devices share one "
+                        "(ACS_DEVICES_PER_GPU=%d)", text, (int)context->options.devices_per_gpu);
     for (uint32_t d = 0; d < context->backend->devices; d++)
         ACS_TRY(join(context, d, name, most));
     return ACS_OK;

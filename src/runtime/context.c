@@ -260,15 +260,32 @@ static acs_op settled(void *user)
     return acs_core_settled(&((acs_context *)user)->core);
 }
 
+/* Most of each device. Those that share a GPU have a share of it each: what one leaves idle is not given to others. */
+static acs_status find_limit(acs_context *context, uint64_t *limit)
+{
+    acs_backend *backend = context->backend;
+    const bool shares = context->spread && acs_topology_shares(&context->spread->topology);
+    *limit = (uint64_t)context->options.memory_limit;
+    for (uint32_t d = 0; shares && d < backend->devices; d++) {
+        acs_capacity has;
+        ACS_TRY(backend->ops->capacity(backend, d, &has));
+        if (has.memory < UINT64_MAX && (!*limit || has.memory < *limit))
+            *limit = has.memory;
+    }
+    return ACS_OK;
+}
+
 static acs_status open_memory(acs_context *context)
 {
+    uint64_t limit;
+    ACS_TRY(find_limit(context, &limit));
     const acs_options *o = &context->options;
     const bool several = context->spread != NULL; /* who has to know whose memory an address is */
     context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && (several || !context->backend->apart));
     acs_memory_config config = {
         .pooled = context->pooled,
         .devices = context->backend->devices,
-        .limit = (uint64_t)o->memory_limit,
+        .limit = limit,
         .slack = (uint64_t)o->memory_slack,
         .user = context,
         .obtain = obtain,

@@ -37,7 +37,7 @@ void acs_dispatch_reserved(acs_context *context, uint64_t ticket);
 void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last);
 /* With a ledger: what lay idle in the pools has gone back as far as it can. What has ended is forgotten. */
 void acs_dispatch_rest(acs_context *context);
-/* The same: a block of no group was taken, perhaps of what others were told could go back. */
+/* With a ledger: a block of no group was taken, perhaps of what others were told could go back. */
 void acs_dispatch_kept(acs_context *context, uint32_t device);
 
 #endif

@@ -74,9 +74,9 @@ static void connections_are_asked_for_before_there_is_a_context(void **state)
     unsetenv(g_variable);
     open_slots(5, 2, 1); /* of a GPU each */
     assert_null(getenv(g_variable));
-    open_slots(3, 4, 2); /* two of each */
+    open_slots(3, 4, 4); /* two of each */
     assert_null(getenv(g_variable));
-    open_slots(3, 4, 4); /* for as many the first GPU may have all, were there no other */
+    open_slots(5, 4, 2);
     assert_string_equal(getenv(g_variable), "32");
 }
 

@@ -179,7 +179,7 @@ static void more_than_there_are_is_refused(void **state)
     (void)strcpy(options.ledger, "/acs-test-split:1000000");
     assert_int_equal(acs_open(&options, &g_context), ACS_ERR_OPTION);
     (void)acs_last_error(&error);
-    assert_non_null(strstr(error.text, "knows no parts of GPUs (ACS_DEVICES_PER_GPU=2)"));
+    assert_non_null(strstr(error.text, "knows no parts of GPUs, but devices share one (ACS_DEVICES_PER_GPU=2)"));
     assert_null(twin_breach());
 }
 
