@@ -176,7 +176,7 @@ struct acs_cuda {
     acs_cuda_driver cu;
     acs_cuda_limits limits;
     uint64_t serial; /* tells this backend from an earlier one at the same address; the same for all members */
-    acs_cuda *members[ACS_DEVICES_MOST]; /* base.devices of them, each with a GPU or a part of one; the first is the backend */
+    acs_cuda *members[ACS_DEVICES_MOST]; /* base.devices, each a GPU or a part of one; the first is the backend */
     uint32_t member; /* which of them this is */
     uint32_t peers;  /* a bit for each member whose memory its kernels reach */
     int device;

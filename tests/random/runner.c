@@ -503,11 +503,12 @@ static void arenas_finish(run *r)
             continue;
         unsigned char *memory = a->real;
         a->real = run_alloc(r, a->bytes);
-        /* A GPU that is lost on purpose is a double, whose memory can still be read. */
-        if ((!r->p->config.gpu && !a->lazy) || r->p->lost.status != ACS_OK)
-            memcpy(a->real, memory, a->bytes);
-        else if (!acs_memcpy(r->context, a->real, memory, a->bytes) || acs_sync(r->context))
+        bool by_hand = (!r->p->config.gpu && !a->lazy) || r->p->lost.status != ACS_OK; /* a lost GPU is a double */
+        bool copied = !by_hand && acs_memcpy(r->context, a->real, memory, a->bytes) && acs_sync(r->context) == ACS_OK;
+        if (!copied && !by_hand && !(by_hand = lost_it(r))) /* by what gave the last arena back */
             run_fail(r, &end, "the last copy from an arena failed");
+        if (by_hand)
+            memcpy(a->real, memory, a->bytes);
         if ((i % 2 || r->p->config.lazy) && !acs_free(r->context, memory) && !lost_it(r))
             run_fail(r, &end, "acs_free of an arena was refused");
     }
