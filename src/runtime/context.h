@@ -37,6 +37,7 @@ typedef struct acs_dot acs_dot;
 typedef struct acs_virtual_worker {
     uint64_t at;     /* its virtual time */
     uint64_t looked; /* that when it began what it performed last */
+    bool missed;     /* meanwhile something happened that it may have looked at too early to see */
     bool idle;       /* nothing to do until something happens */
     acs_action *action;
     int stage; /* 0: nothing in hand, 1: decided, 2: performed */

@@ -113,15 +113,27 @@ static void rouse(acs_context *context, uint64_t when)
     }
 }
 
+/* Whether somebody is to look once more, although nothing more happens. */
+static bool take_missed(acs_context *context)
+{
+    bool missed = false;
+    for (uint32_t i = 0; i < context->virtual_count; i++) {
+        missed |= context->virtual_workers[i].missed;
+        context->virtual_workers[i].missed = false;
+    }
+    return missed;
+}
+
 /* The earliest worker's turn; if none has anything to do, the next thing happens. */
 static bool step_by_time(acs_context *context)
 {
     acs_virtual_worker *worker = earliest(context);
     if (!worker) {
         uint64_t next = acs_sim_backend_next(context->backend);
-        if (next != ACS_SIM_NEVER)
-            rouse(context, next);
-        return next != ACS_SIM_NEVER;
+        bool goes_on = next != ACS_SIM_NEVER || take_missed(context);
+        if (goes_on)
+            rouse(context, next != ACS_SIM_NEVER ? next : acs_sim_backend_now(context->backend));
+        return goes_on;
     }
     uint32_t stage = worker->stage;
     acs_sim_backend_at(context->backend, worker->at);
@@ -131,8 +143,10 @@ static bool step_by_time(acs_context *context)
     worker->at = acs_sim_backend_now(context->backend) + (stage == 0 ? STEP_NS : 0);
     if (stage == 0 && progress && worker->action->type == ACS_ACTION_SUBMIT)
         worker->at += (uint64_t)(worker->action->batch.bundle ? BUNDLED_OP_NS : OP_NS) * worker->action->batch.items_used;
-    if (stage == 2)
-        progress = worker->action->progress || acs_sim_backend_news(context->backend, worker->looked);
+    if (stage == 2) {
+        progress = worker->action->progress;
+        worker->missed = !progress && acs_sim_backend_news(context->backend, worker->looked);
+    }
     if (!progress)
         worker->idle = true;
     else if (stage == 2)
