@@ -420,21 +420,9 @@ acs_leave acs_cuda_leave(acs_backend *backend)
     return ACS_LEFT_DEVICE;
 }
 
-/* Of that with the most devices: they go around the GPUs. */
-static uint32_t streams_of_a_gpu(const acs_cuda *self)
-{
-    const uint32_t devices = self->base.devices;
-    int gpus = 1;
-    if (devices > 1 && (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus < 1)) {
-        (void)cudaGetLastError(); /* handled: opening the device tells */
-        gpus = 1;
-    }
-    return self->slots / devices * ((devices + (uint32_t)gpus - 1) / (uint32_t)gpus);
-}
-
 /* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
-acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t member, acs_cuda *first,
-                                acs_cuda **opened)
+acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t together, uint32_t member,
+                                acs_cuda *first, acs_cuda **opened)
 {
     acs_status status;
     acs_cuda_scope scope;
@@ -456,7 +444,7 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, int device, ui
     }
     /* Before the first CUDA call that makes a context: the driver reads the variable then. */
     if (!first)
-        connections_prepare(streams_of_a_gpu(self));
+        connections_prepare(self->slots / self->base.devices * together);
     status = open_driver(self, device);
     if (status != ACS_OK)
         goto fini_lock;
@@ -490,7 +478,7 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
     acs_cuda *self = NULL;
     if (config->devices != 1)
         return acs_cuda_devices_open(config, backend);
-    ACS_TRY(acs_cuda_member_open(config, -1, 0, NULL, &self));
+    ACS_TRY(acs_cuda_member_open(config, -1, 1, 0, NULL, &self));
     *backend = &self->base;
     return ACS_OK;
 }

@@ -68,10 +68,13 @@ static void introduce(acs_cuda *first)
 
 static acs_status open_members(const acs_backend_config *config, int device, int count, acs_cuda **first)
 {
-    ACS_TRY(acs_cuda_member_open(config, device, 0, NULL, first));
+    /* At most: they go around the GPUs. */
+    const uint32_t together = (config->devices + (uint32_t)count - 1) / (uint32_t)count;
+    ACS_TRY(acs_cuda_member_open(config, device, together, 0, NULL, first));
     (*first)->base.ops = &acs_backend_cuda_devices;
     for (uint32_t i = 1; i < config->devices; i++) {
-        acs_status status = acs_cuda_member_open(config, (device + (int)i) % count, i, *first, &(*first)->members[i]);
+        acs_status status = acs_cuda_member_open(config, (device + (int)i) % count, together, i, *first,
+                                                 &(*first)->members[i]);
         if (status != ACS_OK) {
             devices_close(&(*first)->base);
             return status;
@@ -98,7 +101,7 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
     if (several.devices > there)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u, but there are %u: GPUs %d, ACS_DEVICES_PER_GPU=%d",
                         several.devices, there, count, (int)config->options->devices_per_gpu);
-    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, -1, 0, NULL, &first)
+    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, -1, 1, 0, NULL, &first)
                                              : open_members(&several, device, count, &first);
     if (cudaGetDevice(&now) == cudaSuccess && now != device)
         (void)cudaSetDevice(device); /* as it was */
@@ -176,9 +179,9 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
 
 /*
  * An older driver does not tell: then what was measured is not found again. Of several devices of a GPU the further ones
- * have a number behind its name.
+ * have a number behind its name: whether this is one.
  */
-static void name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
+static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 {
     CUuuid uuid;
     uint32_t before = 0;
@@ -190,15 +193,17 @@ static void name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
         before += self->members[i]->device == self->device;
     if (before)
         (void)snprintf(id + strlen(id), ACS_DEVICE_ID_BYTES - strlen(id), "/%u", before);
+    return before > 0;
 }
 
 static acs_status devices_links(acs_backend *backend, acs_topology *topology)
 {
     static const acs_route straight = {3e11, 3e-6, true}, around = {2e10, 1e-5, false}, to_host = {5e10, 3e-6, false};
     acs_cuda *first = first_of(backend);
+    topology->shared = false;
     for (uint32_t a = 0; a <= topology->count; a++) {
         if (a < topology->count)
-            name_device(first->members[a], topology->id[a]);
+            topology->shared |= name_device(first->members[a], topology->id[a]);
         for (uint32_t b = 0; b <= topology->count; b++) {
             const bool host = a == topology->count || b == topology->count;
             topology->links[a][b] = host ? to_host : first->members[a]->peers >> b & 1 ? straight : around;

@@ -210,11 +210,12 @@ typedef struct acs_cuda_scope {
 
 /* cuda.c */
 /*
- * One member: of this device (negative: the current one), for the slots that are its own. The first opens for itself
- * (`first` NULL); others use its arrays. Errors: nothing is left. Closing: not the first before others.
+ * One member: of this device (negative: the current one), on which there are so many at most (`together`), for the slots
+ * that are its own. The first opens for itself (`first` NULL); others use its arrays. Errors: nothing is left. Closing:
+ * not the first before others.
  */
-acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t member, acs_cuda *first,
-                                acs_cuda **opened);
+acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t together, uint32_t member,
+                                acs_cuda *first, acs_cuda **opened);
 void acs_cuda_member_close(acs_cuda *self);
 acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
 acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr);

@@ -31,14 +31,6 @@ void acs_topology_id(char id[ACS_DEVICE_ID_BYTES], const char uuid[16])
     }
 }
 
-bool acs_topology_shares(const acs_topology *t)
-{
-    bool shares = false;
-    for (uint32_t d = 0; d < t->count; d++)
-        shares |= strchr(t->id[d], '/') != NULL;
-    return shares;
-}
-
 const char *acs_topology_place(const acs_topology *t, uint32_t place)
 {
     return place < t->count ? t->id[place] : "host";

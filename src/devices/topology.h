@@ -21,6 +21,7 @@ typedef struct acs_route {
 
 typedef struct acs_topology {
     uint32_t count;                                             /* devices; the host is place number `count` */
+    bool shared;                                                /* some are parts of one GPU */
     char id[ACS_DEVICES_MOST][ACS_DEVICE_ID_BYTES];             /* GPU-8-4-4-4-12 digits, or a name: no white space */
     acs_route links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* from, to; nothing between a place and itself */
 } acs_topology;
@@ -35,8 +36,6 @@ double acs_topology_seconds(const acs_topology *topology, uint32_t from, uint32_
 
 /* A GPU's id by its UUID, as nvidia-smi writes it: GPU-8-4-4-4-12 hexadecimal digits. Programs know each other's by it. */
 void acs_topology_id(char id[ACS_DEVICE_ID_BYTES], const char uuid[16]);
-/* Of several devices of a GPU the further ones have "/" and a number behind its id. Whether there are such. */
-bool acs_topology_shares(const acs_topology *topology);
 /* "host", or the device's id. */
 const char *acs_topology_place(const acs_topology *topology, uint32_t place);
 

@@ -94,7 +94,7 @@ acs_status acs_admission_open(acs_context *context)
     if (!*text || strcmp(text, "off") == 0)
         return ACS_OK;
     ACS_TRY(parse(text, name, &most));
-    if (context->spread && acs_topology_shares(&context->spread->topology))
+    if (context->spread && context->spread->topology.shared)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": it knows no parts of GPUs, but devices share one "
                         "(ACS_DEVICES_PER_GPU=%d)", text, (int)context->options.devices_per_gpu);
     for (uint32_t d = 0; d < context->backend->devices; d++)

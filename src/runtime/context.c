@@ -264,7 +264,7 @@ static acs_op settled(void *user)
 static acs_status find_limit(acs_context *context, uint64_t *limit)
 {
     acs_backend *backend = context->backend;
-    const bool shares = context->spread && acs_topology_shares(&context->spread->topology);
+    const bool shares = context->spread && context->spread->topology.shared;
     *limit = (uint64_t)context->options.memory_limit;
     for (uint32_t d = 0; shares && d < backend->devices; d++) {
         acs_capacity has;

@@ -134,10 +134,15 @@ static uint64_t reclaimable(const acs_context *context, const acs_dispatch *d, u
     return (idle > stays ? idle - stays : 0) + queued_bytes(d, device);
 }
 
+static void tell(const acs_context *context, acs_dispatch *d, uint32_t device, uint64_t bytes)
+{
+    d->told[device] = bytes;
+    acs_ledger_reclaimable(context->ledgers[device], bytes);
+}
+
 static void tell_reclaimable(const acs_context *context, acs_dispatch *d, uint32_t device)
 {
-    d->told[device] = reclaimable(context, d, device);
-    acs_ledger_reclaimable(context->ledgers[device], d->told[device]);
+    tell(context, d, device, reclaimable(context, d, device));
 }
 
 /* With nothing under way, what lies idle has gone but for this. */
@@ -165,8 +170,9 @@ void acs_dispatch_kept(acs_context *context, uint32_t device)
 {
     acs_dispatch *d = context->dispatch;
     pthread_mutex_lock(&d->lock);
-    if (reclaimable(context, d, device) < d->told[device]) /* who makes no groups gives nothing back while he is busy */
-        tell_reclaimable(context, d, device);
+    const uint64_t bytes = reclaimable(context, d, device);
+    if (bytes < d->told[device]) /* who makes no groups gives nothing back while he is busy */
+        tell(context, d, device, bytes);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -25,7 +25,7 @@ static _Thread_local struct {
 /* As measured, if it ever was. A bad file is nobody's error: there is an estimate. Virtual devices cannot be measured. */
 static void load_topology(acs_topology *t, const acs_context *context)
 {
-    const bool gpus = context->backend->ops->id == ACS_BACKEND_CUDA && !acs_topology_shares(t);
+    const bool gpus = context->backend->ops->id == ACS_BACKEND_CUDA && !t->shared;
     acs_topology measured = *t;
     const acs_error before = *acs_error_thread();
     acs_status status = acs_topology_load(&measured);
