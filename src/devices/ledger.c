@@ -39,20 +39,49 @@ static int lock_byte(int file, off_t byte, short type, int command)
     return result != 0 ? -1 : command == F_OFD_GETLK ? lock.l_type != F_UNLCK : 0;
 }
 
-acs_status acs_ledger_enter(acs_ledger *l)
-{
-    pthread_mutex_lock(&l->lock);
-    if (lock_byte(l->file, MUTEX_BYTE, F_WRLCK, F_OFD_SETLKW) == 0)
-        return ACS_OK;
-    acs_status status = ACS_FAIL(ACS_ERR_STATE, errno, "the ledger cannot be locked: %s", strerror(errno));
-    pthread_mutex_unlock(&l->lock);
-    return status;
-}
-
 void acs_ledger_leave(acs_ledger *l)
 {
     (void)lock_byte(l->file, MUTEX_BYTE, F_UNLCK, F_OFD_SETLK); /* was taken */
     pthread_mutex_unlock(&l->lock);
+}
+
+/*
+ * Its owner may truncate the file, and to touch a page that is gone is SIGBUS. A ledger that lost pages stays unusable: the
+ * account was in them. Who truncates it between this look and the use, within microseconds, still ends the program.
+ */
+static bool is_whole(acs_ledger *l)
+{
+    struct stat is;
+    if (fstat(l->file, &is) != 0 || is.st_size < (off_t)sizeof *l->table)
+        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* for good; guards no other data */
+    return !atomic_load_explicit(&l->cut, memory_order_relaxed);
+}
+
+/* Another program may have made a new table where the file was truncated: this one's entry is not in it. */
+static bool has_entry(acs_ledger *l)
+{
+    if (l->own && !acs_ledger_get(&l->own->used))
+        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* as in is_whole */
+    return !atomic_load_explicit(&l->cut, memory_order_relaxed);
+}
+
+acs_status acs_ledger_enter(acs_ledger *l)
+{
+    pthread_mutex_lock(&l->lock);
+    if (lock_byte(l->file, MUTEX_BYTE, F_WRLCK, F_OFD_SETLKW) != 0) {
+        acs_status status = ACS_FAIL(ACS_ERR_STATE, errno, "the ledger cannot be locked: %s", strerror(errno));
+        pthread_mutex_unlock(&l->lock);
+        return status;
+    }
+    if (!l->table || (is_whole(l) && has_entry(l)))
+        return ACS_OK;
+    acs_ledger_leave(l);
+    return ACS_FAIL(ACS_ERR_STATE, 0, "the ledger cannot be used: its file was truncated");
+}
+
+bool acs_ledger_usable(acs_ledger *l)
+{
+    return is_whole(l);
 }
 
 /* Whether somebody holds the entry, this process included. */
@@ -288,6 +317,8 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
 
 void acs_ledger_tell(acs_ledger *l)
 {
+    if (!is_whole(l))
+        return; /* those that wait look by themselves, too */
     atomic_fetch_add_explicit(&l->table->changes, 1, memory_order_release); /* who sees it sees what was given */
     (void)syscall(SYS_futex, &l->table->changes, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
@@ -454,6 +485,8 @@ acs_status acs_ledger_pass(acs_ledger *l)
 
 void acs_ledger_reclaimable(acs_ledger *l, uint64_t bytes)
 {
+    if (!is_whole(l))
+        return;
     acs_ledger_set(&l->own->reclaimable, bytes); /* its own, and one store: who reads it sees this or what was before */
 }
 
@@ -478,7 +511,7 @@ void acs_ledger_give(acs_ledger *l, uint64_t bytes, uint64_t obtained)
 
 uint64_t acs_ledger_reserved(acs_ledger *l)
 {
-    return acs_ledger_get(&l->own->reserved);
+    return is_whole(l) ? acs_ledger_get(&l->own->reserved) : 0;
 }
 
 uint64_t acs_ledger_total(const acs_ledger *l)
@@ -490,6 +523,8 @@ uint64_t acs_ledger_total(const acs_ledger *l)
 
 void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
 {
+    if (!is_whole(l))
+        return;
     acs_ledger_set(&l->own->threads, demand->threads); /* its own; who reads between these sees some of each */
     acs_ledger_set(&l->own->registers, demand->registers);
     acs_ledger_set(&l->own->shared, demand->shared);

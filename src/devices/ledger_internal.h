@@ -41,6 +41,7 @@ struct acs_ledger {
     int file;
     acs_ledger_table *table;
     acs_ledger_entry *own;
+    atomic_bool cut; /* its file was truncated once: the table is not touched any more */
     pthread_mutex_t lock;    /* threads of this process: the file's locks are one for all of them */
     pthread_mutex_t waiting; /* one thread waits at a time: there is one acs_ledger_entry */
     acs_ledger *next;
@@ -62,9 +63,11 @@ static inline uint64_t acs_ledger_less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0; /* nobody's mistake is to become everybody's */
 }
 
-/* The lock over all entries, which threads of this process take, too. ACS_ERR_STATE. */
+/* The lock over all entries, which threads of this process take, too. ACS_ERR_STATE, also where the file was truncated. */
 acs_status acs_ledger_enter(acs_ledger *ledger);
 void acs_ledger_leave(acs_ledger *ledger);
+/* Whether the table may be touched, for what is read without the lock. */
+bool acs_ledger_usable(acs_ledger *ledger);
 /* Those that wait look again. */
 void acs_ledger_tell(acs_ledger *ledger);
 

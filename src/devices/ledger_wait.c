@@ -110,7 +110,7 @@ static acs_status refuse(const wait *w, const char *why)
                     "no %llu bytes more of device %s: it has %llu, the programs in the ledger reserve %llu, this one %llu "
                     "of them; %s%s", (unsigned long long)w->bytes, l->config.device,
                     (unsigned long long)l->config.total, (unsigned long long)w->account.reserved,
-                    (unsigned long long)acs_ledger_get(&l->own->reserved), why,
+                    (unsigned long long)acs_ledger_reserved(w->ledgers[w->of]), why,
                     several ? "; the other devices are no better" : "");
 }
 
@@ -125,7 +125,7 @@ static acs_status judge(wait *w)
     if (w->outlook == OUTLOOK_NEVER)
         return refuse(w, "this cannot fit");
     if (w->outlook == OUTLOOK_STUCK && now - w->since > STUCK_MOST_MS * MS)
-        return refuse(w, w->bytes > acs_ledger_less(l->config.total, acs_ledger_get(&l->own->reserved))
+        return refuse(w, w->bytes > acs_ledger_less(l->config.total, acs_ledger_reserved(w->ledgers[w->of]))
                              ? "this cannot fit beside what it has"
                              : "all programs that have some wait for more, and this one began last");
     if (w->outlook == OUTLOOK_ALONE && now - w->since > ALONE_MOST_MS * MS)
@@ -139,11 +139,15 @@ static acs_status judge(wait *w)
 static void nap(acs_ledger *l, uint32_t seen)
 {
     const struct timespec while_ = {0, NAP_MS * (long)MS};
+    if (!acs_ledger_usable(l))
+        return; /* the next look fails */
     (void)syscall(SYS_futex, &l->table->changes, FUTEX_WAIT, seen, &while_, NULL, 0);
 }
 
 static uint32_t changes_seen(acs_ledger *l)
 {
+    if (!acs_ledger_usable(l))
+        return 0;
     return atomic_load_explicit(&l->table->changes, memory_order_acquire); /* pairs with acs_ledger_tell() */
 }
 
@@ -196,7 +200,7 @@ static acs_status wait_round(wait *w, uint32_t *which)
     w->holds = false;
     w->of = w->count;
     for (uint32_t i = 0; i < w->count; i++)
-        w->holds |= acs_ledger_get(&w->ledgers[i]->own->reserved) > 0; /* its own: others do not write it */
+        w->holds |= acs_ledger_reserved(w->ledgers[i]) > 0; /* its own: others do not write it */
     for (uint32_t i = 0; i < w->count && status == ACS_NOT_READY; i++) {
         status = wait_at(w, i);
         *which = i;
@@ -220,6 +224,8 @@ acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint3
             nap(ledgers[0], seen);
     }
     for (uint32_t i = 0; i < count; i++) { /* its own, and each is one store */
+        if (!acs_ledger_usable(ledgers[i]))
+            continue;
         acs_ledger_set(&ledgers[i]->own->wanted, 0);
         acs_ledger_set(&ledgers[i]->own->waits, 0);
     }

@@ -109,12 +109,44 @@ static void entries_come_to_an_end(void **state)
     assert_int_equal(join_by(g_name), ACS_OK);
 }
 
+/* The test ends by SIGBUS where a page that is gone is touched. */
+static void truncated_file_is_told_and_not_touched(void **state)
+{
+    (void)state;
+    uint64_t room;
+    bool awaited;
+    acs_demand demand = {0}, others;
+    acs_ledger *ledger = join_on("GPU-1");
+    assert_int_equal(acs_ledger_take(ledger, 10), ACS_OK);
+    int file = shm_open(g_path, O_RDWR, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, 0), 0);
+
+    assert_refused(acs_ledger_take(ledger, 10), ACS_ERR_STATE, "its file was truncated");
+    assert_refused(acs_ledger_wait(ledger, 10), ACS_ERR_STATE, "its file was truncated");
+    assert_refused(acs_ledger_look(ledger, &room, &others, &awaited), ACS_ERR_STATE, "its file was truncated");
+    acs_ledger_obtained(ledger, 10);
+    acs_ledger_reclaimable(ledger, 10);
+    acs_ledger_runs(ledger, &demand);
+    acs_ledger_nap(ledger);
+    acs_ledger_give(ledger, 10, 10);
+    assert_int_equal(acs_ledger_reserved(ledger), 0);
+
+    acs_ledger *newcomer = join_on("GPU-1"); /* makes the file anew */
+    assert_int_equal(acs_ledger_take(newcomer, TOTAL), ACS_OK);
+    assert_int_equal(acs_ledger_take(ledger, 10), ACS_ERR_STATE);
+    acs_ledger_close(ledger);
+    acs_ledger_close(newcomer);
+    close(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_that_cannot_be_used_are_told),
         cmocka_unit_test(the_first_makes_a_file_that_all_can_use),
         cmocka_unit_test(entries_come_to_an_end),
+        cmocka_unit_test(truncated_file_is_told_and_not_touched),
     };
     return cmocka_run_group_tests(tests, make_name, remove_file);
 }
