@@ -135,15 +135,17 @@ static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep,
     return found;
 }
 
+/* One that the device does not take back keeps none of the others. The first error counts. */
 static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status status = ACS_OK;
     acs_chunk chunk;
-    while (status == ACS_OK && chunk_remove(m, kind, settled, keep, &chunk)) {
+    while (chunk_remove(m, kind, settled, keep, &chunk)) {
         if (m->config.forget)
             m->config.forget(m->config.user, chunk.base, chunk.bytes);
-        status = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
+        acs_status released = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
         note_returned(m, kind, chunk.bytes, chunk.bytes);
+        status = status == ACS_OK ? released : status;
     }
     return status;
 }
@@ -255,9 +257,11 @@ static acs_status pages_trim(acs_memory *m, acs_op settled, uint64_t keep)
 
 acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
+    acs_status paged = ACS_OK;
     if (m->pages && kind == ACS_MEMORY_DEVICE)
-        ACS_TRY(pages_trim(m, settled, keep));
-    return chunks_trim(m, kind, settled, keep);
+        paged = pages_trim(m, settled, keep);
+    acs_status status = chunks_trim(m, kind, settled, keep);
+    return paged == ACS_OK ? status : paged;
 }
 
 /* Where a limit has room for the block, but not for whole pages: a chunk of its own. */

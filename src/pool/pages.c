@@ -367,8 +367,10 @@ acs_status acs_pages_carry_out(acs_pages *p, acs_page_plan *plan)
         made += l.pieces[i].pages * p->ops->page;
     plan->created = l.count;
     plan->came = made;
-    for (uint32_t i = 0; i < plan->run_count && status == ACS_OK; i++)
-        status = loosen(p, &plan->runs[i], &l);
+    for (uint32_t i = 0; i < plan->run_count && (status == ACS_OK || !plan->range); i++) {
+        acs_status loosened = loosen(p, &plan->runs[i], &l); /* one that stays keeps none of the others, if all are to go */
+        status = status == ACS_OK ? loosened : status;
+    }
     if (status == ACS_OK && plan->range)
         status = map_all(p, plan, &l);
     if (!plan->done)

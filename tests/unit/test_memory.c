@@ -24,6 +24,7 @@ static const size_t MIB = (size_t)1 << 20;
 /* What the device gave and got back. */
 typedef struct device {
     _Atomic(uint32_t) obtained, released;
+    uint32_t refuse; /* takes back this one, counted from 1, and says that it failed */
     _Atomic(uint64_t) bytes;
     size_t last, most; /* asked for last; more in one piece is not to be had */
     acs_status fault;
@@ -52,9 +53,10 @@ static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
 static acs_status release(void *user, int kind, void *ptr, size_t bytes)
 {
     (void)kind, (void)bytes;
+    device *d = user;
     free(ptr);
-    atomic_fetch_add(&((device *)user)->released, 1);
-    return ACS_OK;
+    const bool refused = atomic_fetch_add(&d->released, 1) + 1 == d->refuse;
+    return refused ? ACS_FAIL(ACS_ERR_DEVICE, 719, "the device faulted") : ACS_OK;
 }
 
 static acs_op settled(void *user)
@@ -455,6 +457,28 @@ static void blocks_that_are_out_are_listed(void **state)
     assert_int_equal(d.released, d.obtained);
 }
 
+/* All are tried: when the pools are closed nobody comes back for the others. */
+static void a_chunk_that_cannot_be_released_keeps_none_of_the_others(void **state)
+{
+    (void)state;
+    for (int close = 0; close < 2; close++) {
+        device d = {.refuse = 2};
+        acs_memory *memory = open_pools(&d, true, 0);
+        acs_block blocks[4];
+        for (int i = 0; i < 4; i++)
+            blocks[i] = take(memory, ACS_MEMORY_DEVICE, 40 * MIB);
+        for (int i = 0; i < 4; i++)
+            give(memory, blocks[i]);
+        assert_int_equal(d.obtained, 4);
+        if (!close) {
+            assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 0), ACS_ERR_DEVICE);
+            assert_int_equal(d.released, 4);
+            assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).reserved, 0);
+        }
+        close_pools(memory, &d);
+    }
+}
+
 /* ----------------------------------------------------------------------------------------------------------- threads */
 
 typedef struct taker {
@@ -568,6 +592,7 @@ int main(void)
         cmocka_unit_test(what_is_optional_takes_nothing_from_others),
         cmocka_unit_test(frees_that_are_wrong_say_why),
         cmocka_unit_test(blocks_that_are_out_are_listed),
+        cmocka_unit_test(a_chunk_that_cannot_be_released_keeps_none_of_the_others),
         cmocka_unit_test(threads_never_share_a_block),
         cmocka_unit_test(what_fits_together_is_never_refused),
     };

@@ -446,6 +446,24 @@ static void each_call_that_fails_loses_nothing(void **state)
     free(d);
 }
 
+/* Of two places that are to go one stays. */
+static void a_place_that_cannot_be_left_keeps_none_of_the_others(void **state)
+{
+    (void)state;
+    static device fresh, *const d = &fresh;
+    const acs_page_ops ops = ops_of(512);
+    acs_memory *memory = open_pages(d, &ops, 0);
+    const acs_block blocks[] = {take(memory, d, 64), take(memory, d, 64), take(memory, d, 64), take(memory, d, 64)};
+    for (int i = 0; i < 4; i += 2)
+        give_behind(memory, blocks[i], 0);
+    d->fault = ACS_ERR_DEVICE;
+    d->fail_at = d->calls + 1;
+    assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 0), ACS_ERR_DEVICE);
+    assert_in_range(d->physical, 2 * 64 * MIB, 3 * 64 * MIB);
+    assert_int_equal(counts_of(memory).reserved, d->physical); /* blocks that are out go back at the end */
+    close_pages(memory, d);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- at random */
 
 static bool apart(const acs_block *blocks, uint32_t count, const acs_block *block)
@@ -574,6 +592,7 @@ int main(void)
         cmocka_unit_test(a_limit_that_is_no_multiple_of_a_page_is_used),
         cmocka_unit_test(a_device_that_is_full_is_used_to_the_end),
         cmocka_unit_test(each_call_that_fails_loses_nothing),
+        cmocka_unit_test(a_place_that_cannot_be_left_keeps_none_of_the_others),
         cmocka_unit_test(random_sequences_have_memory_behind_every_block),
         cmocka_unit_test(threads_share_pages_and_no_block),
     };
