@@ -60,7 +60,7 @@ const std::vector<std::string> &mix_tasks()
     return names;
 }
 
-const workload &mix_workload(const std::string &task)
+const workload &mix_workload(std::string_view task)
 {
     const std::vector<workload> &all = workloads();
     return *std::find_if(all.begin(), all.end(), [&](const workload &w) { return w.name == task; });

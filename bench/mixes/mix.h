@@ -6,6 +6,7 @@
 #define BENCH_MIX_H
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workload.h"
@@ -24,7 +25,7 @@ const std::vector<mix> &mixes();
 
 /** The tasks that jobs are runs of; each is the name of a workload. */
 const std::vector<std::string> &mix_tasks();
-const workload &mix_workload(const std::string &task);
+const workload &mix_workload(std::string_view task);
 
 /** The paper's sizes with bytes times `scale`: rows and elements by it, sides of pictures by its root. */
 sizes scaled_sizes(const workload &w, double scale);
