@@ -19,8 +19,7 @@ if(ACS_SANITIZE)
     target_link_options(acs_flags INTERFACE -fsanitize=${ACS_SANITIZE})
 endif()
 
-# Language level and visibility of every target below. Warnings are errors for whoever works on ACS itself, not for a
-# project that adds it as a subdirectory.
+# Language level and visibility of every target below.
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -31,6 +30,7 @@ set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
-if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
-    set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+# A newer compiler has warnings that nobody has seen here: they stop only those who asked for it.
+if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+    set(CMAKE_COMPILE_WARNING_AS_ERROR ${ACS_WERROR})
 endif()

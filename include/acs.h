@@ -21,12 +21,21 @@
  * **Promises.** If every footprint covers what its op touches, and kernels are deterministic and end on their own, then
  * memory ends up exactly as if all ops of a context had run one at a time in the order of the calls. Between threads, a
  * call that returned before another began comes first. Contexts are not ordered among each other. The library never
- * exits, never prints unless ACS_LOG or ACS_STATS asks for it, and touches only streams that it made or was handed.
+ * exits, and touches only streams that it made or was handed. It prints only what ACS_LOG or ACS_STATS asks for, and two
+ * notices to standard error, each once: that the default context cannot be opened; that a variable which changes no result
+ * (ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG) has a bad value, so that its default is used.
  *
  * **Threads.** Every function may be called from any thread at any time, except: acs_close must not run beside other
  * calls on the same context; inside a retire callback, a host function, a library call or a footprint function every
- * call that takes a context is refused with ACS_ERR_STATE. After fork() the child may not use the parent's contexts:
- * calls return ACS_ERR_STATE there.
+ * call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for acs_context_error and acs_sync of
+ * the context that the call named (NULL: the default one, if it is open). After fork() the child may not use the parent's
+ * contexts: calls return ACS_ERR_STATE there. The library's threads block signals, so handlers run on the program's threads.
+ * They leave SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and SIGABRT as the thread that opened the context had them: a
+ * crash handler runs for a fault in a host body.
+ * While a call waits, or does the library's work, pthread_cancel has no effect on its thread: the request stays pending,
+ * host functions that run there included. Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS.
+ * No exception may leave a kernel's host body, a host function, a library call or a retire callback; of a footprint
+ * function one may (acs_footprint).
  *
  * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure; acs_last_error() then tells the calling
  * thread what was wrong. What fails later (a launch that the driver refuses, a host function that reports failure) is kept
@@ -164,6 +173,8 @@ typedef struct acs_options {
  * @param      size     sizeof(acs_options) as the caller was compiled; use acs_options_init(&o, sizeof o).
  * @retval ACS_ERR_OPTION  a variable has a bad value (the error names variable, value and range); `options` then holds the
  *                         default for it and the environment's values for the others.
+ * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error once, and
+ * the default is used. Set-user-ID programs do not take ACS_DOT, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment.
  * An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
@@ -205,7 +216,8 @@ acs_status acs_open(const acs_options *options, acs_context **context);
 acs_status acs_close(acs_context *context);
 
 /**
- * The default context, opened from the environment at first use and closed at exit.
+ * The default context, opened from the environment at first use and closed at exit. The program may close it before: then
+ * the next use of the default context, here or by a call given NULL, opens a fresh one from the environment.
  * @return NULL if it cannot be opened (see acs_last_error; tried again at the next call).
  */
 acs_context *acs_default(void);
@@ -233,7 +245,7 @@ typedef struct acs_segment {
     uint64_t base;        /**< first byte; the key of a token */
     uint64_t row_bytes;
     uint64_t rows;
-    uint64_t pitch_bytes; /**< distance between the starts of two rows; ignored where rows is 1 */
+    uint64_t pitch_bytes; /**< distance between the starts of two rows, row_bytes at least; ignored where rows is 1 */
     uint8_t access;       /**< acs_access */
     uint8_t extent;       /**< acs_extent */
     uint16_t device;      /**< reserved; 0 */
@@ -252,7 +264,8 @@ typedef struct acs_footprint_input {
 
 /**
  * Computes an op's segments from its argument bytes (ACS, section 4.1: get_addresses). Runs on the launching thread
- * inside the launch; must be pure and must not call ACS.
+ * inside the launch; must be pure and must not call ACS. A C++ exception may leave it, and pthread_exit: they pass through
+ * the call, nothing was queued, and no error is kept. longjmp may not.
  * @param[out] out  room for `capacity` segments.
  * @return how many segments the op has. If more than `capacity`, nothing counts and it is called again with room.
  */
@@ -295,7 +308,10 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
 #define ACS_OUT(ptr, bytes) ACS_BYTES_(ACS_WRITE, ptr, bytes)
 /** The op reads and writes, or may write, these bytes. */
 #define ACS_INOUT(ptr, bytes) ACS_BYTES_(ACS_UPDATE, ptr, bytes)
-/** The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. */
+/**
+ * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. All count bytes.
+ * Rows that overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of bytes.
+ */
 #define ACS_TILE_IN(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_READ, ptr, row_bytes, rows, pitch_bytes)
 #define ACS_TILE_OUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_WRITE, ptr, row_bytes, rows, pitch_bytes)
 #define ACS_TILE_INOUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_UPDATE, ptr, row_bytes, rows, pitch_bytes)
@@ -359,7 +375,10 @@ typedef enum acs_arg_type {
     ACS_ARG_POINTERS = 2 /**< a struct by value in which ACS_POINTER_AT, added for each, tells plain device pointers */
 } acs_arg_type;
 
-/** For ACS_ARG_POINTERS: there is a pointer at byte 8 * word; word < 30. ACS_ARG_POINTERS | ACS_POINTER_AT(0) | ... */
+/**
+ * For ACS_ARG_POINTERS: there is a pointer at byte 8 * word; word < 30. ACS_ARG_POINTERS | ACS_POINTER_AT(0) | ...
+ * In C++ ACS_ARGS takes them from the struct: static constexpr uint32_t acs_pointers = ACS_POINTER_AT(0) | ...;
+ */
 #define ACS_POINTER_AT(word) (1u << ((word) + 2))
 
 /** One kernel argument; its bytes are copied by the launch. */
@@ -425,10 +444,11 @@ typedef struct acs_launch_params {
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_ARGUMENT (null kernel, a zero or too large grid, block or shared
- *         memory, segments that wrap the address space, argument sizes that do not match the kernel, ACS_ON a device that
- *         there is not),
+ *         memory, segments that wrap the address space, have rows that overlap or reserved fields that are not 0, argument
+ *         sizes that do not match the kernel, ACS_ON a device that there is not),
  *         ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (only with no_wait), ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE. Then nothing
- *         was queued; since program order has a hole, the error is also kept for acs_context_error and acs_sync.
+ *         was queued; since program order has a hole, the error is also kept for acs_context_error and acs_sync. Not kept
+ *         are ACS_ERR_FULL, after which a retry leaves no hole, and ACS_ERR_STATE of a call that reached no open context.
  */
 acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
 
@@ -532,7 +552,10 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes, kind,
  * ptr), which adds the call site. Most often out of memory that the context keeps (ACS_POOL, docs/memory.md).
  *
- * The memory is the ops' that are launched from now on. Where more than ACS_MEMORY_SLACK was freed and is still in use by
+ * The memory is for ops of this context that are launched from now on, and goes with it in acs_close. ACS_CHECK=overlap
+ * finds ops of another context that name it (ACS_ERR_CHECK), but for ACS_LAZY blocks.
+ *
+ * Where more than ACS_MEMORY_SLACK was freed and is still in use by
  * earlier ops, device memory is handed out all the same, and the ops that touch it are ordered behind those. So other work
  * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
  * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
@@ -569,8 +592,9 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
  * foreign stream or a captured graph, is not waited for with ACS_POOL: order it before, by acs_after_stream or a
  * synchronisation.
  * @return the latest op: once all up to it have ended the memory is nobody's. Without ACS_POOL an op of its own, which
- *         gives the block back to the device. 0 with ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this
- *         context.
+ *         gives the block back to the device. For NULL the latest op; a context without any op queues one that does nothing
+ *         (inside a capture ACS_OP_CAPTURED is returned instead). Never 0 on success. 0 with ACS_ERR_ARGUMENT if `ptr`
+ *         is not the start of a live allocation of this context.
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
 
@@ -604,7 +628,8 @@ acs_status acs_on(acs_context *context, int device);
 
 /**
  * Wait until every op queued so far has retired. The waiting thread steps the runtime itself.
- * @return ACS_OK, or the status of the first uncleared error (also for errors of launches that were refused).
+ * @return ACS_OK, or the status of the first uncleared error (also for errors of calls that were refused, as
+ *         acs_launch says: ACS_ERR_FULL is none of them).
  */
 acs_status acs_sync(acs_context *context);
 
@@ -763,13 +788,18 @@ acs_status acs_mark_repeat(acs_context *context);
 acs_status acs_context_error(acs_context *context, acs_error *error);
 
 /**
- * How one op ended. Failed and skipped ops are remembered until acs_clear, up to a bound that is logged when reached.
+ * How one op ended. Failed and skipped ops are remembered until acs_clear: consecutive ops with one cause and call site as
+ * one range, up to 65536 ranges. Where there are more, call sites are given up first (`site` and the text lack them). Then,
+ * or where memory is exhausted, the exact record is given up, which is logged: of an interval of ops all that are in no
+ * range count as skipped, with `cause` 0 and a text that says so. Some of them may have ended well. This function, acs_wait,
+ * acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that failed or was skipped.
  * @return ACS_OK also for ops that have not failed yet.
  */
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
 
 /**
- * Wait for all ops, then forget all failures, so that the program can go on. ACS_ERR_DEVICE stays for good.
+ * Wait for all ops, then forget all failures, so that the program can go on. ACS_ERR_DEVICE stays for good, also that of
+ * each op that ended with it.
  * @return ACS_OK, or ACS_ERR_DEVICE.
  */
 acs_status acs_clear(acs_context *context);
@@ -796,7 +826,9 @@ typedef struct acs_statistics {
     uint64_t barriers;         /**< ops ordered behind everything because the index could not grow */
     uint64_t window_high;      /**< most ops in the window at once */
     uint64_t running_high;     /**< most ops issued and not retired at once */
-    uint64_t levels;           /**< length of the longest chain of dependent ops (critical path) */
+    /** Longest chain of dependent ops that was found. A lower bound of the critical path: a dependency on an op that has
+        ended counts where a later op names the same segment, but not always where segments only overlap. */
+    uint64_t levels;
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */
     /** Kernels issued, by what ACS_ISSUE names; at ACS_ISSUE_AUTO: 0. Of ACS_ISSUE_LAUNCH three fields below say why. */
     uint64_t issued_by[ACS_ISSUE_COUNT];

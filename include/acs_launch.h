@@ -75,6 +75,8 @@
 /** The segments of an op, any number. */
 #define ACS_USES(...)                                                                                                  \
     ((acs_uses){(acs_segment[]){__VA_ARGS__}, sizeof((acs_segment[]){__VA_ARGS__}) / sizeof(acs_segment), NULL, NULL, 0})
+/** A list of `count` segments that was made at run time. Copied by the call; borrowed until then. */
+#define ACS_USES_LIST(pointer, count) ((acs_uses){(pointer), (count), NULL, NULL, 0})
 /** Segments computed by a footprint function from the argument bytes. */
 #define ACS_USES_FN(function, user) ((acs_uses){NULL, 0, (function), (user), 0})
 /** No footprint: the op may touch anything. */

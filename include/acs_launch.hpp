@@ -52,11 +52,18 @@ inline acs_uses make_uses(std::initializer_list<acs_segment> list)
     return acs_uses{list.begin(), list.size(), nullptr, nullptr, 0};
 }
 
+/* How the library may change an argument: a struct tells its pointers by T::acs_pointers (see acs_arg_type). */
+template <class T, class = void> struct arg_type {
+    static constexpr uint32_t value = std::is_pointer_v<T> ? ACS_ARG_POINTER : ACS_ARG_VALUE;
+};
+template <class T> struct arg_type<T, std::void_t<decltype(T::acs_pointers)>> {
+    static constexpr uint32_t value = static_cast<uint32_t>(ACS_ARG_POINTERS) | T::acs_pointers;
+};
+
 template <class T> acs_arg make_arg(const T &value)
 {
     static_assert(std::is_trivially_copyable_v<T>, "a kernel argument must be trivially copyable");
-    return acs_arg{&value, static_cast<uint32_t>(sizeof(T)),
-                   static_cast<uint32_t>(std::is_pointer_v<T> ? ACS_ARG_POINTER : ACS_ARG_VALUE)};
+    return acs_arg{&value, static_cast<uint32_t>(sizeof(T)), arg_type<T>::value};
 }
 
 inline acs_op queue(acs_context *context, const acs_site *site, const acs_attributes &attributes,
@@ -186,6 +193,8 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 #define ACS_NO_ARGS (::acs::detail::make_args())
 /** The segments of an op, any number. */
 #define ACS_USES(...) (::acs::detail::make_uses({__VA_ARGS__}))
+/** A list of segments that was made at run time: (v.data(), v.size()). Copied by the call; borrowed until then. */
+#define ACS_USES_LIST(pointer, count) (acs_uses{(pointer), static_cast<size_t>(count), nullptr, nullptr, 0})
 /** Segments computed by a footprint function from the argument bytes. */
 #define ACS_USES_FN(function, user) (acs_uses{nullptr, 0, (function), (user), 0})
 /** No footprint: the op may touch anything. */

@@ -5,6 +5,9 @@
  *
  * Every kernel takes one struct by value, whose `threads` says how many threads have work. A kernel whose threads work
  * together is a chain of phases with a barrier after each: ACS_DUAL_BLOCK_KERNEL. Grids are of one dimension.
+ *
+ * Where the struct points into ACS_LAZY or ACS_MOVABLE blocks it has a member that says where its pointers are:
+ * static constexpr uint32_t acs_pointers = ACS_POINTER_AT(0) | ...; with words of 8 bytes (acs.h).
  */
 #ifndef ACS_DUAL_HPP
 #define ACS_DUAL_HPP

@@ -74,6 +74,11 @@ typedef struct acs_backend_ops {
     bool single_thread; /* everything runs on the calling threads; poll makes progress (sim, inline host) */
 
     acs_status (*open)(const acs_backend_config *config, acs_backend **backend);
+    /*
+     * First thing at close, before what ops may use is freed: returns once no op runs, also of a device that was lost.
+     * Nothing is submitted after it. NULL: only ops of a lost device may still run, which touches nothing any more.
+     */
+    void (*quiesce)(acs_backend *backend);
     /* All ops have completed, or the device is lost. */
     void (*close)(acs_backend *backend);
     /*

@@ -194,11 +194,12 @@ static void connections_prepare(uint32_t slots)
     long in_force = given ? strtol(given, NULL, 10) : CONNECTIONS_DEFAULT;
     if (in_force <= 0)
         in_force = CONNECTIONS_DEFAULT;
-    if ((long)slots <= in_force)
+    const long useful = slots < CONNECTIONS_MOST ? (long)slots : CONNECTIONS_MOST;
+    if (useful <= in_force)
         return;
     if (!given && process_is_single_threaded() && !context_exists() && acs_environment_set(variable, "32"))
         in_force = CONNECTIONS_MOST;
-    if ((long)slots > in_force)
+    if (useful > in_force)
         acs_log(ACS_LOG_WARN,
                 "cuda: %u streams share %ld hardware connections, so some wait for each other without need; set %s=%d "
                 "before the program starts, or use fewer streams",
@@ -227,13 +228,25 @@ static bool means_no_device(cudaError_t error)
     }
 }
 
+/* The CUDA runtime has one error for a driver that is too old and for none. */
+const char *acs_cuda_open_text(int native)
+{
+    if (native != cudaErrorInsufficientDriver)
+        return acs_cuda_text(native);
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!driver)
+        return "no NVIDIA driver is installed here (libcuda.so.1 is not found)";
+    (void)dlclose(driver);
+    return acs_cuda_text(native);
+}
+
 /* One sentence and the fitting status for any error on the way to an open device. */
 static acs_status open_failed(const char *what, int native)
 {
     acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY
                         : means_no_device((cudaError_t)native) ? ACS_ERR_UNSUPPORTED
                                                                : ACS_ERR_DEVICE;
-    return ACS_FAIL(status, native, "cuda: %s: %s", what, acs_cuda_text(native));
+    return ACS_FAIL(status, native, "cuda: %s: %s", what, acs_cuda_open_text(native));
 }
 
 /* Put a driver function's address into its field; every field is a pointer to a function. */

@@ -94,7 +94,7 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
         error = cudaGetDevice(&device);
     if (error != cudaSuccess) {
         (void)cudaGetLastError(); /* handled: the program shall not find it */
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)error, "cuda: no usable device: %s", acs_cuda_text((int)error));
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)error, "cuda: no usable device: %s", acs_cuda_open_text((int)error));
     }
     const uint32_t there = (uint32_t)count * (uint32_t)config->options->devices_per_gpu;
     several.devices = config->devices ? config->devices : there < ACS_DEVICES_MOST ? there : ACS_DEVICES_MOST;

@@ -242,6 +242,8 @@ void acs_cuda_lose(acs_cuda *self, CUresult result);
 int acs_cuda_fault(const acs_cuda *self);
 /* Static storage. */
 const char *acs_cuda_text(int native);
+/* The same for an error while a device is opened: tells a missing driver from an old one. */
+const char *acs_cuda_open_text(int native);
 
 /* cuda_kernel.c */
 acs_status acs_cuda_kernels_init(acs_cuda *self);

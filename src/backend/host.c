@@ -12,10 +12,10 @@
  */
 #include "backend/host_internal.h"
 #include "base/inside.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -205,22 +205,17 @@ static void *executor(void *arg)
     return NULL;
 }
 
-/* Threads inherit the mask: the program's signals stay with the program's threads. */
 static acs_status start_threads(host_backend *h)
 {
-    sigset_t all, before;
     int error = 0;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (h->started < h->runner_count && !error) {
         host_runner *runner = &h->runners[h->started];
         runner->cpu = h->config.cpu_next ? h->config.cpu_next(h->config.user) : -1;
-        error = pthread_create(&runner->thread, NULL, executor, runner);
+        error = acs_thread_create(&runner->thread, executor, runner);
         if (!error)
             h->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
         return ACS_FAIL(ACS_ERR_MEMORY, error, "host backend: thread %u of %u could not be made",
                         (unsigned)h->started + 1, (unsigned)h->runner_count);
@@ -236,6 +231,12 @@ static void join_threads(host_backend *h)
     acs_lock_release(&h->lock);
     for (uint32_t i = 0; i < h->started; i++)
         pthread_join(h->runners[i].thread, NULL);
+    h->started = 0;
+}
+
+static void host_quiesce(acs_backend *backend)
+{
+    join_threads((host_backend *)backend);
 }
 
 /* --------------------------------------------------------------------------------------------- opening, closing */
@@ -303,6 +304,7 @@ static void release_parts(host_backend *h)
     free(h->runners);
     free(h->links);
     acs_host_slots_fini(&h->slots);
+    acs_cond_fini(&h->room);
     acs_cond_fini(&h->work);
     acs_lock_fini(&h->lock);
     free(h);
@@ -330,6 +332,9 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     error = acs_cond_init(&h->work);
     if (error)
         goto fini_lock;
+    error = acs_cond_init(&h->room);
+    if (error)
+        goto fini_work;
     status = make_parts(h);
     if (status != ACS_OK) {
         release_parts(h);
@@ -337,6 +342,8 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     }
     *backend = &h->base;
     return ACS_OK;
+fini_work:
+    acs_cond_fini(&h->work);
 fini_lock:
     acs_lock_fini(&h->lock);
 free_backend:
@@ -367,6 +374,7 @@ static void host_give_up(acs_backend *backend)
 
     acs_lock_acquire(&h->lock);
     h->given_up = true;
+    acs_cond_broadcast(&h->room);
     acs_lock_release(&h->lock);
 }
 
@@ -403,22 +411,65 @@ static acs_leave host_leave(acs_backend *backend)
 
 /* ----------------------------------------------------------------------------------------------- submit and poll */
 
+/* Inline: run all that can run. False: another thread does. The lock is released while an op runs. */
+static bool drain_locked(host_backend *h)
+{
+    acs_record *op;
+    uint32_t slot;
+
+    if (h->draining)
+        return false;
+    h->draining = true;
+    while ((op = claim_locked(h, &slot)) != NULL) {
+        h->runners[0].busy = true;
+        acs_lock_release(&h->lock);
+        acs_host_run(op, &h->runners[0].scratch);
+        acs_lock_acquire(&h->lock);
+        h->runners[0].busy = false;
+        done_locked(h, slot);
+    }
+    h->draining = false;
+    return true;
+}
+
+/*
+ * There is no memory for a larger queue: wait until an entry leaves one. All that the entries wait for was submitted before
+ * them, so it comes to that. Until the device is given up: then nothing begins any more.
+ */
+static void wait_for_room_locked(host_backend *h)
+{
+    wake_one_locked(h);
+    h->crowded++;
+    if (!h->config.inline_only || !drain_locked(h))
+        acs_cond_wait(&h->room, &h->lock);
+    h->crowded--;
+}
+
+static void issue_locked(host_backend *h, const acs_batch *batch, acs_item *item)
+{
+    item->status = ACS_OK;
+    item->native = 0;
+    item->text = NULL;
+    while (!acs_host_issue(&h->slots, batch, item)) {
+        if (h->given_up) {
+            acs_item_result(item, ACS_ERR_DEVICE, ETIMEDOUT, "the device was given up");
+            return;
+        }
+        wait_for_room_locked(h);
+    }
+    /* In any other state the slot comes to the new entry by itself. */
+    if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
+        acs_host_queue_push_locked(h, (uint32_t)item->slot);
+}
+
 static void host_submit(acs_backend *backend, acs_batch *batch)
 {
     host_backend *h = (host_backend *)backend;
     bool progress;
 
     acs_lock_acquire(&h->lock);
-    for (uint32_t i = 0; i < batch->items_used; i++) {
-        acs_item *item = &batch->items[i];
-        item->status = ACS_OK;
-        item->native = 0;
-        item->text = NULL;
-        acs_host_issue(&h->slots, batch, item);
-        /* In any other state the slot comes to the new entry by itself. */
-        if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
-            acs_host_queue_push_locked(h, (uint32_t)item->slot);
-    }
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        issue_locked(h, batch, &batch->items[i]);
     wake_one_locked(h);
     progress = progress_take_locked(h); /* a mark in an empty slot is complete at once */
     acs_lock_release(&h->lock);
@@ -437,33 +488,14 @@ static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *mark
     return ACS_OK;
 }
 
-/* Run all that can run, on one thread at a time: with no threads of its own the context also has no parallelism. */
-static void drain(host_backend *h)
-{
-    acs_record *op;
-    uint32_t slot;
-
-    acs_lock_acquire(&h->lock);
-    /* A second thread that polls meanwhile only looks at the timelines. */
-    if (!h->draining) {
-        h->draining = true;
-        while ((op = claim_locked(h, &slot)) != NULL) {
-            h->runners[0].busy = true;
-            acs_lock_release(&h->lock);
-            acs_host_run(op, &h->runners[0].scratch);
-            acs_lock_acquire(&h->lock);
-            h->runners[0].busy = false;
-            done_locked(h, slot);
-        }
-        h->draining = false;
-    }
-    acs_lock_release(&h->lock);
-}
-
 static acs_status host_inline_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count,
                                    uint64_t *completed)
 {
-    drain((host_backend *)backend);
+    host_backend *h = (host_backend *)backend;
+
+    acs_lock_acquire(&h->lock);
+    drain_locked(h);
+    acs_lock_release(&h->lock);
     return host_poll(backend, slot, marks, count, completed);
 }
 
@@ -474,6 +506,7 @@ const acs_backend_ops acs_backend_host = {
     .host_calls = true,
     .single_thread = false,
     .open = host_open,
+    .quiesce = host_quiesce,
     .close = host_close,
     .give_up = host_give_up,
     .leave = host_leave,
@@ -497,6 +530,7 @@ const acs_backend_ops acs_backend_host_inline = {
     .host_calls = true,
     .single_thread = true,
     .open = host_inline_open,
+    .quiesce = host_quiesce,
     .close = host_close,
     .give_up = host_give_up,
     .leave = host_leave,

@@ -6,33 +6,10 @@
 
 #include "backend/host_kernel.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { RING_FIRST = 64 };
-
-acs_status acs_host_slots_init(acs_host_slots *slots, uint32_t count)
-{
-    memset(slots, 0, sizeof *slots);
-    slots->slot = aligned_alloc(ACS_CACHE_LINE, count * sizeof *slots->slot);
-    if (!slots->slot)
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", (unsigned)count);
-    memset(slots->slot, 0, count * sizeof *slots->slot);
-    slots->count = count;
-    for (uint32_t i = 0; i < count; i++)
-        atomic_init(&slots->slot[i].completed, 0);
-    return ACS_OK;
-}
-
-void acs_host_slots_fini(acs_host_slots *slots)
-{
-    for (uint32_t i = 0; i < slots->count; i++)
-        free(slots->slot[i].ring);
-    free(slots->slot);
-    slots->slot = NULL;
-    slots->count = 0;
-}
 
 /* ------------------------------------------------------------------------------------------------- queue entries */
 
@@ -42,16 +19,12 @@ static acs_host_entry *entry_at(const acs_host_slot *slot, uint32_t position)
     return &slot->ring[position & (slot->capacity - 1)];
 }
 
-/* Make room for `more` entries. A queue is bounded by the window, so it stops growing soon. */
-static bool ring_reserve(acs_host_slot *slot, uint32_t more)
+/* `capacity` is a power of two, and larger than it was. */
+static bool ring_grow(acs_host_slot *slot, uint32_t capacity)
 {
     uint32_t used = slot->tail - slot->head;
-    uint32_t capacity = acs_round_up_pow2(used + more < RING_FIRST ? RING_FIRST : used + more);
-    acs_host_entry *ring;
+    acs_host_entry *ring = malloc(capacity * sizeof *ring);
 
-    if (capacity <= slot->capacity)
-        return true;
-    ring = malloc(capacity * sizeof *ring);
     if (!ring)
         return false;
     /* Unrolled to the front, since positions are masked by a new capacity from here on. */
@@ -63,6 +36,41 @@ static bool ring_reserve(acs_host_slot *slot, uint32_t more)
     slot->head = 0;
     slot->tail = used;
     return true;
+}
+
+/* Make room for `more` entries. A queue is bounded by the window, so it stops growing soon. */
+static bool ring_reserve(acs_host_slot *slot, uint32_t more)
+{
+    uint32_t used = slot->tail - slot->head;
+
+    if (used + more <= slot->capacity)
+        return true;
+    return ring_grow(slot, acs_round_up_pow2(used + more < RING_FIRST ? RING_FIRST : used + more));
+}
+
+acs_status acs_host_slots_init(acs_host_slots *slots, uint32_t count)
+{
+    memset(slots, 0, sizeof *slots);
+    slots->slot = aligned_alloc(ACS_CACHE_LINE, count * sizeof *slots->slot);
+    if (!slots->slot)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", (unsigned)count);
+    memset(slots->slot, 0, count * sizeof *slots->slot);
+    slots->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        atomic_init(&slots->slot[i].completed, 0);
+    for (uint32_t i = 0; i < count; i++)
+        if (!ring_grow(&slots->slot[i], acs_round_up_pow2(count)))
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the queues of %u slots", (unsigned)count);
+    return ACS_OK;
+}
+
+void acs_host_slots_fini(acs_host_slots *slots)
+{
+    for (uint32_t i = 0; i < slots->count; i++)
+        free(slots->slot[i].ring);
+    free(slots->slot);
+    slots->slot = NULL;
+    slots->count = 0;
 }
 
 /* A mark behind an older value may come here too, so a timeline is only ever moved forward. */
@@ -93,12 +101,8 @@ static void record_mark(acs_host_slots *slots, const acs_mark *mark)
 /* --------------------------------------------------------------------------------------------------------- issue */
 
 /* Set the item's status where it cannot be issued. */
-static void judge(const acs_host_slots *slots, const acs_batch *batch, acs_item *item)
+static void judge(const acs_batch *batch, acs_item *item)
 {
-    if (slots->lost) {
-        acs_item_result(item, ACS_ERR_DEVICE, ENOMEM, "an earlier op found no memory in a slot's queue");
-        return;
-    }
     if (!acs_item_may_follow(batch, item)) {
         acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
         return;
@@ -107,19 +111,19 @@ static void judge(const acs_host_slots *slots, const acs_batch *batch, acs_item 
         acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of a CPU backend");
 }
 
-/* One entry per wait, the last of them carrying the op. */
+/* A refused op leaves its waits behind: the core counts on the order that they make. */
+static uint32_t entries_of(const acs_item *item)
+{
+    return item->wait_count ? item->wait_count : 1;
+}
+
+/* One entry per wait, the last of them carrying the op. There is room. */
 static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
     acs_host_slot *slot = &slots->slot[item->slot];
     bool runs = item->status == ACS_OK;
-    /* A refused op leaves its waits behind: the core counts on the order that they make. */
-    uint32_t count = runs && !item->wait_count ? 1 : item->wait_count;
+    uint32_t count = runs ? entries_of(item) : item->wait_count;
 
-    if (!ring_reserve(slot, count)) {
-        slots->lost = true;
-        acs_item_result(item, ACS_ERR_DEVICE, ENOMEM, "no memory in the slot's queue");
-        return;
-    }
     for (uint32_t i = 0; i < count; i++) {
         acs_host_entry entry = {NULL, 0, 0, 0};
         if (i < item->wait_count) {
@@ -136,16 +140,19 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
     }
 }
 
-void acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
+bool acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
+    if (item->slot >= 0 && !ring_reserve(&slots->slot[item->slot], entries_of(item)))
+        return false;
     /* Marks first: the item's own waits may name them. */
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(slots, &batch->marks[item->first_mark + i]);
-    judge(slots, batch, item);
+    judge(batch, item);
     if (item->slot >= 0)
         enqueue(slots, batch, item);
     if (item->mark_after)
         record_mark(slots, &item->after);
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------- advance */

@@ -8,8 +8,9 @@
  * value of the last entry (or, the queue being empty, the timeline) to the mark's value, and the mark is complete when
  * the timeline reaches that. So recording cannot fail, and marks behind ops that failed complete too.
  *
- * E1  head, tail run free; tail - head <= capacity, a power of two or 0.
+ * E1  head, tail run free; tail - head <= capacity, a power of two.
  * E2  Values of a queue's entries that end something are above `completed` and increase.
+ * E3  capacity >= number of slots, hence at least the waits of one item: it waits once for each slot at most.
  * The owner's lock guards everything; `completed` alone may be read without it (pair A).
  */
 #ifndef ACS_HOST_EXECUTOR_H
@@ -36,7 +37,6 @@ typedef struct acs_host_slots {
     acs_host_slot *slot;
     uint32_t count;
     bool progress; /* a timeline moved since the owner last cleared this: somebody may want to be told */
-    bool lost;     /* a wait could not be queued for want of memory: order is gone, nothing more is issued */
 } acs_host_slots;
 
 acs_status acs_host_slots_init(acs_host_slots *slots, uint32_t count);
@@ -46,8 +46,10 @@ void acs_host_slots_fini(acs_host_slots *slots);
  * Issue one item of a batch: record its marks, queue its waits, and its op unless item->status says that it was refused
  * already or an upstream item was not issued. Waits and marks take effect in any case: later ops may count on them.
  * An item without an op (slot -1) only records marks.
+ * False: the slot's queue is full and there is no memory for a larger one; nothing was done. Once entries have left the
+ * queue it succeeds: an empty queue has room for any item, since acs_host_slots_init reserved it (E3).
  */
-void acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item);
+bool acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item);
 
 /* The next entry of a slot; NULL if its queue is empty. Valid until the next issue. */
 const acs_host_entry *acs_host_head(const acs_host_slots *slots, uint32_t slot);

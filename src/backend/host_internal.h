@@ -46,6 +46,8 @@ struct host_backend {
     acs_lock lock; /* rank BACKEND; guards all to the next blank line */
     acs_cond work; /* the run queue is not empty, a timeline moved, or closing */
     acs_host_slots slots;
+    acs_cond room; /* an entry left a queue, or the backend was given up; signalled while `crowded` */
+    uint32_t crowded; /* threads that wait for room in a queue, for which there was no memory */
     host_link *links;
     uint32_t run_first, run_last;
     uint32_t sleepers, searchers; /* executors that sleep; that look for work without sleeping, at most one */

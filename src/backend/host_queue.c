@@ -72,6 +72,8 @@ static void unblock_locked(host_backend *h, uint32_t behind)
 void acs_host_finish_locked(host_backend *h, uint32_t slot)
 {
     acs_host_finish(&h->slots, slot);
+    if (h->crowded)
+        acs_cond_broadcast(&h->room);
     unblock_locked(h, slot);
 }
 

@@ -183,6 +183,8 @@ bool acs_sim_backend_news(const acs_backend *backend, uint64_t since)
 uint64_t acs_sim_backend_next(const acs_backend *backend)
 {
     const acs_sim_state *s = (const acs_sim_state *)backend;
+    if (s->lost)
+        return ACS_SIM_NEVER; /* its time stands still: see sim_poll */
     uint64_t next = acs_sim_next(s->machine);
     if (next != ACS_SIM_NEVER && !s->by_seed)
         next += s->gpu.device.host_visible;

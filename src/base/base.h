@@ -41,6 +41,8 @@ void acs_error_copy(acs_error *to, const acs_error *from);
 void acs_log_set_level(int level);
 bool acs_log_enabled(int level);
 void acs_log(int level, const char *format, ...) ACS_PRINTF(2, 3);
+/* Whatever the level: for the notices that acs.h promises. Callers write each of them once. */
+void acs_log_always(int level, const char *format, ...) ACS_PRINTF(2, 3);
 
 /* Deterministic random numbers (splitmix64): the same seed gives the same choices everywhere. */
 typedef struct acs_random {

@@ -4,6 +4,7 @@
  */
 #include "base/inside.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 static _Atomic(uint64_t) g_threads;
@@ -18,6 +19,18 @@ bool acs_inside(void)
 void acs_inside_set(bool inside)
 {
     tl_inside = inside;
+}
+
+int acs_cancel_hold(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* fails for other states alone */
+    return before;
+}
+
+void acs_cancel_restore(const int *before)
+{
+    (void)pthread_setcancelstate(*before, NULL);
 }
 
 uint64_t acs_thread_number(void)

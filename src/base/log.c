@@ -4,6 +4,7 @@
  * allocates and never changes errno.
  */
 #include "base/base.h"
+#include "base/inside.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -46,25 +47,21 @@ static const char *level_name(int level)
 /* Write once; what a full pipe or a closed descriptor refuses is lost, since a log must not hold up its program. */
 static void write_line(const char *line, size_t bytes)
 {
+    ACS_NOT_CANCELLED;
     ssize_t written;
     do {
         written = write(STDERR_FILENO, line, bytes);
     } while (written < 0 && errno == EINTR);
 }
 
-void acs_log(int level, const char *format, ...)
+static void log_list(int level, const char *format, va_list args)
 {
-    if (!acs_log_enabled(level))
-        return;
     /* Callers log on their way out of a failure, often before they look at errno. */
     int saved_errno = errno;
     char line[LINE_BYTES];
     size_t used = (size_t)snprintf(line, sizeof line, "acs: %s: ", level_name(level));
 
-    va_list args;
-    va_start(args, format);
     int text = vsnprintf(line + used, sizeof line - used, format, args);
-    va_end(args);
 
     if (text > 0)
         used += (size_t)text;
@@ -73,4 +70,22 @@ void acs_log(int level, const char *format, ...)
     line[used++] = '\n';
     write_line(line, used);
     errno = saved_errno;
+}
+
+void acs_log(int level, const char *format, ...)
+{
+    if (!acs_log_enabled(level))
+        return;
+    va_list args;
+    va_start(args, format);
+    log_list(level, format, args);
+    va_end(args);
+}
+
+void acs_log_always(int level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_list(level, format, args);
+    va_end(args);
 }

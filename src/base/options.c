@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,14 +216,53 @@ static void set_defaults(acs_options *options)
         set_default(&g_rows[i], options);
 }
 
+/* A set-user-ID program does not let its caller choose which files it writes, or shows in an error. */
+static const char *variable_of(const struct row *row)
+{
+    bool names_file = row->kind == KIND_TEXT && strcmp(row->words, "path") == 0;
+    return names_file ? secure_getenv(row->env) : getenv(row->env);
+}
+
+static void range_say(const struct row *row, char *range, size_t bytes)
+{
+    range_print(row, &(struct sink){range, bytes, 0});
+}
+
+/* Options that say what is written about a run: a mistake in one is no reason not to run. */
+static bool is_lenient(const struct row *row)
+{
+    static const char *const lenient[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT"};
+    for (size_t i = 0; i < sizeof lenient / sizeof lenient[0]; i++)
+        if (strcmp(row->env, lenient[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Once for each variable of a process: programs may read the environment often. */
+static void say_default_used(const struct row *row, const char *text)
+{
+    static _Atomic(uint64_t) said; /* a bit for each row */
+    _Static_assert(ROW_COUNT <= 64, "a row has a bit");
+    uint64_t bit = UINT64_C(1) << (row - g_rows);
+    char range[192];
+    if (atomic_fetch_or_explicit(&said, bit, memory_order_relaxed) & bit) /* relaxed: guards no other data */
+        return;
+    range_say(row, range, sizeof range);
+    acs_log_always(ACS_LOG_WARN, "%s is \"%.64s\"; it must be %s; the default is used", row->env, text, range);
+}
+
 /* Read the environment over `options`. Returns the first row whose variable has a bad value, or NULL. */
 static const struct row *read_environment(acs_options *options)
 {
     /* Reading goes on behind a bad value: the struct is complete, and the log level known, when the error is told. */
     const struct row *bad = NULL;
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        const char *text = getenv(g_rows[i].env);
-        if (text && !parse(&g_rows[i], text, options) && !bad)
+        const char *text = variable_of(&g_rows[i]);
+        if (!text || parse(&g_rows[i], text, options))
+            continue;
+        if (is_lenient(&g_rows[i]))
+            say_default_used(&g_rows[i], text);
+        else if (!bad)
             bad = &g_rows[i];
     }
     return bad;
@@ -252,7 +292,7 @@ acs_status acs_options_init(acs_options *options, size_t size)
         return ACS_OK;
 
     char range[192];
-    range_print(bad, &(struct sink){range, sizeof range, 0});
+    range_say(bad, range, sizeof range);
     acs_log_set_level(full.log); /* no context will be opened with these: this is where the log can tell */
     return ACS_FAIL(ACS_ERR_OPTION, 0, "%s is \"%.64s\"; it must be %s", bad->env, getenv(bad->env), range);
 }
@@ -298,7 +338,7 @@ static bool same_value(const struct row *row, const acs_options *a, const acs_op
 static const char *source_of(const struct row *row, const acs_options *options)
 {
     acs_options other;
-    const char *text = getenv(row->env);
+    const char *text = variable_of(row);
     if (text && parse(row, text, &other) && same_value(row, options, &other))
         return "environment";
     set_default(row, &other);
@@ -413,6 +453,11 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "change before `acs_open`. A value out of\nrange is an error that names it; an unknown `ACS_*` "
                     "variable is logged with the nearest known name. `ACS_LOG=info` shows\nwhat is in force and where "
                     "it came from.\n\n"
+                    "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT` or `ACS_MEMORY_LOG` in the environment is no error. "
+                    "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
+                    "says, and the default is used. A default context that\ncannot be opened is told there once, "
+                    "too. Programs that run with another user's rights (set-user-ID) do not take `ACS_DOT`,\n"
+                    "`ACS_MEMORY_LOG` and `ACS_TOPOLOGY`, which name files, from the environment.\n\n"
                     "| variable | field | values | default | meaning |\n"
                     "| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < ROW_COUNT; i++) {

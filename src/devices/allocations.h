@@ -1,7 +1,7 @@
 /*
  * The table of allocations of a context that are the driver's: blocks of acs_malloc where these are apart (ACS_POOL=off).
- * An address finds the block that holds it. Freed blocks are remembered for a while so that ACS_CHECK can say "freed
- * memory". Thread-safe.
+ * An address finds the block that holds it. Freed blocks are remembered for a while so that a second acs_free
+ * can be told from a wrong one. Thread-safe.
  */
 #ifndef ACS_ALLOCATIONS_H
 #define ACS_ALLOCATIONS_H
@@ -12,7 +12,7 @@
 typedef enum acs_allocation_state {
     ACS_ALLOCATION_LIVE,
     ACS_ALLOCATION_FREEING, /* its free op is queued: no later op may name it */
-    ACS_ALLOCATION_FREED    /* remembered for diagnostics only */
+    ACS_ALLOCATION_FREED    /* remembered for diagnostics only; its address may be anybody's */
 } acs_allocation_state;
 
 typedef struct acs_allocation {

@@ -44,6 +44,20 @@ static uint64_t pointer_at(const acs_record *record, const acs_arg_slot *arg, ui
     return value;
 }
 
+bool acs_bind_next_pointer(const acs_record *record, acs_pointer_walk *walk, uint64_t *address)
+{
+    for (; walk->arg < record->arg_count; walk->arg++, walk->word = 0) {
+        const uint32_t left = pointers_in(record, &record->args[walk->arg]) >> walk->word << walk->word;
+        if (!left)
+            continue;
+        const uint32_t word = (uint32_t)__builtin_ctz(left);
+        walk->word = word + 1; /* of 30 words at most */
+        *address = pointer_at(record, &record->args[walk->arg], word);
+        return true;
+    }
+    return false;
+}
+
 static bool points_into(const acs_movable *m, uint64_t address)
 {
     return address - m->home < m->bytes;
@@ -73,13 +87,12 @@ void acs_bind_name(const acs_draft *draft)
     const acs_record *record = draft->record;
     const uint64_t turn = ++draft->context->movables->namings;
     name_by_segments(draft);
-    for (uint32_t i = 0; i < record->arg_count; i++)
-        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1) {
-            const uint64_t address = pointer_at(record, &record->args[i], (uint32_t)__builtin_ctz(left));
-            acs_movable *m = find(draft, address);
-            if (m && m->naming.turn == turn)
-                m->naming.pointers += points_into(m, address);
-        }
+    acs_pointer_walk walk = {0};
+    for (uint64_t address; acs_bind_next_pointer(record, &walk, &address);) {
+        acs_movable *m = find(draft, address);
+        if (m && m->naming.turn == turn)
+            m->naming.pointers += points_into(m, address);
+    }
 }
 
 bool acs_bind_is_work(const acs_record *record)
@@ -145,16 +158,15 @@ bool acs_bind_astray(const acs_draft *draft, const acs_naming *n)
 
 void acs_bind_touch_pointed(const acs_draft *draft)
 {
-    const acs_record *record = draft->record;
-    for (uint32_t i = 0; i < record->arg_count && !draft->captured; i++)
-        for (uint32_t left = pointers_in(record, &record->args[i]); left; left &= left - 1) {
-            acs_movable *m = find(draft, pointer_at(record, &record->args[i], (uint32_t)__builtin_ctz(left)));
-            if (!m || !m->lazy)
-                continue;
-            const acs_segment whole = ACS_INOUT(m->home, m->bytes);
-            acs_bind_touch(draft->context->movables, m, &whole);
-            m->written = true;
-        }
+    acs_pointer_walk walk = {0};
+    for (uint64_t address; !draft->captured && acs_bind_next_pointer(draft->record, &walk, &address);) {
+        acs_movable *m = find(draft, address);
+        if (!m || !m->lazy)
+            continue;
+        const acs_segment whole = ACS_INOUT(m->home, m->bytes);
+        acs_bind_touch(draft->context->movables, m, &whole);
+        m->written = true;
+    }
 }
 
 acs_status acs_bind_check(const acs_draft *draft)

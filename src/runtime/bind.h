@@ -16,6 +16,14 @@
 acs_status acs_bind(acs_draft *draft);
 /* Whether it will be possible to bind it: for ops that are held. Changes nothing. */
 acs_status acs_bind_check(const acs_draft *draft);
+/* Whether it may touch anything. */
+bool acs_bind_is_any(const acs_record *record);
+/* A walk over the pointers among a kernel's arguments. Begins as all zero. */
+typedef struct acs_pointer_walk {
+    uint32_t arg, word; /* the next place to look at */
+} acs_pointer_walk;
+/* The next pointer as the program gave it; false: there is none. */
+bool acs_bind_next_pointer(const acs_record *record, acs_pointer_walk *walk, uint64_t *address);
 /* The draft is queued next: what it writes as a whole begins anew. ACS_ERR_MEMORY: drop it. */
 acs_status acs_bind_begin(acs_draft *draft);
 /* The draft was queued as `op`; 0: it was not. */
@@ -31,8 +39,6 @@ bool acs_bind_astray(const acs_draft *draft, const acs_naming *naming);
 acs_movable *acs_bind_segment(const acs_draft *draft, const acs_segment *segment, bool *inside);
 /* Whether the op ends like other ops, and is queued next. */
 bool acs_bind_is_work(const acs_record *record);
-/* Whether it may touch anything. */
-bool acs_bind_is_any(const acs_record *record);
 /* The op names this part of the block: it is in the list of those that it touches, and told apart from other parts. */
 void acs_bind_touch(acs_movables *movables, acs_movable *m, const acs_segment *segment);
 /* The lazy blocks that what may touch anything has pointers into: there is no other way to them. */

@@ -293,6 +293,7 @@ static acs_status check_over(const acs_capture *capture, void *stream)
 /* Hand the op to the backend. */
 static acs_status send_locked(acs_section *section, acs_record *op, void *scratch, const acs_nodes *behind, acs_nodes *ends)
 {
+    ACS_NOT_CANCELLED;
     acs_context *context = section->capture->context;
     bool inside = acs_inside();
     acs_inside_set(true); /* a library call's function must not call ACS */

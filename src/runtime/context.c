@@ -52,6 +52,18 @@ static void watch_forks(void)
     (void)pthread_atfork(fork_begins, fork_ends, forked_child);
 }
 
+static bool is_open(const acs_context *context)
+{
+    /* relaxed: a handle that another thread passed on was published by that; a racing close is the caller's error */
+    return ACS_LIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) == 1);
+}
+
+static bool is_of_this_process(const acs_context *context)
+{
+    /* relaxed: changes only in a forked child, before it has a second thread */
+    return ACS_LIKELY(context->fork_generation == atomic_load_explicit(&g_fork_generation, memory_order_relaxed));
+}
+
 acs_context *acs_context_enter(acs_context *context, const char *function)
 {
     if (ACS_UNLIKELY(acs_inside())) {
@@ -63,17 +75,36 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
         if (!context)
             return NULL;
     }
-    /* relaxed: a handle that another thread passed on was published by that; a racing close is the caller's error */
-    if (ACS_UNLIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) != 1)) {
+    if (!is_open(context)) {
         acs_fail(ACS_ERR_STATE, 0, function, "the context is closed");
         return NULL;
     }
-    /* relaxed: changes only in a forked child, before it has a second thread */
-    if (ACS_UNLIKELY(context->fork_generation != atomic_load_explicit(&g_fork_generation, memory_order_relaxed))) {
+    if (!is_of_this_process(context)) {
         acs_fail(ACS_ERR_STATE, 0, function, "the context belongs to the parent of this forked process");
         return NULL;
     }
     return context;
+}
+
+/* The op that is refused leaves a hole in program order, of which the context's waits shall tell. */
+static void refuse_op(acs_context *context, const acs_site *site)
+{
+    if (site)
+        acs_error_thread()->site = *site;
+    if (!acs_inside())
+        return; /* there is no context to keep it in */
+    if (!context)
+        context = acs_default_opened();
+    if (context && is_open(context) && is_of_this_process(context))
+        (void)acs_failures_refuse(context, site);
+}
+
+acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site)
+{
+    acs_context *entered = acs_context_enter(context, function);
+    if (ACS_UNLIKELY(!entered))
+        refuse_op(context, site);
+    return entered;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- open */
@@ -114,6 +145,30 @@ static void registry_add(acs_context *context)
     context->next = g_open;
     g_open = context;
     pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static bool has_memory_at(const acs_context *context, uint64_t address, acs_block *block)
+{
+    acs_allocation allocation;
+    if (context->pooled)
+        return acs_memory_find(context->memory, address, block) != ACS_PLACE_FOREIGN;
+    if (!acs_allocations_find(context->allocations, address, &allocation) || allocation.state != ACS_ALLOCATION_LIVE)
+        return false;
+    *block = acs_allocation_block(&allocation);
+    return true;
+}
+
+/* A context leaves the list before its memory goes, so what is in it can be asked under the lock. */
+const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block)
+{
+    *block = (acs_block){0};
+    pthread_mutex_lock(&g_registry_mutex);
+    const acs_context *other = g_open;
+    while (other && (other == context || other->fork_generation != context->fork_generation ||
+                     !has_memory_at(other, address, block)))
+        other = other->next;
+    pthread_mutex_unlock(&g_registry_mutex);
+    return other;
 }
 
 static void unpin(acs_context *context)
@@ -351,6 +406,8 @@ static void locks_fini(acs_context *context)
 /* Whatever was opened; the fields of the others are NULL. */
 void acs_context_release(acs_context *context, bool keep_backend)
 {
+    if (context->backend && !keep_backend && context->backend->ops->quiesce)
+        context->backend->ops->quiesce(context->backend);
     acs_dot_close(context);
     acs_virtual_fini(context);
     acs_captures_fini(context);
@@ -432,6 +489,7 @@ static acs_status check_copies(void)
 
 acs_status acs_open(const acs_options *options, acs_context **out)
 {
+    ACS_NOT_CANCELLED;
     acs_options effective;
     if (acs_inside())
         return ACS_FAIL(ACS_ERR_STATE, 0, "ACS was called from inside a callback, host function or footprint function");
@@ -472,10 +530,12 @@ acs_status acs_open(const acs_options *options, acs_context **out)
 
 acs_status acs_close(acs_context *context)
 {
+    ACS_NOT_CANCELLED;
     if (!context)
         return ACS_OK;
     if (!acs_context_enter(context, "acs_close"))
         return ACS_ERR_STATE;
+    acs_default_closing(context);
     (void)acs_context_drain(context);
     acs_status status = acs_failures_first(context, NULL);
     registry_remove(context);

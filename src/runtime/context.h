@@ -82,7 +82,7 @@ struct acs_context {
     pthread_t threads[ACS_THREADS_MAX];
     const acs_action *thread_actions[ACS_THREADS_MAX]; /* what each steps with; to be compared, not looked into */
     uint32_t thread_count;         /* written by acs_open, then only by the maker of the host thread */
-    _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions */
+    _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions, 3: given up */
     _Atomic(uint32_t) stop;
     _Atomic uint32_t watchers; /* callers that look for completions in the workers' place: 0 or 1 */
     uint32_t issuers;              /* of the threads, those that issue ops; constant from before they start */
@@ -105,6 +105,7 @@ struct acs_context {
     void *virtual_user;
     uint32_t virtual_ahead;        /* for tests: workers get a turn after one of so many calls only; 0: after each */
     uint32_t virtual_still;        /* steps of waiting callers in a row after which nothing can change */
+    acs_op virtual_queued;         /* newest op that the last of them saw */
     bool virtual_stuck;            /* not even that ends what callers wait for: they give up */
     uint64_t virtual_idle_ns;      /* time that passed in them, for the watchdog */
     acs_random random;
@@ -136,6 +137,16 @@ static inline struct acs_group *acs_group_on(acs_context *context)
 
 /* The context that a call means, or NULL with an error: closed, forked, or called from inside a callback. */
 acs_context *acs_context_enter(acs_context *context, const char *function);
+/*
+ * The same for calls that queue an op at `site` (NULL: unknown). A call from inside a callback is kept in the context's
+ * errors, too. Takes the core's lock then.
+ */
+acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site);
+/*
+ * An open context other than this one, in whose memory the address lies, or NULL; *block: what is, or was, there, no bytes
+ * if that is not remembered. ACS_LAZY blocks of others are not looked for. Only to be told: it may be closed by now.
+ */
+const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block);
 /* Free what the context has, but for the backend and what it gave out where that was left behind. */
 void acs_context_release(acs_context *context, bool keep_backend);
 /* A closed context of which something may be in use for ever: it stays, and stays reachable. */
@@ -145,6 +156,10 @@ bool acs_context_drain(acs_context *context);
 
 /* default.c: in a forked child, nobody is opening the default context. */
 void acs_default_forked(void);
+/* The default context if it is open; never opens it. */
+acs_context *acs_default_opened(void);
+/* The context closes. If it is the default one, the next use of that opens another. */
+void acs_default_closing(acs_context *context);
 
 /* worker.c: threads, sleeping, stepping */
 
@@ -163,6 +178,8 @@ int acs_context_cpu_next(void *context);
 acs_status acs_cpus_parse(acs_context *context, const char *list);
 /* Host functions get a thread of their own, made when the first is queued. */
 void acs_host_thread_start(acs_context *context);
+/* A thread is inside an op that may never return: workers and callers run what is never skipped (callbacks, frees) now. */
+void acs_host_thread_give_up(acs_context *context);
 /* One step on the calling thread. False: nothing to do now. */
 bool acs_context_step(acs_context *context);
 /*
@@ -196,8 +213,10 @@ void acs_virtual_fini(acs_context *context);
 bool acs_virtual_step(acs_context *context);
 /* After a call queued an op: the steps that workers take meanwhile. */
 void acs_virtual_interleave(acs_context *context);
-/* A caller waits: step, or let others go on. Ends the device's life where nothing could ever make progress. */
+/* A caller waits for ops: step, or let others go on. Ends the device's life where nothing could ever make progress. */
 void acs_virtual_wait(acs_context *context);
+/* A caller waits for another thread, which is inside a call: the same, and the device lives on, however long it takes. */
+void acs_virtual_wait_for_thread(acs_context *context);
 
 /* failures.c */
 acs_status acs_failures_create(acs_failures **failures);
@@ -238,6 +257,8 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
 /* Copy the footprint into the record, computing it where a function is given. */
 acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
                           uint32_t arg_bytes);
+/* check_segments.c: whether the record's segments may be what they are. */
+acs_status acs_draft_check_segments(const acs_draft *draft);
 /* Where its record came from. */
 acs_record_pool *acs_draft_records(const acs_draft *draft);
 /* The record is filled in, but for what the backend adds: acs_bind, where there is something to bind to. */

@@ -2,32 +2,15 @@
  * Failures of a context: the first error, and how each failed or skipped op ended. Written when the core reports an end or
  * a call refuses a launch, read by the error calls; guarded by the core's lock. Never changes what runs.
  */
+#include "runtime/bad_ops.h"
 #include "runtime/context.h"
 
-#include "base/hash.h"
-
 #include <stdlib.h>
-#include <string.h>
-
-enum { FAILURES_MAX = 1 << 16 };
-
-typedef struct failure {
-    acs_op op; /* key */
-    acs_status status;
-    int native;
-    acs_op cause;
-    acs_site site;
-    const char *text; /* static storage or NULL */
-    int hash_failed;
-    UT_hash_handle hh;
-} failure;
 
 struct acs_failures {
-    failure *table;
-    uint32_t count;
-    uint64_t forgotten; /* beyond FAILURES_MAX */
-    acs_error first;    /* status ACS_OK: none */
-    acs_error fault;    /* stays after acs_clear */
+    acs_bad_ops bad;
+    acs_error first; /* status ACS_OK: none */
+    acs_error fault; /* stays after acs_clear */
 };
 
 acs_status acs_failures_create(acs_failures **failures)
@@ -36,77 +19,59 @@ acs_status acs_failures_create(acs_failures **failures)
     return *failures ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's errors");
 }
 
-static void empty(acs_failures *failures)
-{
-    failure *f, *next;
-    HASH_ITER(hh, failures->table, f, next)
-    {
-        HASH_DEL(failures->table, f);
-        free(f);
-    }
-    failures->count = 0;
-    failures->forgotten = 0;
-}
-
 void acs_failures_destroy(acs_failures *failures)
 {
-    empty(failures);
+    acs_bad_ops_free(&failures->bad);
     free(failures);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- text */
 
-static void describe(acs_error *error, const failure *f)
+static void describe_lost(acs_error *error, acs_op op)
 {
-    const char *name = f->site.name ? f->site.name : "?";
-    const char *file = f->site.file ? f->site.file : "?";
-    unsigned long long op = f->op, cause = f->cause;
-    if (f->status == ACS_ERR_SKIPPED)
-        acs_error_fill(error, f->status, 0, "skip", "op %llu '%s' (%s:%d) was skipped: it depends on op %llu, which failed",
-                       op, name, file, f->site.line, cause);
-    else if (f->status == ACS_ERR_HOST)
-        acs_error_fill(error, f->status, f->native, "host function", "op %llu '%s' (%s:%d) reported failure %d", op, name,
-                       file, f->site.line, f->native);
+    acs_error_fill(error, ACS_ERR_SKIPPED, 0, "skip",
+                   "op %llu may have been skipped, or have failed: so many ops have that the exact record was given up",
+                   (unsigned long long)op);
+    error->op = op;
+}
+
+static void describe(acs_error *error, const acs_bad_range *bad, acs_op op)
+{
+    const char *name = bad->site.name ? bad->site.name : "?";
+    const char *file = bad->site.file ? bad->site.file : "?";
+    unsigned long long number = op, cause = bad->cause;
+    if (bad->status == ACS_ERR_SKIPPED)
+        acs_error_fill(error, bad->status, 0, "skip",
+                       "op %llu '%s' (%s:%d) was skipped: it depends on op %llu, which failed", number, name, file,
+                       bad->site.line, cause);
+    else if (bad->status == ACS_ERR_HOST)
+        acs_error_fill(error, bad->status, bad->native, "host function", "op %llu '%s' (%s:%d) reported failure %d", number,
+                       name, file, bad->site.line, bad->native);
     else
-        acs_error_fill(error, f->status, f->native, "issue", "op %llu '%s' (%s:%d): %s (%d)", op, name, file,
-                       f->site.line, f->text ? f->text : acs_status_text(f->status), f->native);
-    error->op = f->op;
-    error->cause = f->cause;
-    error->site = f->site;
+        acs_error_fill(error, bad->status, bad->native, "issue", "op %llu '%s' (%s:%d): %s (%d)", number, name, file,
+                       bad->site.line, bad->text ? bad->text : acs_status_text(bad->status), bad->native);
+    error->op = op;
+    error->cause = bad->cause;
+    error->site = bad->site;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ record */
 
-static void remember(acs_failures *failures, const failure *what)
-{
-    failure *f = failures->count < FAILURES_MAX ? malloc(sizeof *f) : NULL;
-    if (f) {
-        *f = *what;
-        f->hash_failed = 0;
-        HASH_ADD(hh, failures->table, op, sizeof f->op, f);
-        if (!f->hash_failed) {
-            failures->count++;
-            return;
-        }
-        free(f);
-    }
-    if (failures->forgotten++ == 0)
-        acs_log(ACS_LOG_WARN, "more than %u failed or skipped ops: acs_op_error no longer knows each", failures->count);
-}
-
 void acs_failures_end(acs_context *context, const acs_end *end)
 {
     acs_failures *failures = context->failures;
-    failure f = {.op = end->op->seq,
-                 .status = end->status,
-                 .native = end->native,
-                 .cause = end->cause,
-                 .site = *end->op->site,
-                 .text = end->text};
-    remember(failures, &f);
+    const acs_op op = end->op->seq;
+    const acs_bad_range bad = {.first = op,
+                               .last = op,
+                               .cause = end->cause,
+                               .status = end->status,
+                               .native = end->native,
+                               .text = end->text,
+                               .site = *end->op->site};
+    acs_bad_ops_add(&failures->bad, &bad);
     if (failures->first.status != ACS_OK || end->status == ACS_ERR_DEVICE)
         return; /* a fault is reported as a whole */
-    describe(&failures->first, &f);
+    describe(&failures->first, &bad, op);
     acs_log(ACS_LOG_ERROR, "%s", failures->first.text);
 }
 
@@ -194,29 +159,30 @@ acs_status acs_failures_first(acs_context *context, acs_error *error)
     return first.status;
 }
 
-static const failure *find(const acs_failures *failures, acs_op op)
-{
-    failure *f = NULL;
-    HASH_FIND(hh, failures->table, &op, sizeof op, f);
-    return f;
-}
-
 acs_status acs_failures_of_locked(acs_context *context, acs_op op)
 {
-    const failure *f = find(context->failures, op);
-    return f ? f->status : ACS_OK;
+    acs_bad_range bad;
+    return acs_bad_ops_find(&context->failures->bad, op, &bad) ? bad.status : ACS_OK;
+}
+
+static void find_locked(const acs_failures *failures, acs_op op, acs_error *found)
+{
+    acs_bad_range bad;
+    if (!acs_bad_ops_find(&failures->bad, op, &bad))
+        found->status = ACS_OK;
+    else if (bad.status == ACS_ERR_DEVICE && failures->fault.status != ACS_OK)
+        *found = failures->fault;
+    else if (bad.first == 0 && bad.status == ACS_ERR_SKIPPED)
+        describe_lost(found, op);
+    else
+        describe(found, &bad, op);
 }
 
 acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
 {
     acs_error found;
-    found.status = ACS_OK;
     acs_lock_acquire(&context->core.lock);
-    const failure *f = find(context->failures, op);
-    if (f && f->status == ACS_ERR_DEVICE && context->failures->fault.status != ACS_OK)
-        found = context->failures->fault;
-    else if (f)
-        describe(&found, f);
+    find_locked(context->failures, op, &found);
     acs_lock_release(&context->core.lock);
     if (found.status != ACS_OK && error)
         acs_error_copy(error, &found);
@@ -227,7 +193,7 @@ void acs_failures_clear(acs_context *context)
 {
     acs_lock_acquire(&context->core.lock);
     acs_failures *failures = context->failures;
-    empty(failures);
+    acs_bad_ops_clear(&failures->bad);
     failures->first = failures->fault;
     acs_lock_release(&context->core.lock);
 }

@@ -4,6 +4,7 @@
  */
 #include "runtime/group_internal.h"
 #include "runtime/admission.h"
+#include "runtime/bind.h"
 #include "runtime/dispatch.h"
 #include "runtime/memory_log.h"
 #include "runtime/replicas.h"
@@ -43,13 +44,17 @@ static void release(submission *s)
 
 /* -------------------------------------------------------------------------------------------------------------- plan */
 
+/* The block of the plan that an address lies in, or NULL. */
+static acs_movable *planned_around(const submission *s, uint64_t address)
+{
+    acs_movable *m = s->plan.block_count ? acs_movable_at(s->context, address) : NULL;
+    return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
+}
+
 /* The block of the plan that a segment names, or NULL. */
 static acs_movable *planned_at(const submission *s, const acs_segment *segment)
 {
-    if (!s->plan.block_count || !acs_segment_has_bytes(segment))
-        return NULL;
-    acs_movable *m = acs_movable_at(s->context, segment->base);
-    return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
+    return acs_segment_has_bytes(segment) ? planned_around(s, segment->base) : NULL;
 }
 
 /* It lives and dies in the group, and nobody else has used it. */
@@ -58,20 +63,30 @@ static bool can_be_planned(const submission *s, const acs_movable *m)
     return m->group == s->group->number && m->dying && !m->at && !m->host_valid && !acs_replicas_used(m);
 }
 
-/* Blocks that live and die in the group, and room for as many users as there are segments. */
+/* Ways in which the op can reach blocks, at most. */
+static uint64_t ways_of(const acs_record *op)
+{
+    acs_pointer_walk walk = {0};
+    uint64_t count = op->segment_count;
+    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+        count++;
+    return count;
+}
+
+/* Blocks that live and die in the group, and room for as many users as there are ways to reach blocks. */
 static acs_status find_blocks(submission *s)
 {
     const acs_movables *r = s->context->movables;
-    uint64_t segments = 0;
+    uint64_t ways = 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < s->group->count; i++)
-        segments += s->group->ops[i]->segment_count;
+        ways += ways_of(s->group->ops[i]);
     for (const acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
         count += can_be_planned(s, m) && count < BLOCKS_MOST;
     s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
     s->movables = calloc((size_t)count + 1, sizeof(acs_movable *));
     s->lent = calloc((size_t)count + 1, sizeof *s->lent);
-    s->users = calloc(segments + 1, sizeof *s->users);
+    s->users = calloc(ways + 1, sizeof *s->users);
     if (!s->plan.blocks || !s->movables || !s->lent || !s->users)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
     for (acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
@@ -85,23 +100,30 @@ static acs_status find_blocks(submission *s)
     return ACS_OK;
 }
 
-/* Counts the users of each block, or puts them where they go. */
+/* Counts the op among the block's users, or puts it there, once. NULL: there is no block. */
+static void add_user(submission *s, const acs_movable *m, uint32_t op, bool put)
+{
+    if (!m)
+        return;
+    acs_live_block *block = &s->plan.blocks[m->planned];
+    uint32_t *users = s->users + (block->users - s->users); /* the same, to be written */
+    if (put && block->user_count && users[block->user_count - 1] == op)
+        return;
+    if (put)
+        users[block->user_count] = op;
+    block->user_count++;
+}
+
+/* An op that may touch anything uses each block that its pointers reach: there is no other way to a lazy block. */
 static void walk_users(submission *s, bool put)
 {
     for (uint32_t i = 0; i < s->group->count; i++) {
         const acs_record *op = s->group->ops[i];
-        for (uint32_t k = 0; k < op->segment_count; k++) {
-            const acs_movable *m = planned_at(s, &op->segments[k]);
-            if (!m)
-                continue;
-            acs_live_block *block = &s->plan.blocks[m->planned];
-            uint32_t *users = s->users + (block->users - s->users); /* the same, to be written */
-            if (put && block->user_count && users[block->user_count - 1] == i)
-                continue;
-            if (put)
-                users[block->user_count] = i;
-            block->user_count++;
-        }
+        acs_pointer_walk walk = {0};
+        for (uint32_t k = 0; k < op->segment_count; k++)
+            add_user(s, planned_at(s, &op->segments[k]), i, put);
+        for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+            add_user(s, planned_around(s, address), i, put);
     }
 }
 
@@ -137,19 +159,26 @@ static void find_soon(submission *s)
     }
 }
 
-/* Bytes of lazy blocks that the op names beside those of the plan. */
+/* Bytes of the lazy block around the address, if it is none of the plan and was not counted in this turn. */
+static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t turn)
+{
+    acs_movable *m = acs_movable_at(s->context, address);
+    if (!m || !m->lazy || planned_around(s, address) || m->naming.turn == turn)
+        return 0;
+    m->naming = (acs_naming){.turn = turn};
+    return m->bytes;
+}
+
+/* Bytes of lazy blocks that the op reaches beside those of the plan. */
 static uint64_t outside_bytes(const submission *s, const acs_record *op)
 {
+    const uint64_t turn = ++s->context->movables->namings;
+    acs_pointer_walk walk = {0};
     uint64_t bytes = 0;
-    for (uint32_t k = 0; k < op->segment_count; k++) {
-        const acs_segment *segment = &op->segments[k];
-        const acs_movable *m = acs_segment_has_bytes(segment) ? acs_movable_at(s->context, segment->base) : NULL;
-        bool again = false;
-        for (uint32_t i = 0; i < k && m; i++)
-            again |= op->segments[i].extent == ACS_EXTENT_BYTES && op->segments[i].base - m->home < m->bytes;
-        if (m && m->lazy && !again && !planned_at(s, segment))
-            bytes += m->bytes;
-    }
+    for (uint32_t k = 0; k < op->segment_count; k++)
+        bytes += acs_segment_has_bytes(&op->segments[k]) ? bytes_outside(s, op->segments[k].base, turn) : 0;
+    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+        bytes += bytes_outside(s, address, turn);
     return bytes;
 }
 
@@ -466,6 +495,7 @@ static acs_status submit(submission *s, uint32_t slots)
 
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report)
 {
+    ACS_NOT_CANCELLED;
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;

@@ -203,79 +203,34 @@ acs_op acs_draft_queue(acs_draft *draft)
 
 /* --------------------------------------------------------------------------------------------------------- footprints */
 
-static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
-                            acs_status status)
-{
-    uint64_t last = acs_segment_end(s);
-    uint64_t base = (uint64_t)(uintptr_t)block->ptr;
-    if (last <= base + block->bytes)
-        return ACS_OK;
-    return ACS_FAIL(status, 0, "'%s': segment %u ends %llu bytes behind its allocation of %llu bytes at %#llx",
-                    draft->site->name, i, (unsigned long long)(last - base - block->bytes),
-                    (unsigned long long)block->bytes, (unsigned long long)base);
-}
-
-/* No live block is there; `block`: which was, NULL if that is not remembered. */
-static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
-                               acs_status status)
-{
-    if (!block)
-        return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory of a pool that is in no block", draft->site->name,
-                        i, (unsigned long long)s->base);
-    return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory freed by op %llu, of acs_malloc at %s:%d",
-                    draft->site->name, i, (unsigned long long)s->base, (unsigned long long)block->behind,
-                    block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
-}
-
-/*
- * The driver lets a copy go on: what a pool has freed it still has, and behind the end of a block lies another one. Of ops
- * of other kinds only ACS_CHECK looks.
- */
-static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uint32_t i, acs_status status)
-{
-    acs_block block;
-    switch (acs_memory_find(draft->context->memory, s->base, &block)) {
-    case ACS_PLACE_BLOCK: return check_end(draft, s, i, &block, status);
-    case ACS_PLACE_FREED: return refuse_freed(draft, s, i, &block, status);
-    case ACS_PLACE_IDLE: return refuse_freed(draft, s, i, NULL, status);
-    case ACS_PLACE_FOREIGN: break;
-    }
-    return ACS_OK;
-}
-
-static acs_status check_apart(const acs_draft *draft, const acs_segment *s, uint32_t i)
-{
-    acs_allocation allocation;
-    if (!acs_allocations_find(draft->context->allocations, s->base, &allocation))
-        return ACS_OK;
-    acs_block block = acs_allocation_block(&allocation);
-    block.behind = allocation.freed_by;
-    return allocation.state == ACS_ALLOCATION_LIVE ? check_end(draft, s, i, &block, ACS_ERR_CHECK)
-                                                   : refuse_freed(draft, s, i, &block, ACS_ERR_CHECK);
-}
-
-static acs_status check_segments(const acs_draft *draft)
-{
-    const acs_record *record = draft->record;
-    bool check = draft->context->options.check >= ACS_CHECK_OVERLAP, pooled = draft->context->pooled;
-    bool copies = pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
-    for (uint32_t i = 0; i < record->segment_count; i++) {
-        acs_shape shape;
-        acs_status status = acs_segment_is_run(&record->segments[i]) ? ACS_OK : acs_shape_of(&record->segments[i], &shape);
-        if (ACS_UNLIKELY(status != ACS_OK && status != ACS_NOT_READY))
-            return status;
-        if (ACS_UNLIKELY(check || copies) && status == ACS_OK && record->segments[i].extent == ACS_EXTENT_BYTES)
-            ACS_TRY(pooled ? check_pooled(draft, &record->segments[i], i, check ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT)
-                           : check_apart(draft, &record->segments[i], i));
-    }
-    return ACS_OK;
-}
-
 /* Who looks at a block that is at several places looks at all of them. */
 static uint32_t room_for(const acs_draft *draft, uint32_t segments)
 {
     const acs_spread *s = draft->context->spread;
     return ACS_LIKELY(!s) || acs_bind_is_work(draft->record) ? segments : segments * (s->count + 1);
+}
+
+/* A call of a footprint function, which an exception or pthread_exit may leave. */
+typedef struct footprint_call {
+    acs_draft *draft;
+    bool returned;
+} footprint_call;
+
+static void footprint_left(footprint_call *call)
+{
+    acs_inside_set(false);
+    if (!call->returned)
+        take_back(call->draft);
+}
+
+static size_t run_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, acs_segment *out,
+                            size_t room)
+{
+    __attribute__((cleanup(footprint_left))) footprint_call call = {draft, false};
+    acs_inside_set(true);
+    size_t count = uses->footprint(input, out, room);
+    call.returned = true;
+    return count;
 }
 
 /* Run a footprint function on room for a guess, and again if it wants more. */
@@ -284,9 +239,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
 {
     acs_segment guess[SEGMENTS_GUESS];
     acs_record *record = draft->record;
-    acs_inside_set(true);
-    size_t wanted = uses->footprint(input, guess, SEGMENTS_GUESS);
-    acs_inside_set(false);
+    size_t wanted = run_footprint(draft, uses, input, guess, SEGMENTS_GUESS);
     if (wanted > UINT32_MAX / sizeof(acs_segment) - uses->count)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", draft->site->name,
                         wanted);
@@ -296,9 +249,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
     if (wanted <= SEGMENTS_GUESS) {
         memcpy(record->segments + given, guess, wanted * sizeof *guess);
     } else {
-        acs_inside_set(true);
-        size_t again = uses->footprint(input, record->segments + given, wanted);
-        acs_inside_set(false);
+        size_t again = run_footprint(draft, uses, input, record->segments + given, wanted);
         if (again != wanted)
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function is not pure: %zu segments, then %zu",
                             draft->site->name, wanted, again);
@@ -324,7 +275,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     if (uses->count)
         memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
     record->any = uses->any != 0;
-    ACS_TRY(check_segments(draft));
+    ACS_TRY(acs_draft_check_segments(draft));
     bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
     return ACS_LIKELY(later) ? ACS_OK : acs_draft_bind(draft);
 }
@@ -522,9 +473,7 @@ bool acs_launch_try(acs_context *context, const acs_launch_params *p, acs_segmen
             memcpy(segments, p->uses.segments, given * sizeof *segments);
         if (p->uses.footprint) {
             const acs_footprint_input input = footprint_input(&draft, p, args);
-            acs_inside_set(true);
-            (void)p->uses.footprint(&input, segments + given, room - given); /* it is pure: as before */
-            acs_inside_set(false);
+            (void)run_footprint(&draft, &p->uses, &input, segments + given, room - given); /* it is pure: as before */
         }
     }
     take_back(&draft);
@@ -533,7 +482,7 @@ bool acs_launch_try(acs_context *context, const acs_launch_params *p, acs_segmen
 
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)
 {
-    context = acs_context_enter(context, __func__);
+    context = acs_context_enter_op(context, __func__, p && p->size == sizeof *p ? p->site : NULL);
     if (ACS_UNLIKELY(!context))
         return 0;
     if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN && p && p->size == sizeof *p))

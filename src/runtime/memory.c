@@ -154,7 +154,7 @@ static acs_reuse *wait_while_taken(acs_context *context)
     acs_reuse *list;
     while ((list = atomic_load_explicit(&context->reuses, memory_order_acquire)) == &g_taken) /* D */
         if (context->virtual_count)
-            acs_virtual_wait(context);
+            acs_virtual_wait_for_thread(context);
         else if (!acs_context_step(context))
             sched_yield(); /* its thread is inside a call, perhaps waiting for room */
     return list;
@@ -249,6 +249,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     const acs_site *site = params && params->site ? params->site : &unnamed;
     const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY), movable = (kind & ~ACS_MEMORY_HOST) == ACS_MOVABLE;
     acs_block block;
+    ACS_NOT_CANCELLED;
     context = acs_context_enter(context, "acs_malloc");
     if (!context)
         return acs_error_thread()->status;
@@ -289,6 +290,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 
 acs_status acs_trim(acs_context *context, size_t keep_bytes)
 {
+    ACS_NOT_CANCELLED;
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
@@ -333,18 +335,32 @@ static bool begins_block(acs_memory *memory, const void *ptr)
     return memory && acs_memory_find(memory, (uint64_t)(uintptr_t)ptr, &block) == ACS_PLACE_BLOCK && block.ptr == ptr;
 }
 
-/*
- * The latest op, which a free is behind. Before the first there is none: one that does nothing becomes it, but for a free
- * that is to be refused. False: it could not be queued.
- */
-static bool find_latest(acs_context *context, const void *ptr, const acs_site *site, acs_op *last)
+/* The context's latest op. Before the first one there is none: an op that does nothing becomes it. 0: it was not queued. */
+static acs_op latest_op(acs_context *context, const acs_site *site)
 {
     acs_draft draft;
+    acs_op last = acs_fifo_last(context->core.fifo);
+    if (ACS_LIKELY(last != 0))
+        return last;
+    return begin(&draft, context, ACS_KIND_OBSERVE, site) ? acs_draft_queue(&draft) : 0;
+}
+
+/* The latest op, which a free is behind; 0 for a free that is to be refused. False: the op could not be queued. */
+static bool find_latest(acs_context *context, const void *ptr, const acs_site *site, acs_op *last)
+{
     *last = acs_fifo_last(context->core.fifo);
     if (ACS_LIKELY(*last != 0) || !(begins_block(context->memory, ptr) || begins_block(context->addresses, ptr)))
         return true;
-    *last = begin(&draft, context, ACS_KIND_OBSERVE, site) ? acs_draft_queue(&draft) : 0;
+    *last = latest_op(context, site);
     return *last != 0;
+}
+
+/* NULL frees nothing, so it succeeds: also inside a capture, which takes no op that does nothing. */
+static acs_op free_null(acs_context *context, const acs_site *site)
+{
+    if (ACS_UNLIKELY(acs_capture_on(context)) && acs_fifo_last(context->core.fifo) == 0)
+        return ACS_OP_CAPTURED;
+    return latest_op(context, site);
 }
 
 static acs_op refuse_free(acs_context *context, const acs_site *site)
@@ -380,11 +396,11 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
 {
     static const acs_site unnamed = {"acs_free", NULL, 0};
     const acs_site *site = params && params->site ? params->site : &unnamed;
-    context = acs_context_enter(context, "acs_free");
+    context = acs_context_enter_op(context, "acs_free", site);
     if (!context)
         return 0;
     if (!ptr)
-        return acs_fifo_last(context->core.fifo);
+        return free_null(context, site);
     if (ACS_UNLIKELY(acs_group_on(context) != NULL))
         return acs_group_free(context, ptr, site);
     acs_op op = context->pooled ? free_pooled(context, ptr, site) : free_apart(context, ptr, params, site);

@@ -58,7 +58,7 @@ void acs_movables_enter(acs_context *context)
 {
     acs_written_order(context);
     while (context->virtual_count && pthread_mutex_trylock(&context->movables->lock) != 0)
-        acs_virtual_wait(context);
+        acs_virtual_wait_for_thread(context);
     if (!context->virtual_count)
         pthread_mutex_lock(&context->movables->lock);
     context->movables->hold++;

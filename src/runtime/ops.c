@@ -8,7 +8,7 @@
 
 static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
 {
-    *draft = (acs_draft){.context = acs_context_enter(context, function)};
+    *draft = (acs_draft){.context = acs_context_enter_op(context, function, params ? params->site : NULL)};
     if (!draft->context)
         return false;
     draft->site = params ? params->site : NULL;

@@ -239,18 +239,22 @@ static void end_standstill(acs_context *context)
     rouse(context, 0); /* to end what the FIFO still has */
 }
 
-void acs_virtual_wait(acs_context *context)
+/*
+ * Whether this step left all as it was, for the core and for other threads alike. An op whose thread is still inside the
+ * call that queues it comes yet, however long that thread is not scheduled.
+ */
+static bool is_still(acs_context *context, uint64_t ends)
 {
-    uint64_t ends = acs_core_ends(&context->core);
-    bool stepped = acs_virtual_step(context);
-    if (!stepped && atomic_load_explicit(&context->stepping, memory_order_relaxed)) /* a hint */
-        sched_yield(); /* another thread plays */
-    yield(context);
-    if (!stepping_take(context))
-        return;
-    bool at_end = acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
-    bool still = at_end && ends == acs_core_ends(&context->core);
-    context->virtual_still = still ? context->virtual_still + 1 : 0;
+    acs_core *core = &context->core;
+    const acs_op queued = acs_fifo_last(core->fifo);
+    const bool is_same = ends == acs_core_ends(core) && queued == context->virtual_queued;
+    context->virtual_queued = queued;
+    return is_same && !acs_fifo_unfinished(core->fifo) && acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
+}
+
+static void judge(acs_context *context, uint64_t ends)
+{
+    context->virtual_still = is_still(context, ends) ? context->virtual_still + 1 : 0;
     if (look_for_overdue(context, context->virtual_still > STILL_MOST / 2))
         context->virtual_still = 0;
     if (context->virtual_still > STILL_MOST) {
@@ -260,5 +264,32 @@ void acs_virtual_wait(acs_context *context)
     for (uint32_t i = 0; i < context->virtual_count; i++) /* the caller learns of it when it happened */
         if (!by_seed(context) && context->caller_at < context->virtual_workers[i].at)
             context->caller_at = context->virtual_workers[i].at;
+}
+
+/* One step, judged by the thread that took it: a thread that finds another one at it knows nothing. */
+static bool step_and_judge(acs_context *context)
+{
+    uint64_t ends = acs_core_ends(&context->core);
+    if (!stepping_take(context))
+        return false;
+    bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
+    judge(context, ends);
     stepping_give(context);
+    if (progress)
+        acs_gate_open(&context->ends);
+    return true;
+}
+
+void acs_virtual_wait(acs_context *context)
+{
+    if (!step_and_judge(context))
+        sched_yield(); /* another thread plays */
+    yield(context);
+}
+
+void acs_virtual_wait_for_thread(acs_context *context)
+{
+    if (!acs_virtual_step(context))
+        sched_yield();
+    yield(context);
 }

@@ -8,9 +8,10 @@
  */
 #include "runtime/admission.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,7 @@ static uint32_t caller_may(acs_context *context)
 
 static bool caller_steps(acs_context *context, uint32_t may)
 {
+    ACS_NOT_CANCELLED;
     acs_action *action = action_take(context);
     if (!action)
         return false; /* as many callers step already as there are actions */
@@ -160,6 +162,7 @@ bool acs_context_step(acs_context *context)
 /* One step that may issue. True: all that was queued is issued. */
 static bool caller_issues(acs_context *context)
 {
+    ACS_NOT_CANCELLED;
     acs_action *action = action_take(context);
     if (!action)
         return false;
@@ -330,6 +333,9 @@ static uint64_t spin_ns(const waiting *w)
 static void wait_for(waiting *w)
 {
     w->ends_seen = UINT64_MAX;
+    if (!w->context->virtual_count && seems_over(w))
+        return;
+    ACS_NOT_CANCELLED; /* the watch is on this thread's stack */
     while (w->context->virtual_count && !is_over(w)) {
         if (w->context->virtual_stuck)
             return;
@@ -477,7 +483,6 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* A thread of the library takes no signals. */
 static int thread_make(acs_context *context, bool host_functions)
 {
     thread_start *start = malloc(sizeof *start);
@@ -489,11 +494,7 @@ static int thread_make(acs_context *context, bool host_functions)
     }
     action->device = context->thread_count % context->backend->devices;
     *start = (thread_start){context, action, host_functions};
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&context->threads[context->thread_count], NULL, worker_main, start);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = acs_thread_create(&context->threads[context->thread_count], worker_main, start);
     if (error) {
         free(start);
         free(action);
@@ -526,7 +527,7 @@ acs_status acs_workers_start(acs_context *context)
 
 void acs_host_thread_start(acs_context *context)
 {
-    uint32_t none = 0;
+    uint32_t none = 0, making = 1;
     bool wanted = context->issuers > 0 && !context->virtual_count;
     if (!wanted || !atomic_compare_exchange_strong_explicit(&context->host_thread, &none, 1, memory_order_acq_rel,
                                                             memory_order_relaxed)) /* B; relaxed: somebody else does it */
@@ -534,8 +535,14 @@ void acs_host_thread_start(acs_context *context)
     int error = thread_make(context, true);
     if (error) /* stays 1: workers and callers run host functions */
         acs_log(ACS_LOG_WARN, "no thread for host functions (%s): workers run them", strerror(error));
-    else
-        atomic_store_explicit(&context->host_thread, 2, memory_order_release); /* B */
+    else /* relaxed: where it is stuck by now, and given up, it stays so */
+        (void)atomic_compare_exchange_strong_explicit(&context->host_thread, &making, 2, memory_order_release, /* B */
+                                                      memory_order_relaxed);
+}
+
+void acs_host_thread_give_up(acs_context *context)
+{
+    atomic_store_explicit(&context->host_thread, 3, memory_order_release); /* B */
 }
 
 /* False: it is inside something that need not return, and is on its own from now on. Looks on while it waits. */

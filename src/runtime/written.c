@@ -167,22 +167,40 @@ static acs_op launch_filled(acs_context *context, const acs_launch_params *p, wa
     return acs_launch_unchecked(context, p);
 }
 
+/* Program order is this thread's. An exception out of a footprint function may leave it. */
+typedef struct filled_launch {
+    acs_context *context;
+    watch watches[SEGMENTS_MOST];
+    uint32_t count;
+} filled_launch;
+
+static void filled_left(filled_launch *f)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        (void)acs_free_op(f->context, f->watches[i].bytes, NULL);
+    acs_written_unlock(f->context);
+}
+
+/* The kernel; *last becomes the last op that looks at what it wrote, or 0. */
+static acs_op launch_compared(acs_context *context, const acs_launch_params *p, acs_op *last)
+{
+    __attribute__((cleanup(filled_left))) filled_launch f = {.context = context};
+    acs_written_lock(context);
+    const acs_op op = launch_filled(context, p, f.watches, &f.count);
+    for (uint32_t i = 0; i < f.count; i++) {
+        f.watches[i].kernel = op;
+        const acs_op compared = op ? compare(&f.watches[i]) : 0;
+        *last = compared ? compared : *last;
+    }
+    return op;
+}
+
 acs_op acs_written_launch(acs_context *context, const acs_launch_params *p)
 {
-    watch watches[SEGMENTS_MOST];
-    uint32_t count = 0;
     acs_op last = 0;
     if (p->no_wait || p->uses.any || acs_capture_on(context) || acs_group_on(context))
         return acs_launch_unchecked(context, p);
-    acs_written_lock(context);
-    const acs_op op = launch_filled(context, p, watches, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        watches[i].kernel = op;
-        const acs_op compared = op ? compare(&watches[i]) : 0;
-        last = compared ? compared : last;
-        (void)acs_free_op(context, watches[i].bytes, NULL);
-    }
-    acs_written_unlock(context);
+    const acs_op op = launch_compared(context, p, &last);
     if (last)
         acs_context_wait(context, ACS_WATCH_OP, last);
     return op;

@@ -45,8 +45,10 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     acs_status status = acs_window_init(&core->window, &window);
     if (status == ACS_OK)
         status = acs_slots_init(&core->slots, window.slots, devices, &core->window);
-    if (status == ACS_OK)
+    if (status == ACS_OK) {
         acs_slots_limit(&core->slots, config->backend->parallel);
+        acs_slots_expect_long_ops(&core->slots);
+    }
     if (status == ACS_OK)
         status = acs_fifo_create((uint32_t)options->fifo, &core->fifo);
     if (status != ACS_OK)

@@ -53,6 +53,14 @@ void acs_slots_limit(acs_slots *slots, uint32_t parallel)
         slots->limit = useful;
 }
 
+void acs_slots_expect_long_ops(acs_slots *slots)
+{
+    for (uint32_t d = 0; d < slots->devices; d++) {
+        slots->banks[d].deep_now = 1;
+        slots->banks[d].may_grow = slots->limit;
+    }
+}
+
 void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager)
 {
     uint32_t each = slots->count / slots->devices;

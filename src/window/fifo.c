@@ -157,6 +157,13 @@ bool acs_fifo_ready(const acs_fifo *fifo)
     return (int64_t)(turn - (head + 1)) >= 0;
 }
 
+bool acs_fifo_unfinished(const acs_fifo *fifo)
+{
+    /* relaxed: the consumer wrote `head` itself; a place that is seen taken but not filled is looked at again */
+    uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
+    return atomic_load_explicit(&fifo->tail, memory_order_relaxed) != head && !acs_fifo_ready(fifo);
+}
+
 acs_op acs_fifo_last(const acs_fifo *fifo)
 {
     /* relaxed: coherence alone promises a caller its own pushes and those that happened before this call */

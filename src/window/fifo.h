@@ -24,5 +24,7 @@ acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead);
 /* Any thread, approximate: whether a pop would give a record; the last sequence number handed out. */
 bool acs_fifo_ready(const acs_fifo *fifo);
 acs_op acs_fifo_last(const acs_fifo *fifo);
+/* Whether the next op has its place, and its thread is still inside acs_fifo_push. Of the consumer's thread. */
+bool acs_fifo_unfinished(const acs_fifo *fifo);
 
 #endif

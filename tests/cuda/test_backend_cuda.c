@@ -4,6 +4,7 @@
  */
 #include "backend_cuda.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -17,6 +18,11 @@ static void open_without_driver_is_unsupported_and_clears_the_last_error(void **
     twin_device_error(cudaErrorInsufficientDriver);
     assert_error(backend_open(&backend), ACS_ERR_UNSUPPORTED, "no usable device");
     assert_int_equal(acs_error_thread()->native, cudaErrorInsufficientDriver);
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+    bool says_none = strstr(acs_error_thread()->text, "no NVIDIA driver") != NULL;
+    assert_true(says_none == (driver == NULL));
+    if (driver)
+        dlclose(driver);
     assert_null(backend);
     assert_int_equal(twin_count("cudaGetLastError"), 1);
 }

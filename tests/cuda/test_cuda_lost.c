@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HANG_SECONDS = 60 };
+enum { HANG_SECONDS = 1800 };
 
 static acs_context *open_with(int64_t workers)
 {

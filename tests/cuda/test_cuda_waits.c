@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { HANG_SECONDS = 60, ROUNDS = 300 };
+enum { HANG_SECONDS = 1800, ROUNDS = 300 };
 
 static acs_context *g_context;
 static _Atomic int g_over;

@@ -88,6 +88,12 @@ acs_status fuzz_any_call(acs_context *context, unsigned which)
     }
 }
 
+/* Whether fuzz_any_call tries to queue an op. */
+static bool queues_op(unsigned which)
+{
+    return which % FUZZ_ANY_CALLS < 8 || which % FUZZ_ANY_CALLS == 14;
+}
+
 /* Inside, every call that takes a context is refused, whichever context it names. */
 static void call_inside(const fuzz_event *e)
 {
@@ -96,6 +102,8 @@ static void call_inside(const fuzz_event *e)
     acs_status status = which % 8 ? fuzz_any_call(e->session->context, which) : acs_open(NULL, &none);
     if (status != ACS_ERR_STATE)
         fuzz_fail("step %u: call %u from inside returned %s", e->step->index, which, acs_status_name(status));
+    if (which % 8 && queues_op(which))
+        atomic_fetch_or(&e->session->refused, 1u << ACS_ERR_STATE); /* the context tells of it */
 }
 
 /* ------------------------------------------------------------------------------------------------------------ bodies */

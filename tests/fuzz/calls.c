@@ -98,6 +98,8 @@ void fuzz_resolve(fuzz_session *s, fuzz_event *e, uint32_t i)
     }
     if (e->memory[i])
         base = (uint64_t)(uintptr_t)e->memory[i]->real + offset;
+    if (from->rows > 1 && bytes > from->pitch) /* rows that overlap are refused: they touch */
+        bytes = from->pitch;
     if (from->area == FUZZ_TOP)
         base = UINT64_MAX - 4095 + 16 * offset;
     if (from->area == FUZZ_TOKEN)
@@ -356,9 +358,11 @@ static void queue_free(fuzz_session *s, fuzz_event *e)
         at = block->real + 1;
     else if (e->step->wrong == FUZZ_TWICE && gone)
         at = gone->real;
-    if (!at) { /* freeing NULL is allowed and no op */
-        if (acs_free_op(s->context, NULL, &params) != s->last)
+    if (!at) { /* freeing NULL is allowed and no op, but for the first: there is no op to name yet */
+        const acs_op op = acs_free_op(s->context, NULL, &params);
+        if (op != (s->last ? s->last : 1))
             fuzz_fail("step %u: freeing NULL is not the latest op", e->step->index);
+        s->last = op;
         return;
     }
     bool right = block && at == block->real;

@@ -153,7 +153,7 @@ typedef struct fuzz_session {
     fuzz_event events[FUZZ_STEPS];
     uint32_t count, epoch;
     acs_op last;
-    uint32_t refused;      /* statuses of refused calls since the last clear, a bit each */
+    atomic_uint refused;   /* statuses of refused calls since the last clear, a bit each; from inside bodies, too */
     atomic_uint sequence;
     atomic_uint places, destroyed;
     bool finished;         /* all ops had retired before the close */

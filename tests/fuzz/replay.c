@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INPUT_MOST = 1 << 16, SECONDS_MOST = 60 };
+enum { INPUT_MOST = 1 << 16, SECONDS_MOST = 1800 };
 
 static char g_path[4096];
 static bool g_print;

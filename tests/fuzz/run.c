@@ -261,9 +261,9 @@ static void do_range(fuzz_session *s, fuzz_event *e)
 static void do_sync(fuzz_session *s, fuzz_event *e)
 {
     bool clear = e->step->kind == FUZZ_CLEAR, first = !clear || !e->step->calls_inside || s->open.options.faults;
-    e->refused = s->refused;
     if (first)
         e->result = acs_sync(s->context);
+    e->refused = s->refused; /* bodies have ended: what they called is among them */
     if (clear && first)
         collect(s);
     if (clear && acs_clear(s->context) != ACS_OK)

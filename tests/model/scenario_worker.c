@@ -33,6 +33,16 @@ void acs_inside_set(bool inside)
     (void)inside;
 }
 
+int acs_cancel_hold(void)
+{
+    return 0;
+}
+
+void acs_cancel_restore(const int *before)
+{
+    (void)before;
+}
+
 /* There is no ledger. */
 void acs_admission_rest(acs_context *context)
 {
@@ -50,12 +60,18 @@ NOT_ASKED_FOR(void, acs_virtual_wait, acs_context *context __attribute__((unused
 NOT_ASKED_FOR(void, acs_context_keep, acs_context *context __attribute__((unused)))
 NOT_ASKED_FOR(void, acs_context_release, acs_context *context __attribute__((unused)),
               bool backend_stays __attribute__((unused)))
-NOT_ASKED_FOR(acs_error *, acs_error_thread, void)
 NOT_ASKED_FOR(acs_status, acs_backend_call, acs_backend *backend __attribute__((unused)),
               acs_record *op __attribute__((unused)), int *native __attribute__((unused)))
 NOT_ASKED_FOR(void, acs_error_fill, acs_error *error __attribute__((unused)), acs_status status __attribute__((unused)),
               int native __attribute__((unused)), const char *where __attribute__((unused)),
               const char *format __attribute__((unused)), ...)
+
+/* Asked for where the default context cannot be opened. */
+acs_error *acs_error_thread(void)
+{
+    static acs_error none;
+    return &none;
+}
 
 static int run_work(void *closure)
 {

@@ -156,10 +156,12 @@ static void shape_tile(generator *g, const arena *a, span *s)
 {
     uint32_t pitch = dice_percent(&g->dice, 70) ? a->pitch : 8 + dice_below(&g->dice, 100);
     uint32_t rows = 1 + dice_below(&g->dice, 8);
-    /* At times a row reaches into the next one, or just touches it: rows of one tile may overlap. */
+    /* At times a row just touches the next one; those of several rows do not overlap. */
     uint32_t row = 1 + dice_below(&g->dice, dice_percent(&g->dice, 10) ? pitch + 4 : pitch);
     while (rows > 1 && (rows - 1) * pitch + row > a->bytes)
         rows--;
+    if (rows > 1 && row > pitch)
+        row = pitch;
     if (row > a->bytes)
         row = a->bytes;
     s->rows = rows;

@@ -53,6 +53,36 @@ static void launch_with_a_segment_that_wraps_is_refused(void **state)
     assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "segment");
 }
 
+/* A pitch that counts elements instead of bytes, say. Rows may touch. */
+static void launch_with_rows_that_overlap_is_refused(void **state)
+{
+    acs_segment tile = ACS_TILE_INOUT(4096, 128, 16, 127);
+    acs_launch_params launch = good_launch();
+    launch.uses = (acs_uses){&tile, 1, NULL, NULL, 0};
+    assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "segment 0 at 0x1000: pitch_bytes is 127, less than");
+    tile.pitch_bytes = 0;
+    assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "pitch_bytes is 0");
+    tile.pitch_bytes = 128;
+    assert_int_not_equal(acs_launch(*state, &launch), 0);
+    tile.pitch_bytes = 1;
+    tile.rows = 1;
+    assert_int_not_equal(acs_launch(*state, &launch), 0);
+    tile.rows = 0;
+    assert_int_not_equal(acs_launch(*state, &launch), 0);
+}
+
+static void launch_with_reserved_fields_is_refused(void **state)
+{
+    acs_segment segment = ACS_IN(4096, 16);
+    acs_launch_params launch = good_launch();
+    launch.uses = (acs_uses){&segment, 1, NULL, NULL, 0};
+    segment.device = 3;
+    assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "device and version are 3 and 0");
+    segment.device = 0;
+    segment.version = 7;
+    assert_launch_refused(*state, &launch, ACS_ERR_ARGUMENT, "device and version are 0 and 7");
+}
+
 static void launch_with_an_unknown_access_or_extent_is_refused(void **state)
 {
     acs_segment segment = ACS_IN(4096, 16);
@@ -266,6 +296,30 @@ static void open_with_options_ignores_a_bad_environment(void **state)
 }
 
 /* Runs before the tests that open the default context, which stays open. */
+static void default_context_that_cannot_be_opened_is_told_once(void **state)
+{
+    char text[1024];
+    int ends[2], saved = dup(STDERR_FILENO);
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    setenv("ACS_BACKEND", "none", 1);
+    acs_context *first = acs_default(), *second = acs_default();
+    unsetenv("ACS_BACKEND");
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    ssize_t length = read(ends[0], text, sizeof text - 1);
+    text[length > 0 ? length : 0] = 0;
+    close(ends[0]);
+
+    assert_null(first);
+    assert_null(second);
+    assert_non_null(strstr(text, "acs: error: the default context cannot be opened"));
+    assert_non_null(strstr(text, "ACS_BACKEND is \"none\""));
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
+}
+
 static void calls_without_a_default_context_tell_why(void **state)
 {
     acs_error error = {.size = sizeof error};
@@ -293,6 +347,36 @@ static void null_context_is_the_default_one(void **state)
     assert_non_null(acs_default());
     assert_int_equal(acs_context_backend(NULL), ACS_BACKEND_SIM);
     assert_int_equal(acs_query(acs_default(), op), ACS_OK);
+}
+
+static void segments_may_be_a_list_made_at_run_time(void **state)
+{
+    int x[2] = {1, 1}, *at[2] = {&x[0], &x[1]};
+    acs_segment list[2];
+    for (int i = 0; i < 2; i++)
+        list[i] = ACS_INOUT(at[i], sizeof *at[i]);
+    acs_memset(*state, x, 0, sizeof x);
+    ACS_LAUNCH_ON(*state, &g_increment, 1, 1, 0, ACS_ARGS(at[0]), ACS_USES_LIST(list, 2));
+    memset(list, 0, sizeof list);
+    assert_int_equal(acs_sync(*state), ACS_OK);
+    assert_int_equal(x[0], 1);
+}
+
+/* The struct of the closed context serves the next one, which must not become the default by that. */
+static void default_context_that_was_closed_is_opened_anew_at_the_next_use(void **state)
+{
+    (void)state;
+    setenv("ACS_BACKEND", "sim", 1);
+    assert_int_equal(acs_close(acs_default()), ACS_OK);
+    acs_context *other = open_on(ACS_BACKEND_HOST, 1);
+    acs_context *fresh = acs_default();
+    unsetenv("ACS_BACKEND");
+    assert_non_null(fresh);
+    assert_ptr_not_equal(fresh, other);
+    assert_int_equal(acs_context_backend(NULL), ACS_BACKEND_SIM);
+    assert_int_equal(acs_sync(NULL), ACS_OK);
+    assert_int_equal(acs_close(other), ACS_OK);
+    assert_ptr_equal(acs_default(), fresh);
 }
 
 /* -------------------------------------------------------------------------------------------- calls from the inside */
@@ -378,6 +462,41 @@ static void calls_inside_user_code_are_refused(void **state)
     assert_all_refused(&footprint);
 }
 
+static const acs_site g_lost_site = {"lost", "inside.c", 17};
+
+typedef struct lost_call {
+    acs_context *context;
+    bool copies;
+} lost_call;
+
+static int launching_host(void *closure)
+{
+    static int x;
+    const lost_call *call = closure;
+    const acs_op_params params = {&g_lost_site, 0};
+    acs_launch_params launch = good_launch();
+    launch.site = &g_lost_site;
+    acs_op op = call->copies ? acs_memset_op(call->context, &x, 0, sizeof x, &params) : acs_launch(call->context, &launch);
+    return op != 0;
+}
+
+/* Program order has a hole, so the context tells it, with the call site. */
+static void ops_refused_inside_user_code_are_told_by_the_context(void **state)
+{
+    for (int how = 0; how < 2; how++) {
+        const lost_call closure = {*state, how == 1};
+        acs_error e = {.size = sizeof e};
+        assert_int_not_equal(acs_host(*state, launching_host, &closure, sizeof closure, ACS_USES_NONE), 0);
+        assert_int_equal(acs_sync(*state), ACS_ERR_STATE);
+        assert_int_equal(acs_context_error(*state, &e), ACS_ERR_STATE);
+        assert_non_null(strstr(e.text, "inside a callback"));
+        assert_string_equal(e.site.name, "lost");
+        assert_int_equal(e.site.line, 17);
+        assert_int_equal(acs_clear(*state), ACS_OK);
+        assert_int_equal(acs_sync(*state), ACS_OK);
+    }
+}
+
 static void *last_error_elsewhere(void *argument)
 {
     *(acs_status *)argument = acs_last_error(NULL);
@@ -401,8 +520,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SIM(launch_of_no_kernel_is_refused),
+        SIM(segments_may_be_a_list_made_at_run_time),
         SIM(launch_with_a_zero_or_too_large_size_names_it),
         SIM(launch_with_a_segment_that_wraps_is_refused),
+        SIM(launch_with_rows_that_overlap_is_refused),
+        SIM(launch_with_reserved_fields_is_refused),
         SIM(launch_with_an_unknown_access_or_extent_is_refused),
         SIM(arguments_up_to_the_limit_are_taken_and_no_byte_more),
         SIM(programmatic_launch_is_refused_as_it_weakens_order),
@@ -417,9 +539,12 @@ int main(void)
         cmocka_unit_test(two_contexts_do_not_share_ops_errors_or_memory),
         HOST(forked_child_may_not_use_the_context_but_may_open_its_own),
         cmocka_unit_test(open_with_options_ignores_a_bad_environment),
+        cmocka_unit_test(default_context_that_cannot_be_opened_is_told_once),
         cmocka_unit_test(calls_without_a_default_context_tell_why),
         cmocka_unit_test(null_context_is_the_default_one),
+        cmocka_unit_test(default_context_that_was_closed_is_opened_anew_at_the_next_use),
         SIM(calls_inside_user_code_are_refused),
+        SIM(ops_refused_inside_user_code_are_told_by_the_context),
         HOST(calls_inside_user_code_are_refused),
         INLINE(calls_inside_user_code_are_refused),
         SIM(last_error_belongs_to_its_thread),

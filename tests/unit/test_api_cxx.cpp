@@ -15,6 +15,7 @@ extern "C" {
 
 #include <array>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -241,6 +242,28 @@ int add_one(void *closure)
     return 0;
 }
 
+/* Copied by the call: the list may go before the op runs. */
+void segments_may_be_a_list_made_at_run_time(void **)
+{
+    int x[3] = {1, 2, 3};
+    int *first = x;
+    std::vector<acs_segment> list;
+    for (int &element : x)
+        list.push_back(ACS_INOUT(&element, sizeof element));
+    acs_statistics stats{};
+    stats.size = sizeof stats;
+    for (int &element : x)
+        assert_int_not_equal(acs_memset(g_context, &element, 0, sizeof element), 0);
+    const int count = static_cast<int>(list.size());
+    assert_int_not_equal(acs_host(g_context, add_one, &first, sizeof first, ACS_USES_LIST(list.data(), count)), 0);
+    const acs_op op = ACS_LAUNCH_ON(g_context, g_kernel, 1, 1, 0, ACS_NO_ARGS, ACS_USES_LIST(list.data(), list.size()));
+    list.clear();
+    assert_int_equal(acs_wait(g_context, op), ACS_OK);
+    assert_int_equal(x[0], 1);
+    assert_int_equal(acs_stats(g_context, &stats), ACS_OK);
+    assert_true(stats.levels >= 3); /* fill, host function, kernel: all by the list */
+}
+
 void other_ops_work_from_cxx(void **)
 {
     int x = 1, y = 0, *pointer = &y;
@@ -250,6 +273,76 @@ void other_ops_work_from_cxx(void **)
     assert_int_equal(acs_sync(g_context), ACS_OK);
     assert_int_equal(y, 2);
     assert_int_equal(x, 0);
+}
+
+struct silent {
+    unsigned char *to;
+    uint64_t value;
+};
+
+struct telling {
+    uint64_t value;
+    unsigned char *to;
+    static constexpr uint32_t acs_pointers = ACS_POINTER_AT(1);
+};
+
+void telling_body(const acs_grid *, void *const *args)
+{
+    const auto *a = static_cast<const telling *>(args[0]);
+    *a->to = static_cast<unsigned char>(a->value);
+}
+
+/* A lazy block has no memory at its address: the pointer in the struct has to be changed. */
+void struct_that_tells_its_pointers_reaches_lazy_blocks(void **)
+{
+    const acs_kernel kernel = ACS_KERNEL_HOST_INIT("telling", telling_body);
+    void *block = nullptr;
+    unsigned char seen = 0;
+    acs_options options{};
+    acs_context *context = nullptr;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    options.workers = 0;
+    options.pool = ACS_POOL_ON;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_malloc(context, 100, ACS_MEMORY_DEVICE | ACS_LAZY, &block), ACS_OK);
+    auto *to = static_cast<unsigned char *>(block);
+    assert_int_equal(ACS_LAUNCH_ON(context, kernel, 1, 1, 0, ACS_ARGS(silent{to, 7}), ACS_USES(ACS_OUT(to, 1))), 0);
+    assert_int_equal(acs_last_error(nullptr), ACS_ERR_UNSUPPORTED);
+    assert_true(ACS_LAUNCH_ON(context, kernel, 1, 1, 0, ACS_ARGS(telling{7, to}), ACS_USES(ACS_OUT(to, 1))) > 0);
+    assert_true(acs_memcpy(context, &seen, to, 1) > 0);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(seen, 7);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+size_t throwing_footprint(const acs_footprint_input *, acs_segment *, size_t)
+{
+    throw std::runtime_error("no table");
+}
+
+/* More launches than there are records: each record goes back. */
+void exception_out_of_a_footprint_function_queues_nothing(void **)
+{
+    acs_uses uses = {};
+    uses.footprint = throwing_footprint;
+    const acs_op before = acs_memset(g_context, &uses, 0, 0);
+    for (int i = 0; i < 20000; i++) {
+        bool caught = false;
+        try {
+            acs_launch_params launch = {};
+            launch.size = sizeof launch;
+            launch.kernel = &g_kernel;
+            launch.grid = launch.block = {1, 1, 1};
+            launch.uses = uses;
+            acs_launch(g_context, &launch);
+        } catch (const std::runtime_error &) {
+            caught = true;
+        }
+        assert_true(caught);
+    }
+    assert_int_equal(acs_memset(g_context, &uses, 0, 0), before + 1);
+    assert_int_equal(acs_sync(g_context), ACS_OK);
 }
 
 } // namespace
@@ -265,7 +358,10 @@ int main()
         cmocka_unit_test_setup_teardown(launch_from_templates_in_namespaces_works, setup, teardown),
         cmocka_unit_test_setup_teardown(grid_may_be_anything_with_x_y_z, setup, teardown),
         cmocka_unit_test_setup_teardown(negative_grid_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(segments_may_be_a_list_made_at_run_time, setup, teardown),
         cmocka_unit_test_setup_teardown(other_ops_work_from_cxx, setup, teardown),
+        cmocka_unit_test(struct_that_tells_its_pointers_reaches_lazy_blocks),
+        cmocka_unit_test_setup_teardown(exception_out_of_a_footprint_function_queues_nothing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

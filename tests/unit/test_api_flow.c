@@ -6,6 +6,7 @@
 
 #include "runtime/context.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -76,6 +77,24 @@ static void free_of_what_is_not_an_allocation_is_refused(void **state)
     assert_int_equal(acs_free(*state, NULL), freed);
 }
 
+static void free_of_null_before_the_first_op_gives_an_op_to_wait_for(void **state)
+{
+    acs_op first = acs_free(*state, NULL);
+    assert_int_not_equal(first, 0);
+    assert_int_equal(acs_wait(*state, first), ACS_OK);
+    assert_int_equal(acs_free(*state, NULL), first);
+    assert_int_equal(acs_sync(*state), ACS_OK);
+}
+
+static void free_of_null_in_a_group_before_the_first_op_succeeds(void **state)
+{
+    assert_int_equal(acs_group_begin(*state, 0), ACS_OK);
+    acs_op first = acs_free(*state, NULL);
+    assert_int_not_equal(first, 0);
+    assert_int_equal(acs_wait(*state, first), ACS_OK);
+    assert_int_equal(acs_group_submit(*state, NULL, NULL), ACS_OK);
+}
+
 /* A sanitizer's malloc then fails as malloc does, instead of ending the program. Unused without one. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
@@ -118,6 +137,46 @@ static void check_finds_segments_beyond_or_after_their_allocation(void **state)
     assert_int_equal(acs_memset(context, memory, 1, 10), 0);
     assert_error(ACS_ERR_CHECK, "freed");
     acs_close(context);
+}
+
+static atomic_bool g_free_may_run;
+
+static int wait_for_leave(void *closure)
+{
+    (void)closure;
+    while (!atomic_load_explicit(&g_free_may_run, memory_order_acquire))
+        sched_yield();
+    return 0;
+}
+
+/* With ACS_POOL=off the system has the block's address again: malloc may give it to the program. */
+static void check_lets_go_of_an_address_once_its_block_was_given_back(void **state)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    char *memory = NULL;
+    (void)state;
+    acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_HOST;
+    options.pool = ACS_POOL_OFF;
+    options.check = ACS_CHECK_OVERLAP;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_malloc(context, 4096, ACS_MEMORY_DEVICE, (void **)&memory), ACS_OK);
+    atomic_store_explicit(&g_free_may_run, false, memory_order_relaxed); /* the op comes behind */
+    assert_int_not_equal(acs_host(context, wait_for_leave, NULL, 0, ACS_USES(ACS_INOUT(memory, 4096))), 0);
+    assert_int_not_equal(acs_free(context, memory), 0);
+    assert_int_equal(acs_memset(context, memory, 1, 10), 0);
+    assert_error(ACS_ERR_CHECK, "freed");
+    atomic_store_explicit(&g_free_may_run, true, memory_order_release);
+    acs_sync(context);
+    acs_clear(context);
+    /* a kernel that touches nothing: the address may be nobody's here */
+    acs_launch_params launch = good_launch();
+    const acs_segment own = ACS_INOUT(memory, 10);
+    launch.uses.segments = &own;
+    launch.uses.count = 1;
+    assert_int_not_equal(acs_launch(context, &launch), 0);
+    assert_int_equal(acs_close(context), ACS_OK);
 }
 
 /* ------------------------------------------------------------------------------------------------ waits, statistics */
@@ -388,6 +447,53 @@ static void grid_that_does_not_fit_32_bits_is_refused(void **state)
     assert_error(ACS_ERR_ARGUMENT, "grid");
 }
 
+/* ------------------------------------------------------------------------------------------------------ cancellation */
+
+typedef struct cancelled {
+    acs_context *context;
+    acs_op op;
+    atomic_bool sent, open, returned;
+} cancelled;
+
+static int wait_until_open(void *closure)
+{
+    cancelled *c = *(cancelled **)closure;
+    while (!atomic_load(&c->open))
+        sched_yield();
+    return 0;
+}
+
+static void *wait_while_cancelled(void *argument)
+{
+    cancelled *c = argument;
+    while (!atomic_load(&c->sent))
+        sched_yield();
+    (void)acs_wait(c->context, c->op);
+    atomic_store(&c->returned, true);
+    pthread_testcancel();
+    return NULL;
+}
+
+/* The request is pending when the wait begins, and the op ends only once the waiter sleeps. */
+static void cancelled_thread_leaves_its_wait_first(void **state)
+{
+    cancelled c = {.context = *state}, *closure = &c;
+    pthread_t thread;
+    void *result = NULL;
+    c.op = acs_host(*state, wait_until_open, &closure, sizeof closure, ACS_USES_NONE);
+    assert_int_not_equal(c.op, 0);
+    assert_int_equal(pthread_create(&thread, NULL, wait_while_cancelled, &c), 0);
+    assert_int_equal(pthread_cancel(thread), 0);
+    atomic_store(&c.sent, true);
+    while (!acs_gate_sleepers(&c.context->ends))
+        sched_yield();
+    atomic_store(&c.open, true);
+    pthread_join(thread, &result);
+    assert_true(atomic_load(&c.returned));
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(acs_sync(*state), ACS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,8 +503,11 @@ int main(void)
         SIM(clear_forgets_failures_and_the_program_goes_on),
         HOST(clear_forgets_failures_and_the_program_goes_on),
         SIM(free_of_what_is_not_an_allocation_is_refused),
+        SIM(free_of_null_before_the_first_op_gives_an_op_to_wait_for),
+        SIM(free_of_null_in_a_group_before_the_first_op_succeeds),
         SIM(malloc_of_too_much_or_of_an_unknown_kind_is_an_error),
         cmocka_unit_test(check_finds_segments_beyond_or_after_their_allocation),
+        cmocka_unit_test(check_lets_go_of_an_address_once_its_block_was_given_back),
         cmocka_unit_test_setup_teardown(query_and_range_waits_do_not_wait_for_what_still_runs, setup_two_executors,
                                         close_quietly),
         SIM(wait_for_an_op_that_was_never_queued_is_an_error),
@@ -412,6 +521,7 @@ int main(void)
         SIM(args_take_up_to_32),
         cmocka_unit_test(uses_count_and_describe_their_segments),
         SIM(grid_that_does_not_fit_32_bits_is_refused),
+        HOST(cancelled_thread_leaves_its_wait_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,6 +339,34 @@ static void copies_that_name_freed_memory_are_refused(void **state)
     assert_int_equal(acs_close(context), ACS_ERR_ARGUMENT); /* the first error */
 }
 
+/* It goes with that context, whoever uses it. Pools and single allocations, both ways round. */
+static void memory_of_another_context_is_found_by_the_check(void **state)
+{
+    (void)state;
+    for (int pools = 0; pools < 4; pools++) {
+        acs_error error = {.size = sizeof error};
+        acs_context *context = open_by(&(way){ACS_BACKEND_HOST, 0, pools & 1}, 0), *other = NULL;
+        acs_options options;
+        char says[80];
+        assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+        options.backend = ACS_BACKEND_HOST;
+        options.workers = 0;
+        options.pool = pools >> 1;
+        options.check = ACS_CHECK_OVERLAP;
+        assert_int_equal(acs_open(&options, &other), ACS_OK);
+        unsigned char *block = block_of(context, 1000), *own = block_of(other, 1000), mine[10];
+        assert_true(acs_memset(other, own, 1, 1000) && acs_memcpy(other, mine, own, 10));
+        assert_int_equal(acs_memset(other, block + 10, 1, 4), 0);
+        assert_int_equal(acs_last_error(&error), ACS_ERR_CHECK);
+        (void)snprintf(says, sizeof says, "names memory of context %p", (void *)context);
+        assert_non_null(strstr(error.text, says));
+        assert_non_null(strstr(error.text, __FILE__));
+        assert_true(acs_memset(context, block + 10, 1, 4) > 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+        assert_int_equal(acs_close(other), ACS_ERR_CHECK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_log_that_cannot_be_written_is_refused),
         cmocka_unit_test(what_was_not_freed_is_told_at_close),
         cmocka_unit_test(copies_that_name_freed_memory_are_refused),
+        cmocka_unit_test(memory_of_another_context_is_found_by_the_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -572,6 +572,6 @@ int main(void)
         cmocka_unit_test(disable_with_a_bounced_item_before_a_host_function_runs_both),
         cmocka_unit_test(random_steps_with_disable_end_every_op_once),
     };
-    alarm(60); /* a core that never comes to an end would hang the run */
+    alarm(1800); /* a core that never comes to an end would hang the run */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FORKS = 50, HANG_S = 30 };
+enum { FORKS = 50, HANG_S = 1800 };
 
 /* ---------------------------------------------------------------------------------------------------- in the child */
 

@@ -1,6 +1,6 @@
 /*
- * Groups through the public API: what is held and refused, that memory is shared as planned, and random programs against the
- * same ops done one after the other in plain C. On the host backend, with and without threads.
+ * Groups through the public API: what is held and refused, and that memory is shared as planned. On the host backend, with
+ * and without threads. What ops reach, and random programs: test_group_reach.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,78 +9,13 @@
 
 #include <cmocka.h>
 
-#include "memory_fixture.h"
+#include "group_fixture.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-
-enum { BYTES = 4096, LAZY = ACS_MEMORY_DEVICE | ACS_LAZY };
-
-static acs_context *open_with(int64_t limit, int64_t workers, int32_t pool)
-{
-    acs_options options = host_options();
-    acs_context *context = NULL;
-    options.workers = workers;
-    options.executors = 2;
-    options.memory_limit = limit;
-    options.pool = pool;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
-    return context;
-}
-
-static uint64_t live(acs_context *context)
-{
-    return statistics_of(context).memory_live;
-}
-
-static acs_status submit(acs_context *context, uint32_t slots, acs_group_report *report)
-{
-    const acs_group_params params = {sizeof params, slots, 0};
-    *report = (acs_group_report){.size = sizeof *report};
-    return acs_group_submit(context, &params, report);
-}
-
-/* to[i] = a[i] + 3 b[i] + add; pointers in a struct. */
-typedef struct mix_args {
-    uint32_t add, bytes;
-    unsigned char *to;
-    const unsigned char *a, *b;
-} mix_args;
-
-static void mix(const mix_args *m)
-{
-    for (uint32_t i = 0; i < m->bytes; i++)
-        m->to[i] = (unsigned char)(m->a[i] + 3 * m->b[i] + m->add);
-}
-
-static void mix_body(const acs_grid *grid, void *const *args)
-{
-    (void)grid;
-    mix(args[0]);
-}
-
-static const acs_kernel g_mix = ACS_KERNEL_HOST_INIT("mix", mix_body);
-
-/* `behind`: a token's key, or 0. */
-static acs_op launch_mix_behind(acs_context *context, const mix_args *m, uint64_t behind)
-{
-    static const acs_site site = {"mix", __FILE__, __LINE__};
-    const acs_arg arg = {m, sizeof *m, ACS_ARG_POINTERS | ACS_POINTER_AT(1) | ACS_POINTER_AT(2) | ACS_POINTER_AT(3)};
-    const acs_segment uses[] = {ACS_IN(m->a, m->bytes), ACS_IN(m->b, m->bytes), ACS_OUT(m->to, m->bytes),
-                                ACS_TOKEN_IN(behind)};
-    const acs_launch_params p = {.size = sizeof p, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {64, 1, 1},
-                                 .shared_bytes = 32, .args = {&arg, 1}, .uses = {uses, behind ? 4 : 3, NULL, NULL, 0},
-                                 .site = &site};
-    return acs_launch(context, &p);
-}
-
-static acs_op launch_mix(acs_context *context, const mix_args *m)
-{
-    return launch_mix_behind(context, m, 0);
-}
 
 static int go_wrong(void *closure)
 {
@@ -391,69 +326,6 @@ static void what_fails_in_a_place_is_no_concern_of_who_gets_it_next(void **state
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ random */
-
-/* Each block is written once or more, read by some, and copied out at last; sizes differ, so that places do. */
-static void random_group(acs_context *context, uint64_t *random, uint32_t slots, uint64_t *shared)
-{
-    enum { BLOCKS = 24, MOST = 3000 };
-    static unsigned char expected[BLOCKS][MOST], results[BLOCKS][MOST], in[BLOCKS][MOST];
-    unsigned char *blocks[BLOCKS];
-    uint32_t bytes[BLOCKS], count = 2 + below(random, BLOCKS - 1);
-    bool out[BLOCKS];
-    acs_group_report r;
-    assert_int_equal(acs_group_begin(context, 0), ACS_OK);
-    for (uint32_t b = 0; b < count; b++) {
-        bytes[b] = 1 + below(random, MOST);
-        blocks[b] = block_of(context, LAZY, bytes[b]);
-        memset(in[b], (int)below(random, 256), MOST);
-        memset(results[b], 0, MOST);
-        if (b < 2 || below(random, 4) == 0) {
-            memcpy(expected[b], in[b], MOST);
-            assert_true(acs_memcpy(context, blocks[b], in[b], bytes[b]) > 0);
-        } else {
-            uint32_t u = below(random, b), v = below(random, b), common = bytes[u] < bytes[v] ? bytes[u] : bytes[v];
-            memset(expected[b], 9, MOST);
-            assert_true(acs_memset(context, blocks[b], 9, bytes[b]) > 0);
-            common = common < bytes[b] ? common : bytes[b];
-            mix(&(mix_args){b, common, expected[b], expected[u], expected[v]});
-            assert_true(launch_mix(context, &(mix_args){b, common, blocks[b], blocks[u], blocks[v]}) > 0);
-        }
-        if (below(random, 5) == 0) { /* again, behind who reads it */
-            uint32_t u = below(random, b + 1);
-            memset(expected[u], (int)b, bytes[u] / 2);
-            if (bytes[u] / 2)
-                assert_true(acs_memset(context, blocks[u], (int)b, bytes[u] / 2) > 0);
-        }
-    }
-    for (uint32_t b = 0; b < count; b++) {
-        out[b] = below(random, 3) > 0;
-        if (out[b])
-            assert_true(acs_memcpy(context, results[b], blocks[b], bytes[b]) > 0);
-        assert_true(acs_free(context, blocks[b]) > 0);
-    }
-    assert_int_equal(submit(context, slots, &r), ACS_OK);
-    *shared += r.memory_sum - r.memory_peak;
-    assert_int_equal(acs_sync(context), ACS_OK);
-    for (uint32_t b = 0; b < count; b++)
-        if (out[b])
-            assert_memory_equal(results[b], expected[b], bytes[b]);
-}
-
-static void random_groups_do_what_their_ops_say(void **state)
-{
-    (void)state;
-    uint64_t random = 3, shared = 0;
-    for (int64_t way = 0; way < 4; way++) {
-        acs_context *context = open_with(way == 3 ? 4 << 20 : 0, way & 1, way == 2 ? ACS_POOL_OFF : ACS_POOL_ON);
-        for (int round = 0; round < 60; round++)
-            random_group(context, &random, below(&random, 5), &shared);
-        assert_int_equal(live(context), 0);
-        assert_int_equal(acs_close(context), ACS_OK);
-    }
-    assert_true(shared > 100000);
-}
-
 /* Groups that run at the same time have memory each, as far as there is room; then they come behind others in theirs. */
 static void groups_have_memory_beside_each_other(void **state)
 {
@@ -579,7 +451,6 @@ int main(void)
         cmocka_unit_test(what_cannot_fit_beside_the_plan_is_told_before_anything_runs),
         cmocka_unit_test(what_fails_in_a_place_is_no_concern_of_who_gets_it_next),
         cmocka_unit_test(groups_have_memory_beside_each_other),
-        cmocka_unit_test(random_groups_do_what_their_ops_say),
         cmocka_unit_test(groups_end_whatever_else_runs),
         cmocka_unit_test(groups_go_to_another_device_where_room_is_in_pieces),
     };

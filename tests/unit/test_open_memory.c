@@ -8,6 +8,8 @@
 #include "runtime/compat.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,15 @@ enum { REQUESTS_MOST = 2000, OPS = 40 };
 
 static _Thread_local long tl_until_failure = -1; /* of this thread's requests, those that still succeed; negative: all do */
 
+static _Thread_local bool tl_nothing_left; /* each of this thread's requests fails; */
+static atomic_uint g_refused;               /* how many did */
+
 static bool fails_now(void)
 {
+    if (tl_nothing_left) {
+        atomic_fetch_add(&g_refused, 1);
+        return true;
+    }
     return tl_until_failure >= 0 && tl_until_failure-- == 0;
 }
 
@@ -125,6 +134,58 @@ static void program_without_memory_ends_all_that_was_queued(void **state)
     while (program_refused(sim, n))
         assert_true(++n < REQUESTS_MOST);
     assert_true(n > 5);
+}
+
+/* -------------------------------------------------------------------------------------- queues of CPUs */
+
+static atomic_bool g_may_go;
+
+/* Uses its memory once more before it ends. */
+static void gated_body(const acs_grid *grid, void *const *args)
+{
+    while (!atomic_load(&g_may_go))
+        sched_yield();
+    increment_body(grid, args);
+}
+
+static const acs_kernel g_gated = ACS_KERNEL_HOST_INIT("gated", gated_body);
+
+/* The first kernel goes on once a queue was refused memory. */
+static void *open_when_refused(void *nothing_more)
+{
+    (void)nothing_more;
+    while (!atomic_load(&g_refused))
+        sched_yield();
+    atomic_store(&g_may_go, true);
+    return NULL;
+}
+
+/* Submitting waits for room in the queue then: nothing is lost, and no op ends before it ran. */
+static void full_queue_without_memory_delays_ops_and_loses_none(void **state)
+{
+    acs_options options = options_on(ACS_BACKEND_HOST);
+    acs_context *context = NULL;
+    pthread_t opener;
+    int *x = NULL;
+    (void)state;
+    options.streams = 1;
+    options.workers = 0; /* this thread submits */
+    options.window = options.fifo = 256;
+    atomic_store(&g_refused, 0);
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_malloc(context, sizeof *x, ACS_MEMORY_DEVICE, (void **)&x), ACS_OK);
+    *x = 0;
+    assert_int_not_equal(ACS_LAUNCH_ON(context, &g_gated, 1, 1, 0, ACS_ARGS(x), ACS_USES(ACS_INOUT(x, sizeof *x))), 0);
+    for (int i = 0; i < 20; i++)
+        (void)queue_increment(context, x);
+    assert_int_equal(pthread_create(&opener, NULL, open_when_refused, NULL), 0);
+    tl_nothing_left = true;
+    acs_status status = acs_sync(context);
+    tl_nothing_left = false;
+    pthread_join(opener, NULL);
+    assert_int_equal(status, ACS_OK);
+    assert_int_equal(*x, (1 << 21) - 1);
+    assert_int_equal(acs_close(context), ACS_OK);
 }
 
 /* ------------------------------------------------------------------------------------------------------ several devices */
@@ -241,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_without_memory_or_threads_is_refused_and_leaves_nothing),
         cmocka_unit_test(program_without_memory_ends_all_that_was_queued),
+        cmocka_unit_test(full_queue_without_memory_delays_ops_and_loses_none),
         cmocka_unit_test(what_an_op_has_written_is_noted_without_memory),
         cmocka_unit_test(statistics_at_close_name_width_and_the_pairs_that_wait),
         cmocka_unit_test(drain_of_compat_finishes_the_ops_of_every_context),

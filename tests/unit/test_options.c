@@ -48,7 +48,7 @@ static void init_without_variables_gives_the_defaults(void **state)
 
     assert_int_equal(options.size, sizeof options);
     assert_int_equal(options.backend, ACS_BACKEND_AUTO);
-    assert_int_equal(options.streams, 32);
+    assert_int_equal(options.streams, 64);
     assert_int_equal(options.wait, ACS_WAIT_GPU);
     assert_string_equal(options.cpus, "");
     assert_int_equal(acs_options_check(&options), ACS_OK);
@@ -250,7 +250,7 @@ static void dump_tells_where_each_value_came_from(void **state)
     assert_non_null(strstr(text, "ACS_FIFO=128 (program)\n"));
     assert_non_null(strstr(text, "ACS_BATCH=16 (environment)\n"));
     assert_non_null(strstr(text, "ACS_WAIT=host (program)\n"));
-    assert_non_null(strstr(text, "ACS_STREAMS=32 (default)\n"));
+    assert_non_null(strstr(text, "ACS_STREAMS=64 (default)\n"));
     assert_non_null(strstr(text, "ACS_CPUS= (default)\n"));
 }
 
@@ -285,13 +285,23 @@ static void dump_of_values_out_of_range_prints_numbers(void **state)
 
 /* ------------------------------------------------------------------------------------------------ unknown variables */
 
-static void capture_warnings(char *text, size_t bytes)
+static void read_options(void)
+{
+    acs_options options;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    assert_int_equal(options.stats, 0);
+    assert_int_equal(options.log, ACS_LOG_OFF);
+    assert_string_equal(options.dot, "");
+    assert_int_equal(options.window, 32);
+}
+
+static void capture(void (*function)(void), char *text, size_t bytes)
 {
     int ends[2], saved = dup(STDERR_FILENO);
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
-    acs_options_warn_unknown();
+    function();
     dup2(saved, STDERR_FILENO);
     close(saved);
     ssize_t length = read(ends[0], text, bytes - 1);
@@ -307,7 +317,7 @@ static void warn_of_an_unknown_variable_names_the_nearest(void **state)
     setenv("ACS_WINDOWS", "5", 1);
     setenv("ACS_STREAMS", "5", 1);
 
-    capture_warnings(text, sizeof text);
+    capture(acs_options_warn_unknown, text, sizeof text);
 
     assert_string_equal(text, "acs: warn: unknown variable ACS_WINDOWS is ignored; the nearest known is ACS_WINDOW\n");
 }
@@ -320,10 +330,62 @@ static void warn_without_unknown_variables_is_silent(void **state)
     setenv("ACS_STREAMS", "5", 1);
     setenv("MACS_WINDOW", "5", 1);
 
-    capture_warnings(text, sizeof text);
+    capture(acs_options_warn_unknown, text, sizeof text);
 
     unsetenv("MACS_WINDOW");
     assert_string_equal(text, "");
+}
+
+static void bad_value_of_an_option_that_changes_no_result_is_told_once(void **state)
+{
+    (void)state;
+    char text[2048], path[ACS_OPTION_TEXT_BYTES + 1];
+    memset(path, 'x', sizeof path);
+    path[sizeof path - 1] = 0;
+    setenv("ACS_STATS", "yes", 1);
+    setenv("ACS_LOG", "loud", 1);
+    setenv("ACS_DOT", path, 1);
+    setenv("ACS_WINDOW", "32", 1);
+
+    capture(read_options, text, sizeof text);
+
+    assert_non_null(strstr(text, "acs: warn: ACS_STATS is \"yes\"; it must be one of 0|1; the default is used\n"));
+    assert_non_null(strstr(text, "ACS_LOG is \"loud\""));
+    assert_non_null(strstr(text, "ACS_DOT is \"xxx"));
+    capture(read_options, text, sizeof text);
+    assert_string_equal(text, "");
+}
+
+/* ---------------------------------------------------------------------------------------------------- set-user-ID */
+
+static int g_secure;
+char *__real_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name);
+
+char *__wrap_secure_getenv(const char *name)
+{
+    return g_secure ? NULL : __real_secure_getenv(name);
+}
+
+static void names_of_files_are_not_taken_from_the_environment_of_a_secure_program(void **state)
+{
+    (void)state;
+    setenv("ACS_DOT", "graph", 1);
+    setenv("ACS_MEMORY_LOG", "log", 1);
+    setenv("ACS_TOPOLOGY", "links", 1);
+    setenv("ACS_WINDOW", "32", 1);
+    acs_options usual = defaults();
+    g_secure = 1;
+    acs_options secure = defaults();
+    g_secure = 0;
+
+    assert_string_equal(usual.dot, "graph");
+    assert_string_equal(usual.memory_log, "log");
+    assert_string_equal(usual.topology, "links");
+    assert_string_equal(secure.dot, "");
+    assert_string_equal(secure.memory_log, "");
+    assert_string_equal(secure.topology, "");
+    assert_int_equal(secure.window, 32);
 }
 
 static void markdown_has_a_line_for_every_option(void **state)
@@ -368,6 +430,8 @@ int main(void)
         cmocka_unit_test_setup(dump_of_values_out_of_range_prints_numbers, clear_environment),
         cmocka_unit_test_setup(warn_of_an_unknown_variable_names_the_nearest, clear_environment),
         cmocka_unit_test_setup(warn_without_unknown_variables_is_silent, clear_environment),
+        cmocka_unit_test_setup(bad_value_of_an_option_that_changes_no_result_is_told_once, clear_environment),
+        cmocka_unit_test_setup(names_of_files_are_not_taken_from_the_environment_of_a_secure_program, clear_environment),
         cmocka_unit_test_setup(markdown_has_a_line_for_every_option, clear_environment),
     };
     return cmocka_run_group_tests(tests, clear_environment, NULL);

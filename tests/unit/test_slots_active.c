@@ -62,6 +62,40 @@ static void slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle
     yard_close(y);
 }
 
+/* Nothing is known of a new context's ops: each gets a slot of its own, until polls see ops go through. */
+static void ops_of_a_new_context_do_not_queue_until_they_are_seen_to_be_short(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 64);
+    int count = 0;
+    acs_slots_expect_long_ops(&y->slots);
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(issue_alone(y, &count, 1), i);
+    assert_int_equal(issue_alone(y, &count, 1), 0); /* there are no more */
+    for (int i = 64; i > 4; i--) {
+        complete_all(y);
+        look_at_all(y, false);
+        issue_alone(y, &count, 1);
+    }
+    complete_all(y);
+    look_at_all(y, false);
+    assert_int_equal(y->slots.banks[0].active, 4);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(issue_alone(y, &count, 1), i % 4);
+    yard_close(y);
+}
+
+/* A library call makes a handle in each slot, so nothing but deep queues opens another for it. */
+static void library_calls_of_a_new_context_share_the_first_slots(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 64);
+    acs_slots_expect_long_ops(&y->slots);
+    for (int i = 0; i < 48; i++)
+        assert_int_equal(issue(y, CALL(y->s, ACS_OUT(AT(i * 64), 64))), i % 4);
+    yard_close(y);
+}
+
 /* Another thread goes on issuing while one looks, and marks are few: what a poll did not ask about may long have ended. */
 static void queues_are_as_deep_as_a_poll_saw_them(void **state)
 {
@@ -328,6 +362,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
+        cmocka_unit_test(ops_of_a_new_context_do_not_queue_until_they_are_seen_to_be_short),
+        cmocka_unit_test(library_calls_of_a_new_context_share_the_first_slots),
         cmocka_unit_test(queues_are_as_deep_as_a_poll_saw_them),
         cmocka_unit_test(slots_become_more_while_there_is_nothing_to_issue),
         cmocka_unit_test(what_was_found_while_a_program_waited_holds_for_what_it_launches_next),

@@ -116,8 +116,7 @@ static const struct {
     {ACS_WRITE, ROWS_MOST, WIDE, 0, 0},
     {ACS_READ, 4, WIDE, 1, 4 * COLUMNS},
     {ACS_UPDATE, ROWS_MOST, WIDE, 1, ROWS_MOST * COLUMNS},
-    {ACS_UPDATE, 4, COLUMNS, 1, 4 * COLUMNS},      /* there is nothing between */
-    {ACS_READ, 4, COLUMNS / 2, 1, 5 * COLUMNS / 2}, /* they overlap */
+    {ACS_UPDATE, 4, COLUMNS, 1, 4 * COLUMNS}, /* there is nothing between */
     {ACS_WRITE, ROWS_MOST + 1, WIDE, 1, ROWS_MOST * WIDE + COLUMNS},
 };
 

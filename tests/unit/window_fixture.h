@@ -128,6 +128,7 @@ static inline acs_op scene_any(scene *s)
 #define SEGMENTS(...) (acs_segment[]){__VA_ARGS__}, sizeof((acs_segment[]){__VA_ARGS__}) / sizeof(acs_segment)
 /* A kernel, a host function and an observer with these segments; KERNEL0 touches nothing. */
 #define KERNEL(s, ...) scene_insert((s), ACS_KIND_KERNEL, (acs_entry_traits){0}, SEGMENTS(__VA_ARGS__))
+#define CALL(s, ...) scene_insert((s), ACS_KIND_CALL, (acs_entry_traits){0}, SEGMENTS(__VA_ARGS__))
 #define KERNEL0(s) scene_insert((s), ACS_KIND_KERNEL, (acs_entry_traits){0}, NULL, 0)
 #define HOST(s, ...) scene_insert((s), ACS_KIND_HOST, (acs_entry_traits){.on_host = true}, SEGMENTS(__VA_ARGS__))
 #define OBSERVE(s, ...)                                                                                                \

@@ -1,0 +1,26 @@
+/*
+ * Makes the library's threads with the signal mask that they keep: a program's handlers for its own signals run on its
+ * own threads, and a program's crash handler runs on the thread that faults. Called by the runtime and by the host
+ * backend. Never changes the mask of the calling thread for longer than the call.
+ */
+#include "base/thread.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+/* Raised by what the thread itself does. The kernel ends the process when such a signal is blocked. */
+static const int g_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+int acs_thread_create(pthread_t *thread, void *(*function)(void *), void *argument)
+{
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    for (size_t i = 0; i < sizeof g_faults / sizeof g_faults[0]; i++)
+        if (!sigismember(&before, g_faults[i]))
+            sigdelset(&blocked, g_faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    int error = pthread_create(thread, NULL, function, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}

@@ -1,0 +1,125 @@
+/*
+ * Signals and the library's threads: a fault in the program's code on such a thread reaches the program's crash handler,
+ * and signals from elsewhere do not come to such a thread. Faults happen in a child process.
+ */
+#include "api_fixture.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HANDLED = 7, NOT_HANDLED = 1 };
+
+static const int g_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+static void crash_handler(int number)
+{
+    (void)number;
+    _exit(HANDLED);
+}
+
+static void raise_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)raise(*(int *)args[0]);
+}
+
+static int raise_function(void *closure)
+{
+    (void)raise(*(int *)closure);
+    return 0;
+}
+
+static const acs_kernel g_raise = ACS_KERNEL_HOST_INIT("raise", raise_body);
+
+/* A child that raises the signal on a thread of the library; its exit status, or -1 where a signal ended it. */
+static int child_that_raises(int number, bool kernel)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)signal(number, crash_handler);
+        acs_context *context = open_on(ACS_BACKEND_HOST, 1);
+        if (kernel)
+            ACS_LAUNCH_ON(context, &g_raise, 1, 1, 0, ACS_ARGS(number), ACS_USES_NONE);
+        else
+            acs_host(context, raise_function, &number, sizeof number, ACS_USES_NONE);
+        acs_sync(context);
+        _exit(NOT_HANDLED); /* the signal waits for a thread that does not block it */
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void fault_in_a_host_body_reaches_the_programs_handler(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_faults / sizeof g_faults[0]; i++)
+        assert_int_equal(child_that_raises(g_faults[i], true), HANDLED);
+}
+
+static void fault_in_a_host_function_reaches_the_programs_handler(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof g_faults / sizeof g_faults[0]; i++)
+        assert_int_equal(child_that_raises(g_faults[i], false), HANDLED);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- masks */
+
+static void mask_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)pthread_sigmask(SIG_SETMASK, NULL, *(sigset_t *const *)args[0]);
+}
+
+static const acs_kernel g_mask = ACS_KERNEL_HOST_INIT("mask", mask_body);
+
+static sigset_t mask_of_an_executor(void)
+{
+    sigset_t mask, *to = &mask;
+    sigemptyset(&mask);
+    acs_context *context = open_on(ACS_BACKEND_HOST, 1);
+    ACS_LAUNCH_ON(context, &g_mask, 1, 1, 0, ACS_ARGS(to), ACS_USES(ACS_OUT(to, sizeof mask)));
+    assert_int_equal(acs_close(context), ACS_OK);
+    return mask;
+}
+
+static void threads_of_the_library_block_other_signals(void **state)
+{
+    (void)state;
+    sigset_t mask = mask_of_an_executor();
+    static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD, SIGPIPE, SIGPROF};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_true(sigismember(&mask, others[i]));
+}
+
+static void signal_that_the_opening_thread_blocks_stays_blocked(void **state)
+{
+    (void)state;
+    sigset_t trap, before;
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    pthread_sigmask(SIG_BLOCK, &trap, &before);
+    sigset_t mask = mask_of_an_executor();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+
+    assert_true(sigismember(&mask, SIGTRAP));
+    assert_false(sigismember(&mask, SIGSEGV));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fault_in_a_host_body_reaches_the_programs_handler),
+        cmocka_unit_test(fault_in_a_host_function_reaches_the_programs_handler),
+        cmocka_unit_test(threads_of_the_library_block_other_signals),
+        cmocka_unit_test(signal_that_the_opening_thread_blocks_stays_blocked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

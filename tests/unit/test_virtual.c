@@ -1,0 +1,110 @@
+/*
+ * The simulator with several threads that call: a thread that is inside a call, and is not scheduled for long, is no
+ * standstill. The test holds what another thread waits for until that thread has looked far more often than a
+ * standstill takes.
+ */
+#include "api_fixture.h"
+
+#include "runtime/movable.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { LOOKS = 10000, THREADS = 4, ROUNDS = 200, BYTES = 256 };
+
+static atomic_int g_looks;
+
+static void count_look(void *user)
+{
+    (void)user;
+    atomic_fetch_add_explicit(&g_looks, 1, memory_order_seq_cst);
+}
+
+static void *use_a_lazy_block(void *argument)
+{
+    acs_context *context = argument;
+    void *block = NULL;
+    bool well = acs_malloc(context, BYTES, ACS_LAZY, &block) == ACS_OK && acs_memset(context, block, 1, BYTES) != 0 &&
+                acs_sync(context) == ACS_OK;
+    acs_free(context, block);
+    return well ? argument : NULL;
+}
+
+static void thread_that_waits_for_another_ones_call_keeps_the_device(void **state)
+{
+    acs_context *context = *state;
+    pthread_t thread;
+    void *well = use_a_lazy_block(context);
+    assert_non_null(well);
+    atomic_store_explicit(&g_looks, 0, memory_order_seq_cst);
+    context->virtual_yield = count_look;
+    acs_movables_enter(context);
+
+    assert_int_equal(pthread_create(&thread, NULL, use_a_lazy_block, context), 0);
+    while (atomic_load_explicit(&g_looks, memory_order_seq_cst) < LOOKS)
+        sched_yield();
+    acs_movables_leave(context);
+    pthread_join(thread, &well);
+
+    context->virtual_yield = NULL;
+    assert_non_null(well);
+    assert_int_equal(acs_context_error(context, NULL), ACS_OK);
+}
+
+static void *use_blocks(void *argument)
+{
+    void *well = argument;
+    for (int i = 0; i < ROUNDS && well; i++)
+        well = use_a_lazy_block(argument);
+    return well;
+}
+
+static void threads_that_share_the_simulator_keep_the_device(void **state)
+{
+    pthread_t threads[THREADS];
+    void *well[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_blocks, *state), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], &well[i]);
+    for (int i = 0; i < THREADS; i++)
+        assert_non_null(well[i]);
+    assert_int_equal(acs_context_error(*state, NULL), ACS_OK);
+}
+
+/* ACS_DISABLE steps inside the launch as long as anything goes on: a lost device's time does not. */
+static void launch_on_a_lost_device_returns(void **state)
+{
+    static const char *const kinds[] = {"lost", "event"};
+    int lost = 0;
+    (void)state;
+    for (int64_t seed = 0; seed < 8; seed++) {
+        acs_options options;
+        acs_context *context = NULL;
+        int x = 0;
+        assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+        options.backend = ACS_BACKEND_SIM;
+        options.sim_order = ACS_SIM_ORDER_TIME;
+        options.disable = 1;
+        options.faults = 500;
+        options.seed = seed;
+        strcpy(options.fault_kinds, kinds[seed % 2]);
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        for (int i = 0; i < ROUNDS; i++)
+            ACS_LAUNCH_ON(context, &g_increment, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_INOUT(&x, sizeof x)));
+        lost += acs_sync(context) == ACS_ERR_DEVICE;
+        acs_close(context);
+    }
+    assert_true(lost > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SIM(thread_that_waits_for_another_ones_call_keeps_the_device),
+        cmocka_unit_test(launch_on_a_lost_device_returns),
+        SIM(threads_that_share_the_simulator_keep_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
