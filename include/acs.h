@@ -491,7 +491,21 @@ typedef struct acs_call_env {
     void **place;       /**< a pointer of the program's own per slot and place key, NULL at first: for handles */
 } acs_call_env;
 
-/** A library call: issues work to env->stream and returns 0, or a code of its own (then the op failed). */
+/**
+ * A library call: issues work to env->stream and returns 0, or a code of its own (then the op failed).
+ *
+ * A *repeatable* call (acs_call_params.repeatable) keeps this contract: it issues kernels and fills to env->stream alone,
+ * which may be captured; what it issues follows from its closure's bytes and its scratch memory, not from memory, time or
+ * earlier calls; from the pointers in its closure follow only addresses in the arguments of that work, and otherwise at
+ * most their lowest 8 bits and which of them are equal or NULL. Calls of cuBLAS and cuSOLVER with a workspace of their own
+ * keep it; calls that draw random numbers or build plans do not.
+ *
+ * On a GPU a repeatable call is captured behind some of its first runs: the function then runs once more, into a stream
+ * that executes nothing. Once it is known which addresses follow from which pointer, later calls that differ in pointers
+ * alone are issued without the function: as a kernel that may ride in a bundle, or as launches. acs_op_error then tells of
+ * them as of kernels. A call whose work reaches memory that neither its footprint names nor its scratch memory holds is
+ * always left to the function, and so are all with ACS_SERIAL, ACS_DISABLE, several devices, in captures and in groups.
+ */
 typedef int (*acs_call_fn)(const acs_call_env *env, void *closure);
 
 typedef struct acs_call_params {
@@ -505,6 +519,8 @@ typedef struct acs_call_params {
     acs_uses uses;
     const acs_site *site;
     uint32_t no_wait;
+    uint32_t repeatable; /**< 1: the function keeps the contract of acs_call_fn; its closure has at most 256 bytes. 0: no */
+    uint64_t pointers;   /**< of a repeatable call: bit w says that byte 8 * w of the closure begins a device pointer */
 } acs_call_params;
 
 /** Queue a library call (cuBLAS and the like). It runs on a thread that steps the runtime; it must not synchronise. */
@@ -856,6 +872,7 @@ typedef struct acs_statistics {
     uint64_t memory_moved;     /**< bytes of device memory that were mapped to other addresses, where they were missing */
     uint64_t transfers;        /**< several devices: copies of the runtime's own between devices, and the host */
     uint64_t transfer_bytes;   /**< their bytes */
+    uint64_t calls_as_kernels; /**< of `calls`: repeatable ones, issued as the kernel that they come to; in no `issued_by` */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

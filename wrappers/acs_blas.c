@@ -273,6 +273,11 @@ static size_t scratch_of(const acs_blas_args *args)
     return wanted > ACS_BLAS_WORKSPACE_BYTES ? wanted : ACS_BLAS_WORKSPACE_BYTES;
 }
 
+static uint64_t pointer_at(size_t offset)
+{
+    return UINT64_C(1) << offset / 8;
+}
+
 static acs_status prepare(acs_blas_call *call, const acs_site *site, const acs_blas_args *args)
 {
     operand operands[ACS_BLAS_SEGMENTS_MAX];
@@ -302,6 +307,9 @@ static acs_status prepare(acs_blas_call *call, const acs_site *site, const acs_b
         .place_destroy = acs_blas_cuda_place_destroy,
         .uses = {call->segments, touches_nothing(args) ? 0 : count, NULL, NULL, 0},
         .site = site,
+        .repeatable = 1,
+        .pointers = pointer_at(offsetof(acs_blas_args, a)) | pointer_at(offsetof(acs_blas_args, b)) |
+                    pointer_at(offsetof(acs_blas_args, c)) | pointer_at(offsetof(acs_blas_args, info)),
     };
     return ACS_OK;
 }

@@ -109,6 +109,13 @@ typedef struct acs_backend_ops {
      * would leave it, so that it can be in a bundle. NULL: never. Not for ops that are captured.
      */
     void (*adapt)(acs_backend *backend, acs_record *op);
+    /*
+     * On the caller's thread, of a repeatable library call that is neither captured nor held. First, before its record has
+     * room: sets u.call.known, and *args and *bytes where it may become a KERNEL op with so many arguments. Then, if they
+     * were set and once it is filled in: may turn it into that op, as check() would leave it. NULL, both: never.
+     */
+    void (*call_find)(acs_backend *backend, acs_record *op, const acs_call_params *params, uint32_t *args, uint32_t *bytes);
+    void (*call_adapt)(acs_backend *backend, acs_record *op);
     /* Issue a batch in order; results in the items. An item that fails does not stop the others. */
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
@@ -188,7 +195,12 @@ void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend);
  */
 acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record *op, int slot, int device, void *stream,
                         int *native);
-/* The same for a call that is captured: with scratch of its own, and places that only such calls use, one at a time. */
+/*
+ * The slot's scratch memory, made as large as asked for, which its stream must allow; NULL for 0 bytes. The slot is owned by
+ * this thread. ACS_ERR_MEMORY.
+ */
+acs_status acs_call_scratch(acs_call_slots *calls, acs_backend *backend, uint32_t slot, size_t bytes, void **scratch);
+/* As acs_call_run for a call that is captured: with scratch of its own, and places that only such calls use, one at a time. */
 acs_status acs_call_capture(acs_call_slots *calls, acs_record *op, int device, void *stream, void *scratch, int *native);
 /* The same for backends whose host_calls is set, any thread: the upstream ops have retired. */
 acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native);

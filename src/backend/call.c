@@ -178,6 +178,13 @@ acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record 
     return status;
 }
 
+acs_status acs_call_scratch(acs_call_slots *calls, acs_backend *backend, uint32_t slot, size_t bytes, void **scratch)
+{
+    ACS_TRY(scratch_reserve(&calls->slots[slot], backend, bytes));
+    *scratch = bytes ? calls->slots[slot].scratch : NULL;
+    return ACS_OK;
+}
+
 acs_status acs_call_capture(acs_call_slots *calls, acs_record *op, int device, void *stream, void *scratch, int *native)
 {
     acs_call_env env = {.stream = stream, .device = device, .slot = -1, .scratch = scratch,

@@ -352,6 +352,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self, options);
     acs_cuda_copies_init(self, options);
+    acs_cuda_calls_init(self, options);
     acs_cuda_window_init(self, (uint64_t)options->graph_nodes / ACS_CUDA_CELLS_SHARE);
     return ACS_OK;
 }
@@ -380,6 +381,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_events_fini(self);
     wait_for_tails(self);
     acs_cuda_window_fini(self);
+    acs_cuda_calls_fini(self);
     acs_cuda_copies_fini(self);
     acs_cuda_vehicles_fini(self);
     acs_cuda_device_fini(self);
@@ -554,6 +556,8 @@ const acs_backend_ops acs_backend_cuda = {
     .check = acs_cuda_check,
     .needs = acs_cuda_needs,
     .adapt = acs_cuda_adapt,
+    .call_find = acs_cuda_call_find,
+    .call_adapt = acs_cuda_call_adapt,
     .submit = acs_cuda_submit,
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,

@@ -9,6 +9,7 @@
 
 enum {
     OWN_THREADS = 32,
+    HEAD_SHARED = 48 * 1024, /* bytes */
     FETCH_AHEAD = 4 /* ops */
 };
 
@@ -81,21 +82,28 @@ static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function
     return self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params);
 }
 
+/* Threads of a block of the head: each holds a set in shared memory, of which a kernel has 48 KiB unasked. */
+static uint32_t head_threads(const acs_cuda_exec *exec)
+{
+    return ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
+}
+
 /* The head's parameters, for a table. */
 static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
 {
     acs_device_table *address = table_of(exec, table);
     uint32_t sets = exec->fixed ? 0 : exec->ops;
+    const uint32_t threads = head_threads(exec);
     void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
     CUDA_KERNEL_NODE_PARAMS params = {
         .func = self->vehicles->head,
-        .gridDimX = sets ? (sets + ACS_DEVICE_HEAD_THREADS - 1) / ACS_DEVICE_HEAD_THREADS : 1,
+        .gridDimX = sets ? (sets + threads - 1) / threads : 1,
         .gridDimY = 1,
         .gridDimZ = 1,
-        .blockDimX = ACS_DEVICE_HEAD_THREADS,
+        .blockDimX = threads,
         .blockDimY = 1,
         .blockDimZ = 1,
-        .sharedMemBytes = sets ? ACS_DEVICE_HEAD_THREADS * exec->stride : 0,
+        .sharedMemBytes = sets ? threads * exec->stride : 0,
         .kernelParams = args,
     };
     return add ? self->cu.cuGraphAddKernelNode(&exec->head, exec->graph, NULL, 0, &params)

@@ -22,7 +22,7 @@ enum {
     ACS_CUDA_PLAN_EDGES = 8192,
     ACS_CUDA_VALUES = 63,  /* most values that a launch publishes */
     ACS_CUDA_TABLES = 8,   /* launches of one executable graph that may be under way */
-    ACS_CUDA_ARG_BYTES = 512, /* of a kernel in a kept graph */
+    ACS_CUDA_ARG_BYTES = 1024, /* of a kernel in a kept graph */
     ACS_CUDA_TYPES = 4096
 };
 

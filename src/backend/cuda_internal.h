@@ -72,7 +72,7 @@
     X(cuMemFreeHost, 2000, 12000)
 /*
  * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, rows are
- * copied one by one, copies are never part of bundles, or there are no bundles.
+ * copied one by one, copies and library calls are never part of bundles, or there are no bundles.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
@@ -82,6 +82,13 @@
     X(cuLibraryLoadData, 12000, 12000)                                                                                 \
     X(cuLibraryUnload, 12000, 12000)                                                                                   \
     X(cuLibraryGetKernel, 12000, 12000)                                                                                \
+    X(cuStreamBeginCapture, 10010, 12000)                                                                              \
+    X(cuStreamEndCapture, 10000, 12000)                                                                                \
+    X(cuGraphGetNodes, 10000, 12000)                                                                                   \
+    X(cuGraphNodeGetType, 10000, 12000)                                                                                \
+    X(cuGraphKernelNodeGetParams, 12000, 12000)                                                                        \
+    X(cuGraphMemsetNodeGetParams, 10000, 12000)                                                                        \
+    X(cuMemsetD32Async, 3020, 12000)                                                                                   \
     X(cuGraphCreate, 10000, 12000)                                                                                     \
     X(cuGraphDestroy, 10000, 12000)                                                                                    \
     X(cuGraphAddKernelNode, 12000, 12000)                                                                              \
@@ -131,6 +138,7 @@ typedef struct acs_cuda_limits {
 typedef struct acs_cuda_type acs_cuda_type;
 typedef struct acs_cuda_vehicles acs_cuda_vehicles;
 typedef struct acs_cuda_copies acs_cuda_copies;
+typedef struct acs_cuda_calls acs_cuda_calls;
 
 /* A kernel that was seen before. Immutable once it is in the table, but for the two opt-ins and the list of types. */
 typedef struct acs_cuda_kernel {
@@ -191,6 +199,7 @@ struct acs_cuda {
     CUlibrary library;    /* our own device code; NULL: not to be had */
     acs_cuda_vehicles *vehicles; /* NULL: no bundles */
     acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
+    acs_cuda_calls *calls;       /* NULL: library calls are always the library's */
     struct acs_cuda_window *window; /* GPU-side issue; NULL: not to be had */
     void *ranges;  /* NVTX's domain; NULL: no tool takes ranges */
     bool profiled; /* a profiler is attached */
@@ -249,6 +258,8 @@ const char *acs_cuda_open_text(int native);
 acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+/* The kernel of an op as `u.launch.kernel` names it, looked up or resolved. NULL, through ACS_FAIL: it cannot be had. */
+acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op);
 /* Resolve and load the kernel of an op that another member has checked; what does not go is told when it is launched. */
 void acs_cuda_meet(acs_cuda *self, const acs_record *op);
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
@@ -278,6 +289,18 @@ uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_copies_fini(acs_cuda *self);
 void acs_cuda_adapt(acs_backend *backend, acs_record *op);
+
+/* cuda_call.c; init and fini in a scope */
+void acs_cuda_calls_init(acs_cuda *self, const acs_options *options);
+void acs_cuda_calls_fini(acs_cuda *self);
+/* As call_find and call_adapt of acs_backend_ops. */
+void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_params *params, uint32_t *args,
+                        uint32_t *bytes);
+void acs_cuda_call_adapt(acs_backend *backend, acs_record *op);
+/* Issue a call's work without the library. False: it is not known, and nothing was issued. */
+bool acs_cuda_call_send(acs_cuda *self, const acs_item *item, CUstream stream, CUresult *result);
+/* The call was issued by its library, in this slot: see what it issued, where that is of use. */
+void acs_cuda_call_learn(acs_cuda *self, const acs_item *item);
 
 /* cuda_window.c; in a scope */
 struct acs_dag;
@@ -331,6 +354,8 @@ static inline void acs_cuda_range_end(const acs_cuda *self)
 /* cuda_submit.c */
 /* Send a kernel that was checked to a stream. */
 CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream);
+/* The same with arguments from elsewhere: pointers to as many as the kernel has parameters. */
+CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args);
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);
 acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
 void acs_cuda_fills_fini(acs_cuda *self);

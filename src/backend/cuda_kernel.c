@@ -421,11 +421,18 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     return ACS_OK;
 }
 
+acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op)
+{
+    acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
+    if (!kernel && resolve(self, op, &kernel) != ACS_OK)
+        return NULL;
+    return kernel;
+}
+
 void acs_cuda_meet(acs_cuda *self, const acs_record *op)
 {
     const acs_error before = *acs_error_thread();
-    acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
-    if (!kernel && resolve(self, op, &kernel) != ACS_OK)
+    if (!acs_cuda_kernel_of(self, op))
         *acs_error_thread() = before; /* nobody has launched it here */
 }
 

@@ -128,12 +128,10 @@ static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wa
 }
 
 /* The driver copies the arguments before it returns, so pointers into the record will do. */
-static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
 {
     CUlaunchAttribute attributes[3];
     const acs_cuda_kernel *kernel = op->u.launch.resolved;
-    for (uint32_t i = 0; i < op->arg_count; i++)
-        args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
     CUlaunchConfig config = {
         .gridDimX = op->grid.x,
         .gridDimY = op->grid.y,
@@ -147,6 +145,13 @@ static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream strea
     };
     config.numAttrs = launch_attributes(self, &op->u.launch.attributes, attributes);
     return self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+}
+
+static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+{
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
+    return acs_cuda_launch_args(self, op, stream, args);
 }
 
 /* Rare, and apart so that other launches do not pay for its stack. */
@@ -286,13 +291,18 @@ static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream st
 /* The program's function issues to the slot's stream; what it issued is in order there like an op of ours. */
 static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
 {
+    CUresult sent;
     ACS_TRY(item_result(self, item, scratch_settle(self, item, stream)));
+    if (item->op->u.call.known && acs_cuda_call_send(self, item, stream, &sent))
+        return item_result(self, item, sent);
     acs_status status =
         acs_call_run(self->base.calls, &self->base, item->op, item->slot, self->device, (void *)stream, &item->native);
     if (status == ACS_ERR_MEMORY) { /* the function did not run */
         item->text = "no memory for the call's scratch block or place";
         return ACS_ERR_LAUNCH;
     }
+    if (status == ACS_OK && item->op->u.call.known)
+        acs_cuda_call_learn(self, item);
     return status; /* a code of the call's own has no text here: it need not be a CUDA error */
 }
 

@@ -106,6 +106,7 @@ typedef struct acs_record {
             uint64_t scratch_bytes;
             const void *place_key;
             void (*place_destroy)(void *);
+            void *known; /* the backend's own, set by its call_find(); NULL: nothing is known of calls like it */
         } call;
         struct {
             void *ptr;
@@ -130,6 +131,16 @@ typedef struct acs_record {
     _Alignas(ACS_CACHE_LINE) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
 _Static_assert(offsetof(acs_record, inline_segments) == ACS_CACHE_LINE, "the head is one cache line");
+
+/* It names bytes; one behind the last of them, which cannot wrap: segments are checked before. */
+static inline bool acs_segment_has_bytes(const acs_segment *s)
+{
+    return s->extent == ACS_EXTENT_BYTES && s->rows && s->row_bytes;
+}
+static inline uint64_t acs_segment_end(const acs_segment *s)
+{
+    return s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes;
+}
 
 /* All bytes of a MEMCPY or MEMSET. */
 static inline uint64_t acs_record_copied(const acs_record *record)

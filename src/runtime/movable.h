@@ -132,15 +132,6 @@ void acs_movable_part_came_home(acs_context *context, const void *ptr, size_t by
 
 /* The rest is for who holds the lock. */
 
-/* It names bytes; one behind the last of them, which cannot wrap: segments are checked before. */
-static inline bool acs_segment_has_bytes(const acs_segment *s)
-{
-    return s->extent == ACS_EXTENT_BYTES && s->rows && s->row_bytes;
-}
-static inline uint64_t acs_segment_end(const acs_segment *s)
-{
-    return s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes;
-}
 /* The movable block that holds the address, or NULL. */
 acs_movable *acs_movable_at(acs_context *context, uint64_t address);
 /* A new one; the first link of the chain is made. NULL through ACS_FAIL. */

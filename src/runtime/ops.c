@@ -77,14 +77,15 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
 
 /* ------------------------------------------------------------------------------------------- host functions and calls */
 
-/* Copy the closure behind the segments; *to is what the function gets. */
-static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to)
+/* Copy the closure behind the segments; *to is what the function gets. There is room for so many arguments, too. */
+static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to,
+                               uint32_t args, uint32_t arg_bytes)
 {
     if (bytes > ACS_ARG_BYTES_MAX || (bytes && !closure))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a closure of %zu bytes at %p; at most %d bytes are copied", bytes, closure,
                         ACS_ARG_BYTES_MAX);
     acs_footprint_input input = {.name = draft->site->name, .user = uses->user};
-    ACS_TRY(acs_draft_uses(draft, uses, &input, 0, (uint32_t)bytes));
+    ACS_TRY(acs_draft_uses(draft, uses, &input, args, arg_bytes > bytes ? arg_bytes : (uint32_t)bytes));
     if (bytes)
         memcpy(draft->record->arg_bytes, closure, bytes);
     draft->record->arg_bytes_used = (uint32_t)bytes;
@@ -104,7 +105,26 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
     }
     acs_host_thread_start(draft.context);
     draft.record->u.host.function = function;
-    return finish(&draft, fill_closure(&draft, &uses, closure, closure_bytes, &draft.record->u.host.closure));
+    return finish(&draft, fill_closure(&draft, &uses, closure, closure_bytes, &draft.record->u.host.closure, 0, 0));
+}
+
+/* Of calls like this one may be known which kernel they come to: then it becomes a KERNEL op. */
+static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
+{
+    acs_backend *backend = draft->context->backend;
+    acs_record *record = draft->record;
+    uint32_t args = 0, bytes = 0;
+    record->u.call.function = call->function;
+    record->u.call.scratch_bytes = call->scratch_bytes;
+    record->u.call.place_key = call->place_key;
+    record->u.call.place_destroy = call->place_destroy;
+    record->u.call.known = NULL;
+    if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
+        backend->ops->call_find(backend, record, call, &args, &bytes);
+    ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, args, bytes));
+    if (args || bytes)
+        backend->ops->call_adapt(backend, record);
+    return ACS_OK;
 }
 
 acs_op acs_call(acs_context *context, const acs_call_params *call)
@@ -120,12 +140,7 @@ acs_op acs_call(acs_context *context, const acs_call_params *call)
     }
     if (draft.context->backend->ops->host_calls)
         acs_host_thread_start(draft.context);
-    acs_record *record = draft.record;
-    record->u.call.function = call->function;
-    record->u.call.scratch_bytes = call->scratch_bytes;
-    record->u.call.place_key = call->place_key;
-    record->u.call.place_destroy = call->place_destroy;
-    return finish(&draft, fill_closure(&draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure));
+    return finish(&draft, fill_call(&draft, call));
 }
 
 acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, void *user)

@@ -130,6 +130,7 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
         .launched_few = c->launched_few,
         .launched_refused = c->launched_refused,
         .copies_as_kernels = c->copies_as_kernels,
+        .calls_as_kernels = c->calls_as_kernels,
         .captured = acs_captures_count(context),
         .nodes_built = atomic_load_explicit(&context->backend->nodes_built, memory_order_relaxed), /* a counter */
     };
@@ -186,11 +187,11 @@ static void report_vehicles(const acs_statistics *s)
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
             "), graphs set by the host %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
-            "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills as kernels; %" PRIu64
+            "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills, %" PRIu64 " library calls as kernels; %" PRIu64
             " nodes of graphs built\n",
             by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
             by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
-            s->bundles_refused, s->copies_as_kernels, s->nodes_built);
+            s->bundles_refused, s->copies_as_kernels, s->calls_as_kernels, s->nodes_built);
 }
 
 /* Ops as they were placed, the runtime's own among them. The context closes, so none is any more. */

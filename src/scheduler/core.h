@@ -129,7 +129,7 @@ typedef struct acs_core_counters {
     uint64_t submissions, running_high;
     uint64_t bundles, bundles_refused;
     uint64_t vehicles[ACS_VEHICLE_COUNT]; /* kernels issued, by vehicle */
-    uint64_t copies_as_kernels;
+    uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t launched_unfit, launched_refused, launched_few; /* kernels launched, by why */
     uint64_t running_sum_ns;        /* with statistics: running ops x time */
 } acs_core_counters;

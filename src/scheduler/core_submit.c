@@ -315,7 +315,9 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
 static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
 {
     core->counters.kinds[entry->asked]++;
-    core->counters.copies_as_kernels += entry->asked != entry->kind;
+    const bool became_kernel = entry->asked != entry->kind, was_call = entry->asked == ACS_KIND_CALL;
+    core->counters.copies_as_kernels += became_kernel && !was_call;
+    core->counters.calls_as_kernels += became_kernel && was_call;
     if (entry->asked == ACS_KIND_KERNEL)
         acs_core_count_vehicle_locked(core, entry, vehicle);
     if (entry->slot >= 0) {

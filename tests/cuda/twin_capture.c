@@ -95,6 +95,58 @@ TWIN_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *upstream
     return CUDA_SUCCESS;
 }
 
+TWIN_DEFINE(cuGraphGetNodes, (CUgraph handle, CUgraphNode *nodes, size_t *count), (handle, nodes, count))
+{
+    const twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (!graph)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (nodes && *count < graph->count)
+        twin_breach_locked("room for %zu nodes, there are %u", *count, graph->count);
+    size_t used = 0;
+    for (const twin_op *op = graph->nodes; nodes && op && used < *count; op = op->next)
+        nodes[used++] = (CUgraphNode)op->node;
+    *count = graph->count;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type), (node, type))
+{
+    const twin_op *op = node_anywhere((uintptr_t)node);
+    if (!op)
+        return CUDA_ERROR_INVALID_VALUE;
+    *type = op->kind == OP_LAUNCH ? CU_GRAPH_NODE_TYPE_KERNEL
+            : op->kind == OP_FILL ? CU_GRAPH_NODE_TYPE_MEMSET
+            : op->kind == OP_COPY ? CU_GRAPH_NODE_TYPE_MEMCPY
+                                  : CU_GRAPH_NODE_TYPE_EMPTY;
+    return CUDA_SUCCESS;
+}
+
+/* The function in the context that is current, as the driver gives it. */
+TWIN_DEFINE(cuGraphKernelNodeGetParams, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *params), (node, params))
+{
+    const twin_op *op = node_anywhere((uintptr_t)node);
+    if (!op || op->kind != OP_LAUNCH)
+        return CUDA_ERROR_INVALID_VALUE;
+    *params = (CUDA_KERNEL_NODE_PARAMS_v2){
+        .kern = (CUkernel)op->kernel->base.handle,
+        .gridDimX = op->grid[0], .gridDimY = op->grid[1], .gridDimZ = op->grid[2],
+        .blockDimX = op->block[0], .blockDimY = op->block[1], .blockDimZ = op->block[2],
+        .sharedMemBytes = op->shared,
+        .kernelParams = op->args,
+    };
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v1 *params), (node, params))
+{
+    const twin_op *op = node_anywhere((uintptr_t)node);
+    if (!op || op->kind != OP_FILL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *params = (CUDA_MEMSET_NODE_PARAMS_v1){.dst = op->dst, .value = op->value, .elementSize = 1, .width = op->bytes,
+                                           .height = 1};
+    return CUDA_SUCCESS;
+}
+
 /* ------------------------------------------------------------------------------------------------------------ captures */
 
 /* The graph may be modified while it is captured, so its handle is valid already. */

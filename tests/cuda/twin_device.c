@@ -210,6 +210,10 @@ TWIN_DEFINE(cuGraphKernelNodeSetAttribute,
 TWIN_DEFINE(cuGraphKernelNodeGetAttribute,
             (CUgraphNode handle, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value), (handle, attribute, value))
 {
+    if (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+        memset(value, 0, sizeof *value); /* nodes with either are not known here */
+        return CUDA_SUCCESS;
+    }
     twin_node *node = node_use(handle, attribute);
     if (!node)
         return CUDA_ERROR_INVALID_VALUE;

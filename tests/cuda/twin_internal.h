@@ -94,7 +94,7 @@ typedef struct twin_op {
     uintptr_t node;          /* handle, where it is a graph's */
     twin_nodes behind;       /* the nodes that it depends on */
     bool updatable, off;     /* the device may change it; it is switched off */
-    uint32_t grid[3];
+    uint32_t grid[3], block[3], shared;
     struct twin_op *launched; /* of a graph's launch: what its nodes were then */
     struct twin_run_state *run; /* and how far they are, once it has begun; private to twin_queue.c */
 } twin_op;
@@ -329,6 +329,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuFuncLoad, 12040)                                                                                               \
     X(cuLaunchKernelEx, 11060)                                                                                         \
     X(cuMemcpyAsync, 4000)                                                                                             \
+    X(cuMemsetD32Async, 3020)                                                                                          \
     X(cuMemsetD8Async, 3020)                                                                                           \
     X(cuLaunchHostFunc, 10000)                                                                                         \
     X(cuPointerGetAttribute, 4000)                                                                                     \
@@ -361,6 +362,10 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuMemSetAccess, 10020)                                                                                           \
     X(cuMemGetAllocationGranularity, 10020)                                                                            \
     X(cuGraphCreate, 10000)                                                                                            \
+    X(cuGraphGetNodes, 10000)                                                                                          \
+    X(cuGraphNodeGetType, 10000)                                                                                       \
+    X(cuGraphKernelNodeGetParams, 12000)                                                                               \
+    X(cuGraphMemsetNodeGetParams, 10000)                                                                               \
     X(cuGraphDestroy, 10000)                                                                                           \
     X(cuGraphAddKernelNode, 12000)                                                                                     \
     X(cuGraphAddEmptyNode, 10000)                                                                                      \

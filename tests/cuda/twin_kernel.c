@@ -307,6 +307,10 @@ CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, 
     op->grid[0] = config->gridDimX;
     op->grid[1] = config->gridDimY;
     op->grid[2] = config->gridDimZ;
+    op->block[0] = config->blockDimX;
+    op->block[1] = config->blockDimY;
+    op->block[2] = config->blockDimZ;
+    op->shared = config->sharedMemBytes;
     if (!node && !twin_touches_ok_locked(op, function->base.device)) {
         twin_op_free(op);
         return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */

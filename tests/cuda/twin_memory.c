@@ -322,6 +322,15 @@ TWIN_DEFINE(cuMemsetD8Async, (CUdeviceptr dst, unsigned char value, size_t bytes
     return CUDA_SUCCESS;
 }
 
+TWIN_DEFINE(cuMemsetD32Async, (CUdeviceptr dst, unsigned value, size_t count, CUstream handle), (dst, value, count, handle))
+{
+    if (value != (value & 255) * 0x01010101u) {
+        twin_breach_locked("value %#x has different bytes, which is not known here", value);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return cuMemsetD8Async_locked(dst, (unsigned char)value, 4 * count, handle);
+}
+
 TWIN_DEFINE(cuLaunchHostFunc, (CUstream handle, CUhostFn function, void *argument), (handle, function, argument))
 {
     twin_stream *stream = NULL;

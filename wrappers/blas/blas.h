@@ -21,9 +21,13 @@ typedef enum acs_blas_kind {
     ACS_BLAS_KINDS
 } acs_blas_kind;
 
-/* The closure. Operands are in the order of the call; of vectors, ld is the distance. What an operation lacks is 0. */
+/*
+ * The closure. Operands are in the order of the call; of vectors, ld is the distance. What an operation lacks is 0. It has
+ * no padding: calls are compared by its bytes.
+ */
 typedef struct acs_blas_args {
     uint8_t kind, precise;    /* acs_blas_kind; nonzero: double */
+    uint8_t unused[2];
     int transa, transb;       /* acs_blas_trans, as given; gemv and syrk: transa */
     int side, uplo, diag;
     int m, n, k;
@@ -33,6 +37,7 @@ typedef struct acs_blas_args {
     int *info;
     double alpha, beta;       /* exact for float too */
 } acs_blas_args;
+_Static_assert(sizeof(acs_blas_args) == 4 + 11 * sizeof(int) + 4 * sizeof(void *) + 2 * sizeof(double), "no padding");
 
 /* Codes of ops that failed while they ran; those of the libraries follow their base. */
 enum {

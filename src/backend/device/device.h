@@ -11,7 +11,7 @@ enum {
     ACS_DEVICE_SET_ENABLED = 1, /* the node is switched: to ACS_DEVICE_SET_ON */
     ACS_DEVICE_SET_ON = 2,
     ACS_DEVICE_SET_GRID = 4,
-    ACS_DEVICE_HEAD_THREADS = 64, /* threads of a block of the head, one per set */
+    ACS_DEVICE_HEAD_THREADS = 64, /* threads of a block of the head, one per set; fewer where sets are large */
     ACS_DEVICE_COPY_THREADS = 256, /* of a block of a copy or fill, */
     ACS_DEVICE_COPY_BYTES = 4096   /* which handles so many bytes */
 };
