@@ -249,6 +249,7 @@ typedef struct acs_draft {
     struct acs_group *group; /* the same: it is held; NULL: it is not */
     bool alone;    /* program order is this thread's until it is queued or dropped: written.h */
     bool bound;    /* the lock of renames is held until it is queued or dropped: bind.h */
+    bool begun;    /* acs_draft_begin_contents was called */
     bool kernel;   /* it is one; set by acs_draft_begin, since a queued record is not ours */
     acs_op queued; /* set by acs_draft_queue */
 } acs_draft;
@@ -263,6 +264,11 @@ acs_status acs_draft_check_segments(const acs_draft *draft);
 acs_record_pool *acs_draft_records(const acs_draft *draft);
 /* The record is filled in, but for what the backend adds: acs_bind, where there is something to bind to. */
 acs_status acs_draft_bind(acs_draft *draft);
+/*
+ * Contents that a bound op writes as a whole begin anew. acs_draft_queue does it for ops that did not; ops queued between
+ * the two find the new contents. ACS_ERR_MEMORY: drop the draft.
+ */
+acs_status acs_draft_begin_contents(acs_draft *draft);
 /* Queue the record. 0 with an error. */
 acs_op acs_draft_queue(acs_draft *draft);
 /* Give the record up; the error of this thread becomes the context's too. Returns 0. */

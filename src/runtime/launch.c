@@ -185,6 +185,14 @@ static acs_op queue(acs_draft *draft)
     return op;
 }
 
+acs_status acs_draft_begin_contents(acs_draft *draft)
+{
+    if (!draft->bound || draft->begun)
+        return ACS_OK;
+    draft->begun = true;
+    return acs_bind_begin(draft);
+}
+
 acs_op acs_draft_queue(acs_draft *draft)
 {
     if (ACS_UNLIKELY(draft->group != NULL)) {
@@ -192,7 +200,7 @@ acs_op acs_draft_queue(acs_draft *draft)
         acs_written_leave(draft);
         return held;
     }
-    if (ACS_UNLIKELY(draft->bound) && acs_bind_begin(draft) != ACS_OK)
+    if (ACS_UNLIKELY(draft->bound) && acs_draft_begin_contents(draft) != ACS_OK)
         return acs_draft_drop(draft);
     acs_op op = queue(draft);
     if (ACS_UNLIKELY(draft->bound))
@@ -424,12 +432,10 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
                         draft->site->name);
-    ACS_TRY(acs_draft_bind(draft));
-    return draft->context->backend->ops->check(draft->context->backend, record);
+    return ACS_OK;
 }
 
-/* The record, filled and bound. False: refused, and said. */
-static bool prepare_launch(acs_draft *draft, const acs_launch_params *p)
+bool acs_launch_fill(acs_draft *draft, const acs_launch_params *p)
 {
     draft->site = &g_unknown_site;
     if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
@@ -454,30 +460,19 @@ static bool prepare_launch(acs_draft *draft, const acs_launch_params *p)
     return false;
 }
 
+bool acs_launch_bind(acs_draft *draft)
+{
+    acs_backend *backend = draft->context->backend;
+    if (ACS_LIKELY(acs_draft_bind(draft) == ACS_OK && backend->ops->check(backend, draft->record) == ACS_OK))
+        return true;
+    (void)acs_draft_drop(draft);
+    return false;
+}
+
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *p)
 {
     acs_draft draft = {.context = context};
-    return ACS_LIKELY(prepare_launch(&draft, p)) ? acs_draft_queue(&draft) : 0;
-}
-
-bool acs_launch_try(acs_context *context, const acs_launch_params *p, acs_segment *segments, size_t room, size_t *count)
-{
-    acs_draft draft = {.context = context};
-    void *args[ACS_ARG_BYTES_MAX / 8];
-    if (!prepare_launch(&draft, p))
-        return false;
-    *count = draft.record->segment_count;
-    if (*count <= room) { /* from the program, since those of the record may lie elsewhere by now */
-        size_t given = p->uses.count;
-        if (given)
-            memcpy(segments, p->uses.segments, given * sizeof *segments);
-        if (p->uses.footprint) {
-            const acs_footprint_input input = footprint_input(&draft, p, args);
-            (void)run_footprint(&draft, &p->uses, &input, segments + given, room - given); /* it is pure: as before */
-        }
-    }
-    take_back(&draft);
-    return true;
+    return ACS_LIKELY(acs_launch_fill(&draft, p) && acs_launch_bind(&draft)) ? acs_draft_queue(&draft) : 0;
 }
 
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)

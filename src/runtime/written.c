@@ -2,10 +2,12 @@
  * Ops around a kernel that find what it left unwritten (see written.h). Called by acs_launch where ACS_CHECK asks for it;
  * they are ordinary ops: a copy of made-up bytes to each out segment, and behind the kernel a copy back and a host
  * function that compares. The launch waits for that: a program that knows its kernel to have ended may do as it likes with
- * the memory. Out segments that overlap what the kernel reads are left alone: their bytes have to be there.
+ * the memory. Out segments that overlap what the kernel reads are left alone: their bytes have to be there. The first copy
+ * is queued once the kernel's record is bound and checked, so a launch that is refused has filled nothing.
  */
 #include "runtime/written.h"
 
+#include "base/inside.h"
 #include "window/regions.h"
 
 #include <pthread.h>
@@ -114,25 +116,53 @@ static void *row_at(const watch *w, uint64_t row)
     return (void *)(uintptr_t)(w->segment.base + row * w->segment.pitch_bytes);
 }
 
-/* False: there is no memory to do it, and nothing was done. */
-static bool poison(watch *w)
+/* Takes pinned memory for the made-up bytes. False: there is none, and the segment is not looked at. */
+static bool take_bytes(watch *w)
 {
-    const uint64_t bytes = w->segment.row_bytes;
     const acs_op_params params = {w->site, 0};
     const acs_error before = *acs_error_thread(); /* that it is not looked at is no error of the launch */
     void *memory = NULL;
-    if (acs_malloc_op(w->context, (size_t)(w->rows * bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK) {
+    if (acs_malloc_op(w->context, (size_t)(w->rows * w->segment.row_bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK) {
         acs_log(ACS_LOG_WARN, "'%s': segment %u is not looked at: %s", w->site->name, w->index, acs_error_thread()->text);
         *acs_error_thread() = before;
         return false;
     }
     w->bytes = memory;
+    return true;
+}
+
+/* `to` is an address that devices know. The caller holds the lock of movable blocks, so the block stays there. */
+static acs_op queue_fill(const watch *w, uint64_t to, const void *from, uint64_t bytes)
+{
+    acs_draft draft = {.context = w->context, .site = w->site, .own = true};
+    acs_backend *backend = w->context->backend;
+    if (!acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+        return 0;
+    acs_record *record = draft.record;
+    if (acs_record_reserve(w->context->records, record, 0, 0, 2) != ACS_OK)
+        return acs_draft_drop(&draft);
+    record->segments[0] = ACS_IN(from, bytes);
+    record->segments[1] = ACS_OUT(to, bytes);
+    record->segment_count = 2;
+    record->u.copy.dst = (void *)(uintptr_t)to;
+    record->u.copy.src = from;
+    record->u.copy.bytes = bytes;
+    record->u.copy.rows = 1;
+    if (backend->ops->adapt)
+        backend->ops->adapt(backend, record);
+    return acs_draft_queue(&draft);
+}
+
+/* Queues the fills of one segment. `bound` is the same segment in the kernel's record, which is bound. */
+static void poison(watch *w, const acs_segment *bound)
+{
+    const uint64_t bytes = w->segment.row_bytes;
     for (uint64_t row = 0; row < w->rows; row++) {
-        fill(w, row, w->bytes + row * bytes);
-        if (!acs_memcpy_op(w->context, row_at(w, row), w->bytes + row * bytes, (size_t)bytes, &params))
+        unsigned char *from = w->bytes + row * bytes;
+        fill(w, row, from);
+        if (!queue_fill(w, bound->base + row * bound->pitch_bytes, from, bytes))
             w->rows = row; /* an error that the context keeps; no more of it is looked at */
     }
-    return true;
 }
 
 /* The last op, or 0 with an error. */
@@ -145,26 +175,6 @@ static acs_op compare(const watch *w)
         if (!acs_memcpy_op(w->context, w->bytes + row * bytes, row_at(w, row), (size_t)bytes, &params))
             return 0;
     return acs_host_op(w->context, look, w, sizeof *w, (acs_uses){&all, 1, NULL, NULL, 0}, &params);
-}
-
-/* Fills, and the kernel; nobody's ops come between them. */
-static acs_op launch_filled(acs_context *context, const acs_launch_params *p, watch *watches, uint32_t *count)
-{
-    acs_segment segments[SEGMENTS_MOST];
-    size_t named = 0;
-    if (!acs_launch_try(context, p, segments, SEGMENTS_MOST, &named))
-        return 0;
-    for (uint32_t i = 0; i < named && named <= SEGMENTS_MOST; i++) {
-        if (!is_watched(segments, named, &segments[i]))
-            continue;
-        const uint64_t rows = segments[i].rows < ROWS_MOST ? segments[i].rows : ROWS_MOST;
-        watch *w = &watches[*count];
-        *w = (watch){.context = context, .segment = segments[i], .index = i, .rows = rows,
-                     .site = p->site ? p->site : &g_unnamed,
-                     .seed = (acs_fifo_last(context->core.fifo) << 20) + i};
-        *count += poison(w);
-    }
-    return acs_launch_unchecked(context, p);
 }
 
 /* Program order is this thread's. An exception out of a footprint function may leave it. */
@@ -181,12 +191,44 @@ static void filled_left(filled_launch *f)
     acs_written_unlock(f->context);
 }
 
+/* The record is not bound yet, so its segments are those of the program. */
+static void choose_watches(filled_launch *f, const acs_record *record, const acs_site *site)
+{
+    const uint32_t named = record->segment_count;
+    for (uint32_t i = 0; i < named && named <= SEGMENTS_MOST; i++) {
+        const acs_segment *s = &record->segments[i];
+        if (!is_watched(record->segments, named, s))
+            continue;
+        watch *w = &f->watches[f->count];
+        *w = (watch){.context = f->context, .segment = *s, .index = i, .site = site,
+                     .rows = s->rows < ROWS_MOST ? s->rows : ROWS_MOST,
+                     .seed = (acs_fifo_last(f->context->core.fifo) << 20) + i};
+        f->count += take_bytes(w);
+    }
+}
+
+/* Everything that can refuse the launch comes before the first fill. After it only a lost device can. */
+static acs_op launch_filled(filled_launch *f, const acs_launch_params *p)
+{
+    acs_draft draft = {.context = f->context};
+    if (!acs_launch_fill(&draft, p))
+        return 0;
+    choose_watches(f, draft.record, p->site ? p->site : &g_unnamed);
+    if (!acs_launch_bind(&draft))
+        return 0;
+    if (acs_draft_begin_contents(&draft) != ACS_OK)
+        return acs_draft_drop(&draft);
+    for (uint32_t i = 0; i < f->count; i++)
+        poison(&f->watches[i], &draft.record->segments[f->watches[i].index]);
+    return acs_draft_queue(&draft);
+}
+
 /* The kernel; *last becomes the last op that looks at what it wrote, or 0. */
 static acs_op launch_compared(acs_context *context, const acs_launch_params *p, acs_op *last)
 {
     __attribute__((cleanup(filled_left))) filled_launch f = {.context = context};
     acs_written_lock(context);
-    const acs_op op = launch_filled(context, p, f.watches, &f.count);
+    const acs_op op = launch_filled(&f, p);
     for (uint32_t i = 0; i < f.count; i++) {
         f.watches[i].kernel = op;
         const acs_op compared = op ? compare(&f.watches[i]) : 0;
@@ -198,6 +240,7 @@ static acs_op launch_compared(acs_context *context, const acs_launch_params *p, 
 acs_op acs_written_launch(acs_context *context, const acs_launch_params *p)
 {
     acs_op last = 0;
+    ACS_NOT_CANCELLED;
     if (p->no_wait || p->uses.any || acs_capture_on(context) || acs_group_on(context))
         return acs_launch_unchecked(context, p);
     const acs_op op = launch_compared(context, p, &last);

@@ -53,11 +53,12 @@ static inline void acs_written_leave(acs_draft *draft)
 /* launch.c */
 /* acs_launch as it is. */
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
+/* Its first half. The record holds the call, and its segments are those that the program named. False: refused. */
+bool acs_launch_fill(acs_draft *draft, const acs_launch_params *params);
 /*
- * Whether it would be queued; false: it was refused, as acs_launch does. *count segments as the program names them, those
- * of a footprint function among them; not written if there are more than `room`.
+ * Its second half, before acs_draft_queue. The op has its memory, and the backend takes it. False: refused, nothing is
+ * queued but copies that bring lazy blocks back.
  */
-bool acs_launch_try(acs_context *context, const acs_launch_params *params, acs_segment *segments, size_t room,
-                    size_t *count);
+bool acs_launch_bind(acs_draft *draft);
 
 #endif

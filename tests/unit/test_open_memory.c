@@ -242,6 +242,46 @@ static void what_an_op_has_written_is_noted_without_memory(void **state)
             assert_true(n < REQUESTS_MOST);
 }
 
+/* ------------------------------------------------------------------------------------------------ ACS_CHECK=written */
+
+/*
+ * The n-th request for memory of a launch under ACS_CHECK=written is refused. The block is lazy, and nothing runs until the
+ * launch waits. False: the launch made fewer requests. *lost counts refused launches.
+ */
+static bool checked_launch_refused(long n, uint32_t *lost)
+{
+    acs_options options = options_on(ACS_BACKEND_HOST);
+    acs_context *context = NULL;
+    unsigned char *x = NULL, seen[PART];
+    options.workers = 0;
+    options.pool = ACS_POOL_ON;
+    options.check = ACS_CHECK_WRITTEN;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_malloc(context, PART, ACS_MEMORY_DEVICE | ACS_LAZY, (void **)&x), ACS_OK);
+    assert_int_not_equal(acs_memset(context, x, 1, PART), 0);
+    tl_until_failure = n;
+    acs_op op = ACS_LAUNCH_ON(context, &g_nine, 1, 1, 0, ACS_ARGS(x), ACS_USES(ACS_OUT(x, PART)));
+    bool refused = tl_until_failure < 0;
+    tl_until_failure = -1;
+    assert_true(op || acs_last_error(NULL) == ACS_ERR_MEMORY);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_wait(context, acs_memcpy(context, seen, x, PART)), ACS_OK);
+    for (int i = 0; i < PART; i++)
+        assert_int_equal(seen[i], op ? 9 : 1);
+    *lost += !op;
+    assert_int_equal(acs_close(context), ACS_OK);
+    return refused;
+}
+
+static void checked_launch_refused_without_memory_leaves_contents(void **state)
+{
+    uint32_t lost = 0;
+    (void)state;
+    for (long n = 0; checked_launch_refused(n, &lost); n++)
+        assert_true(n < REQUESTS_MOST);
+    assert_int_not_equal(lost, 0);
+}
+
 /* ------------------------------------------------------------------------------------------------ what is read at close */
 
 static size_t close_and_read(acs_context *context, char *text, size_t room)
@@ -304,6 +344,7 @@ int main(void)
         cmocka_unit_test(program_without_memory_ends_all_that_was_queued),
         cmocka_unit_test(full_queue_without_memory_delays_ops_and_loses_none),
         cmocka_unit_test(what_an_op_has_written_is_noted_without_memory),
+        cmocka_unit_test(checked_launch_refused_without_memory_leaves_contents),
         cmocka_unit_test(statistics_at_close_name_width_and_the_pairs_that_wait),
         cmocka_unit_test(drain_of_compat_finishes_the_ops_of_every_context),
     };

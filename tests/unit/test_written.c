@@ -280,6 +280,80 @@ static void what_a_refused_launch_names_stays(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/*
+ * While the launch computes its footprint for the n-th time, another thread takes all memory that is left. The kernel
+ * writes a large block, which is filled with made-up bytes. The small block is too small to be filled, and finds no memory.
+ */
+typedef struct taker {
+    acs_context *context;
+    unsigned char *large, *small;
+    void *taken;
+    int calls, at_call;
+} taker;
+
+enum { LIMIT = 1 << 20, LEFT = 1 << 16, LARGE = LIMIT - LEFT, SMALL = 3 };
+
+static void *take_what_is_left(void *argument)
+{
+    taker *t = argument;
+    if (acs_malloc(t->context, LEFT, ACS_MEMORY_DEVICE, &t->taken) != ACS_OK)
+        t->taken = NULL;
+    return NULL;
+}
+
+static size_t two_blocks(const acs_footprint_input *input, acs_segment *segments, size_t room)
+{
+    taker *t = (taker *)(uintptr_t)input->user;
+    pthread_t thread;
+    const acs_segment named[] = {ACS_OUT(t->large, LARGE), ACS_OUT(t->small, SMALL)};
+    if (++t->calls == t->at_call && pthread_create(&thread, NULL, take_what_is_left, t) == 0)
+        pthread_join(thread, NULL);
+    memcpy(segments, named, (room < 2 ? room : 2) * sizeof *named);
+    return 2;
+}
+
+static void two_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    memset(*(void *const *)args[0], 9, LARGE);
+    memset(*(void *const *)args[1], 9, SMALL);
+}
+
+static const acs_kernel g_two = ACS_KERNEL_HOST_INIT("two blocks", two_body);
+
+/* Returns how often the launch computed the footprint. */
+static int launch_while_memory_is_taken(int at_call)
+{
+    static unsigned char seen[LARGE];
+    acs_options options = host_options();
+    taker t = {.at_call = at_call};
+    options.check = ACS_CHECK_WRITTEN;
+    options.memory_limit = LIMIT;
+    assert_int_equal(acs_open(&options, &t.context), ACS_OK);
+    t.large = block_of(t.context, ACS_MEMORY_DEVICE | ACS_LAZY, LARGE);
+    t.small = block_of(t.context, ACS_MEMORY_DEVICE | ACS_LAZY, SMALL);
+    assert_int_not_equal(acs_memset(t.context, t.large, 1, LARGE), 0);
+    assert_int_equal(acs_sync(t.context), ACS_OK);
+    const acs_op op = ACS_LAUNCH_ON(t.context, &g_two, 1, 1, 0, ACS_ARGS(t.large, t.small),
+                                    ACS_USES_FN(two_blocks, &t));
+    assert_int_equal(op == 0, t.taken != NULL);
+    assert_true(op || acs_last_error(NULL) == ACS_ERR_MEMORY);
+    assert_int_equal(acs_clear(t.context), ACS_OK);
+    assert_int_equal(acs_wait(t.context, acs_memcpy(t.context, seen, t.large, LARGE)), ACS_OK);
+    for (size_t i = 0; i < LARGE; i += 1000)
+        assert_int_equal(seen[i], op ? 9 : 1);
+    assert_int_equal(acs_close(t.context), ACS_OK);
+    return t.calls;
+}
+
+static void launch_refused_since_another_thread_took_the_memory_leaves_contents(void **state)
+{
+    (void)state;
+    const int calls = launch_while_memory_is_taken(0);
+    for (int call = 1; call <= calls; call += 2) /* between, that thread would wait for this one */
+        launch_while_memory_is_taken(call);
+}
+
 /* Writes what it reads at the same place, in memory that it declares out and in: read by the last of many segments. */
 static void add_one_body(const acs_grid *grid, void *const *args)
 {
@@ -358,6 +432,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_never_found),
         cmocka_unit_test(memory_is_the_programs_once_its_kernel_was_waited_for),
         cmocka_unit_test(what_a_refused_launch_names_stays),
+        cmocka_unit_test(launch_refused_since_another_thread_took_the_memory_leaves_contents),
         cmocka_unit_test(many_segments_or_all_memory_are_not_looked_at),
         cmocka_unit_test(other_threads_never_see_what_was_made_up),
     };
