@@ -723,7 +723,8 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * outside, and acs_free. Their arguments and footprints are checked, copied and computed in the call, as always. acs_malloc
  * is not held; blocks of other kinds than ACS_LAZY have memory at once. Waiting for ops that are held would last for ever:
  * acs_sync, acs_wait_range, acs_on_retire, acs_after_stream and acs_stream_after are refused with ACS_ERR_STATE, and so is
- * acs_wait for a held op. What other threads launch goes on as always, before the group's ops or between them.
+ * acs_wait for a held op. The context keeps such an error of acs_on_retire, acs_after_stream and acs_stream_after, since
+ * program order has a hole. What other threads launch goes on as always, before the group's ops or between them.
  *
  * @param ops_most  most ops that are held, ACS_GROUP_OPS_MAX at most; 0: 1024. One more is refused with ACS_ERR_FULL.
  * @retval ACS_ERR_STATE     the thread holds a group, of this context or another, or its ops are being captured.

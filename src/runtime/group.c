@@ -155,19 +155,33 @@ acs_status acs_group_check_op(acs_op op, const char *function)
                     function, (unsigned long long)(op & ~ACS_OP_HELD));
 }
 
+static bool can_be_held(acs_op_kind kind)
+{
+    return kind == ACS_KIND_KERNEL || kind == ACS_KIND_MEMCPY || kind == ACS_KIND_MEMSET || kind == ACS_KIND_HOST ||
+           kind == ACS_KIND_CALL;
+}
+
+/* A refused op leaves a hole in program order, so the context keeps the error. A refused wait leaves none. */
+static bool refuse_op(const acs_draft *draft, acs_op_kind kind)
+{
+    (void)acs_group_no_wait(draft->site->name);
+    acs_error_thread()->site = *draft->site;
+    if (kind != ACS_KIND_OBSERVE || draft->gives)
+        (void)acs_failures_refuse(draft->context, draft->site);
+    return false;
+}
+
 bool acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
 {
     const acs_group *group = draft->group;
-    bool work = kind == ACS_KIND_KERNEL || kind == ACS_KIND_MEMCPY || kind == ACS_KIND_MEMSET || kind == ACS_KIND_HOST ||
-                kind == ACS_KIND_CALL;
-    draft->record = work ? acs_record_acquire(group->records) : NULL;
-    if (!work)
-        (void)acs_group_no_wait(draft->site->name);
-    else if (!draft->record)
-        ACS_FAIL(ACS_ERR_FULL, 0, "the group holds %u ops, as many as acs_group_begin was asked for", group->most);
-    if (!draft->record)
-        acs_error_thread()->site = *draft->site;
-    return draft->record != NULL;
+    if (!can_be_held(kind))
+        return refuse_op(draft, kind);
+    draft->record = acs_record_acquire(group->records);
+    if (draft->record)
+        return true;
+    ACS_FAIL(ACS_ERR_FULL, 0, "the group holds %u ops, as many as acs_group_begin was asked for", group->most);
+    acs_error_thread()->site = *draft->site;
+    return false;
 }
 
 acs_op acs_group_hold(acs_draft *draft)

@@ -103,8 +103,10 @@ static void waits_and_what_cannot_be_held_are_refused(void **state)
     assert_int_equal(acs_query(context, held), ACS_ERR_STATE);
     assert_int_equal(acs_sync(context), ACS_ERR_STATE);
     assert_int_equal(acs_wait_range(context, a, 1, ACS_READ), ACS_ERR_STATE);
-    refused(acs_on_retire(context, before, NULL, NULL), ACS_ERR_STATE, "acs_group_submit comes first");
+    assert_int_equal(acs_context_error(context, NULL), ACS_OK); /* waits leave no hole in program order */
     refused(acs_after_stream(context, NULL, ACS_USES_NONE), ACS_ERR_STATE, "held in a group");
+    assert_int_equal(acs_context_error(context, NULL), ACS_ERR_STATE);
+    refused(acs_on_retire(context, before, NULL, NULL), ACS_ERR_STATE, "acs_group_submit comes first");
     assert_int_equal(acs_stream_after(context, NULL, ACS_USES_NONE), ACS_ERR_STATE);
     assert_true(acs_memset(context, a, 3, BYTES) && acs_memset(context, a, 4, 10));
     refused(acs_memset(context, a, 5, 1), ACS_ERR_FULL, "the group holds 3 ops");
