@@ -149,6 +149,8 @@ static void describe(void *user, int kind, char *text, size_t bytes)
         (void)snprintf(text, bytes, "; of the ledger's %llu other programs reserve %llu, and %llu are left%s",
                        (unsigned long long)acs_ledger_total(ledger_of(user, kind)), (unsigned long long)others.memory,
                        (unsigned long long)room, awaited ? ", for which a group waits" : "");
+    else
+        (void)snprintf(text, bytes, "; %s", acs_error_thread()->text);
     *acs_error_thread() = before;
 }
 

@@ -11,6 +11,8 @@
 
 #include "admission_fixture.h"
 
+#include <fcntl.h>
+
 enum { PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
 
 static void what_one_context_has_another_lacks(void **state)
@@ -49,6 +51,24 @@ static void bad_ledgers_are_refused(void **state)
     acs_context *context = NULL;
     assert_int_equal(open_with("off", 0, 1, &context), ACS_OK);
     assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* Its user may truncate the file at any time. */
+static void allocation_after_the_ledger_was_truncated_says_so(void **state)
+{
+    (void)state;
+    acs_error error = {.size = sizeof error};
+    acs_context *context = open_sharing(0);
+    void *block = NULL;
+    int file = shm_open(g_path, O_RDWR, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, 0), 0);
+    close(file);
+    assert_int_equal(acs_malloc(context, MIB, ACS_MEMORY_DEVICE, &block), ACS_ERR_MEMORY);
+    acs_last_error(&error);
+    assert_non_null(strstr(error.text, "the ledger cannot be used: its file was truncated"));
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(remove_file(state), 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- groups */
@@ -444,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_one_context_has_another_lacks),
         cmocka_unit_test(bad_ledgers_are_refused),
+        cmocka_unit_test(allocation_after_the_ledger_was_truncated_says_so),
         cmocka_unit_test(a_program_alone_does_what_it_does_without),
         cmocka_unit_test(threads_wait_for_memory_of_their_own),
         cmocka_unit_test(groups_wait_for_their_memory),
