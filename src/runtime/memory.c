@@ -288,6 +288,17 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     return ACS_OK;
 }
 
+/* Memory of one kind that does not go back keeps none of the others. Returns the first error of all, or a lost device. */
+static acs_status trim_kind(acs_context *context, int kind, size_t keep_bytes, acs_status before)
+{
+    const acs_error error = *acs_error_thread();
+    const acs_status status = acs_memory_trim(context->memory, kind, keep_bytes);
+    if (before == ACS_OK || status == ACS_ERR_DEVICE)
+        return status;
+    *acs_error_thread() = error;
+    return before;
+}
+
 acs_status acs_trim(acs_context *context, size_t keep_bytes)
 {
     ACS_NOT_CANCELLED;
@@ -295,9 +306,9 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(check_alive(context)); /* giving back may wait for an op that never ends */
-    acs_status status = acs_memory_trim(context->memory, ACS_MEMORY_HOST, keep_bytes);
-    for (uint32_t d = 0; d < context->backend->devices && status == ACS_OK; d++)
-        status = acs_memory_trim(context->memory, acs_memory_kind(d), keep_bytes);
+    acs_status status = trim_kind(context, ACS_MEMORY_HOST, keep_bytes, ACS_OK);
+    for (uint32_t d = 0; d < context->backend->devices && status != ACS_ERR_DEVICE; d++)
+        status = trim_kind(context, acs_memory_kind(d), keep_bytes, status);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     return status;

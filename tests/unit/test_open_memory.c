@@ -1,11 +1,12 @@
 /*
  * Opening and using contexts when the system has nothing more to give: every allocation, mutex, condition variable and
  * thread that acs_open asks for is refused once, and so is each that a program's calls ask for, on several devices, too.
- * Linked with --wrap.
+ * Memory that does not go back is no concern of the rest. Linked with --wrap.
  */
 #include "api_fixture.h"
 
 #include "runtime/compat.h"
+#include "runtime/context.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -242,6 +243,46 @@ static void what_an_op_has_written_is_noted_without_memory(void **state)
             assert_true(n < REQUESTS_MOST);
 }
 
+/* Pinned memory stays, once. */
+static acs_status keep_pinned(acs_backend *backend, int memory, void *ptr)
+{
+    static bool kept;
+    const acs_status status = memory == ACS_MEMORY_HOST && !kept ? ACS_ERR_INTERNAL : ACS_OK;
+    (void)backend;
+    kept |= status != ACS_OK;
+    free(ptr);
+    return status;
+}
+
+static void pinned_memory_that_stays_keeps_no_device_memory_from_going_back(void **state)
+{
+    acs_options options = options_on(ACS_BACKEND_HOST);
+    acs_context *context = NULL;
+    void *block = NULL;
+    (void)state;
+    options.devices = 2;
+    options.pool = ACS_POOL_ON;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (uint32_t device = 0; device < 2; device++) {
+        assert_int_equal(acs_on(context, (int)device), ACS_OK);
+        assert_int_equal(acs_malloc(context, PART, ACS_MEMORY_DEVICE, &block), ACS_OK);
+        assert_int_not_equal(acs_free(context, block), 0);
+    }
+    assert_int_equal(acs_malloc(context, PART, ACS_MEMORY_HOST, &block), ACS_OK);
+    assert_int_not_equal(acs_free(context, block), 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    acs_backend_ops ops = *context->backend->ops;
+    const acs_backend_ops *before = context->backend->ops;
+    ops.memory_free = keep_pinned;
+    context->backend->ops = &ops;
+    acs_status status = acs_trim(context, 0);
+    context->backend->ops = before;
+    assert_int_equal(status, ACS_ERR_INTERNAL);
+    for (uint32_t device = 0; device < 2; device++)
+        assert_int_equal(acs_memory_count(context->memory, acs_memory_kind(device)).reserved, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* ------------------------------------------------------------------------------------------------ ACS_CHECK=written */
 
 /*
@@ -344,6 +385,7 @@ int main(void)
         cmocka_unit_test(program_without_memory_ends_all_that_was_queued),
         cmocka_unit_test(full_queue_without_memory_delays_ops_and_loses_none),
         cmocka_unit_test(what_an_op_has_written_is_noted_without_memory),
+        cmocka_unit_test(pinned_memory_that_stays_keeps_no_device_memory_from_going_back),
         cmocka_unit_test(checked_launch_refused_without_memory_leaves_contents),
         cmocka_unit_test(statistics_at_close_name_width_and_the_pairs_that_wait),
         cmocka_unit_test(drain_of_compat_finishes_the_ops_of_every_context),
