@@ -23,7 +23,8 @@
  * call that returned before another began comes first. Contexts are not ordered among each other. The library never
  * exits, and touches only streams that it made or was handed. It prints only what ACS_LOG or ACS_STATS asks for, and two
  * notices to standard error, each once: that the default context cannot be opened; that a variable which changes no result
- * (ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG) has a bad value, so that its default is used.
+ * (ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG) has a bad value, or names a file that cannot be written, so that its default
+ * is used.
  *
  * **Threads.** Every function may be called from any thread at any time, except: acs_close must not run beside other
  * calls on the same context; inside a retire callback, a host function, a library call or a footprint function every
@@ -174,7 +175,8 @@ typedef struct acs_options {
  * @retval ACS_ERR_OPTION  a variable has a bad value (the error names variable, value and range); `options` then holds the
  *                         default for it and the environment's values for the others.
  * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error once, and
- * the default is used. Set-user-ID programs do not take ACS_DOT, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment.
+ * the default is used; acs_open does the same where a file that the last two name cannot be written. Set-user-ID programs
+ * do not take ACS_DOT, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment.
  * An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);

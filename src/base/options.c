@@ -345,6 +345,20 @@ static const char *source_of(const struct row *row, const acs_options *options)
     return same_value(row, options, &other) ? "default" : "program";
 }
 
+bool acs_options_excuse(const acs_options *options, const char *variable, const acs_error *before)
+{
+    static _Atomic(uint64_t) said; /* a bit for each row */
+    size_t i = 0;
+    while (i < ROW_COUNT && strcmp(g_rows[i].env, variable) != 0)
+        i++;
+    if (i == ROW_COUNT || strcmp(source_of(&g_rows[i], options), "environment") != 0)
+        return false;
+    if (!(atomic_fetch_or_explicit(&said, UINT64_C(1) << i, memory_order_relaxed) >> i & 1)) /* guards no other data */
+        acs_log_always(ACS_LOG_WARN, "%s; the program runs without it", acs_error_thread()->text);
+    *acs_error_thread() = *before;
+    return true;
+}
+
 size_t acs_options_dump(const acs_options *options, char *text, size_t bytes)
 {
     struct sink sink = {text, bytes, 0};
@@ -455,9 +469,10 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "it came from.\n\n"
                     "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT` or `ACS_MEMORY_LOG` in the environment is no error. "
                     "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
-                    "says, and the default is used. A default context that\ncannot be opened is told there once, "
-                    "too. Programs that run with another user's rights (set-user-ID) do not take `ACS_DOT`,\n"
-                    "`ACS_MEMORY_LOG` and `ACS_TOPOLOGY`, which name files, from the environment.\n\n"
+                    "says, and the default is used. So it is with a file\nthat the last two name and "
+                    "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"
+                    "that run with another user's rights (set-user-ID) do not take `ACS_DOT`, `ACS_MEMORY_LOG` and "
+                    "`ACS_TOPOLOGY`, which\nname files, from the environment.\n\n"
                     "| variable | field | values | default | meaning |\n"
                     "| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < ROW_COUNT; i++) {

@@ -13,6 +13,11 @@ acs_status acs_options_check(const acs_options *options);
 acs_status acs_options_adopt(acs_options *to, const acs_options *from);
 /* Log each unknown ACS_* variable with the nearest known name (level warn). */
 void acs_options_warn_unknown(void);
+/*
+ * The option of this variable names a file that cannot be written, as this thread's error says. True: the environment named
+ * it. Then that is no error: a warning was written once, whatever the level, and the thread's error is `before` again.
+ */
+bool acs_options_excuse(const acs_options *options, const char *variable, const acs_error *before);
 /* docs/options.md, generated. Returns bytes needed without the final 0, as snprintf. */
 size_t acs_options_markdown(char *text, size_t bytes);
 

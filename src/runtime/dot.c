@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "window/capture_order.h"
 
 /* Ops that later ones may depend on, one by one; Graphviz' colour scheme set312. */
@@ -221,7 +222,13 @@ acs_status acs_dot_open(acs_context *context)
     };
     context->dot->devices = context->backend->devices;
     ACS_TRY(acs_capture_order_create(&config, &context->dot->order));
-    ACS_TRY(open_file(context, context->dot));
+    const acs_error before = *acs_error_thread();
+    acs_status status = open_file(context, context->dot);
+    if (status != ACS_OK && acs_options_excuse(&context->options, "ACS_DOT", &before)) {
+        acs_dot_close(context);
+        return ACS_OK;
+    }
+    ACS_TRY(status);
     acs_lock_acquire(&context->core.lock);
     context->core.trace = on_event;
     context->core.trace_user = context->dot;

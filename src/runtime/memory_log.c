@@ -4,6 +4,8 @@
  */
 #include "runtime/memory_log.h"
 
+#include "base/options.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,8 +18,15 @@ acs_status acs_memory_log_open(acs_context *context)
     if (!*path)
         return ACS_OK;
     context->memory_log = fopen(path, "we");
-    if (!context->memory_log || fputs("event,block,bytes,memory,op,file,line\n", context->memory_log) < 0)
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "ACS_MEMORY_LOG: '%s' cannot be written: %s", path, strerror(errno));
+    if (context->memory_log && fputs("event,block,bytes,memory,op,file,line\n", context->memory_log) >= 0)
+        return ACS_OK;
+    const acs_error before = *acs_error_thread();
+    acs_status status = ACS_FAIL(ACS_ERR_OPTION, errno, "ACS_MEMORY_LOG: '%s' cannot be written: %s", path, strerror(errno));
+    if (!acs_options_excuse(&context->options, "ACS_MEMORY_LOG", &before))
+        return status;
+    if (context->memory_log)
+        (void)fclose(context->memory_log);
+    context->memory_log = NULL;
     return ACS_OK;
 }
 

@@ -244,6 +244,25 @@ static void a_file_that_cannot_be_written_is_told(void **state)
     assert_non_null(strstr(error.text, "ACS_DOT: '/nowhere/at/all.dot"));
 }
 
+/* Neither a graph nor a log of memory is a reason not to run. */
+static void files_of_the_environment_that_cannot_be_written_are_no_error(void **state)
+{
+    static const char *const variables[] = {"ACS_DOT", "ACS_MEMORY_LOG"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        acs_context *context = NULL;
+        char byte = 0;
+        assert_int_equal(setenv(variables[i], "/nowhere/at/all", 1), 0);
+        const acs_options options = host_options();
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        g_contexts += i == 0;
+        assert_int_equal(unsetenv(variables[i]), 0);
+        assert_int_equal(acs_wait(context, acs_memset(context, &byte, 3, 1)), ACS_OK);
+        assert_int_equal(byte, 3);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +272,7 @@ int main(void)
         cmocka_unit_test(failures_are_red_and_names_are_whole),
         cmocka_unit_test(sites_without_a_name_are_drawn),
         cmocka_unit_test(a_file_that_cannot_be_written_is_told),
+        cmocka_unit_test(files_of_the_environment_that_cannot_be_written_are_no_error),
     };
     if (!mkdtemp(g_folder))
         return 1;
