@@ -504,8 +504,9 @@ typedef struct acs_call_env {
  *
  * On a GPU a repeatable call is captured behind some of its first runs: the function then runs once more, into a stream
  * that executes nothing. Once it is known which addresses follow from which pointer, later calls that differ in pointers
- * alone are issued without the function: as a kernel that may ride in a bundle, or as launches. acs_op_error then tells of
- * them as of kernels. A call whose work reaches memory that neither its footprint names nor its scratch memory holds is
+ * alone are issued without the function: as kernels that may ride in bundles, or as launches. One that comes to several
+ * kernels may become as many ops, between which no other comes; the last is the one that acs_call returns, and if an
+ * earlier one fails it is skipped. acs_op_error then tells of them as of kernels. A call whose work reaches memory that neither its footprint names nor its scratch memory holds is
  * always left to the function, and so are all with ACS_SERIAL, ACS_DISABLE, several devices, in captures and in groups.
  */
 typedef int (*acs_call_fn)(const acs_call_env *env, void *closure);
@@ -875,7 +876,7 @@ typedef struct acs_statistics {
     uint64_t memory_moved;     /**< bytes of device memory that were mapped to other addresses, where they were missing */
     uint64_t transfers;        /**< several devices: copies of the runtime's own between devices, and the host */
     uint64_t transfer_bytes;   /**< their bytes */
-    uint64_t calls_as_kernels; /**< of `calls`: repeatable ones, issued as the kernel that they come to; in no `issued_by` */
+    uint64_t calls_as_kernels; /**< of `calls`: kernels that repeatable calls came to, an op each; in no `issued_by` */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

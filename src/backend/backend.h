@@ -66,6 +66,12 @@ typedef struct acs_capture_ops {
     acs_status (*scratch)(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory);
 } acs_capture_ops;
 
+/* What a library call takes as KERNEL ops; parts 0: it cannot become any. */
+typedef struct acs_call_room {
+    uint32_t parts; /* ACS_CALL_PARTS at most */
+    uint32_t args, bytes;
+} acs_call_room;
+
 typedef struct acs_backend_ops {
     const char *name;
     int id;             /* ACS_BACKEND_* */
@@ -111,11 +117,12 @@ typedef struct acs_backend_ops {
     void (*adapt)(acs_backend *backend, acs_record *op);
     /*
      * On the caller's thread, of a repeatable library call that is neither captured nor held. First, before its record has
-     * room: sets u.call.known, and *args and *bytes where it may become a KERNEL op with so many arguments. Then, if they
-     * were set and once it is filled in: may turn it into that op, as check() would leave it. NULL, both: never.
+     * room: sets u.call.known, and *room where it may become KERNEL ops, one for each kernel, each with room for so many
+     * arguments. Then, if parts[0] is the op, filled in, and the others are like it: turns them into those ops, as check()
+     * would leave them. False: nothing was changed. NULL, both: never.
      */
-    void (*call_find)(acs_backend *backend, acs_record *op, const acs_call_params *params, uint32_t *args, uint32_t *bytes);
-    void (*call_adapt)(acs_backend *backend, acs_record *op);
+    void (*call_find)(acs_backend *backend, acs_record *op, const acs_call_params *params, acs_call_room *room);
+    bool (*call_adapt)(acs_backend *backend, acs_record *const *parts);
     /* Issue a batch in order; results in the items. An item that fails does not stop the others. */
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*

@@ -2,8 +2,8 @@
  * Library calls without the library: cuBLAS takes 10 us and more of the host for a product of small matrices, the kernel
  * that comes of it 2.6 us as a launch and less in a bundle. A call that says it is repeatable (acs_call_params) is captured
  * now and then behind its run, until it is known which addresses in its work follow from which of its pointers
- * (call_template.h). From then on the same work is issued at other addresses. A call of one kernel that needs no scratch
- * memory becomes a KERNEL op on its caller's thread, and may ride in bundles; others are launched in their slot's stream.
+ * (call_template.h). From then on the same work is issued at other addresses. A call of a few kernels that need no scratch
+ * memory becomes KERNEL ops on its caller's thread, which may ride in bundles; others are launched in their slot's stream.
  *
  * Called on launching threads (find, adapt) without lock or CUDA call for calls seen before, and by the thread that issues
  * a slot's ops (send, learn). Nothing here fails a call: what cannot be captured, or points to memory that the op does not
@@ -40,7 +40,7 @@ typedef struct acs_cuda_call {
     acs_call_key key;
     _Atomic(version *) latest; /* B; NULL: not captured yet */
     _Atomic bool hopeless;     /* left to the library */
-    bool single;               /* one kernel without scratch memory: may become a KERNEL op. Set before `latest` */
+    acs_call_room room;        /* as KERNEL ops, where it is kernels alone without scratch memory. Set before `latest` */
     uint32_t captures;         /* of the thread that learns */
     acs_record *pattern[ACS_CALL_STEPS]; /* of each kernel: a launch as check() left it; set before `latest` */
 } acs_cuda_call;
@@ -147,8 +147,7 @@ static acs_cuda_call *add(acs_cuda *self, const acs_call_params *params, const a
     return call;
 }
 
-void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_params *params, uint32_t *args,
-                        uint32_t *bytes)
+void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_params *params, acs_call_room *room)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_call_key key;
@@ -160,10 +159,8 @@ void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_par
     if (!call || atomic_load_explicit(&call->hopeless, memory_order_relaxed)) /* relaxed: the library serves as well */
         return;
     op->u.call.known = call;
-    if (!atomic_load_explicit(&call->latest, memory_order_acquire) || !call->single) /* B */
-        return;
-    *args = call->pattern[0]->arg_count;
-    *bytes = call->pattern[0]->arg_bytes_used;
+    if (atomic_load_explicit(&call->latest, memory_order_acquire)) /* B */
+        *room = call->room;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- adapt */
@@ -178,17 +175,9 @@ static bool predict(const acs_cuda_call *call, const version *v, const acs_recor
     return acs_call_template_fill(&v->of, base, words);
 }
 
-void acs_cuda_call_adapt(acs_backend *backend, acs_record *op)
+/* The op becomes a launch of the pattern's, with the arguments that lie at `words`. */
+static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, const uint64_t *words)
 {
-    acs_cuda *self = (acs_cuda *)backend;
-    const acs_cuda_call *call = op->u.call.known;
-    const version *v = atomic_load_explicit(&call->latest, memory_order_acquire); /* B */
-    const acs_record *pattern = call->pattern[0];
-    uint64_t words[ACS_CALL_WORDS];
-    /* Where scratch memory lies makes no difference, since no word follows it; where the last capture had it will do. */
-    const void *scratch = (const void *)(uintptr_t)v->of.latest.base[v->of.latest.bases - (call->scratch_bytes > 0)];
-    if (!predict(call, v, op, call->scratch_bytes ? scratch : NULL, words))
-        return;
     op->kind = ACS_KIND_KERNEL;
     op->u.launch = pattern->u.launch; /* over the call, which lies in the same place */
     op->u.launch.kernel.name = op->site->name;
@@ -200,6 +189,21 @@ void acs_cuda_call_adapt(acs_backend *backend, acs_record *op)
     /* Asked anew: a graph with such a kernel may have turned out not to work. */
     op->type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
     op->content = op->type ? acs_cuda_args_hash(op) : 0;
+}
+
+bool acs_cuda_call_adapt(acs_backend *backend, acs_record *const *parts)
+{
+    const acs_cuda_call *call = parts[0]->u.call.known;
+    const version *v = atomic_load_explicit(&call->latest, memory_order_acquire); /* B */
+    const acs_call_work *latest = &v->of.latest;
+    uint64_t words[ACS_CALL_WORDS];
+    /* Where scratch memory lies makes no difference, since no word follows it; where the latest capture had it will do. */
+    const uint64_t scratch = call->scratch_bytes ? latest->base[latest->bases - 1] : 0;
+    if (!predict(call, v, parts[0], (const void *)(uintptr_t)scratch, words))
+        return false;
+    for (uint32_t i = 0; i < latest->steps; i++)
+        become((acs_cuda *)backend, parts[i], call->pattern[i], words + latest->step[i].first);
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- send */
@@ -457,9 +461,20 @@ static CUresult capture(acs_cuda *self, const acs_item *item, CUgraph *graph)
     return result == CUDA_SUCCESS && status != ACS_OK ? CUDA_ERROR_NOT_SUPPORTED : result;
 }
 
-static bool has_scratch_words(const acs_cuda_call *call, const acs_call_template *t)
+/* Scratch memory is a slot's: work that uses it cannot become ops, which go to any slot. */
+static acs_call_room room_of(const acs_cuda_call *call, const acs_call_template *t)
 {
-    return call->scratch_bytes && acs_call_template_uses(t, t->latest.bases - 1);
+    acs_call_room room = {.parts = t->latest.steps};
+    if (room.parts > ACS_CALL_PARTS || (call->scratch_bytes && acs_call_template_uses(t, t->latest.bases - 1)))
+        return (acs_call_room){0};
+    for (uint32_t i = 0; i < room.parts; i++) {
+        const acs_record *pattern = call->pattern[i];
+        if (t->latest.step[i].kind != STEP_KERNEL)
+            return (acs_call_room){0};
+        room.args = pattern->arg_count > room.args ? pattern->arg_count : room.args;
+        room.bytes = pattern->arg_bytes_used > room.bytes ? pattern->arg_bytes_used : room.bytes;
+    }
+    return room;
 }
 
 /* The next version. False: no template explains what was captured. */
@@ -476,7 +491,7 @@ static bool learn_from(acs_cuda_call *call, const acs_call_work *capture)
     }
     if (!before) {
         acs_call_template_begin(&v->of, capture);
-        call->single = capture->steps == 1 && capture->step[0].kind == STEP_KERNEL && !has_scratch_words(call, &v->of);
+        call->room = room_of(call, &v->of);
     }
     atomic_store_explicit(&call->latest, v, memory_order_release); /* B */
     return true;

@@ -294,9 +294,8 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op);
 void acs_cuda_calls_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_calls_fini(acs_cuda *self);
 /* As call_find and call_adapt of acs_backend_ops. */
-void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_params *params, uint32_t *args,
-                        uint32_t *bytes);
-void acs_cuda_call_adapt(acs_backend *backend, acs_record *op);
+void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_params *params, acs_call_room *room);
+bool acs_cuda_call_adapt(acs_backend *backend, acs_record *const *parts);
 /* Issue a call's work without the library. False: it is not known, and nothing was issued. */
 bool acs_cuda_call_send(acs_cuda *self, const acs_item *item, CUstream stream, CUresult *result);
 /* The call was issued by its library, in this slot: see what it issued, where that is of use. */

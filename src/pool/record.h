@@ -35,6 +35,8 @@ typedef struct acs_arg_slot {
 } acs_arg_slot;
 _Static_assert(ACS_ARG_BYTES_MAX <= UINT16_MAX, "a row has 16 bits for where an argument lies");
 
+enum { ACS_CALL_PARTS = 4 }; /* ops that a library call may become, at most */
+
 enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 256, ACS_INLINE_SEGMENTS = 6 };
 
 enum {

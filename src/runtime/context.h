@@ -252,6 +252,8 @@ typedef struct acs_draft {
     bool begun;    /* acs_draft_begin_contents was called */
     bool kernel;   /* it is one; set by acs_draft_begin, since a queued record is not ours */
     acs_op queued; /* set by acs_draft_queue */
+    uint32_t parts;    /* 0: the record alone; else it is the first of so many, */
+    acs_record **part; /* between which no other op comes. Borrowed */
 } acs_draft;
 /* A record of this kind, waiting for one if the FIFO is full. NULL with an error. */
 acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);

@@ -109,9 +109,12 @@ static void take_back(acs_draft *draft)
         acs_bound(draft, 0);
     if (draft->record && (draft->record->flags & ACS_RECORD_REUSES))
         acs_reuse_put_back(draft->context, draft->record);
+    for (uint32_t i = 1; i < draft->parts; i++)
+        acs_record_release(draft->context->records, draft->part[i]);
     if (draft->record)
         acs_record_release(acs_draft_records(draft), draft->record);
     draft->record = NULL;
+    draft->parts = 0;
     acs_written_leave(draft);
 }
 
@@ -122,11 +125,19 @@ acs_op acs_draft_drop(acs_draft *draft)
     return 0;
 }
 
+static acs_op push(const acs_draft *draft)
+{
+    acs_fifo *fifo = draft->context->core.fifo;
+    return ACS_LIKELY(!draft->parts) ? acs_fifo_push(fifo, draft->record)
+                                     : acs_fifo_push_all(fifo, draft->part, draft->parts);
+}
+
 static bool has_place(acs_context *context, void *draft)
 {
     acs_draft *d = draft;
+    (void)context;
     if (!d->queued) /* asked again after it succeeded */
-        d->queued = acs_fifo_push(context->core.fifo, d->record);
+        d->queued = push(d);
     return d->queued != 0;
 }
 
@@ -159,7 +170,7 @@ static acs_op queue(acs_draft *draft)
     if (ACS_UNLIKELY(atomic_load_explicit(&context->reuses, memory_order_acquire) != NULL)) /* D, in memory.c */
         acs_reuse_attach(context, draft->record);
     bool reuses = draft->record->flags & ACS_RECORD_REUSES; /* once it is queued the record is not ours */
-    acs_op op = acs_fifo_push(context->core.fifo, draft->record);
+    acs_op op = push(draft);
     if (ACS_UNLIKELY(!op)) {
         if (draft->no_wait) {
             if (draft->record->flags & ACS_RECORD_REPEATS)

@@ -77,15 +77,15 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
 
 /* ------------------------------------------------------------------------------------------- host functions and calls */
 
-/* Copy the closure behind the segments; *to is what the function gets. There is room for so many arguments, too. */
+/* Copy the closure behind the segments; *to is what the function gets. There is `room`, too. */
 static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to,
-                               uint32_t args, uint32_t arg_bytes)
+                               const acs_call_room *room)
 {
     if (bytes > ACS_ARG_BYTES_MAX || (bytes && !closure))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a closure of %zu bytes at %p; at most %d bytes are copied", bytes, closure,
                         ACS_ARG_BYTES_MAX);
     acs_footprint_input input = {.name = draft->site->name, .user = uses->user};
-    ACS_TRY(acs_draft_uses(draft, uses, &input, args, arg_bytes > bytes ? arg_bytes : (uint32_t)bytes));
+    ACS_TRY(acs_draft_uses(draft, uses, &input, room->args, room->bytes > bytes ? room->bytes : (uint32_t)bytes));
     if (bytes)
         memcpy(draft->record->arg_bytes, closure, bytes);
     draft->record->arg_bytes_used = (uint32_t)bytes;
@@ -105,31 +105,84 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
     }
     acs_host_thread_start(draft.context);
     draft.record->u.host.function = function;
-    return finish(&draft, fill_closure(&draft, &uses, closure, closure_bytes, &draft.record->u.host.closure, 0, 0));
+    return finish(&draft, fill_closure(&draft, &uses, closure, closure_bytes, &draft.record->u.host.closure,
+                                       &(acs_call_room){0}));
 }
 
-/* Of calls like this one may be known which kernel they come to: then it becomes a KERNEL op. */
+/* Its parts run one after the other, since all write what the call writes: some of it has to be named. */
+static bool orders_parts(const acs_record *record)
+{
+    bool writes = record->any;
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        const acs_segment *s = &record->segments[i];
+        writes |= s->access != ACS_READ && (s->extent != ACS_EXTENT_BYTES || acs_segment_has_bytes(s));
+    }
+    return writes;
+}
+
+/* A record for a later part of the call: what the call writes anew is there by then. NULL: there is none. */
+static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
+{
+    acs_record_pool *pool = draft->context->records;
+    const acs_record *first = draft->record;
+    acs_record *part = acs_record_acquire(pool);
+    if (!part)
+        return NULL;
+    if (acs_record_reserve(pool, part, room->args, room->bytes, first->segment_count) != ACS_OK) {
+        acs_record_release(pool, part);
+        return NULL;
+    }
+    part->asked = first->asked;
+    part->site = first->site;
+    part->any = first->any;
+    part->segment_count = first->segment_count;
+    for (uint32_t i = 0; i < first->segment_count; i++) {
+        part->segments[i] = first->segments[i];
+        if (part->segments[i].access == ACS_WRITE)
+            part->segments[i].access = ACS_UPDATE;
+    }
+    return part;
+}
+
+/* The call becomes kernels, if what it issues is known; else it stays a call. */
+static void become_kernels(acs_draft *draft, const acs_call_room *room)
+{
+    acs_backend *backend = draft->context->backend;
+    const acs_error before = *acs_error_thread();
+    uint32_t parts = 1;
+    draft->part[0] = draft->record;
+    while (parts < room->parts && (draft->part[parts] = part_of(draft, room)) != NULL)
+        parts++;
+    bool became = parts == room->parts && backend->ops->call_adapt(backend, draft->part);
+    for (uint32_t i = 1; i < parts && !became; i++)
+        acs_record_release(draft->context->records, draft->part[i]);
+    draft->parts = became && parts > 1 ? parts : 0;
+    if (!became)
+        *acs_error_thread() = before; /* that it stays a call is no error */
+}
+
 static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
 {
     acs_backend *backend = draft->context->backend;
     acs_record *record = draft->record;
-    uint32_t args = 0, bytes = 0;
+    acs_call_room room = {0};
     record->u.call.function = call->function;
     record->u.call.scratch_bytes = call->scratch_bytes;
     record->u.call.place_key = call->place_key;
     record->u.call.place_destroy = call->place_destroy;
     record->u.call.known = NULL;
     if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
-        backend->ops->call_find(backend, record, call, &args, &bytes);
-    ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, args, bytes));
-    if (args || bytes)
-        backend->ops->call_adapt(backend, record);
+        backend->ops->call_find(backend, record, call, &room);
+    ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, &room));
+    if (room.parts == 1 || (room.parts && orders_parts(record)))
+        become_kernels(draft, &room);
     return ACS_OK;
 }
 
 acs_op acs_call(acs_context *context, const acs_call_params *call)
 {
     acs_draft draft;
+    acs_record *part[ACS_CALL_PARTS];
     acs_op_params params = {call ? call->site : NULL, call ? call->no_wait : 0};
     if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
         return 0;
@@ -140,6 +193,7 @@ acs_op acs_call(acs_context *context, const acs_call_params *call)
     }
     if (draft.context->backend->ops->host_calls)
         acs_host_thread_start(draft.context);
+    draft.part = part;
     return finish(&draft, fill_call(&draft, call));
 }
 

@@ -76,32 +76,56 @@ void acs_fifo_destroy(acs_fifo *fifo)
     free(fifo);
 }
 
-acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record)
+static void fill_cell(acs_fifo *fifo, uint64_t ticket, acs_record *record)
+{
+    struct cell *cell = &fifo->cells[ticket & fifo->mask];
+    record->seq = ticket - fifo->first + 1;
+    cell->record = record;
+    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+}
+
+/* Cells become free in order, so where the last of several is free, all are. False: it still holds the lap before. */
+static bool take_tickets(acs_fifo *fifo, uint64_t count, uint64_t *first)
 {
     /* relaxed: a stale ticket loses the exchange below and is read again */
     uint64_t ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
-    struct cell *cell;
-
     for (;;) {
-        cell = &fifo->cells[ticket & fifo->mask];
-        int64_t lead = (int64_t)(atomic_load_explicit(&cell->turn, memory_order_acquire) - ticket); /* B */
+        const uint64_t last = ticket + count - 1;
+        const struct cell *cell = &fifo->cells[last & fifo->mask];
+        int64_t lead = (int64_t)(atomic_load_explicit(&cell->turn, memory_order_acquire) - last); /* B */
         if (lead < 0)
-            return 0; /* full: the cell still holds the record of the lap before */
+            return false;
         if (lead > 0) {
             /* relaxed: as above; another producer was faster */
             ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
             continue;
         }
         /* relaxed: the ticket alone orders callers, by the coherence of `tail`; the record is published by the turn */
-        if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + 1, memory_order_relaxed,
+        if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + count, memory_order_relaxed,
                                                   memory_order_relaxed))
             break;
     }
-    acs_op seq = ticket - fifo->first + 1;
-    record->seq = seq;
-    cell->record = record;
-    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
-    return seq; /* not record->seq: the consumer may have recycled the record already */
+    *first = ticket;
+    return true;
+}
+
+acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record)
+{
+    uint64_t ticket;
+    if (!take_tickets(fifo, 1, &ticket))
+        return 0;
+    fill_cell(fifo, ticket, record);
+    return ticket - fifo->first + 1; /* not record->seq: the consumer may have recycled the record already */
+}
+
+acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t count)
+{
+    uint64_t ticket;
+    if (count > fifo->mask + 1 || !take_tickets(fifo, count, &ticket))
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        fill_cell(fifo, ticket + i, records[i]);
+    return ticket + count - fifo->first;
 }
 
 /*

@@ -10,6 +10,7 @@ enum { BLOCKS = 8, BLOCK = 256, POINTERS = 3 };
 
 typedef enum behaviour {
     ONE_KERNEL,
+    THREE_KERNELS, /* one after the other, on the same bytes */
     TWO_KERNELS,   /* and a fill of scratch memory, which the second reads */
     HIDDEN_MEMORY, /* reads memory that its footprint does not name */
     ODD_POINTER,   /* an argument that follows from a pointer, but not as an address */
@@ -49,6 +50,11 @@ static int send_more(const acs_call_env *env, const closure *c, work *w)
         w->head.id ^= (uint32_t)((uintptr_t)c->pointer[0] >> 8);
     if (c->behaviour == COPIES)
         return TWIN_GET(cuMemcpyAsync, 4000)((CUdeviceptr)c->pointer[0], (CUdeviceptr)c->pointer[1], 16, env->stream);
+    for (uint32_t i = 0; c->behaviour == THREE_KERNELS && i < 2; i++) {
+        const work first = update_of(20 + i, c->pointer[0], c->pointer[1], BLOCK / 2);
+        if (send_work(env->stream, &first) != CUDA_SUCCESS)
+            return 4;
+    }
     if (c->behaviour != TWO_KERNELS)
         return 0;
     work first = update_of(7, env->scratch, c->pointer[1], 64);
@@ -154,6 +160,38 @@ static void calls_with_other_pointers_become_kernels_too(void **state)
     assert_same_results(60, ONE_KERNEL);
     assert_int_equal(g_calls, 60); /* those that are not repeatable */
     assert_true(calls_as_kernels() > 60);
+}
+
+static void several_kernels_become_as_many_ops(void **state)
+{
+    acs_statistics s = {.size = sizeof s};
+    (void)state;
+    assert_same_results(60, THREE_KERNELS);
+    g_calls = 0;
+    const uint64_t before = calls_as_kernels();
+    assert_same_results(60, THREE_KERNELS);
+    assert_int_equal(g_calls, 60);
+    assert_int_equal(calls_as_kernels() - before, 3 * 60);
+    const closure c = nth(3, THREE_KERNELS);
+    assert_int_equal(acs_stats(g_context, &s), ACS_OK);
+    assert_int_equal(call(&c, true), s.queued + 3); /* the last of them */
+    assert_int_equal(acs_sync(g_context), ACS_OK);
+}
+
+/* The later parts are skipped, and the call's own op tells which one failed. */
+static void kernel_that_fails_takes_the_call_s_later_ones_along(void **state)
+{
+    acs_error error = {.size = sizeof error};
+    const closure c = nth(3, THREE_KERNELS);
+    (void)state;
+    assert_same_results(60, THREE_KERNELS);
+    twin_fail("cuLaunchKernelEx", CUDA_ERROR_OUT_OF_MEMORY, 0, 1);
+    const acs_op op = call(&c, true);
+    assert_int_equal(acs_wait(g_context, op), ACS_ERR_SKIPPED);
+    twin_fail(NULL, CUDA_SUCCESS, 0, 0);
+    assert_int_equal(acs_op_error(g_context, op, &error), ACS_ERR_SKIPPED);
+    assert_int_equal(error.cause, op - 2);
+    assert_int_equal(acs_clear(g_context), ACS_OK);
 }
 
 static void several_kernels_with_scratch_memory_are_launched_in_their_slot(void **state)
@@ -277,6 +315,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_same_call_is_captured_once_and_then_a_kernel),
         TEST(calls_with_other_pointers_become_kernels_too),
+        TEST(several_kernels_become_as_many_ops),
+        TEST_CLEARED(kernel_that_fails_takes_the_call_s_later_ones_along),
         TEST(several_kernels_with_scratch_memory_are_launched_in_their_slot),
         TEST(memory_without_a_name_leaves_the_call_to_its_function),
         TEST(arguments_that_are_no_addresses_leave_the_call_to_its_function),

@@ -22,11 +22,11 @@ model_mutant(fifo_freed_early fifo_wrap window/fifo
 
 model_mutant(fifo_ticket_not_exchanged fifo_producers window/fifo
 [==[
-        if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + 1, memory_order_relaxed,
+        if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + count, memory_order_relaxed,
                                                   memory_order_relaxed))
             break;
 ]==] [==[
-        atomic_store_explicit(&fifo->tail, ticket + 1, memory_order_relaxed);
+        atomic_store_explicit(&fifo->tail, ticket + count, memory_order_relaxed);
         break;
 ]==])
 

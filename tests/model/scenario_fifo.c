@@ -146,6 +146,16 @@ static void pop_3(void)
     (void)pop();
 }
 
+/* Both or none, and nothing between them. */
+static void push_pair_0_2(void)
+{
+    acs_record *const pair[] = {&g_records[0], &g_records[2]};
+    g_records[0].arg_count = PAYLOAD;
+    g_records[2].arg_count = PAYLOAD + 2;
+    g_pushed[2] = acs_fifo_push_all(g_fifo, pair, 2);
+    g_pushed[0] = g_pushed[2] ? g_pushed[2] - 1 : 0;
+}
+
 const model_scenario scenario_fifo_wrap = {
     .name = "fifo_wrap", .what = "one producer, one consumer, more ops than places", .setup = setup,
     .threads = {push_0_2_4, pop_3}, .check = check};
@@ -161,6 +171,10 @@ const model_scenario scenario_fifo_producers = {
 const model_scenario scenario_fifo_full = {
     .name = "fifo_full", .what = "two producers and one consumer at two places", .setup = setup,
     .threads = {push_0_2, push_1_3, pop_2}, .check = check};
+
+const model_scenario scenario_fifo_pair = {
+    .name = "fifo_pair", .what = "a producer of two at once beside one, one consumer, at two places", .setup = setup,
+    .threads = {push_pair_0_2, push_1_3, pop_2}, .check = check};
 
 static void push_0(void)
 {

@@ -78,6 +78,25 @@ static void push_after_pop_of_full_succeeds_with_next_number(void **state)
     assert_int_equal(acs_fifo_push(fifo, &g_records[0]), 0);
 }
 
+static void push_of_several_takes_all_places_or_none(void **state)
+{
+    acs_fifo *fifo = *state;
+    acs_record *several[CAPACITY + 1];
+    for (int i = 0; i < CAPACITY + 1; i++)
+        several[i] = &g_records[i];
+    assert_int_equal(acs_fifo_push_all(fifo, several, CAPACITY + 1), 0); /* never */
+    assert_int_equal(acs_fifo_push_all(fifo, several, CAPACITY - 1), CAPACITY - 1);
+    assert_int_equal(acs_fifo_push_all(fifo, several, 2), 0);
+    assert_int_equal(acs_fifo_push(fifo, &g_records[CAPACITY - 1]), CAPACITY);
+    for (int i = 0; i < CAPACITY; i++) {
+        assert_ptr_equal(acs_fifo_pop(fifo), &g_records[i]);
+        assert_int_equal(g_records[i].seq, i + 1);
+    }
+    assert_int_equal(acs_fifo_push_all(fifo, several, 2), CAPACITY + 2);
+    assert_ptr_equal(acs_fifo_pop(fifo), &g_records[0]);
+    assert_ptr_equal(acs_fifo_pop(fifo), &g_records[1]);
+}
+
 static void peek_tells_what_later_pops_give(void **state)
 {
     acs_fifo *fifo = *state;
@@ -184,6 +203,7 @@ int main(void)
         TEST(push_numbers_records_from_one),
         TEST(push_on_full_returns_zero_and_changes_nothing),
         TEST(push_after_pop_of_full_succeeds_with_next_number),
+        TEST(push_of_several_takes_all_places_or_none),
         TEST(pop_on_empty_returns_null),
         TEST(peek_tells_what_later_pops_give),
         TEST(ready_tells_whether_a_pop_gives_a_record),
