@@ -109,7 +109,7 @@ typedef uint64_t acs_op;
 
 /** Where in the program an op was launched. Static storage: the library keeps the pointer. */
 typedef struct acs_site {
-    const char *name; /**< the kernel or call as written */
+    const char *name; /**< the kernel or call as written; errors, statistics and graphs leave a leading & out */
     const char *file;
     int line;
 } acs_site;
@@ -124,7 +124,8 @@ typedef struct acs_error {
     acs_op op;         /**< the op that failed; 0 if the error is not about one */
     acs_op cause;      /**< for ACS_ERR_SKIPPED: the op whose failure is the origin */
     const char *where; /**< function of the library that detected it; static storage */
-    acs_site site;     /**< the call site of `op`; name and file are NULL if unknown */
+    acs_site site;     /**< the call site of `op`, with the name of its acs_kernel where that has one; name and file are
+                            NULL if unknown */
     char text[ACS_ERROR_TEXT_BYTES]; /**< one sentence: what was wrong, with the values */
 } acs_error;
 
@@ -357,7 +358,7 @@ typedef enum acs_kernel_kind {
 
 /** A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. */
 typedef struct acs_kernel {
-    const char *name;     /**< for errors and traces; static storage or NULL */
+    const char *name;     /**< for errors, statistics and graphs; static storage. NULL: the name at the call site */
     const void *function; /**< what `kind` says */
     acs_host_body host;   /**< or NULL */
     uint32_t kind;        /**< acs_kernel_kind */

@@ -334,7 +334,7 @@ static acs_status send_call(acs_cuda *self, CUstream stream, acs_record *op, voi
     acs_status status = acs_call_capture(self->base.calls, op, self->device, stream, scratch_memory, &native);
     if (status != ACS_ERR_HOST)
         return status;
-    return ACS_FAIL(status, native, "'%s' returned %d while it was captured", op->site->name, native);
+    return ACS_FAIL(status, native, "'%s' returned %d while it was captured", acs_record_name(op), native);
 }
 
 /* The op goes to the stream. Says what failed, but not what became of the capture. */
@@ -353,7 +353,8 @@ static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *sc
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "'%s' could not become a node of the captured graph: %s", op->site->name, acs_cuda_text((int)result));
+                    "'%s' could not become a node of the captured graph: %s", acs_record_name(op),
+                    acs_cuda_text((int)result));
 }
 
 static acs_status add_empty(acs_cuda *self, CUgraph graph, const acs_nodes *behind, acs_nodes *ends)

@@ -118,14 +118,6 @@ void acs_cuda_kernels_fini(acs_cuda *self)
 
 /* ---------------------------------------------------------------------------------------------------- first sight */
 
-/* For error texts, cut there: the kernel's own name, else the whole launch as it was written, which can be long. */
-static const char *name_of(const acs_record *op)
-{
-    if (op->u.launch.kernel.name)
-        return op->u.launch.kernel.name;
-    return op->site->name ? op->site->name : "kernel";
-}
-
 /* A fault of an earlier kernel may show here first: then nothing is wrong with this one. */
 static acs_status resolve_failed(acs_cuda *self, const acs_record *op, const char *what, int native)
 {
@@ -133,7 +125,7 @@ static acs_status resolve_failed(acs_cuda *self, const acs_record *op, const cha
                         : native == (int)cudaErrorMemoryAllocation     ? ACS_ERR_MEMORY
                         : native == (int)cudaErrorNoKernelImageForDevice ? ACS_ERR_UNSUPPORTED
                                                                          : ACS_ERR_ARGUMENT;
-    return ACS_FAIL(status, native, "'%.60s': %s: %s", name_of(op), what, acs_cuda_text(native));
+    return ACS_FAIL(status, native, "'%.60s': %s: %s", acs_record_name(op), what, acs_cuda_text(native));
 }
 
 /* The function in our context. */
@@ -214,7 +206,7 @@ static acs_status publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel 
         kernel = known;
     } else if (!kernel_insert(self, kernel)) {
         free(kernel);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for a larger table of kernels", name_of(op));
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for a larger table of kernels", acs_record_name(op));
     }
     *out = kernel;
     return ACS_OK;
@@ -228,7 +220,7 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
     bool known = resolve_params(self, function, bytes, offsets, &count);
     acs_cuda_kernel *kernel = calloc(1, sizeof *kernel + 2 * count * sizeof bytes[0]);
     if (!kernel)
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory to remember the kernel", name_of(op));
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory to remember the kernel", acs_record_name(op));
     kernel->key = op->u.launch.kernel.function;
     kernel->kind = op->u.launch.kernel.kind;
     kernel->function = function;
@@ -266,7 +258,8 @@ static acs_status check_extent(const acs_record *op, const char *what, acs_dim3 
     const uint32_t values[3] = {given.x, given.y, given.z};
     for (int i = 0; i < 3; i++)
         if (ACS_UNLIKELY(values[i] == 0 || values[i] > (uint32_t)limit[i]))
-            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %s.%c is %u; it must be 1 to %d", name_of(op), what, "xyz"[i],
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %s.%c is %u; it must be 1 to %d",
+                            acs_record_name(op), what, "xyz"[i],
                             values[i], limit[i]);
     return ACS_OK;
 }
@@ -280,7 +273,7 @@ static acs_status check_threads(const acs_cuda *self, const acs_record *op, cons
         return ACS_OK;
     bool device = threads > (uint64_t)self->limits.block_threads;
     const char *whose = device ? "the device" : "this kernel, by its registers,";
-    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a block of %llu threads; %s takes at most %d", name_of(op),
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a block of %llu threads; %s takes at most %d", acs_record_name(op),
                     (unsigned long long)threads, whose, kernel->block_threads);
 }
 
@@ -300,20 +293,22 @@ static bool args_match(const acs_record *op, const acs_cuda_kernel *kernel)
 static acs_status args_refuse(const acs_record *op, const acs_cuda_kernel *kernel)
 {
     if (op->arg_count != kernel->param_count)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %u arguments were given, the kernel has %u parameters", name_of(op),
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %u arguments were given, the kernel has %u parameters",
+                        acs_record_name(op),
                         op->arg_count, kernel->param_count);
     uint32_t i = 0;
     while (op->args[i].size == kernel->param_bytes[i])
         i++;
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': argument %u (from 1) is %u bytes, the kernel's parameter is %u",
-                    name_of(op), i + 1, op->args[i].size, kernel->param_bytes[i]);
+                    acs_record_name(op), i + 1, op->args[i].size, kernel->param_bytes[i]);
 }
 
 /* A mismatch may come of a module that was unloaded and whose handle means another kernel now: look once more. */
 static acs_status check_args(acs_cuda *self, const acs_record *op, acs_cuda_kernel **kernel)
 {
     if (ACS_UNLIKELY(op->arg_count > ACS_CUDA_ARGS_MOST))
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': %u arguments; the cuda backend passes at most %d", name_of(op),
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': %u arguments; the cuda backend passes at most %d",
+                        acs_record_name(op),
                         op->arg_count, ACS_CUDA_ARGS_MOST);
     if (ACS_LIKELY(args_match(op, *kernel)))
         return ACS_OK;
@@ -354,7 +349,8 @@ static acs_status check_shared(acs_cuda *self, const acs_record *op, acs_cuda_ke
     if (ACS_UNLIKELY(most < 0 || bytes > (uint64_t)most))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
                         "'%.60s': %llu bytes of dynamic and %d of static shared memory; the device has %d per block",
-                        name_of(op), (unsigned long long)bytes, kernel->static_shared, self->limits.shared_bytes);
+
+                        acs_record_name(op), (unsigned long long)bytes, kernel->static_shared, self->limits.shared_bytes);
     if (ACS_LIKELY((int)bytes <= atomic_load_explicit(&kernel->dynamic_shared, memory_order_acquire))) /* C */
         return ACS_OK;
     return opt_in_shared(self, op, kernel, most);
@@ -368,14 +364,16 @@ static acs_status check_cluster(acs_cuda *self, const acs_record *op, acs_cuda_k
         return ACS_OK;
     uint64_t blocks = (uint64_t)c.x * c.y * c.z;
     if (!self->limits.clusters)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no thread block clusters", name_of(op));
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no thread block clusters",
+                        acs_record_name(op));
     if (c.x == 0 || c.y == 0 || c.z == 0 || c.x > CLUSTER_MOST || c.y > CLUSTER_MOST || c.z > CLUSTER_MOST ||
         blocks > CLUSTER_MOST)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a cluster of %u x %u x %u blocks; it must hold 1 to %d", name_of(op),
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a cluster of %u x %u x %u blocks; it must hold 1 to %d",
+                        acs_record_name(op),
                         c.x, c.y, c.z, CLUSTER_MOST);
     if (grid.x % c.x || grid.y % c.y || grid.z % c.z)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a grid of %u x %u x %u does not divide into clusters of %u x %u x %u",
-                        name_of(op), grid.x, grid.y, grid.z, c.x, c.y, c.z);
+                        acs_record_name(op), grid.x, grid.y, grid.z, c.x, c.y, c.z);
     if (blocks > CLUSTER_PORTABLE && !atomic_load_explicit(&kernel->wide_clusters, memory_order_acquire)) { /* D */
         ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
         atomic_store_explicit(&kernel->wide_clusters, true, memory_order_release); /* D: as C */
@@ -390,11 +388,12 @@ static acs_status check_kind(const acs_record *op)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%.60s': the kernel has only a host body; the cuda backend needs a __global__ function, a "
                         "cudaKernel_t or a CUfunction",
-                        name_of(op));
+                        acs_record_name(op));
     if (kernel->kind > ACS_KERNEL_CUFUNCTION)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': kind %u is none of acs_kernel_kind", name_of(op), kernel->kind);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': kind %u is none of acs_kernel_kind",
+                        acs_record_name(op), kernel->kind);
     if (!kernel->function)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the kernel is NULL", name_of(op));
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the kernel is NULL", acs_record_name(op));
     return ACS_OK;
 }
 
@@ -406,7 +405,7 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
     ACS_TRY(check_extent(op, "grid", op->grid, self->limits.grid));
     ACS_TRY(check_extent(op, "block", op->u.launch.block, self->limits.block));
     if (op->u.launch.attributes.cooperative && !self->limits.cooperative)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no cooperative launch", name_of(op));
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no cooperative launch", acs_record_name(op));
     /* From the second launch on this is all: no lock, no CUDA call. */
     acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
     if (ACS_UNLIKELY(!kernel))

@@ -86,7 +86,7 @@ typedef struct contents {
 
 static void count_op(contents *all, const acs_record *op)
 {
-    const char *name = op->u.launch.kernel.name ? op->u.launch.kernel.name : "kernel";
+    const char *name = acs_label_name((acs_label){op->site, op->u.launch.kernel.name});
     uint32_t i = 0;
     while (i < all->used && all->kernels[i].name != name && strcmp(all->kernels[i].name, name) != 0)
         i++;

@@ -85,13 +85,6 @@ void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
 
 /* ------------------------------------------------------------------------------------------------------ checking */
 
-static const char *kernel_name(const acs_record *op)
-{
-    if (op->u.launch.kernel.name)
-        return op->u.launch.kernel.name;
-    return op->site && op->site->name ? op->site->name : "(unnamed)";
-}
-
 /* `what` is "grid" or "block". */
 static acs_status check_dims(const char *name, const char *what, acs_dim3 d, acs_dim3 max)
 {
@@ -136,9 +129,9 @@ static acs_status check_body(const acs_record *op)
         return ACS_OK;
     if (!kernel->function)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s' is null: it has neither a function nor a host body",
-                        kernel_name(op));
+                        acs_record_name(op));
     return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "kernel '%s' has no host body, without which it cannot run on this backend",
-                    kernel_name(op));
+                    acs_record_name(op));
 }
 
 acs_status acs_host_check(acs_backend *backend, acs_record *op)
@@ -151,7 +144,7 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
     (void)backend;
     if (op->kind != ACS_KIND_KERNEL)
         return ACS_OK;
-    name = kernel_name(op);
+    name = acs_record_name(op);
     block = op->u.launch.block;
     ACS_TRY(check_body(op));
     ACS_TRY(check_dims(name, "grid", op->grid, grid_max));

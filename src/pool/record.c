@@ -430,3 +430,19 @@ uint64_t acs_record_pool_bytes(const acs_record_pool *pool)
     /* relaxed: a statistic */
     return sizeof *pool + pool->count * rows + atomic_load_explicit(&pool->block_bytes, memory_order_relaxed);
 }
+
+/* -------------------------------------------------------------------------------------------------------------- names */
+
+const char *acs_label_name(acs_label label)
+{
+    const char *name = label.name;
+    if (!name)
+        return "?";
+    return *name == '&' ? name + 1 : name;
+}
+
+acs_site acs_label_site(acs_label label)
+{
+    const char *name = label.name ? acs_label_name(label) : NULL;
+    return label.site ? (acs_site){name, label.site->file, label.site->line} : (acs_site){name, NULL, 0};
+}

@@ -144,6 +144,28 @@ static inline uint64_t acs_segment_end(const acs_segment *s)
     return s->base + (s->rows - 1) * s->pitch_bytes + s->row_bytes;
 }
 
+/* How errors, statistics and graphs name an op: its call site, and its name, which may be the kernel's own. */
+typedef struct acs_label {
+    const acs_site *site;
+    const char *name; /* NULL: not known */
+} acs_label;
+
+/* The kernel's own name where it has one, else the name at the call site. */
+static inline acs_label acs_record_label(const acs_record *record)
+{
+    const bool launched = record->kind == ACS_KIND_KERNEL && record->asked == ACS_KIND_KERNEL;
+    const char *own = launched ? record->u.launch.kernel.name : NULL;
+    return (acs_label){record->site, own || !record->site ? own : record->site->name};
+}
+/* The name for people: "k" where a program wrote &k, "?" where none is known. */
+const char *acs_label_name(acs_label label);
+/* The same as the call site of an error; its name is NULL where none is known. */
+acs_site acs_label_site(acs_label label);
+static inline const char *acs_record_name(const acs_record *record)
+{
+    return acs_label_name(acs_record_label(record));
+}
+
 /* All bytes of a MEMCPY or MEMSET. */
 static inline uint64_t acs_record_copied(const acs_record *record)
 {

@@ -183,7 +183,7 @@ acs_status acs_bind_check(const acs_draft *draft)
             continue;
         if (m->dying)
             status = ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
-                              draft->site->name, i, (unsigned long long)record->segments[i].base);
+                              acs_draft_name(draft), i, (unsigned long long)record->segments[i].base);
         else if (acs_bind_astray(draft, &m->naming))
             status = acs_lazy_refuse(m);
     }

@@ -13,7 +13,7 @@ static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32
     if (last <= base + block->bytes)
         return ACS_OK;
     return ACS_FAIL(status, 0, "'%s': segment %u ends %llu bytes behind its allocation of %llu bytes at %#llx",
-                    draft->site->name, i, (unsigned long long)(last - base - block->bytes),
+                    acs_draft_name(draft), i, (unsigned long long)(last - base - block->bytes),
                     (unsigned long long)block->bytes, (unsigned long long)base);
 }
 
@@ -22,10 +22,11 @@ static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uin
                                acs_status status)
 {
     if (!block)
-        return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory of a pool that is in no block", draft->site->name,
+        return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory of a pool that is in no block",
+                        acs_draft_name(draft),
                         i, (unsigned long long)s->base);
     return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory freed by op %llu, of acs_malloc at %s:%d",
-                    draft->site->name, i, (unsigned long long)s->base, (unsigned long long)block->behind,
+                    acs_draft_name(draft), i, (unsigned long long)s->base, (unsigned long long)block->behind,
                     block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
 }
 
@@ -72,9 +73,9 @@ static acs_status refuse_meaning(const acs_draft *draft, const acs_segment *s, u
 {
     if (s->device || s->version)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u: the reserved fields device and version are %u and %u, not 0",
-                        draft->site->name, i, s->device, s->version);
+                        acs_draft_name(draft), i, s->device, s->version);
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx: pitch_bytes is %llu, less than row_bytes, %llu: the "
-                    "%llu rows overlap (both count bytes)", draft->site->name, i, (unsigned long long)s->base,
+                    "%llu rows overlap (both count bytes)", acs_draft_name(draft), i, (unsigned long long)s->base,
                     (unsigned long long)s->pitch_bytes, (unsigned long long)s->row_bytes, (unsigned long long)s->rows);
 }
 
@@ -86,7 +87,7 @@ static acs_status check_other_contexts(const acs_draft *draft, const acs_segment
     if (!other)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_CHECK, 0, "'%s': segment %u at %#llx, of an op on context %p, names memory of context %p: %zu "
-                    "bytes at %p, of acs_malloc at %s:%d", draft->site->name, i, (unsigned long long)s->base,
+                    "bytes at %p, of acs_malloc at %s:%d", acs_draft_name(draft), i, (unsigned long long)s->base,
                     (const void *)draft->context, (const void *)other, block.bytes, block.ptr,
                     block.site && block.site->file ? block.site->file : "?", block.site ? block.site->line : 0);
 }

@@ -87,7 +87,7 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
 }
 
 /* The op that is refused leaves a hole in program order, of which the context's waits shall tell. */
-static void refuse_op(acs_context *context, const acs_site *site)
+void acs_context_refuse_op(acs_context *context, const acs_site *site)
 {
     if (site)
         acs_error_thread()->site = *site;
@@ -103,7 +103,7 @@ acs_context *acs_context_enter_op(acs_context *context, const char *function, co
 {
     acs_context *entered = acs_context_enter(context, function);
     if (ACS_UNLIKELY(!entered))
-        refuse_op(context, site);
+        acs_context_refuse_op(context, site);
     return entered;
 }
 

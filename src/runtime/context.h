@@ -142,6 +142,8 @@ acs_context *acs_context_enter(acs_context *context, const char *function);
  * errors, too. Takes the core's lock then.
  */
 acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site);
+/* What it does where the context cannot be entered: the error of this thread is about the op. */
+void acs_context_refuse_op(acs_context *context, const acs_site *site);
 /*
  * An open context other than this one, in whose memory the address lies, or NULL; *block: what is, or was, there, no bytes
  * if that is not remembered. ACS_LAZY blocks of others are not looked for. Only to be told: it may be closed by now.
@@ -232,7 +234,7 @@ acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error);
 acs_status acs_failures_of_locked(acs_context *context, acs_op op);
 void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
 /* Kernel `op` left bytes of its out segment as they were, `first` of them from its beginning. Takes the core's lock. */
-void acs_failures_unwritten(acs_context *context, acs_op op, const acs_site *site, uint32_t segment, uint64_t left,
+void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
                             uint64_t bytes, uint64_t first);
 void acs_failures_clear(acs_context *context);
 
@@ -241,6 +243,7 @@ typedef struct acs_draft {
     acs_context *context;
     acs_record *record;
     const acs_site *site;
+    const char *name; /* a kernel's own name; NULL: that of the call site */
     bool no_wait;
     bool own;      /* the runtime's: it is not held */
     bool gives;    /* what it waits for is somebody else's to write from then on, unseen */
@@ -262,6 +265,17 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
                           uint32_t arg_bytes);
 /* check_segments.c: whether the record's segments may be what they are. */
 acs_status acs_draft_check_segments(const acs_draft *draft);
+/* How errors name it. */
+static inline acs_label acs_draft_label(const acs_draft *draft)
+{
+    return (acs_label){draft->site, draft->name || !draft->site ? draft->name : draft->site->name};
+}
+static inline const char *acs_draft_name(const acs_draft *draft)
+{
+    return acs_label_name(acs_draft_label(draft));
+}
+/* The error of this thread is about it. */
+void acs_draft_blame(const acs_draft *draft);
 /* Where its record came from. */
 acs_record_pool *acs_draft_records(const acs_draft *draft);
 /* The record is filled in, but for what the backend adds: acs_bind, where there is something to bind to. */

@@ -43,11 +43,11 @@ __attribute__((format(printf, 2, 3))) static void put(acs_dot *dot, const char *
     (void)fputs(text, dot->file);
 }
 
-/* A name between quotes; NULL: it is not known. */
+/* A name between quotes. */
 static const char *quoted(const char *name, char text[NAME_MOST])
 {
     size_t used = 0;
-    for (name = name ? name : "?"; *name && used + 3 < NAME_MOST; name++) {
+    for (; *name && used + 3 < NAME_MOST; name++) {
         if (*name == '"' || *name == '\\')
             text[used++] = '\\';
         text[used++] = (unsigned char)*name < ' ' ? ' ' : *name;
@@ -120,7 +120,8 @@ static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
 {
     char name[NAME_MOST];
     const bool transfer = op->flags & ACS_RECORD_CARRIES;
-    put(dot, "op%" PRIu64 " [label=\"%s\\nop %" PRIu64, seq, transfer ? "transfer" : quoted(op->site->name, name), seq);
+    put(dot, "op%" PRIu64 " [label=\"%s\\nop %" PRIu64, seq,
+        transfer ? "transfer" : quoted(acs_record_name(op), name), seq);
     if (op->kind == ACS_KIND_MEMCPY || op->kind == ACS_KIND_MEMSET)
         put(dot, ", %" PRIu64 " bytes", acs_record_copied(op));
     put(dot, "\", shape=%s", shape_of(op));

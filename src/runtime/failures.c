@@ -67,7 +67,7 @@ void acs_failures_end(acs_context *context, const acs_end *end)
                                .status = end->status,
                                .native = end->native,
                                .text = end->text,
-                               .site = *end->op->site};
+                               .site = acs_label_site(acs_record_label(end->op))};
     acs_bad_ops_add(&failures->bad, &bad);
     if (failures->first.status != ACS_OK || end->status == ACS_ERR_DEVICE)
         return; /* a fault is reported as a whole */
@@ -90,28 +90,30 @@ void acs_failures_check(acs_context *context, const acs_record *op, const acs_re
     acs_error error;
     acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
                    "op %llu '%s' (%s:%d) conflicts with op %llu '%s' (%s:%d) and is not ordered against it",
-                   (unsigned long long)op->seq, op->site->name, op->site->file ? op->site->file : "?", op->site->line,
-                   (unsigned long long)other->seq, other->site->name, other->site->file ? other->site->file : "?",
+                   (unsigned long long)op->seq, acs_record_name(op), op->site->file ? op->site->file : "?", op->site->line,
+                   (unsigned long long)other->seq, acs_record_name(other), other->site->file ? other->site->file : "?",
                    other->site->line);
     error.op = op->seq;
     error.cause = other->seq;
-    error.site = *op->site;
+    error.site = acs_label_site(acs_record_label(op));
     acs_log(ACS_LOG_ERROR, "%s", error.text);
     if (context->failures->first.status == ACS_OK)
         context->failures->first = error;
 }
 
-void acs_failures_unwritten(acs_context *context, acs_op op, const acs_site *site, uint32_t segment, uint64_t left,
+void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
                             uint64_t bytes, uint64_t first)
 {
     acs_error error;
+    const acs_site site = acs_label_site(label);
     acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
                    "op %llu '%s' (%s:%d) did not write %llu of %llu bytes of segment %u, which is out; the first lie "
                    "%llu bytes behind its beginning: is it inout?",
-                   (unsigned long long)op, site->name, site->file ? site->file : "?", site->line, (unsigned long long)left,
+                   (unsigned long long)op, acs_label_name(label), site.file ? site.file : "?", site.line,
+                   (unsigned long long)left,
                    (unsigned long long)bytes, segment, (unsigned long long)first);
     error.op = op;
-    error.site = *site;
+    error.site = site;
     acs_log(ACS_LOG_ERROR, "%s", error.text);
     acs_lock_acquire(&context->core.lock);
     if (context->failures->first.status == ACS_OK)

@@ -164,8 +164,8 @@ static bool can_be_held(acs_op_kind kind)
 /* A refused op leaves a hole in program order, so the context keeps the error. A refused wait leaves none. */
 static bool refuse_op(const acs_draft *draft, acs_op_kind kind)
 {
-    (void)acs_group_no_wait(draft->site->name);
-    acs_error_thread()->site = *draft->site;
+    (void)acs_group_no_wait(acs_draft_name(draft));
+    acs_draft_blame(draft);
     if (kind != ACS_KIND_OBSERVE || draft->gives)
         (void)acs_failures_refuse(draft->context, draft->site);
     return false;
@@ -180,7 +180,7 @@ bool acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
     if (draft->record)
         return true;
     ACS_FAIL(ACS_ERR_FULL, 0, "the group holds %u ops, as many as acs_group_begin was asked for", group->most);
-    acs_error_thread()->site = *draft->site;
+    acs_draft_blame(draft);
     return false;
 }
 

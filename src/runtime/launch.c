@@ -15,6 +15,11 @@ static const char g_no_room_any_more[] = "the FIFO is full, and nothing will lea
 
 /* ------------------------------------------------------------------------------------------------------------- drafts */
 
+void acs_draft_blame(const acs_draft *draft)
+{
+    acs_error_thread()->site = acs_label_site(acs_draft_label(draft));
+}
+
 static bool has_record(acs_context *context, void *draft)
 {
     acs_draft *d = draft;
@@ -28,9 +33,9 @@ static bool may_capture(acs_draft *draft, acs_op_kind kind)
 {
     if (acs_capture_check(kind) == ACS_OK)
         return true;
-    acs_error_thread()->site = *draft->site;
+    acs_draft_blame(draft);
     if (kind != ACS_KIND_OBSERVE)
-        (void)acs_failures_refuse(draft->context, draft->site);
+        (void)acs_failures_refuse(draft->context, NULL);
     return false;
 }
 
@@ -58,14 +63,14 @@ static acs_record *begin_draft(acs_draft *draft, acs_op_kind kind)
     /* E: the fault's error is in `failures` */
     if (ACS_UNLIKELY(atomic_load_explicit(&context->faulted, memory_order_acquire))) {
         ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
-        acs_error_thread()->site = *draft->site;
+        acs_draft_blame(draft);
         return NULL;
     }
     draft->record = acs_record_acquire(context->records);
     if (ACS_UNLIKELY(!draft->record)) {
         if (draft->no_wait) {
             ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full");
-            acs_error_thread()->site = *draft->site;
+            acs_draft_blame(draft);
             return NULL;
         }
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
@@ -120,7 +125,8 @@ static void take_back(acs_draft *draft)
 
 acs_op acs_draft_drop(acs_draft *draft)
 {
-    (void)acs_failures_refuse(draft->context, draft->site);
+    acs_draft_blame(draft);
+    (void)acs_failures_refuse(draft->context, NULL);
     take_back(draft);
     return 0;
 }
@@ -260,7 +266,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
     acs_record *record = draft->record;
     size_t wanted = run_footprint(draft, uses, input, guess, SEGMENTS_GUESS);
     if (wanted > UINT32_MAX / sizeof(acs_segment) - uses->count)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", draft->site->name,
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", acs_draft_name(draft),
                         wanted);
     uint32_t given = (uint32_t)uses->count;
     const uint32_t room = room_for(draft, given + (uint32_t)wanted);
@@ -271,7 +277,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
         size_t again = run_footprint(draft, uses, input, record->segments + given, wanted);
         if (again != wanted)
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function is not pure: %zu segments, then %zu",
-                            draft->site->name, wanted, again);
+                            acs_draft_name(draft), wanted, again);
     }
     record->segment_count = given + (uint32_t)wanted;
     return ACS_OK;
@@ -282,7 +288,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
 {
     acs_record *record = draft->record;
     if (ACS_UNLIKELY(uses->count > UINT32_MAX / (2 * sizeof(acs_segment)) || (uses->count && !uses->segments)))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu segments at %p", draft->site->name, uses->count,
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu segments at %p", acs_draft_name(draft), uses->count,
                         (const void *)uses->segments);
     if (uses->footprint) {
         ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
@@ -324,12 +330,12 @@ static acs_status measure_args(const acs_draft *draft, const acs_args *args, uin
         const acs_arg *arg = &args->list[i];
         if (ACS_UNLIKELY(!arg->value || !arg->size || (arg->type > ACS_ARG_POINTER && !has_good_pointers(arg))))
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu has value %p, %u bytes and type %u",
-                            draft->site->name, i, arg->value, arg->size, arg->type);
+                            acs_draft_name(draft), i, arg->value, arg->size, arg->type);
         uint32_t align = arg_alignment(arg->size);
         offset = ((offset + align - 1) & ~(uint64_t)(align - 1)) + arg->size;
     }
     if (ACS_UNLIKELY(offset > ACS_ARG_BYTES_MAX))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %llu bytes of arguments, at most %d are possible", draft->site->name,
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %llu bytes of arguments, at most %d are possible", acs_draft_name(draft),
                         (unsigned long long)offset, ACS_ARG_BYTES_MAX);
     *bytes = (uint32_t)offset;
     return ACS_OK;
@@ -361,10 +367,11 @@ static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
 
 static acs_footprint_input footprint_input(const acs_draft *draft, const acs_launch_params *p, void **args)
 {
+    const acs_label label = acs_draft_label(draft);
     for (size_t i = 0; i < p->args.count; i++)
         args[i] = (void *)(uintptr_t)p->args.list[i].value;
     return (acs_footprint_input){
-        .name = p->kernel->name ? p->kernel->name : draft->site->name,
+        .name = label.name ? acs_label_name(label) : NULL,
         .grid = {p->grid.x, p->grid.y, p->grid.z},
         .block = {p->block.x, p->block.y, p->block.z},
         .shared_bytes = p->shared_bytes,
@@ -382,7 +389,7 @@ static acs_status launch_uses(acs_draft *draft, const acs_launch_params *p, uint
     void *args[ACS_ARG_BYTES_MAX / 8]; /* 32 KiB of stack; more arguments have at most 7 bytes: refused */
     if (count > sizeof args / sizeof *args)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %u arguments are too many for a footprint function",
-                        draft->site->name, count);
+                        acs_draft_name(draft), count);
     acs_footprint_input input = footprint_input(draft, p, args);
     return acs_draft_uses(draft, &p->uses, &input, count, arg_bytes);
 }
@@ -398,8 +405,8 @@ static acs_status refuse_device(const acs_draft *draft, uint32_t on)
     const uint32_t devices = draft->context->backend->devices;
     if (on == UINT8_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: no device has this number; the context has %u",
-                        draft->site->name, devices);
-    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: there is no device %u; the context has %u", draft->site->name,
+                        acs_draft_name(draft), devices);
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: there is no device %u; the context has %u", acs_draft_name(draft),
                     on - 1, devices);
 }
 
@@ -411,7 +418,7 @@ static acs_status check_device(const acs_draft *draft, const acs_launch_params *
         return refuse_device(draft, on);
     if (ACS_UNLIKELY(on > 1 && p->kernel->kind == ACS_KERNEL_CUFUNCTION))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': ACS_ON(%u): a CUfunction runs on device 0 alone; a cudaKernel_t "
-                        "(CUkernel) runs on all (ACS_KERNEL_HANDLE)", draft->site->name, on - 1);
+                        "(CUkernel) runs on all (ACS_KERNEL_HANDLE)", acs_draft_name(draft), on - 1);
     return ACS_OK;
 }
 
@@ -421,15 +428,15 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     acs_record *record = draft->record;
     if (ACS_UNLIKELY(has_zero(p->grid) || has_zero(p->block)))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': grid %u x %u x %u of blocks %u x %u x %u: a dimension is zero",
-                        draft->site->name, p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
+                        acs_draft_name(draft), p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
     ACS_TRY(check_device(draft, p));
     if (p->args.count && !p->args.list)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", draft->site->name, p->args.count);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", acs_draft_name(draft), p->args.count);
     ACS_TRY(measure_args(draft, &p->args, &bytes));
     ACS_TRY(launch_uses(draft, p, bytes));
     copy_args(record, &p->args, bytes);
     record->u.launch.kernel = *p->kernel;
-    if (!record->u.launch.kernel.name)
+    if (!draft->name)
         record->u.launch.kernel.name = draft->site->name;
     record->grid = p->grid;
     record->u.launch.block = p->block;
@@ -442,7 +449,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     if (ACS_UNLIKELY(p->attributes.programmatic))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
-                        draft->site->name);
+                        acs_draft_name(draft));
     return ACS_OK;
 }
 
@@ -458,10 +465,11 @@ bool acs_launch_fill(acs_draft *draft, const acs_launch_params *p)
     if (p->site)
         draft->site = p->site;
     if (ACS_UNLIKELY(!p->kernel || (!p->kernel->function && !p->kernel->host))) {
-        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", draft->site->name);
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", acs_draft_name(draft));
         (void)acs_draft_drop(draft);
         return false;
     }
+    draft->name = p->kernel->name;
     draft->no_wait = p->no_wait != 0;
     if (ACS_UNLIKELY(!acs_draft_begin(draft, ACS_KIND_KERNEL)))
         return false;
@@ -486,11 +494,21 @@ acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *p)
     return ACS_LIKELY(acs_launch_fill(&draft, p) && acs_launch_bind(&draft)) ? acs_draft_queue(&draft) : 0;
 }
 
+static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
+{
+    const bool readable = p && p->size == sizeof *p;
+    acs_draft draft = {.site = readable ? p->site : NULL, .name = readable && p->kernel ? p->kernel->name : NULL};
+    const acs_site site = acs_label_site(acs_draft_label(&draft));
+    acs_context_refuse_op(context, &site);
+    return 0;
+}
+
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)
 {
-    context = acs_context_enter_op(context, __func__, p && p->size == sizeof *p ? p->site : NULL);
-    if (ACS_UNLIKELY(!context))
-        return 0;
+    acs_context *entered = acs_context_enter(context, __func__);
+    if (ACS_UNLIKELY(!entered))
+        return refuse_launch(context, p);
+    context = entered;
     if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN && p && p->size == sizeof *p))
         return acs_written_launch(context, p);
     return acs_launch_unchecked(context, p);

@@ -140,12 +140,12 @@ acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t
         return ACS_OK;
     if (place != ACS_PLACE_BLOCK)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
-                        draft->site->name, i, (unsigned long long)s->base);
+                        acs_draft_name(draft), i, (unsigned long long)s->base);
     uint64_t base = (uint64_t)(uintptr_t)block.ptr, end = acs_segment_end(s);
     if (end <= base + block.bytes)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u ends %llu bytes behind its ACS_LAZY block of %zu bytes at %p",
-                    draft->site->name, i, (unsigned long long)(end - base - block.bytes), block.bytes, block.ptr);
+                    acs_draft_name(draft), i, (unsigned long long)(end - base - block.bytes), block.bytes, block.ptr);
 }
 
 acs_status acs_lazy_refuse(const acs_movable *m)
@@ -265,7 +265,7 @@ static acs_status check_fits(const acs_draft *draft)
     if (!limit || bytes <= limit)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s' needs %llu bytes in %u ACS_LAZY blocks at once: ACS_MEMORY_LIMIT is %llu",
-                    draft->site->name, (unsigned long long)bytes, blocks, (unsigned long long)limit);
+                    acs_draft_name(draft), (unsigned long long)bytes, blocks, (unsigned long long)limit);
 }
 
 /* No wait is wanted: what can be spilled is. */

@@ -219,7 +219,7 @@ static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *d
         op.op.allowed &= reaching_all(&draft->context->spread->topology);
     if (!op.op.allowed)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': may touch anything, but device 0, where it has to run, does not "
-                        "reach the memory of all others", draft->site->name);
+                        "reach the memory of all others", acs_draft_name(draft));
     op.op.allowed &= ~full;
     if (!op.op.allowed)
         return ACS_NOT_READY;
@@ -277,7 +277,7 @@ static acs_status check_fits(const acs_draft *draft, uint32_t device)
     if (!limit || bytes <= limit)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s' needs %llu bytes of ACS_MOVABLE and ACS_LAZY blocks on a device at once: "
-                    "ACS_MEMORY_LIMIT is %llu", draft->site->name, (unsigned long long)bytes, (unsigned long long)limit);
+                    "ACS_MEMORY_LIMIT is %llu", acs_draft_name(draft), (unsigned long long)bytes, (unsigned long long)limit);
 }
 
 static acs_status note_written(acs_spread *s, acs_movable *m, acs_part part)

@@ -129,7 +129,7 @@ acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32
     if (!reach)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': segment %u is memory of device %u, which no device reaches that has the memory of the op's "
-                        "other segments: ACS_MOVABLE blocks can be anywhere", draft->site->name, segment, device);
+                        "other segments: ACS_MOVABLE blocks can be anywhere", acs_draft_name(draft), segment, device);
     op->op.allowed = reach;
     return ACS_OK;
 }

@@ -14,7 +14,7 @@
 enum { PAIRS_MAX = 4096, PAIRS_SHOWN = 10 };
 
 typedef struct pair_key {
-    const acs_site *up, *down;
+    acs_label up, down;
 } pair_key;
 
 typedef struct pair {
@@ -50,8 +50,8 @@ void acs_pairs_end(acs_pairs *pairs, const acs_end *end)
     pair_key key;
     memset(&key, 0, sizeof key);
     key.up = end->serialised_behind;
-    key.down = end->op->site;
-    if (!key.up)
+    key.down = acs_record_label(end->op);
+    if (!key.up.site)
         return;
     pair *p = NULL;
     HASH_FIND(hh, pairs->table, &key, sizeof key, p);
@@ -175,10 +175,12 @@ static void report_pairs(acs_pairs *pairs)
 {
     int shown = 0;
     HASH_SORT(pairs->table, by_count);
-    for (const pair *p = pairs->table; p && shown < PAIRS_SHOWN; p = p->hh.next, shown++)
+    for (const pair *p = pairs->table; p && shown < PAIRS_SHOWN; p = p->hh.next, shown++) {
+        const acs_label up = p->key.up, down = p->key.down;
         fprintf(stderr, "acs: stats: %10" PRIu64 " x '%.60s' (%s:%d) waited for '%.60s' (%s:%d)\n", p->count,
-                p->key.down->name, p->key.down->file ? p->key.down->file : "?", p->key.down->line, p->key.up->name,
-                p->key.up->file ? p->key.up->file : "?", p->key.up->line);
+                acs_label_name(down), down.site->file ? down.site->file : "?", down.site->line, acs_label_name(up),
+                up.site->file ? up.site->file : "?", up.site->line);
+    }
 }
 
 static void report_vehicles(const acs_statistics *s)

@@ -31,8 +31,14 @@ typedef struct watch {
     uint64_t seed;
     unsigned char *bytes;
     const acs_site *site; /* the kernel's */
+    const char *name;     /* the kernel's own, or NULL */
     acs_op kernel;
 } watch;
+
+static acs_label watch_label(const watch *w)
+{
+    return (acs_label){w->site, w->name ? w->name : w->site->name};
+}
 
 static void fill(const watch *w, uint64_t row, unsigned char *to)
 {
@@ -81,7 +87,7 @@ static int look(void *closure)
     for (uint64_t row = 0; row < w->rows; row++)
         look_at_row(w, row, &found);
     if (found.bytes)
-        acs_failures_unwritten(w->context, w->kernel, w->site, w->index, found.bytes, w->rows * w->segment.row_bytes,
+        acs_failures_unwritten(w->context, w->kernel, watch_label(w), w->index, found.bytes, w->rows * w->segment.row_bytes,
                                found.row * w->segment.pitch_bytes + found.offset);
     return 0;
 }
@@ -123,7 +129,8 @@ static bool take_bytes(watch *w)
     const acs_error before = *acs_error_thread(); /* that it is not looked at is no error of the launch */
     void *memory = NULL;
     if (acs_malloc_op(w->context, (size_t)(w->rows * w->segment.row_bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK) {
-        acs_log(ACS_LOG_WARN, "'%s': segment %u is not looked at: %s", w->site->name, w->index, acs_error_thread()->text);
+        acs_log(ACS_LOG_WARN, "'%s': segment %u is not looked at: %s", acs_label_name(watch_label(w)), w->index,
+                acs_error_thread()->text);
         *acs_error_thread() = before;
         return false;
     }
@@ -201,6 +208,7 @@ static void choose_watches(filled_launch *f, const acs_record *record, const acs
             continue;
         watch *w = &f->watches[f->count];
         *w = (watch){.context = f->context, .segment = *s, .index = i, .site = site,
+                     .name = record->u.launch.kernel.name,
                      .rows = s->rows < ROWS_MOST ? s->rows : ROWS_MOST,
                      .seed = (acs_fifo_last(f->context->core.fifo) << 20) + i};
         f->count += take_bytes(w);

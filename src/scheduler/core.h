@@ -105,7 +105,7 @@ typedef struct acs_end {
     acs_op cause;      /* SKIPPED: the op that failed first */
     int native;
     const char *text;  /* from the backend, or NULL */
-    const acs_site *serialised_behind; /* the op whose progress let this one go last, or NULL */
+    acs_label serialised_behind; /* the op whose progress let this one go last; site NULL: none */
 } acs_end;
 
 typedef struct acs_core_config {

@@ -104,7 +104,7 @@ static void say_op(acs_error *error, const acs_entry *entry)
 {
     const acs_site *site = entry->op->site;
     const char *slash = site->file ? strrchr(site->file, '/') : NULL;
-    say(error, "op %llu '%.40s' (%.40s:%d)", (unsigned long long)entry->seq, site->name ? site->name : "?",
+    say(error, "op %llu '%.40s' (%.40s:%d)", (unsigned long long)entry->seq, acs_record_name(entry->op),
         slash ? slash + 1 : site->file ? site->file : "?", site->line);
 }
 

@@ -47,7 +47,7 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
                    .cause = entry->status == ACS_ERR_SKIPPED ? entry->cause : 0,
                    .native = native,
                    .text = text,
-                   .serialised_behind = entry->last_site};
+                   .serialised_behind = entry->last};
     core->config.on_end(core->config.user, &end);
 }
 
@@ -191,13 +191,13 @@ static void name_suspects(acs_core *core, acs_error *error)
         }
         const acs_site *site = entry->op->site;
         used += (size_t)snprintf(error->text + used, sizeof error->text - used, "%s op %llu '%.40s' (%s:%d)",
-                                 named ? "," : "; suspects:", (unsigned long long)entry->seq, site->name,
+                                 named ? "," : "; suspects:", (unsigned long long)entry->seq, acs_record_name(entry->op),
                                  site->file ? site->file : "?", site->line);
         if (used >= sizeof error->text)
             used = sizeof error->text - 1;
         if (named++ == 0) {
             error->op = entry->seq;
-            error->site = *site;
+            error->site = acs_label_site(acs_record_label(entry->op));
         }
     }
     if (more && used + 1 < sizeof error->text)

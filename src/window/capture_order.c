@@ -318,7 +318,7 @@ acs_status acs_capture_order_take(acs_capture_order *o, acs_record *op, bool obs
     if (o->broken || !make_room(o, op) || !insert(o, op, observer, behind)) {
         o->broken = true;
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s': no memory for the order of captured ops; the capture cannot go on",
-                        op->site ? op->site->name : "?");
+                        acs_record_name(op));
     }
     return ACS_OK;
 }

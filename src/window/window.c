@@ -266,7 +266,7 @@ static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
     if (--down->pending != 0)
         return;
     if (ACS_UNLIKELY(w->sites) && up->op)
-        down->last_site = up->op->site;
+        down->last = acs_record_label(up->op);
     if (down->state == ACS_ENTRY_PENDING)
         queue_push(w, &w->settle, down);
 }

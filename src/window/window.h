@@ -102,7 +102,7 @@ typedef struct acs_entry {
     acs_status status;     /* how it ended */
     uint8_t reported;      /* its end was reported by the core */
     uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
-    const acs_site *last_site; /* of the op whose progress made this one ready; for statistics */
+    acs_label last;        /* of the op whose progress made this one ready; for statistics */
 } acs_entry;
 
 /*
@@ -213,7 +213,7 @@ typedef struct acs_window {
 typedef struct acs_window_config {
     uint32_t limit, slots;
     bool host_wait;
-    bool sites;            /* keep last_site of each op */
+    bool sites;            /* keep `last` of each op */
     acs_window_linked linked;
     void *user;
 } acs_window_config;

@@ -124,7 +124,23 @@ void function_without_host_body_is_refused_on_the_cpu_and_named(void **)
     assert_int_equal(op, 0);
     assert_int_not_equal(acs_last_error(&e), ACS_OK);
     assert_non_null(std::strstr(e.text, "typed<float, 4>"));
-    assert_int_equal(e.site.line, __LINE__ - 4);
+    assert_string_equal(e.site.name, "typed<float, 4>");
+    assert_int_equal(e.site.line, __LINE__ - 5);
+    op = ACS_LAUNCH_ON(g_context, &typed<float, 2>, 1, 32, 0, ACS_ARGS(2.0, x, 7, 1), ACS_USES_NONE);
+    assert_int_equal(op, 0);
+    assert_int_not_equal(acs_last_error(&e), ACS_OK);
+    assert_string_equal(e.site.name, "typed<float, 2>");
+}
+
+void a_kernel_object_is_named_by_its_own_name(void **)
+{
+    acs_error e{};
+    e.size = sizeof e;
+    for (const acs_kernel *kernel : {&g_scale, &g_kernel}) {
+        assert_int_equal(ACS_LAUNCH_ON(g_context, kernel, 0, 1, 0, ACS_NO_ARGS, ACS_USES_NONE), 0);
+        assert_int_not_equal(acs_last_error(&e), ACS_OK);
+        assert_string_equal(e.site.name, kernel->name);
+    }
 }
 
 void arguments_of_a_kernel_object_keep_their_own_types(void **)
@@ -356,6 +372,7 @@ int main()
         cmocka_unit_test_setup_teardown(value_of_a_named_type_is_of_that_type, setup, teardown),
         cmocka_unit_test_setup_teardown(temporaries_live_until_they_were_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(launch_from_templates_in_namespaces_works, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_object_is_named_by_its_own_name, setup, teardown),
         cmocka_unit_test_setup_teardown(grid_may_be_anything_with_x_y_z, setup, teardown),
         cmocka_unit_test_setup_teardown(negative_grid_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(segments_may_be_a_list_made_at_run_time, setup, teardown),

@@ -485,7 +485,7 @@ static void launches_on_devices_that_there_are_not_are_refused(void **state)
             refused(ACS_LAUNCH_WITH(context, ACS_ON(wrong[i]), &g_add, 1, 1, 0, ACS_ARGS(x, x, bytes), ACS_USES_ANY),
                     ACS_ERR_ARGUMENT, devices == 1 ? "the context has 1" : "the context has 2");
         refused(ACS_LAUNCH_WITH(context, ACS_ON(9), &g_add, 1, 1, 0, ACS_ARGS(x, x, bytes), ACS_USES_ANY), ACS_ERR_ARGUMENT,
-                "'&g_add': ACS_ON: there is no device 9");
+                "'add': ACS_ON: there is no device 9");
         assert_int_equal(statistics_of(context).queued, 0);
         assert_int_equal(acs_clear(context), ACS_OK);
         assert_true(acs_memset(context, x, 1, BYTES) > 0);

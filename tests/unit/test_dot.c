@@ -177,7 +177,7 @@ static void devices_are_colours(void **state)
     assert_true(has(text, "device1 [label=\"device 1\", shape=plaintext, fillcolor=2]"));
     assert_true(has(text, "op1 [label=\"acs_memset\\nop 1, 4096 bytes\", shape=ellipse, fillcolor=1]"));
     assert_non_null(strstr(text, "op2 [label=\"transfer\\nop 2, 4096 bytes\", shape=ellipse, fillcolor="));
-    assert_true(has(text, "op3 [label=\"&g_nothing\\nop 3\", shape=box, fillcolor=2]"));
+    assert_true(has(text, "op3 [label=\"nothing\\nop 3\", shape=box, fillcolor=2]"));
     assert_true(has(text, "op1 -> op2"));
     assert_true(has(text, "op2 -> op3"));
     assert_int_equal(edges_of(text), 2);
@@ -194,13 +194,13 @@ static int fails(void *closure)
 static void failures_are_red_and_names_are_whole(void **state)
 {
     (void)state;
-    static const acs_site site = {"say \"a\\b\"\n", __FILE__, __LINE__};
+    static const acs_kernel odd = ACS_KERNEL_HOST_INIT("say \"a\\b\"\n", nothing_body);
     acs_context *context;
     unsigned char cell;
     start(&context, 1);
     acs_segment segment = ACS_INOUT(&cell, 1);
-    acs_launch_params params = {.size = sizeof params, .kernel = &g_nothing, .grid = {1, 1, 1}, .block = {1, 1, 1},
-                                .uses = {.segments = &segment, .count = 1}, .site = &site};
+    acs_launch_params params = {.size = sizeof params, .kernel = &odd, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                .uses = {.segments = &segment, .count = 1}};
     assert_int_equal(acs_host(context, fails, NULL, 0, ACS_USES(ACS_INOUT(&cell, 1))), 1);
     assert_int_equal(acs_launch(context, &params), 2);
     assert_int_not_equal(acs_wait_range(context, &cell, 1, ACS_READ), ACS_OK); /* an op that is not drawn */
@@ -221,9 +221,10 @@ static void sites_without_a_name_are_drawn(void **state)
 {
     (void)state;
     static const acs_site site = {NULL, NULL, 0};
+    static const acs_kernel unnamed = ACS_KERNEL_HOST_INIT(NULL, nothing_body);
     acs_context *context;
     start(&context, 1);
-    acs_launch_params params = {.size = sizeof params, .kernel = &g_nothing, .grid = {1, 1, 1}, .block = {1, 1, 1},
+    acs_launch_params params = {.size = sizeof params, .kernel = &unnamed, .grid = {1, 1, 1}, .block = {1, 1, 1},
                                 .site = &site};
     assert_int_equal(acs_launch(context, &params), 1);
     assert_int_equal(acs_close(context), ACS_OK);
