@@ -167,6 +167,8 @@ struct acs_backend {
     uint32_t devices;      /* how many there are; slot s is one of device s % devices, ops name theirs; set by open */
     acs_page_ops pages;    /* of device memory, called with the backend; .page 0: there are none */
     _Atomic(uint64_t) nodes_built; /* of kept graphs, ever; a counter */
+    _Atomic(uint32_t) refusals_told; /* kernels without a host body that were logged: one */
+    char no_gpu[ACS_ERROR_TEXT_BYTES]; /* why ACS_BACKEND=auto chose the host backend; empty: it did not choose it */
 };
 
 extern const acs_backend_ops acs_backend_host;

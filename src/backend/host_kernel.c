@@ -118,10 +118,27 @@ static acs_status check_cluster(const char *name, acs_dim3 cluster, acs_dim3 gri
 }
 
 /*
+ * A program for GPUs makes thousands of such launches where none answers. Each has its error; a context logs one, with the
+ * reason why it has no GPU.
+ */
+static acs_status refuse_bodiless(acs_backend *backend, const acs_record *op)
+{
+    acs_error *error = acs_error_thread();
+    const char *reason = backend->no_gpu;
+    acs_error_fill(error, ACS_ERR_UNSUPPORTED, 0, "acs_host_check",
+                   "kernel '%.80s' has no host body, without which it cannot run on this backend%s%s%s", acs_record_name(op),
+                   *reason ? " (host, since " : "", reason, *reason ? ")" : "");
+    /* relaxed: it guards no other data */
+    if (!atomic_exchange_explicit(&backend->refusals_told, 1, memory_order_relaxed))
+        acs_log(ACS_LOG_ERROR, "%s; this context logs no other launch that is refused for want of one", error->text);
+    return error->status;
+}
+
+/*
  * Two errors: a kernel that can run nowhere is a mistake of the program's, one without a host body only does not fit
  * here.
  */
-static acs_status check_body(const acs_record *op)
+static acs_status check_body(acs_backend *backend, const acs_record *op)
 {
     const acs_kernel *kernel = &op->u.launch.kernel;
 
@@ -130,8 +147,7 @@ static acs_status check_body(const acs_record *op)
     if (!kernel->function)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s' is null: it has neither a function nor a host body",
                         acs_record_name(op));
-    return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "kernel '%s' has no host body, without which it cannot run on this backend",
-                    acs_record_name(op));
+    return refuse_bodiless(backend, op);
 }
 
 acs_status acs_host_check(acs_backend *backend, acs_record *op)
@@ -141,12 +157,11 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
     const char *name;
     acs_dim3 block;
 
-    (void)backend;
     if (op->kind != ACS_KIND_KERNEL)
         return ACS_OK;
     name = acs_record_name(op);
     block = op->u.launch.block;
-    ACS_TRY(check_body(op));
+    ACS_TRY(check_body(backend, op));
     ACS_TRY(check_dims(name, "grid", op->grid, grid_max));
     ACS_TRY(check_dims(name, "block", block, block_max));
     if (block.x * block.y * block.z > BLOCK_THREADS_MAX) /* at most 2^26 */

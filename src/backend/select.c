@@ -4,6 +4,9 @@
  */
 #include "backend/backend.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static acs_status open_host(const acs_backend_config *config, acs_backend **backend)
 {
     return config->inline_only ? acs_backend_host_inline.open(config, backend) : acs_backend_host.open(config, backend);
@@ -16,17 +19,26 @@ static acs_status open_cuda(const acs_backend_config *config, acs_backend **back
     return acs_backend_cuda.open(config, backend);
 }
 
-/* A GPU that does not answer is no error of the caller's: its latest error stays as it was. */
+/*
+ * A GPU that does not answer is no error of the caller's: its latest error stays as it was, and the log has a warning. An
+ * option that cannot be is an error, and no reason for another backend.
+ */
 static acs_status open_auto(const acs_backend_config *config, acs_backend **backend)
 {
-    acs_error before = *acs_error_thread();
-
-    acs_status status = acs_backend_cuda.open(config, backend);
-    if (status == ACS_OK || status == ACS_ERR_OPTION) /* what was asked for cannot be: no reason for another backend */
+    const acs_error before = *acs_error_thread();
+    acs_error_hush(true);
+    const acs_status status = acs_backend_cuda.open(config, backend);
+    acs_error_hush(false);
+    const acs_error cuda = *acs_error_thread();
+    if (status == ACS_ERR_OPTION)
+        acs_log(ACS_LOG_ERROR, "%s: %s: %s", cuda.where, acs_status_name(status), cuda.text);
+    if (status == ACS_OK || status == ACS_ERR_OPTION)
         return status;
-    acs_log(ACS_LOG_WARN, "backend: host, since cuda did not open: %s", acs_error_thread()->text);
+    acs_log(ACS_LOG_WARN, "backend: host, since cuda did not open: %s", cuda.text);
     *acs_error_thread() = before;
-    return open_host(config, backend);
+    ACS_TRY(open_host(config, backend));
+    (void)snprintf((*backend)->no_gpu, sizeof (*backend)->no_gpu, "no GPU answers: %.280s", cuda.text);
+    return ACS_OK;
 }
 
 #else
@@ -40,8 +52,11 @@ static acs_status open_cuda(const acs_backend_config *config, acs_backend **back
 
 static acs_status open_auto(const acs_backend_config *config, acs_backend **backend)
 {
-    acs_log(ACS_LOG_INFO, "backend: host, since this library was built without CUDA");
-    return open_host(config, backend);
+    static const char reason[] = "this library was built without CUDA";
+    acs_log(ACS_LOG_INFO, "backend: host, since %s", reason);
+    ACS_TRY(open_host(config, backend));
+    memcpy((*backend)->no_gpu, reason, sizeof reason);
+    return ACS_OK;
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 /* One per thread: a failure in one thread never hides another's. status ACS_OK: no error so far. */
 static _Thread_local acs_error tl_error;
+static _Thread_local bool tl_hushed; /* acs_error_hush */
 
 static void fill(acs_error *error, acs_status status, int native, const char *where, const char *format, va_list args)
 {
@@ -28,9 +29,14 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
     va_start(args, format);
     fill(&tl_error, status, native, where, format, args);
     va_end(args);
-    if (acs_log_enabled(ACS_LOG_ERROR))
+    if (!tl_hushed && acs_log_enabled(ACS_LOG_ERROR))
         acs_log(ACS_LOG_ERROR, "%s: %s: %s", where, acs_status_name(status), tl_error.text);
     return status;
+}
+
+void acs_error_hush(bool hushed)
+{
+    tl_hushed = hushed;
 }
 
 acs_error *acs_error_thread(void)
