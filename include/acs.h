@@ -846,7 +846,7 @@ typedef struct acs_statistics {
     uint64_t caller_waits;     /**< times that a caller found the FIFO full */
     uint64_t barriers;         /**< ops ordered behind everything because the index could not grow */
     uint64_t window_high;      /**< most ops in the window at once */
-    uint64_t running_high;     /**< most ops issued and not retired at once */
+    uint64_t running_high;     /**< most ops issued and not retired at once, those that queue behind others included */
     /** Longest chain of dependent ops that was found. A lower bound of the critical path: a dependency on an op that has
         ended counts where a later op names the same segment, but not always where segments only overlap. */
     uint64_t levels;
@@ -878,6 +878,17 @@ typedef struct acs_statistics {
     uint64_t transfers;        /**< several devices: copies of the runtime's own between devices, and the host */
     uint64_t transfer_bytes;   /**< their bytes */
     uint64_t calls_as_kernels; /**< of `calls`: kernels that repeatable calls came to, an op each; in no `issued_by` */
+    /**
+     * What ran at once; with ACS_STATS=1 alone, else 0. On CPU threads these are the ops that threads were inside of. On a
+     * device they are the ops that may have been running: those issued for which everything before them, in their stream and
+     * by dependencies, was seen to have ended, until they are seen to end. A device may run fewer, and is idle for longer.
+     * Host functions, and library calls on CPU threads, count while they are called. Times are of the clock; on the sim
+     * backend of the simulated host.
+     */
+    uint64_t ran_high;         /**< most at once */
+    uint64_t ran_ns;           /**< ops at once x time: by (span_ns - idle_ns) the average while anything ran */
+    uint64_t span_ns;          /**< from the first begin to the latest end, or to now while anything runs */
+    uint64_t idle_ns;          /**< of span_ns, nothing ran */
 } acs_statistics;
 
 /** Read the counters. @retval ACS_ERR_ARGUMENT `size` is not set. */

@@ -10,7 +10,10 @@ function number_after(text, words,    rest)
     printf "   could run at once  up to %.1f on average: all ops, by the longest chain\n", number_after($0, "width possible ")
     printf "   longest chain      %d ops or more, each of which needs the one before: this much is serial\n", \
         number_after($0, "longest chain ")
-    printf "   under way at once  %d at most\n", number_after($0, "at most ")
+}
+/stats: (ran|could run) at once/ {
+    printf "   ran at once        %.1f on average, %d at most; nothing ran in %.0f %% of %.3f s\n", \
+        number_after($0, "on average "), number_after($0, "at most "), number_after($0, ", in "), number_after($0, "did; ")
 }
 / x '.*waited for/ {
     if (!pairs++)

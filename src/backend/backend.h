@@ -13,6 +13,7 @@
 #ifndef ACS_BACKEND_H
 #define ACS_BACKEND_H
 
+#include "base/activity.h"
 #include "devices/capacity.h"
 #include "devices/topology.h"
 #include "pool/batch.h"
@@ -42,6 +43,7 @@ typedef struct acs_backend_config {
     void (*notify)(void *user);  /* something completed; called by backends whose `notifies` is set; any thread */
     void *user;
     int (*cpu_next)(void *user); /* next CPU of ACS_CPUS to pin a thread to, or -1 */
+    acs_activity *activity;      /* backends that run ops on threads say what these run; NULL: nobody wants to know */
 } acs_backend_config;
 
 /*
@@ -77,6 +79,7 @@ typedef struct acs_backend_ops {
     int id;             /* ACS_BACKEND_* */
     bool notifies;      /* calls config.notify on completions, so that threads may sleep without polling */
     bool host_calls;    /* library calls run as host functions, after their upstream ops retired */
+    bool tells_running; /* what it runs is told to the activity of its config */
     bool single_thread; /* everything runs on the calling threads; poll makes progress (sim, inline host) */
 
     acs_status (*open)(const acs_backend_config *config, acs_backend **backend);

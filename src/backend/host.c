@@ -43,6 +43,13 @@ static void wake_one_locked(host_backend *h)
     }
 }
 
+/* With ACS_STATS: an op begins (1) or has ended (-1). */
+static void count_locked(host_backend *h, int change)
+{
+    if (h->config.activity)
+        acs_activity_add(h->config.activity, ACS_ACTIVITY_BACKEND, change);
+}
+
 /*
  * Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. Of a
  * backend that was given up the queue is emptied, and no op is looked at.
@@ -53,6 +60,7 @@ static acs_record *claim_locked(host_backend *h, uint32_t *slot)
         acs_record *op = h->given_up ? NULL : acs_host_advance_locked(h, *slot);
         if (op) {
             h->claims++;
+            count_locked(h, 1);
             wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
             return op;
         }
@@ -63,6 +71,7 @@ static acs_record *claim_locked(host_backend *h, uint32_t *slot)
 /* The claimed slot's op ran. */
 static void done_locked(host_backend *h, uint32_t slot)
 {
+    count_locked(h, -1);
     acs_host_finish_locked(h, slot);
     acs_host_queue_push_locked(h, slot);
 }
@@ -505,6 +514,7 @@ const acs_backend_ops acs_backend_host = {
     .notifies = true,
     .host_calls = true,
     .single_thread = false,
+    .tells_running = true,
     .open = host_open,
     .quiesce = host_quiesce,
     .close = host_close,
@@ -529,6 +539,7 @@ const acs_backend_ops acs_backend_host_inline = {
     .notifies = false,
     .host_calls = true,
     .single_thread = true,
+    .tells_running = true,
     .open = host_inline_open,
     .quiesce = host_quiesce,
     .close = host_close,

@@ -244,6 +244,7 @@ static acs_status open_backend(acs_context *context)
         .notify = acs_context_completed,
         .user = context,
         .cpu_next = acs_context_cpu_next,
+        .activity = context->activity,
     };
     return acs_backend_open(&config, &context->backend);
 }
@@ -273,6 +274,7 @@ static acs_status open_core(acs_context *context)
         .give_back = give_back,
         .status_of = status_of,
         .now_ns = now_ns,
+        .activity = context->activity,
     };
     return acs_core_init(&context->core, &config);
 }
@@ -435,8 +437,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
         acs_record_pool_destroy(context->records);
     if (context->failures)
         acs_failures_destroy(context->failures);
-    if (context->pairs)
-        acs_pairs_destroy(context->pairs);
+    acs_stats_close(context);
     locks_fini(context);
 }
 
@@ -445,8 +446,7 @@ static acs_status open_parts(acs_context *context)
     ACS_TRY(acs_cpus_parse(context, context->options.cpus));
     ACS_TRY(acs_captures_init(context));
     ACS_TRY(acs_failures_create(&context->failures));
-    if (context->options.stats && !(context->pairs = acs_pairs_create()))
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for statistics");
+    ACS_TRY(acs_stats_open(context, now_ns));
     ACS_TRY(open_backend(context));
     ACS_TRY(acs_spread_open(context));
     ACS_TRY(open_memory(context));

@@ -69,6 +69,7 @@ struct acs_context {
     /* failures and pairs: guarded by core.lock */
     acs_failures *failures;
     acs_pairs *pairs;
+    acs_activity *activity; /* what runs at once; NULL without ACS_STATS */
     _Atomic(uint32_t) faulted;  /* the device is lost */
     _Atomic(uint32_t) marks;    /* nonzero: a repeat begins with the next op that is queued */
     _Atomic(uint32_t) sections; /* threads whose ops are captured or held: beside what every launch reads anyway */
@@ -308,8 +309,9 @@ void acs_reuse_queued(acs_context *context);
 void acs_reuse_put_back(acs_context *context, acs_record *record);
 
 /* stats.c */
-acs_pairs *acs_pairs_create(void);
-void acs_pairs_destroy(acs_pairs *pairs);
+/* What ACS_STATS=1 keeps, if it is asked for. ACS_ERR_MEMORY: some of it may be there. */
+acs_status acs_stats_open(acs_context *context, uint64_t (*now_ns)(void *context));
+void acs_stats_close(acs_context *context);
 void acs_pairs_end(acs_pairs *pairs, const acs_end *end);
 void acs_stats_report(acs_context *context);
 

@@ -29,20 +29,27 @@ struct acs_pairs {
     uint32_t count;
 };
 
-acs_pairs *acs_pairs_create(void)
+acs_status acs_stats_open(acs_context *context, uint64_t (*now_ns)(void *context))
 {
-    return calloc(1, sizeof(acs_pairs));
+    if (!context->options.stats)
+        return ACS_OK;
+    context->pairs = calloc(1, sizeof *context->pairs);
+    return context->pairs ? acs_activity_create(now_ns, context, &context->activity)
+                          : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for statistics");
 }
 
-void acs_pairs_destroy(acs_pairs *pairs)
+void acs_stats_close(acs_context *context)
 {
     pair *p, *next;
-    HASH_ITER(hh, pairs->table, p, next)
+    acs_activity_destroy(context->activity);
+    if (!context->pairs)
+        return;
+    HASH_ITER(hh, context->pairs->table, p, next)
     {
-        HASH_DEL(pairs->table, p);
+        HASH_DEL(context->pairs->table, p);
         free(p);
     }
-    free(pairs);
+    free(context->pairs);
 }
 
 void acs_pairs_end(acs_pairs *pairs, const acs_end *end)
@@ -92,7 +99,7 @@ static acs_memory_counts count_memory(const acs_context *context)
     return all;
 }
 
-static void read_counters(acs_context *context, acs_statistics *s, uint64_t *running_sum_ns)
+static void read_counters(acs_context *context, acs_statistics *s)
 {
     acs_core *core = &context->core;
     acs_lock_acquire(&core->lock);
@@ -149,8 +156,14 @@ static void read_counters(acs_context *context, acs_statistics *s, uint64_t *run
     }
     _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
     memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
-    *running_sum_ns = c->running_sum_ns;
     acs_lock_release(&core->lock);
+    if (!context->activity)
+        return;
+    const acs_activity_counts a = acs_activity_read(context->activity);
+    s->ran_high = a.high;
+    s->ran_ns = a.ran_ns;
+    s->span_ns = a.span_ns;
+    s->idle_ns = a.idle_ns;
 }
 
 acs_status acs_stats(acs_context *context, acs_statistics *stats)
@@ -161,8 +174,7 @@ acs_status acs_stats(acs_context *context, acs_statistics *stats)
     if (!stats || stats->size < sizeof stats->size)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: set stats->size to sizeof(acs_statistics)");
     acs_statistics now;
-    uint64_t ignored;
-    read_counters(context, &now, &ignored);
+    read_counters(context, &now);
     size_t bytes = stats->size < sizeof now ? stats->size : sizeof now;
     now.size = stats->size;
     memcpy(stats, &now, bytes);
@@ -207,22 +219,33 @@ static void report_devices(const acs_spread *spread, const acs_statistics *s)
             s->transfer_bytes);
 }
 
+/* Threads of the host backend know what they run; of a device it is known which ops cannot be running yet. */
+static void report_activity(const acs_context *context, const acs_statistics *s)
+{
+    const bool known = context->backend->ops->tells_running;
+    const uint64_t busy_ns = s->span_ns - s->idle_ns;
+    fprintf(stderr,
+            "acs: stats: %s at once: at most %" PRIu64 ", on average %.2f while any did; %.6f s from the first begin to the "
+            "last end, in %s%.1f %% of which nothing ran\n",
+            known ? "ran" : "could run", s->ran_high, busy_ns ? (double)s->ran_ns / (double)busy_ns : 0,
+            (double)s->span_ns / 1e9, known ? "" : "at least ",
+            s->span_ns ? 100 * (double)s->idle_ns / (double)s->span_ns : 0);
+}
+
 void acs_stats_report(acs_context *context)
 {
     acs_statistics s;
-    uint64_t running_sum_ns;
-    read_counters(context, &s, &running_sum_ns);
+    read_counters(context, &s);
     double possible = s.levels ? (double)s.retired / (double)s.levels : 0;
-    double busy_ns = (double)(acs_clock_ns() - context->opened_ns);
-    double achieved = busy_ns > 0 ? (double)running_sum_ns / busy_ns : 0;
     fprintf(stderr,
             "acs: stats: %" PRIu64 " ops (%" PRIu64 " kernels, %" PRIu64 " copies, %" PRIu64 " fills, %" PRIu64
             " host functions, %" PRIu64 " calls), %" PRIu64 " failed, %" PRIu64 " skipped\n",
             s.retired, s.kernels, s.copies, s.fills, s.host_functions, s.calls, s.failed, s.skipped);
     fprintf(stderr,
-            "acs: stats: width possible %.1f (longest chain %" PRIu64 "), ops under way at most %" PRIu64
-            ", on average %.2f of all the time since open; %" PRIu64 " slots\n",
-            possible, s.levels, s.running_high, achieved, s.slots_used);
+            "acs: stats: width possible %.1f (longest chain %" PRIu64 "); at most %" PRIu64
+            " ops issued and not ended, queued ones included, in %" PRIu64 " slots\n",
+            possible, s.levels, s.running_high, s.slots_used);
+    report_activity(context, &s);
     fprintf(stderr,
             "acs: stats: %" PRIu64 " edges, %" PRIu64 " joins; waits: %" PRIu64 " by slot order, %" PRIu64 " sent, %" PRIu64
             " implied, %" PRIu64 " complete; %" PRIu64 " marks, %" PRIu64 " submissions, %" PRIu64 " full FIFO\n",

@@ -28,7 +28,6 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     core->host_calls = config->backend->ops->host_calls;
     core->in_order = options->serial || options->disable;
     core->check_overlap = options->check >= ACS_CHECK_OVERLAP;
-    core->stats = options->stats != 0;
     core->batch_limit = (uint32_t)options->batch;
     acs_core_bundle_init(core);
     core->next_in_order = 1;
@@ -40,7 +39,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
         .limit = options->serial ? 1 : (uint32_t)options->window,
         .slots = acs_backend_slots(acs_core_slots(options), devices),
         .host_wait = options->serial || options->wait == ACS_WAIT_HOST,
-        .sites = core->stats,
+        .sites = options->stats != 0,
     };
     acs_status status = acs_window_init(&core->window, &window);
     if (status == ACS_OK)
@@ -174,6 +173,12 @@ static void begin_free(acs_core *core, acs_action *action, const acs_entry *entr
     core->config.on_free(core->config.user, entry->op);
 }
 
+/* Of what the host runs, ops of the program's. */
+static bool is_work(const acs_entry *entry)
+{
+    return entry->kind == ACS_KIND_HOST || entry->kind == ACS_KIND_CALL;
+}
+
 static void begin_host(acs_core *core, acs_action *action)
 {
     acs_entry *entry = acs_core_pop_host_locked(core);
@@ -188,6 +193,8 @@ static void begin_host(acs_core *core, acs_action *action)
     if (entry->kind == ACS_KIND_FREE)
         begin_free(core, action, entry);
     acs_core_running_locked(core, 1);
+    core->host_running += is_work(entry);
+    acs_core_activity_locked(core);
     acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, NULL, NULL);
 }
 
@@ -365,6 +372,7 @@ static void book_host(acs_core *core, acs_action *action)
 {
     acs_entry *entry = acs_window_entry(&core->window, action->host_entry);
     core->counters.kinds[entry->kind]++;
+    core->host_running -= is_work(entry);
     acs_core_running_locked(core, -1);
     if (action->host_status == ACS_OK)
         acs_window_end(&core->window, entry, ACS_OK, 0);
@@ -434,6 +442,7 @@ void acs_core_done(acs_core *core, acs_action *action)
         acs_core_bundle_over_locked(core, action);
         book_polls(core, action);
     }
+    acs_core_activity_locked(core);
     acs_core_collect_locked(core);
     const bool cut = action->yields && action->partial; /* an op was queued: not the time to rest */
     action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 || cut ||

@@ -120,6 +120,7 @@ typedef struct acs_core_config {
     void (*on_free)(void *user, const acs_record *op);            /* the memory of a FREE op is about to be given back */
     acs_status (*give_back)(void *user, const acs_record *op);    /* do it; without the lock */
     acs_status (*status_of)(void *user, acs_op op);               /* of an op that ended */
+    acs_activity *activity; /* told what runs, as far as the core knows; NULL: nobody wants to know */
     uint64_t (*now_ns)(void *user); /* a clock, or NULL: nothing is learnt of what devices take; without the lock */
 } acs_core_config;
 
@@ -131,7 +132,6 @@ typedef struct acs_core_counters {
     uint64_t vehicles[ACS_VEHICLE_COUNT]; /* kernels issued, by vehicle */
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t launched_unfit, launched_refused, launched_few; /* kernels launched, by why */
-    uint64_t running_sum_ns;        /* with statistics: running ops x time */
 } acs_core_counters;
 
 /* How long the oldest op of a slot has been alone to blame that nothing moves there. */
@@ -201,7 +201,6 @@ typedef struct acs_core {
     acs_action *under_way;   /* all actions between acs_core_next and acs_core_done */
     uint64_t polled;         /* slots that were polled since the watchdog looked */
     acs_overdue overdue;
-    bool stats;
     uint32_t batch_limit;
     /* bundles: core_bundle.c */
     acs_vehicle vehicle;     /* what ACS_ISSUE asks for; constant, as the next two */
@@ -222,7 +221,7 @@ typedef struct acs_core {
     acs_since_poll since_poll[ACS_DEVICES_MOST];
     uint32_t poll_next;      /* slot from which the next poll begins that may end before it asked about all */
     uint32_t running;        /* ops issued that have not ended */
-    uint64_t running_since_ns;
+    uint32_t host_running;   /* host functions and library calls that threads of the runtime are in */
     uint64_t batch_ids;
     acs_queue host_queue;    /* READY ops that run on the host */
     acs_op hurried;          /* the op that is waited for, once nothing is to be issued early for it */
@@ -350,6 +349,8 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot);
 void acs_core_fault_locked(acs_core *core, acs_error *error);
 void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text);
 void acs_core_running_locked(acs_core *core, int change);
+/* Slots or host functions changed: tell the activity. */
+void acs_core_activity_locked(acs_core *core);
 void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
                            const acs_batch *batch);
 /* check.c: report ops under way that conflict with `entry` and are not ordered before it. */

@@ -461,11 +461,31 @@ bool acs_core_holds(const acs_core *core, const acs_entry *entry)
 
 /* -------------------------------------------------------------------------------------------------------------- book */
 
+/* For statistics: the newest op of the bundle that each op is behind. Ops of a bundle are known to end in their order. */
+static void note_inner(acs_core *core, const acs_action *action)
+{
+    const acs_batch *batch = &action->batch;
+    uint64_t behind[ACS_BATCH_ITEMS];
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_item *item = &batch->items[i];
+        behind[i] = 0;
+        for (uint32_t e = 0; e < item->edge_count; e++) {
+            const uint16_t from = batch->edges[item->first_edge + e];
+            const uint64_t value = batch->items[from].op ? batch->items[from].value : behind[from];
+            behind[i] = value > behind[i] ? value : behind[i];
+        }
+        if (item->op)
+            core->window.entries[action->entries[i]].inner_value = behind[i];
+    }
+}
+
 void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
 {
     if (!action->batch.bundle)
         return;
     bool refused = action->batch.items[0].status == ACS_NOT_READY;
+    if (core->config.activity && !refused)
+        note_inner(core, action);
     core->counters.bundles += !refused;
     core->counters.bundles_refused += refused;
     core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;

@@ -11,14 +11,38 @@ enum { SUSPECTS_NAMED = 4 };
 
 void acs_core_running_locked(acs_core *core, int change)
 {
-    if (core->stats) {
-        uint64_t now = acs_clock_ns();
-        core->counters.running_sum_ns += core->running * (now - core->running_since_ns);
-        core->running_since_ns = now;
-    }
     core->running = (uint32_t)((int)core->running + change);
     if (core->counters.running_high < core->running)
         core->counters.running_high = core->running;
+}
+
+/*
+ * Issued ops of a slot that may be running: what they depend on, and what is before them in the slot, is known to have
+ * ended. Of a bundle, which a slot holds as a whole, its edges alone count.
+ */
+static uint32_t may_run(const acs_core *core, uint32_t s)
+{
+    const acs_slot *slot = &core->slots.slot[s];
+    const acs_entry *entries = core->window.entries, *head = &entries[slot->head];
+    if (!slot->head || !acs_slots_reached(&core->slots, head))
+        return 0;
+    if (!head->bundled)
+        return 1;
+    uint32_t count = 0;
+    const acs_entry *end = &entries[0];
+    for (const acs_entry *e = head; e != end && e->bundled && e->batch == head->batch; e = &entries[e->slot_next])
+        count += e->inner_value <= slot->completed;
+    return count;
+}
+
+void acs_core_activity_locked(acs_core *core)
+{
+    if (ACS_LIKELY(!core->config.activity))
+        return;
+    uint32_t running = core->host_running;
+    for (uint32_t s = 0; s < core->slots.used && !core->backend->ops->tells_running; s++)
+        running += may_run(core, s);
+    acs_activity_set(core->config.activity, ACS_ACTIVITY_CORE, running);
 }
 
 void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,

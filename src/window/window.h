@@ -103,6 +103,7 @@ typedef struct acs_entry {
     uint8_t reported;      /* its end was reported by the core */
     uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
     acs_label last;        /* of the op whose progress made this one ready; for statistics */
+    uint64_t inner_value;  /* of a bundle's op: newest value of its slot in the bundle that it runs behind; for statistics */
 } acs_entry;
 
 /*
