@@ -5,6 +5,7 @@
  */
 #include "window/capture_order.h"
 
+#include "window/reduction.h"
 #include "window/window.h"
 
 enum { REACH_WORDS = ACS_CAPTURE_REACH / 64, JOIN_EDGES = 32, SWEEP_STEP = 64 };
@@ -44,6 +45,9 @@ struct acs_capture_order {
     uint32_t sweep_at;   /* live ops at which to look who may leave */
     uint64_t taken, numbers;
     reach ring[ACS_CAPTURE_REACH]; /* by number */
+    acs_reduction graph; /* of all numbers: what lies further back than the ring tells */
+    uint32_t *kept;      /* numbers that what was reduced last is behind; then those that these imply */
+    uint32_t kept_count, kept_room;
     upstreams found;     /* of the op being taken */
     reach found_reach;   /* what that op is behind */
     uint32_t current;    /* its entry */
@@ -106,36 +110,75 @@ static bool is_followed(const acs_capture_order *o, const upstream *up)
     return o->entries[up->entry].followed && o->entries[up->entry].generation == up->generation;
 }
 
+/* Room for a list of numbers; false: there is no memory. */
+static bool reserve_kept(acs_capture_order *o, uint32_t count)
+{
+    if (count <= o->kept_room)
+        return true;
+    const uint32_t room = acs_round_up_pow2(count < 16 ? 16 : count);
+    uint32_t *grown = realloc(o->kept, room * sizeof *grown);
+    if (!grown)
+        return false;
+    o->kept = grown;
+    o->kept_room = room;
+    return true;
+}
+
+/* An upstream op to which no newer one leads, as far as the ring knows, goes to `kept`. */
+static void keep_near(acs_capture_order *o, const upstreams *from, bool everything, reach *reached)
+{
+    const uint64_t own = o->numbers + 1;
+    memset(reached, 0, sizeof *reached);
+    o->kept_count = 0;
+    for (uint32_t i = 0; i < from->count;) {
+        const uint64_t number = from->list[i].number;
+        const bool implied = reach_has(reached, own - number);
+        bool kept = false;
+        for (; i < from->count && from->list[i].number == number; i++)
+            kept |= !implied && !(everything && is_followed(o, &from->list[i]));
+        if (!kept)
+            continue;
+        o->kept[o->kept_count++] = (uint32_t)number;
+        reach_add(reached, &o->ring[number % ACS_CAPTURE_REACH], own - number);
+    }
+}
+
+/* Of numbers that are sorted, newest first: which are left when those that others lead to are taken away. */
+static uint32_t keep_far(acs_capture_order *o)
+{
+    if (o->kept_count < 2 || o->numbers + 1 - o->kept[o->kept_count - 1] <= ACS_CAPTURE_REACH)
+        return o->kept_count;
+    return acs_reduction_reduce(&o->graph, o->kept, o->kept_count);
+}
+
 /*
  * From the newest op to the oldest: one that the newer ones are behind adds nothing. To an op that is behind everything, one
  * that is followed adds nothing either.
  */
 static bool reduce(acs_capture_order *o, upstreams *from, bool everything, acs_nodes *behind, reach *reached)
 {
-    uint64_t own = o->numbers + 1;
-    memset(reached, 0, sizeof *reached);
     behind->count = 0;
+    if (!reserve_kept(o, from->count))
+        return false;
     if (from->count > 1)
         qsort(from->list, from->count, sizeof *from->list, newest_first);
-    for (uint32_t i = 0; i < from->count;) {
-        uint64_t number = from->list[i].number;
-        bool implied = reach_has(reached, own - number), kept = false;
-        for (; i < from->count && from->list[i].number == number; i++) {
-            const upstream *up = &from->list[i];
-            if (implied || (everything && is_followed(o, up)))
-                continue;
-            kept = true;
-            if (!acs_nodes_add(behind, up->node))
-                return false;
-        }
-        if (kept)
-            reach_add(reached, &o->ring[number % ACS_CAPTURE_REACH], own - number);
+    keep_near(o, from, everything, reached);
+    const uint32_t count = keep_far(o);
+    for (uint32_t i = 0, k = 0; i < from->count && k < count; i++) {
+        const upstream *up = &from->list[i];
+        k += up->number < o->kept[k];
+        if (k < count && up->number == o->kept[k] && !(everything && is_followed(o, up)) &&
+            !acs_nodes_add(behind, up->node))
+            return false;
     }
     return true;
 }
 
+/* What was reduced last gets a number. 0: no memory. */
 static uint64_t number_next(acs_capture_order *o, const reach *reached)
 {
+    if (!acs_reduction_add(&o->graph, o->kept, o->kept_count)) /* it counts as `numbers` does */
+        return 0;
     uint64_t number = ++o->numbers;
     o->ring[number % ACS_CAPTURE_REACH] = *reached;
     return number;
@@ -165,9 +208,14 @@ static void join_use(acs_capture_order *o, knowledge *join)
     if (!reduce(o, &join->ends, false, &o->scratch, &reached) ||
         o->config.join(o->config.user, &o->scratch, &o->made) != ACS_OK || o->made.count != 1)
         return;
+    const uint64_t number = number_next(o, &reached);
+    if (!number) {
+        o->broken = true; /* the join is in the graph already */
+        return;
+    }
     if (!o->observing)
         mark_followed(o, &join->ends);
-    join->ends.list[0] = (upstream){o->made.list[0], number_next(o, &reached), 0, 0};
+    join->ends.list[0] = (upstream){o->made.list[0], number, 0, 0};
     join->ends.count = 1;
 }
 
@@ -347,6 +395,7 @@ acs_status acs_capture_order_put(acs_capture_order *o, const acs_nodes *ends, ui
 {
     knowledge *known = &o->entries[o->current];
     *number = number_next(o, &o->found_reach);
+    o->broken |= !*number;
     known->generation = o->window.holds[o->current].generation;
     known->followed = false;
     known->ends.count = 0;
@@ -403,6 +452,8 @@ void acs_capture_order_destroy(acs_capture_order *o)
     free(o->entries);
     free(o->joins);
     free(o->found.list);
+    free(o->kept);
+    acs_reduction_fini(&o->graph);
     acs_nodes_fini(&o->scratch);
     acs_nodes_fini(&o->made);
     free(o);

@@ -5,8 +5,8 @@
  *
  * G1  an op's `behind`, with all that those nodes are behind, holds the end nodes of every earlier op that it conflicts
  *     with; and nothing else but where a window of `limit` ops overflowed, or a join node stands for many.
- * G2  no node is in `behind` that another one there is known to be behind: what the last ACS_CAPTURE_REACH ops are behind
- *     is known exactly.
+ * G2  no node is in `behind` that another one there is known to be behind. What the last ACS_CAPTURE_REACH ops are behind is
+ *     known exactly; what lies further back is looked for (X2 in reduction.h).
  */
 #ifndef ACS_CAPTURE_ORDER_H
 #define ACS_CAPTURE_ORDER_H
