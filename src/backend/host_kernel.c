@@ -85,35 +85,39 @@ void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
 
 /* ------------------------------------------------------------------------------------------------------ checking */
 
-/* `what` is "grid" or "block". */
-static acs_status check_dims(const char *name, const char *what, acs_dim3 d, acs_dim3 max)
+static bool fits(acs_dim3 d, acs_dim3 max)
 {
-    if (d.x && d.y && d.z && d.x <= max.x && d.y <= max.y && d.z <= max.z)
-        return ACS_OK;
+    return d.x && d.y && d.z && d.x <= max.x && d.y <= max.y && d.z <= max.z;
+}
+
+/* `what` is "grid" or "block". */
+static acs_status refuse_dims(const acs_record *op, const char *what, acs_dim3 d, acs_dim3 max)
+{
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
                     "kernel '%s': %s is (%" PRIu32 ", %" PRIu32 ", %" PRIu32 "); each must be from 1 to (%" PRIu32
                     ", %" PRIu32 ", %" PRIu32 ")",
-                    name, what, d.x, d.y, d.z, max.x, max.y, max.z);
+                    acs_record_name(op), what, d.x, d.y, d.z, max.x, max.y, max.z);
 }
 
 /* A cluster is three nonzero sizes that divide the grid, or none at all. */
-static acs_status check_cluster(const char *name, acs_dim3 cluster, acs_dim3 grid)
+static acs_status check_cluster(const acs_record *op, acs_dim3 cluster, acs_dim3 grid)
 {
     static const acs_dim3 max = {CLUSTER_BLOCKS_MAX, CLUSTER_BLOCKS_MAX, CLUSTER_BLOCKS_MAX};
     uint32_t blocks;
 
     if (!cluster.x && !cluster.y && !cluster.z)
         return ACS_OK;
-    ACS_TRY(check_dims(name, "cluster", cluster, max));
+    if (!fits(cluster, max))
+        return refuse_dims(op, "cluster", cluster, max);
     blocks = cluster.x * cluster.y * cluster.z; /* at most 16 * 16 * 16 */
     if (blocks > CLUSTER_BLOCKS_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': cluster has %" PRIu32 " blocks; at most %d are possible",
-                        name, blocks, CLUSTER_BLOCKS_MAX);
+                        acs_record_name(op), blocks, CLUSTER_BLOCKS_MAX);
     if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
                         "kernel '%s': cluster (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") does not divide grid (%" PRIu32
                         ", %" PRIu32 ", %" PRIu32 ")",
-                        name, cluster.x, cluster.y, cluster.z, grid.x, grid.y, grid.z);
+                        acs_record_name(op), cluster.x, cluster.y, cluster.z, grid.x, grid.y, grid.z);
     return ACS_OK;
 }
 
@@ -154,26 +158,26 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
 {
     static const acs_dim3 grid_max = {GRID_X_MAX, GRID_YZ_MAX, GRID_YZ_MAX};
     static const acs_dim3 block_max = {BLOCK_XY_MAX, BLOCK_XY_MAX, BLOCK_Z_MAX};
-    const char *name;
     acs_dim3 block;
 
     if (op->kind != ACS_KIND_KERNEL)
         return ACS_OK;
-    name = acs_record_name(op);
     block = op->u.launch.block;
     ACS_TRY(check_body(backend, op));
-    ACS_TRY(check_dims(name, "grid", op->grid, grid_max));
-    ACS_TRY(check_dims(name, "block", block, block_max));
+    if (ACS_UNLIKELY(!fits(op->grid, grid_max)))
+        return refuse_dims(op, "grid", op->grid, grid_max);
+    if (ACS_UNLIKELY(!fits(block, block_max)))
+        return refuse_dims(op, "block", block, block_max);
     if (block.x * block.y * block.z > BLOCK_THREADS_MAX) /* at most 2^26 */
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': block has %" PRIu32 " threads; at most %d are possible",
-                        name, block.x * block.y * block.z, BLOCK_THREADS_MAX);
+                        acs_record_name(op), block.x * block.y * block.z, BLOCK_THREADS_MAX);
     if (op->u.launch.shared_bytes > ACS_HOST_SHARED_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': %" PRIu64 " bytes of shared memory; at most %d are possible",
-                        name, op->u.launch.shared_bytes, ACS_HOST_SHARED_MAX);
+                        acs_record_name(op), op->u.launch.shared_bytes, ACS_HOST_SHARED_MAX);
     if (op->arg_count > ACS_ARG_BYTES_MAX)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': %" PRIu32 " arguments; at most %d are possible", name,
-                        op->arg_count, ACS_ARG_BYTES_MAX);
-    return check_cluster(name, op->u.launch.attributes.cluster, op->grid);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': %" PRIu32 " arguments; at most %d are possible",
+                        acs_record_name(op), op->arg_count, ACS_ARG_BYTES_MAX);
+    return check_cluster(op, op->u.launch.attributes.cluster, op->grid);
 }
 
 /* -------------------------------------------------------------------------------------- the rest of the ops table */

@@ -349,8 +349,13 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot);
 void acs_core_fault_locked(acs_core *core, acs_error *error);
 void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text);
 void acs_core_running_locked(acs_core *core, int change);
-/* Slots or host functions changed: tell the activity. */
-void acs_core_activity_locked(acs_core *core);
+/* Slots or host functions changed: tell the activity, if there is one. */
+void acs_core_tell_activity_locked(acs_core *core);
+static inline void acs_core_activity_locked(acs_core *core)
+{
+    if (ACS_UNLIKELY(core->config.activity != NULL))
+        acs_core_tell_activity_locked(core);
+}
 void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
                            const acs_batch *batch);
 /* check.c: report ops under way that conflict with `entry` and are not ordered before it. */

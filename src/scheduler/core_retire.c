@@ -35,10 +35,8 @@ static uint32_t may_run(const acs_core *core, uint32_t s)
     return count;
 }
 
-void acs_core_activity_locked(acs_core *core)
+void acs_core_tell_activity_locked(acs_core *core)
 {
-    if (ACS_LIKELY(!core->config.activity))
-        return;
     uint32_t running = core->host_running;
     for (uint32_t s = 0; s < core->slots.used && !core->backend->ops->tells_running; s++)
         running += may_run(core, s);
