@@ -177,7 +177,7 @@ typedef struct acs_options {
  *                         default for it and the environment's values for the others.
  * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error once, and
  * the default is used; acs_open does the same where a file that the last two name cannot be written. Set-user-ID programs
- * do not take ACS_DOT, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment.
+ * do not take ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment.
  * An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);

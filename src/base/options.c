@@ -219,7 +219,7 @@ static void set_defaults(acs_options *options)
 /* A set-user-ID program does not let its caller choose which files it writes, or shows in an error. */
 static const char *variable_of(const struct row *row)
 {
-    bool names_file = row->kind == KIND_TEXT && strcmp(row->words, "path") == 0;
+    bool names_file = row->kind == KIND_TEXT && (strcmp(row->words, "path") == 0 || strcmp(row->env, "ACS_LEDGER") == 0);
     return names_file ? secure_getenv(row->env) : getenv(row->env);
 }
 
@@ -471,8 +471,9 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
                     "says, and the default is used. So it is with a file\nthat the last two name and "
                     "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"
-                    "that run with another user's rights (set-user-ID) do not take `ACS_DOT`, `ACS_MEMORY_LOG` and "
-                    "`ACS_TOPOLOGY`, which\nname files, from the environment.\n\n"
+                    "that run with another user's rights (set-user-ID) do not take `ACS_DOT`, `ACS_LEDGER`, `ACS_MEMORY_LOG` and\n"
+                    "`ACS_TOPOLOGY`, which name files, from the environment, nor the links that `acs-info --measure` keeps below\n"
+                    "`XDG_CACHE_HOME` or `HOME`.\n\n"
                     "| variable | field | values | default | meaning |\n"
                     "| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < ROW_COUNT; i++) {
@@ -492,6 +493,11 @@ size_t acs_options_markdown(char *text, size_t bytes)
 const char *acs_environment(const char *name)
 {
     return getenv(name);
+}
+
+const char *acs_environment_folder(const char *name)
+{
+    return secure_getenv(name);
 }
 
 bool acs_environment_set(const char *name, const char *value)

@@ -23,6 +23,8 @@ size_t acs_options_markdown(char *text, size_t bytes);
 
 /* A variable that is not an option of ACS (CUDA's own): NULL if it is not set. */
 const char *acs_environment(const char *name);
+/* The same for one that names a folder: also NULL in a set-user-ID program. */
+const char *acs_environment_folder(const char *name);
 /* Set one, while the process has a single thread. False: no memory. */
 bool acs_environment_set(const char *name, const char *value);
 

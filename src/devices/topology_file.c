@@ -28,7 +28,7 @@ static uint64_t set_hash(const acs_topology *t)
 
 acs_status acs_topology_path(const acs_topology *t, char path[ACS_TOPOLOGY_PATH_BYTES])
 {
-    const char *cache = acs_environment("XDG_CACHE_HOME"), *home = acs_environment("HOME");
+    const char *cache = acs_environment_folder("XDG_CACHE_HOME"), *home = acs_environment_folder("HOME");
     const bool named = cache && *cache == '/'; /* the specification says to ignore what is relative */
     if (!named && !(home && *home == '/'))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "neither XDG_CACHE_HOME nor HOME names a folder");

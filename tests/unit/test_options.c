@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/options.h"
+#include "devices/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,6 +374,7 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     setenv("ACS_DOT", "graph", 1);
     setenv("ACS_MEMORY_LOG", "log", 1);
     setenv("ACS_TOPOLOGY", "links", 1);
+    setenv("ACS_LEDGER", "/shared", 1);
     setenv("ACS_WINDOW", "32", 1);
     acs_options usual = defaults();
     g_secure = 1;
@@ -382,10 +384,27 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     assert_string_equal(usual.dot, "graph");
     assert_string_equal(usual.memory_log, "log");
     assert_string_equal(usual.topology, "links");
+    assert_string_equal(usual.ledger, "/shared");
+    assert_string_equal(secure.ledger, "");
     assert_string_equal(secure.dot, "");
     assert_string_equal(secure.memory_log, "");
     assert_string_equal(secure.topology, "");
     assert_int_equal(secure.window, 32);
+}
+
+/* The links that acs-info --measure keeps, below a folder that the caller may choose. */
+static void a_secure_program_reads_no_links_from_its_callers_cache(void **state)
+{
+    (void)state;
+    const acs_topology t = {.count = 1};
+    char path[ACS_TOPOLOGY_PATH_BYTES] = "";
+    setenv("XDG_CACHE_HOME", "/somewhere", 1);
+    setenv("HOME", "/elsewhere", 1);
+    assert_int_equal(acs_topology_path(&t, path), ACS_OK);
+    g_secure = 1;
+    const acs_status secure = acs_topology_path(&t, path);
+    g_secure = 0;
+    assert_int_equal(secure, ACS_ERR_UNSUPPORTED);
 }
 
 static void markdown_has_a_line_for_every_option(void **state)
@@ -432,6 +451,7 @@ int main(void)
         cmocka_unit_test_setup(warn_without_unknown_variables_is_silent, clear_environment),
         cmocka_unit_test_setup(bad_value_of_an_option_that_changes_no_result_is_told_once, clear_environment),
         cmocka_unit_test_setup(names_of_files_are_not_taken_from_the_environment_of_a_secure_program, clear_environment),
+        cmocka_unit_test_setup(a_secure_program_reads_no_links_from_its_callers_cache, clear_environment),
         cmocka_unit_test_setup(markdown_has_a_line_for_every_option, clear_environment),
     };
     return cmocka_run_group_tests(tests, clear_environment, NULL);
