@@ -144,6 +144,40 @@ static void streams_and_runs_do_not_change_the_bits()
         CHECK(memcmp(one.data(), factor(original, 8).data(), one.size() * sizeof(double)) == 0);
 }
 
+/*
+ * What products, solves and updates come to is known after some of each, and has the library's bits: the same calls run
+ * once by their library alone (ACS_SERIAL), and often as kernels.
+ */
+static void calls_without_the_library_have_its_bits()
+{
+    std::vector<double> original(static_cast<size_t>(LD) * TILES * TILE, 0.0), factored(original.size());
+    const size_t bytes = original.size() * sizeof(double);
+    acs_options options = {};
+    acs_context *serial = nullptr, *context = check_open_default();
+    double *a = nullptr;
+    CHECK_STATUS(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_CUDA;
+    options.serial = 1;
+    CHECK_STATUS(acs_open(&options, &serial), ACS_OK);
+    CHECK_CUDA(cudaMalloc(&a, bytes));
+    const tiled t = {a, TILES, TILE, LD};
+    tiled_fill(&t, original.data());
+    std::vector<double> expected(original.size());
+    for (int run = 0; run < 5; run++) {
+        acs_context *const by = run == 0 ? serial : context;
+        CHECK_CUDA(cudaMemcpy(a, original.data(), bytes, cudaMemcpyHostToDevice));
+        (void)tiled_queue(by, &t);
+        CHECK_STATUS(acs_sync(by), ACS_OK);
+        CHECK_CUDA(cudaMemcpy((run == 0 ? expected : factored).data(), a, bytes, cudaMemcpyDeviceToHost));
+        CHECK(run == 0 || memcmp(expected.data(), factored.data(), bytes) == 0);
+    }
+    CHECK_EQ(check_stats(serial).calls_as_kernels, 0);
+    CHECK(check_stats(context).calls_as_kernels > check_stats(serial).calls); /* of four runs */
+    CHECK_STATUS(acs_close(serial), ACS_OK);
+    CHECK_STATUS(acs_close(context), ACS_OK);
+    CHECK_CUDA(cudaFree(a));
+}
+
 /* The same program inside a capture: a graph, launched twice on a fresh matrix, has the bits of one stream. */
 static void captured_it_has_the_same_bits()
 {
@@ -187,6 +221,7 @@ int main(int argc, char **argv)
         CHECK_TEST(a_breakdown_is_told_by_info_alone),
         CHECK_TEST(large_factorizations_have_enough_workspace),
         CHECK_TEST(streams_and_runs_do_not_change_the_bits),
+        CHECK_TEST(calls_without_the_library_have_its_bits),
         CHECK_TEST(captured_it_has_the_same_bits),
     };
     if (acs_blas_load() != ACS_OK) {
