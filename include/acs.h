@@ -847,8 +847,9 @@ typedef struct acs_statistics {
     uint64_t barriers;         /**< ops ordered behind everything because the index could not grow */
     uint64_t window_high;      /**< most ops in the window at once */
     uint64_t running_high;     /**< most ops issued and not retired at once, those that queue behind others included */
-    /** Longest chain of dependent ops that was found. A lower bound of the critical path: a dependency on an op that has
-        ended counts where a later op names the same segment, but not always where segments only overlap. */
+    /** Longest chain of dependent ops, ended ones included: the critical path, in ops. Exact with ACS_STATS=1, as long as
+        the index of segments takes less than 64 MiB. Else a lower bound: a dependency on an op that has ended counts where
+        a later op names the same segment, but not always where segments only overlap. */
     uint64_t levels;
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */
     /** Kernels issued, by what ACS_ISSUE names; at ACS_ISSUE_AUTO: 0. Of ACS_ISSUE_LAUNCH three fields below say why. */

@@ -8,7 +8,7 @@ function number_after(text, words,    rest)
 /stats: [0-9]+ ops/ { printf "   ops                %d, of them %d kernels\n", $3, number_after($0, "(") }
 /width possible/ {
     printf "   could run at once  up to %.1f on average: all ops, by the longest chain\n", number_after($0, "width possible ")
-    printf "   longest chain      %d ops or more, each of which needs the one before: this much is serial\n", \
+    printf "   longest chain      %d ops, each of which needs the one before: this much is serial\n", \
         number_after($0, "longest chain ")
 }
 /stats: (ran|could run) at once/ {

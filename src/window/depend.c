@@ -275,7 +275,7 @@ static void collect_write(acs_window *w, acs_entry *entry, op_regions *found, ac
 /* All memory: everything in the window back to the newest op that wrote all memory. */
 static void collect_all(acs_window *w, acs_entry *entry, uint8_t access)
 {
-    raise_level(entry, w->counters.levels);
+    raise_level(entry, writes(access) ? w->level_touched : w->level_written);
     note_poison(entry, w->poison_any_write);
     if (writes(access))
         note_poison(entry, w->poison_any_read);
@@ -300,6 +300,7 @@ static void collect_common(acs_window *w, acs_entry *entry, uint8_t access)
         acs_window_link(w, all, entry);
     if (!writes(access))
         return;
+    raise_level(entry, w->level_all_read);
     note_poison(entry, w->poison_all_read);
     for (uint32_t i = 0; i < w->all_reader_count; i++) {
         acs_entry *reader = acs_ref_entry(w, w->all_readers[i]);
@@ -328,6 +329,7 @@ static void register_read(acs_window *w, acs_entry *entry, acs_region *region)
 static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
 {
     if (!writes(access)) {
+        w->level_all_read = entry->level > w->level_all_read ? entry->level : w->level_all_read;
         acs_readers_add_all(w, entry);
         return;
     }

@@ -485,8 +485,14 @@ static void count_insertion(acs_window *w, const acs_entry *entry)
     w->counters.inserted++;
     if (w->counters.window_high < w->live)
         w->counters.window_high = w->live;
-    if (w->counters.levels < entry->level && !entry->observer)
+    if (entry->observer)
+        return;
+    if (w->counters.levels < entry->level)
         w->counters.levels = entry->level;
+    if (entry->touches && w->level_touched < entry->level)
+        w->level_touched = entry->level;
+    if (entry->writes && w->level_written < entry->level)
+        w->level_written = entry->level;
 }
 
 acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_traits *traits)

@@ -204,7 +204,10 @@ typedef struct acs_window {
     acs_ref all_readers[ACS_ALL_READERS];
     acs_shared writers;    /* that an op with many reads was behind, */
     acs_shared readers;    /* and of a region with many */
-    uint32_t level_all;    /* level of the newest writer of all memory */
+    uint32_t level_all;    /* level of the newest writer of all memory, */
+    uint32_t level_all_read; /* and the highest of a reader of all memory */
+    uint32_t level_touched; /* highest level of an op that touches anything, */
+    uint32_t level_written; /* and of one that writes anything */
     acs_op poison_all_read, poison_all_write; /* a failed op touched everything, or was forgotten */
     acs_op poison_any_read, poison_any_write; /* a failed op touched something */
 

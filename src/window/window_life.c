@@ -10,7 +10,13 @@
 /* In a capture no op ends: those that only a join stands for can leave. */
 enum { EDGES_PER_ENTRY = 16, CAPTURED_READERS = 8 };
 
-/* Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. */
+/* Memory of the index below which statistics keep regions that nobody uses. */
+enum { STATISTICS_BYTES = 64 << 20 };
+
+/*
+ * Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. With statistics
+ * nor is the length of the chains that end in a region, as long as there is room.
+ */
 static bool region_idle(void *user, const acs_region *region)
 {
     const acs_window *w = user;
@@ -18,6 +24,8 @@ static bool region_idle(void *user, const acs_region *region)
         return false;
     if (region->epoch < w->epoch)
         return true;
+    if (w->sites && acs_regions_bytes(w->regions) < STATISTICS_BYTES)
+        return false;
     if (acs_ref_live(w, region->writer) || acs_ref_live(w, region->cover))
         return false;
     for (uint32_t i = 0; i < region->reader_count; i++)

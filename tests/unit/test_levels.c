@@ -1,0 +1,178 @@
+/*
+ * The longest chain that the statistics tell, beside the longest path through all conflicts of random programs. Ops end
+ * at once or late, as the program waits now and then.
+ */
+#include "report_fixture.h"
+
+#include "base/base.h"
+
+#include <stdbool.h>
+
+enum { OPS = 400, BYTES = 192, USES = 3, TOKENS = 2, ROUNDS = 40 };
+
+/* What an op names: bytes, tokens behind them, and all of it. */
+typedef struct footprint {
+    bool reads[BYTES + TOKENS], writes[BYTES + TOKENS];
+    bool all_read, all_written, any;
+} footprint;
+
+static char g_bytes[BYTES];
+static footprint g_prints[OPS];
+static uint64_t g_random;
+
+static uint32_t below(uint32_t bound)
+{
+    acs_random random = {g_random};
+    const uint64_t word = acs_random_next(&random);
+    g_random = random.state;
+    return (uint32_t)(word % bound);
+}
+
+static void note(footprint *f, uint32_t at, uint8_t access)
+{
+    f->any = true;
+    f->reads[at] |= (access & ACS_READ) != 0;
+    f->writes[at] |= (access & ACS_WRITE) != 0;
+}
+
+static acs_segment random_run(footprint *f, uint8_t access)
+{
+    const uint32_t bytes = 1 + below(below(4) ? 12 : BYTES / 2), first = below(BYTES - bytes + 1);
+    for (uint32_t i = 0; i < bytes; i++)
+        note(f, first + i, access);
+    return acs_make_segment(ACS_EXTENT_BYTES, (acs_access)access, (uint64_t)(uintptr_t)(g_bytes + first), bytes, 1, 0);
+}
+
+static acs_segment random_tile(footprint *f, uint8_t access)
+{
+    const uint32_t width = 1 + below(5), pitch = 16, rows = 1 + below(6), first = below(BYTES - pitch * rows - width);
+    for (uint32_t row = 0; row < rows; row++)
+        for (uint32_t i = 0; i < width; i++)
+            note(f, first + row * pitch + i, access);
+    return acs_make_segment(ACS_EXTENT_BYTES, (acs_access)access, (uint64_t)(uintptr_t)(g_bytes + first), width, rows,
+                            rows > 1 ? pitch : 0);
+}
+
+static acs_segment random_segment(footprint *f)
+{
+    const uint8_t access = (uint8_t)(ACS_READ + below(3));
+    const uint32_t kind = below(60);
+    if (kind == 0) {
+        f->any = f->all_read = true;
+        f->all_written |= (access & ACS_WRITE) != 0;
+        return acs_make_segment(ACS_EXTENT_ALL, (access & ACS_WRITE) ? ACS_UPDATE : ACS_READ, 0, 0, 0, 0);
+    }
+    if (kind < 4) {
+        const uint32_t token = below(TOKENS);
+        note(f, BYTES + token, access);
+        return acs_make_segment(ACS_EXTENT_TOKEN, (acs_access)access, 1 + token, 0, 0, 0);
+    }
+    return kind < 30 ? random_tile(f, access) : random_run(f, access);
+}
+
+static bool writes_any(const footprint *f)
+{
+    bool any = f->all_written;
+    for (uint32_t i = 0; i < BYTES + TOKENS; i++)
+        any |= f->writes[i];
+    return any;
+}
+
+static bool conflict(const footprint *a, const footprint *b)
+{
+    if (!a->any || !b->any)
+        return false;
+    if (a->all_written || b->all_written || (a->all_read && writes_any(b)) || (b->all_read && writes_any(a)))
+        return true;
+    for (uint32_t i = 0; i < BYTES + TOKENS; i++)
+        if ((a->writes[i] && (b->reads[i] || b->writes[i])) || (a->reads[i] && b->writes[i]))
+            return true;
+    return false;
+}
+
+static uint32_t longest_chain(uint32_t ops)
+{
+    uint32_t level[OPS], longest = 0;
+    for (uint32_t op = 0; op < ops; op++) {
+        level[op] = 1;
+        for (uint32_t before = 0; before < op; before++)
+            if (level[before] >= level[op] && conflict(&g_prints[op], &g_prints[before]))
+                level[op] = level[before] + 1;
+        longest = level[op] > longest ? level[op] : longest;
+    }
+    return longest;
+}
+
+/* The program waits after so many ops; 0: now and then. */
+static void run_random(int backend, uint32_t wait_every)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    acs_statistics s = {.size = sizeof s};
+    char text[8192];
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = backend;
+    options.stats = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    memset(g_prints, 0, sizeof g_prints);
+    for (uint32_t op = 0; op < OPS; op++) {
+        acs_segment segments[USES];
+        const uint32_t count = below(USES + 1);
+        for (uint32_t i = 0; i < count; i++)
+            segments[i] = random_segment(&g_prints[op]);
+        const acs_uses uses = {.segments = segments, .count = count};
+        assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, uses) > 0);
+        if (wait_every ? op % wait_every == wait_every - 1 : below(24) == 0)
+            assert_int_equal(acs_sync(context), ACS_OK);
+    }
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    close_and_read(context, text, sizeof text);
+    assert_int_equal(s.levels, longest_chain(OPS));
+}
+
+static void the_longest_chain_is_that_of_the_conflicts(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        g_random = seed;
+        run_random(seed % 2 ? ACS_BACKEND_SIM : ACS_BACKEND_HOST, seed % 4 == 3 ? 1 : seed % 4 == 2 ? OPS : 0);
+    }
+}
+
+/* Each op reads the whole of what the ops of the step before wrote in parts, and all of them have ended by then. */
+static void parts_that_ended_count_for_the_whole(void **state)
+{
+    (void)state;
+    enum { PARTS = 64, STEPS = 12 };
+    static char buffers[2][PARTS];
+    acs_options options;
+    acs_context *context = NULL;
+    acs_statistics s = {.size = sizeof s};
+    char text[8192];
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.stats = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int step = 0; step < STEPS; step++)
+        for (int part = 0; part < PARTS; part++) {
+            const char *from = buffers[step % 2];
+            char *to = &buffers[(step + 1) % 2][part];
+            assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS,
+                                      ACS_USES(ACS_IN(from, PARTS), ACS_OUT(to, 1))) > 0);
+            assert_int_equal(acs_sync(context), ACS_OK);
+        }
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    assert_int_equal(s.levels, STEPS);
+    close_and_read(context, text, sizeof text);
+    assert_says(text, "(longest chain 12)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longest_chain_is_that_of_the_conflicts),
+        cmocka_unit_test(parts_that_ended_count_for_the_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
