@@ -505,10 +505,11 @@ typedef struct acs_call_env {
  *
  * On a GPU a repeatable call is captured behind some of its first runs: the function then runs once more, into a stream
  * that executes nothing. Once it is known which addresses follow from which pointer, later calls that differ in pointers
- * alone are issued without the function: as kernels that may ride in bundles, or as launches. One that comes to several
- * kernels may become as many ops, between which no other comes; the last is the one that acs_call returns, and if an
- * earlier one fails it is skipped. acs_op_error then tells of them as of kernels. A call whose work reaches memory that neither its footprint names nor its scratch memory holds is
- * always left to the function, and so are all with ACS_SERIAL, ACS_DISABLE, several devices, in captures and in groups.
+ * alone are issued without the function: as kernels that may ride in bundles, or as launches. A call that comes to several
+ * kernels may become as many ops, between which no other comes. The last of them is the one that acs_call returns; if an
+ * earlier one fails it is skipped. acs_op_error tells of them as of kernels. A call whose work reaches memory that neither
+ * its footprint names nor its scratch memory holds is always left to the function. So are all with ACS_SERIAL, with
+ * ACS_DISABLE and with several devices, in captures and in groups.
  */
 typedef int (*acs_call_fn)(const acs_call_env *env, void *closure);
 

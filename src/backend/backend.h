@@ -212,7 +212,7 @@ acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record 
  * this thread. ACS_ERR_MEMORY.
  */
 acs_status acs_call_scratch(acs_call_slots *calls, acs_backend *backend, uint32_t slot, size_t bytes, void **scratch);
-/* As acs_call_run for a call that is captured: with scratch of its own, and places that only such calls use, one at a time. */
+/* As acs_call_run for a call that is captured: with scratch of its own, and places that only such calls use. */
 acs_status acs_call_capture(acs_call_slots *calls, acs_record *op, int device, void *stream, void *scratch, int *native);
 /* The same for backends whose host_calls is set, any thread: the upstream ops have retired. */
 acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native);

@@ -263,7 +263,8 @@ static bool refuse(reading *r, const char *why)
 static bool is_address(const acs_cuda *self, uint64_t word)
 {
     CUmemorytype type;
-    return word > UINT32_MAX && self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
+    return word > UINT32_MAX && /* also so that small numbers cost no call */
+           self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
 }
 
 /* Ops that touch memory of a handle, which no footprint names, must not run beside each other. */
@@ -432,7 +433,8 @@ static bool read_graph(reading *r, CUgraph graph)
             return refuse(r, "it does more than run kernels and fill memory");
         if (!follows_the_last(r, nodes, i))
             return false;
-        if (!(type == CU_GRAPH_NODE_TYPE_KERNEL ? read_kernel(r, nodes[i], step, (uint32_t)i) : read_fill(r, nodes[i], step)))
+        const bool kernel = type == CU_GRAPH_NODE_TYPE_KERNEL;
+        if (!(kernel ? read_kernel(r, nodes[i], step, (uint32_t)i) : read_fill(r, nodes[i], step)))
             return false;
     }
     return true;
@@ -500,7 +502,7 @@ static bool learn_from(acs_cuda_call *call, const acs_call_work *capture)
 static void give_up(acs_cuda_call *call, const acs_record *op, const char *why)
 {
     atomic_store_explicit(&call->hopeless, true, memory_order_relaxed); /* a hint: later calls are not looked at */
-    acs_log(ACS_LOG_INFO, "cuda: calls like '%.60s' stay with their library: %s", op->site->name ? op->site->name : "?", why);
+    acs_log(ACS_LOG_INFO, "cuda: calls like '%.60s' stay with their library: %s", acs_record_name(op), why);
 }
 
 static void read_and_learn(acs_cuda *self, const acs_item *item, CUgraph graph, acs_call_work *capture)

@@ -17,7 +17,7 @@ acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo);
 void acs_fifo_destroy(acs_fifo *fifo);
 /* Any thread. Returns the record's sequence number, or 0 when full (nothing changed). */
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);
-/* The same of several, between which no other comes. Returns the last one's number. Never, if they are more than `capacity`. */
+/* The same of several, between which no other comes; 0 also for more than `capacity`. Returns the last one's number. */
 acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t count);
 /* The consumer. NULL when the next record in program order has not been pushed completely. */
 acs_record *acs_fifo_pop(acs_fifo *fifo);
