@@ -448,10 +448,10 @@ typedef struct acs_launch_params {
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_ARGUMENT (null kernel, a zero or too large grid, block or shared
  *         memory, segments that wrap the address space, have rows that overlap or reserved fields that are not 0, argument
- *         sizes that do not match the kernel, ACS_ON a device that there is not),
- *         ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (only with no_wait), ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE. Then nothing
- *         was queued; since program order has a hole, the error is also kept for acs_context_error and acs_sync. Not kept
- *         are ACS_ERR_FULL, after which a retry leaves no hole, and ACS_ERR_STATE of a call that reached no open context.
+ *         sizes that do not match the kernel, ACS_ON a device that there is not), ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (with
+ *         no_wait, or in a group), ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE. Then nothing was queued; since program
+ *         order has a hole, the error is also kept for acs_context_error and acs_sync. Not kept are ACS_ERR_FULL with
+ *         no_wait, after which a retry leaves no hole, and ACS_ERR_STATE of a call that reached no open context.
  */
 acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
 
@@ -499,9 +499,9 @@ typedef struct acs_call_env {
  *
  * A *repeatable* call (acs_call_params.repeatable) keeps this contract: it issues kernels and fills to env->stream alone,
  * which may be captured; what it issues follows from its closure's bytes and its scratch memory, not from memory, time or
- * earlier calls; from the pointers in its closure follow only addresses in the arguments of that work, and otherwise at
- * most their lowest 8 bits and which of them are equal or NULL. Calls of cuBLAS and cuSOLVER with a workspace of their own
- * keep it; calls that draw random numbers or build plans do not.
+ * earlier calls; its kernels stay loaded until acs_close. From the pointers in its closure follow only addresses in the
+ * arguments of that work, and otherwise at most their lowest 8 bits and which of them are equal or NULL. Calls of cuBLAS
+ * and cuSOLVER with a workspace of their own keep it; calls that draw random numbers or build plans do not.
  *
  * On a GPU a repeatable call is captured behind some of its first runs: the function then runs once more, into a stream
  * that executes nothing. Once it is known which addresses follow from which pointer, later calls that differ in pointers
@@ -650,7 +650,7 @@ acs_status acs_on(acs_context *context, int device);
 /**
  * Wait until every op queued so far has retired. The waiting thread steps the runtime itself.
  * @return ACS_OK, or the status of the first uncleared error (also for errors of calls that were refused, as
- *         acs_launch says: ACS_ERR_FULL is none of them).
+ *         acs_launch says: ACS_ERR_FULL of a call with no_wait is none of them).
  */
 acs_status acs_sync(acs_context *context);
 
@@ -731,7 +731,8 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * acs_wait for a held op. The context keeps such an error of acs_on_retire, acs_after_stream and acs_stream_after, since
  * program order has a hole. What other threads launch goes on as always, before the group's ops or between them.
  *
- * @param ops_most  most ops that are held, ACS_GROUP_OPS_MAX at most; 0: 1024. One more is refused with ACS_ERR_FULL.
+ * @param ops_most  most ops that are held, ACS_GROUP_OPS_MAX at most; 0: 1024. One more is refused with ACS_ERR_FULL,
+ *                  which the context keeps unless the call has no_wait.
  * @retval ACS_ERR_STATE     the thread holds a group, of this context or another, or its ops are being captured.
  * @retval ACS_ERR_ARGUMENT  ops_most is too large.
  * @retval ACS_ERR_MEMORY    for what is held. Nothing changed.

@@ -228,6 +228,8 @@ void acs_failures_end(acs_context *context, const acs_end *end);
 void acs_failures_fault(acs_context *context, const acs_error *error);
 /* A call found the device lost, as this thread's error says: all that is under way ends, and whoever sleeps wakes. */
 void acs_failures_lost(acs_context *context);
+/* This thread's error is the context's, too, if that has none yet. Takes the core's lock. */
+void acs_failures_keep(acs_context *context);
 /* Complete this thread's error with the call site, keep it in the context, and return its status. */
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
 acs_status acs_failures_first(acs_context *context, acs_error *error);

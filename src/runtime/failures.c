@@ -133,6 +133,14 @@ void acs_failures_lost(acs_context *context)
     acs_gate_open(&context->host_work);
 }
 
+void acs_failures_keep(acs_context *context)
+{
+    acs_lock_acquire(&context->core.lock);
+    if (context->failures->first.status == ACS_OK)
+        context->failures->first = *acs_error_thread();
+    acs_lock_release(&context->core.lock);
+}
+
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
 {
     acs_error *error = acs_error_thread();
@@ -142,10 +150,7 @@ acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
         acs_failures_lost(context);
     if (error->status == ACS_ERR_FULL)
         return error->status; /* asked for, and safe to retry: nothing is missing from program order yet */
-    acs_lock_acquire(&context->core.lock);
-    if (context->failures->first.status == ACS_OK)
-        context->failures->first = *error;
-    acs_lock_release(&context->core.lock);
+    acs_failures_keep(context);
     return error->status;
 }
 

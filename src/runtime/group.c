@@ -181,6 +181,8 @@ bool acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
         return true;
     ACS_FAIL(ACS_ERR_FULL, 0, "the group holds %u ops, as many as acs_group_begin was asked for", group->most);
     acs_draft_blame(draft);
+    if (!draft->no_wait) /* who does not ask for ACS_ERR_FULL need not look for it */
+        acs_failures_keep(draft->context);
     return false;
 }
 

@@ -174,7 +174,8 @@ static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
     if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
         backend->ops->call_find(backend, record, call, &room);
     ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, &room));
-    if (room.parts == 1 || (room.parts && orders_parts(record)))
+    const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* they are queued at once */
+    if (room.parts == 1 || (room.parts && fits && orders_parts(record)))
         become_kernels(draft, &room);
     return ACS_OK;
 }

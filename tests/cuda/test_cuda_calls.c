@@ -297,6 +297,23 @@ static void any_driver_call_of_a_capture_may_fail(void **state)
     assert_same_results(40, ONE_KERNEL);
 }
 
+/* Parts are queued at once: more than there are places stay one call. */
+static void call_of_more_kernels_than_the_fifo_has_places_stays_one(void **state)
+{
+    (void)state;
+    assert_int_not_equal(acs_free(g_context, g_memory), 0);
+    assert_int_equal(acs_close(g_context), ACS_OK);
+    assert_int_equal(setenv("ACS_FIFO", "2", 1), 0);
+    context_open(0, 0);
+    assert_int_equal(unsetenv("ACS_FIFO"), 0);
+    g_memory = memory_new(4096);
+    assert_same_results(60, THREE_KERNELS);
+    g_calls = 0;
+    assert_same_results(60, THREE_KERNELS);
+    assert_int_equal(g_calls, 60);
+    assert_int_equal(calls_as_kernels(), 0); /* they are launched in their slot */
+}
+
 static void without_the_driver_s_functions_all_is_left_to_the_function(void **state)
 {
     (void)state;
@@ -324,6 +341,7 @@ int main(void)
         TEST(pointers_that_moved_together_are_told_apart_before_they_part),
         TEST(null_and_equal_pointers_are_calls_of_their_own),
         TEST_CLEARED(any_driver_call_of_a_capture_may_fail),
+        TEST(call_of_more_kernels_than_the_fifo_has_places_stays_one),
         TEST(without_the_driver_s_functions_all_is_left_to_the_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,25 @@ static void waits_and_what_cannot_be_held_are_refused(void **state)
     assert_int_equal(acs_close(other), ACS_OK);
 }
 
+static void op_beyond_a_full_group_is_told_by_sync_too(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 0, ACS_POOL_ON);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+    const acs_op_params no_wait = {.no_wait = 1};
+    assert_int_equal(acs_group_begin(context, 1), ACS_OK);
+    assert_true(acs_memset(context, a, 2, BYTES) > 0);
+    assert_int_equal(acs_memset_op(context, a, 3, BYTES, &no_wait), 0);
+    assert_int_equal(acs_last_error(NULL), ACS_ERR_FULL);
+    assert_int_equal(acs_context_error(context, NULL), ACS_OK); /* it was asked for */
+    refused(acs_memset(context, a, 4, BYTES), ACS_ERR_FULL, "the group holds 1 ops");
+    assert_int_equal(acs_group_submit(context, NULL, NULL), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_ERR_FULL);
+    assert_int_equal(a[0], 2);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 static void what_names_a_lazy_block_wrongly_is_refused_when_it_is_launched(void **state)
 {
     (void)state;
@@ -445,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_have_memory_while_they_are_used),
         cmocka_unit_test(waits_and_what_cannot_be_held_are_refused),
+        cmocka_unit_test(op_beyond_a_full_group_is_told_by_sync_too),
         cmocka_unit_test(what_names_a_lazy_block_wrongly_is_refused_when_it_is_launched),
         cmocka_unit_test(cancelled_groups_never_run),
         cmocka_unit_test(blocks_from_outside_are_used_as_always),
