@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8, TOLD = 6 /* pointers */ };
+enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_PIECES + 8, TOLD = 6 /* pointers */,
+       CALLS_BACK = 60 /* steps: among which a call is looked for that another is like */ };
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
@@ -354,8 +355,37 @@ static void make_host(generator *g, domain *d, step *s, uint32_t di)
     declare_footprint(g, s, di, false);
 }
 
+/* Does what an earlier step of the thread did, if its memory is still there. */
+static bool do_again(const generator *g, step *s, const step *model)
+{
+    const uint32_t index = s->index;
+    if (model->thread != s->thread)
+        return false;
+    for (uint32_t i = 0; i < model->given_count; i++)
+        if (model->given[i].arena >= 0 && !g->p->arenas[model->given[i].arena].live)
+            return false;
+    for (uint32_t i = 0; i < model->work_count; i++)
+        if (!g->p->arenas[model->work[i].arena].live)
+            return false;
+    *s = *model;
+    s->index = index;
+    return true;
+}
+
+/* Libraries are called for the same again and again: such calls may be issued without them. */
+static bool call_again(generator *g, step *s)
+{
+    const step *model = s;
+    while (model->index > 0 && s->index - model->index < CALLS_BACK)
+        if (step_repeats(--model) && dice_percent(&g->dice, 50))
+            return do_again(g, s, model);
+    return false;
+}
+
 static void make_call(generator *g, domain *d, step *s, uint32_t di)
 {
+    if (dice_percent(&g->dice, 60) && call_again(g, s))
+        return;
     pick_work(g, d, s, ROLE_CALL, MIX_PIECES);
     s->scratch = dice_percent(&g->dice, 50);
     s->fail = g->p->config.failing && dice_percent(&g->dice, 12) ? 1 + (int)dice_below(&g->dice, 100) : 0;
@@ -492,18 +522,7 @@ static void make_other(generator *g, domain *d, step *s)
 static bool repeat(generator *g, step *s)
 {
     const step *model = s - g->period;
-    uint32_t index = s->index;
-    if (model->kind != STEP_KERNEL || model->thread != s->thread || dice_percent(&g->dice, 6))
-        return false;
-    for (uint32_t i = 0; i < model->given_count; i++)
-        if (model->given[i].arena >= 0 && !g->p->arenas[model->given[i].arena].live)
-            return false;
-    for (uint32_t i = 0; i < model->work_count; i++)
-        if (!g->p->arenas[model->work[i].arena].live)
-            return false;
-    *s = *model;
-    s->index = index;
-    return true;
+    return model->kind == STEP_KERNEL && !dice_percent(&g->dice, 6) && do_again(g, s, model);
 }
 
 static void make_step(generator *g, step *s)

@@ -357,7 +357,8 @@ static void report(const random_totals *t, double seconds)
                t->issued_by[ACS_ISSUE_GRAPH], t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
                t->issued_by[ACS_ISSUE_GPU]);
     if (t->copies_as_kernels)
-        printf("copies and fills as kernels: %" PRIu64 "\n", t->copies_as_kernels);
+        printf("copies and fills as kernels: %" PRIu64 ", library calls: %" PRIu64 "\n", t->copies_as_kernels,
+               t->calls_as_kernels);
     uint64_t injected = 0;
     for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
         injected += t->faults[kind];

@@ -73,7 +73,7 @@ static void run_mix(const oracle *o, const step *s)
     static unsigned char extra_bytes[ACS_ARG_BYTES_MAX];
     const unsigned char *extras[MIX_EXTRAS];
     mix_piece pieces[MIX_PIECES] = {{0}};
-    mix_head head = {.id = s->index, .pieces = s->work_count, .extras = s->extra_count};
+    mix_head head = {.id = step_id(s), .pieces = s->work_count, .extras = s->extra_count};
     const uint16_t *sizes = s->extra_bytes;
     uint32_t fit, used = 0;
     if (s->kind == STEP_KERNEL)

@@ -116,6 +116,20 @@ typedef struct step {
     uint64_t *roots;        /* failed ops, by step, that a failed or skipped op descends from */
 } step;
 
+enum { REPEATED_PIECES = 5 }; /* with more the closure is too large for a repeatable call */
+
+/* A library call that keeps the contract of repeatable ones: its function is the same for several steps. */
+static inline bool step_repeats(const step *s)
+{
+    return s->kind == STEP_CALL && s->fail == 0 && s->extra_count == 0 && s->work_count <= REPEATED_PIECES;
+}
+
+/* What its op computes with: of all calls that repeat the same number, so that one may be like another. */
+static inline uint32_t step_id(const step *s)
+{
+    return step_repeats(s) ? 0 : s->index;
+}
+
 typedef struct block block;
 
 typedef struct program {
@@ -161,7 +175,7 @@ enum { RANDOM_FAULTS = 9 }; /* ACS_FAULT_KINDS */
 typedef struct random_totals {
     uint64_t programs, ops, failed, skipped, edges, joins, same_slot, waits_sent, waits_implied, waits_complete;
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
-    uint64_t copies_as_kernels;
+    uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t transfers;  /* copies between devices */

@@ -152,7 +152,9 @@ static closure_head *make_closure(run *r, const step *s, size_t *bytes)
     *bytes = sizeof(closure_head) + s->work_count * sizeof(mix_piece) + extra;
     closure_head *c = run_alloc(r, *bytes);
     c->fail = s->fail;
-    c->mix = (mix_head){.id = s->index, .pieces = s->work_count, .extras = s->extra_count, .spin = s->spin};
+    memset(c->reserved, 0, sizeof c->reserved);
+    c->mix = (mix_head){.id = step_id(s), .pieces = s->work_count, .extras = s->extra_count,
+                        .spin = step_repeats(s) ? 0 : s->spin};
     mix_piece *pieces = (mix_piece *)(c + 1);
     fill_pieces(r, s, pieces);
     unsigned char *out = (unsigned char *)(pieces + s->work_count);
@@ -184,6 +186,9 @@ static void do_call(run *r, step *s)
         call.place_key = &g_place_key;
         call.place_destroy = place_destroy;
     }
+    call.repeatable = step_repeats(s);
+    for (uint32_t i = 0; call.repeatable && i < s->work_count; i++) /* where each piece has its address */
+        call.pointers |= UINT64_C(1) << (sizeof *c + i * sizeof(mix_piece)) / 8;
     s->op = acs_call(r->context, &call);
     memset(c, 0xee, bytes);
 }

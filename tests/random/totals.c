@@ -28,6 +28,7 @@ void totals_add(random_totals *totals, acs_context *context, const program *p, v
     totals->bundles += st.bundles;
     totals->bundles_refused += st.bundles_refused;
     totals->copies_as_kernels += st.copies_as_kernels;
+    totals->calls_as_kernels += st.calls_as_kernels;
     for (int i = 0; i < ACS_ISSUE_COUNT; i++)
         totals->issued_by[i] += st.issued_by[i];
     totals->many_slots += st.slots_used > 4;
