@@ -31,7 +31,7 @@ static acs_status open_auto(const acs_backend_config *config, acs_backend **back
     acs_error_hush(false);
     const acs_error cuda = *acs_error_thread();
     if (status == ACS_ERR_OPTION)
-        acs_log(ACS_LOG_ERROR, "%s: %s: %s", cuda.where, acs_status_name(status), cuda.text);
+        acs_error_log();
     if (status == ACS_OK || status == ACS_ERR_OPTION)
         return status;
     acs_log(ACS_LOG_WARN, "backend: host, since cuda did not open: %s", cuda.text);

@@ -31,8 +31,10 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
 
 /* This thread's latest error, to be completed (op, site) by the layer that knows them. Never NULL. */
 acs_error *acs_error_thread(void);
-/* Whether this thread's failures go without a line in the log: what fails is not needed. */
+/* Whether this thread's failures go without a line in the log: another way may be found. */
 void acs_error_hush(bool hushed);
+/* Log this thread's latest error, for which none was. */
+void acs_error_log(void);
 /* Fill an error without touching this thread's. `error->size` is set. */
 void acs_error_fill(acs_error *error, acs_status status, int native, const char *where, const char *format, ...)
     ACS_PRINTF(5, 6);

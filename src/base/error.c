@@ -30,8 +30,13 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
     fill(&tl_error, status, native, where, format, args);
     va_end(args);
     if (!tl_hushed && acs_log_enabled(ACS_LOG_ERROR))
-        acs_log(ACS_LOG_ERROR, "%s: %s: %s", where, acs_status_name(status), tl_error.text);
+        acs_error_log();
     return status;
+}
+
+void acs_error_log(void)
+{
+    acs_log(ACS_LOG_ERROR, "%s: %s: %s", tl_error.where, acs_status_name(tl_error.status), tl_error.text);
 }
 
 void acs_error_hush(bool hushed)

@@ -288,6 +288,18 @@ static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool
     return attempt == 1 ? ACS_NOT_READY : chunk_add(m, s, attempt == 0 ? usual : least);
 }
 
+/* Where nothing more comes from the device: what blocks of other sizes leave free, such as those in chunks of small ones. */
+static bool take_elsewhere(acs_memory *m, const acs_search *s)
+{
+    acs_search other = *s;
+    for (int size = 0; size < ACS_POOL_SIZES; size++) {
+        other.size = (acs_pool_size)size;
+        if (other.size != s->size && m->pools[s->request->kind].arenas[size] && acs_pool_take(m, &other, false) == ACS_OK)
+            return true;
+    }
+    return false;
+}
+
 acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking)
 {
     const int kind = s->request->kind;
@@ -304,7 +316,13 @@ acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking)
         ACS_TRY(acs_pool_trim(m, kind, m->config.settled(m->config.user), 0));
         status = add_more(m, s, 0, looking);
     }
-    return acs_pool_is_short(status) ? add_more(m, s, 2, looking) : status;
+    if (acs_pool_is_short(status))
+        status = add_more(m, s, 2, looking);
+    if (acs_pool_is_short(status) && take_elsewhere(m, s)) {
+        *looking = false;
+        return ACS_OK;
+    }
+    return status;
 }
 
 acs_status acs_memory_trim(acs_memory *m, int kind, uint64_t keep)

@@ -317,14 +317,44 @@ static acs_status fetch(acs_context *context, acs_movable *m)
     return status;
 }
 
+/* Blocks of the op without memory get some, the largest first: they leave the smaller ones more ways to fit. */
+static acs_status fetch_missing(acs_context *context)
+{
+    for (;;) {
+        acs_movable *largest = NULL;
+        for (acs_movable *m = context->movables->touched; m; m = m->next_touched)
+            if (m->lazy && !m->at && (!largest || m->bytes > largest->bytes))
+                largest = m;
+        if (!largest)
+            return ACS_OK;
+        ACS_TRY(fetch(context, largest));
+    }
+}
+
+/* The op's own blocks go out, too: they lie where they came to lie, and what is free between them fits nothing. */
+static bool move_own_out(acs_context *context)
+{
+    bool moved = false;
+    for (acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        if (m->lazy && m->at && !m->lent)
+            moved |= move_out(context, m) == ACS_OK;
+    return moved;
+}
+
 acs_status acs_lazy_fetch(acs_draft *draft)
 {
     acs_context *context = draft->context;
     ACS_TRY(check_fits(draft));
-    for (acs_movable *m = context->movables->touched; m; m = m->next_touched)
-        if (m->lazy && !m->at)
-            ACS_TRY(fetch(context, m));
-    return ACS_OK;
+    acs_error_hush(true);
+    acs_status status = fetch_missing(context);
+    const acs_error first = *acs_error_thread();
+    const bool again = status == ACS_ERR_MEMORY && move_own_out(context);
+    acs_error_hush(false);
+    if (status == ACS_OK || again)
+        return again ? fetch_missing(context) : status;
+    *acs_error_thread() = first;
+    acs_error_log();
+    return status;
 }
 
 void acs_lazy_lend(acs_movable *m, uint32_t device, uint64_t at)
