@@ -15,6 +15,15 @@ void mix_body(const acs_grid *grid, void *const *args);
 void nothing_body(const acs_grid *grid, void *const *args);
 int mix_host(void *closure);
 int mix_call(const acs_call_env *env, void *closure);
+
+/* Where the addresses of so many pieces lie in a closure, as acs_call_params.pointers. */
+static inline uint64_t closure_pointers(uint32_t pieces)
+{
+    uint64_t pointers = 0;
+    for (uint32_t i = 0; i < pieces; i++)
+        pointers |= UINT64_C(1) << (sizeof(closure_head) + i * sizeof(mix_piece)) / 8;
+    return pointers;
+}
 void place_destroy(void *place);
 /* After acs_close: nothing runs any more. */
 void bodies_check(verdict *v);

@@ -1,7 +1,6 @@
 /*
  * Runs a random program through the public API, on one thread or several, and records what it observes: op numbers,
- * statuses, callbacks, bytes seen after range waits. Called by main.c; it judges nothing that oracle.c can judge
- * later.
+ * statuses, callbacks, bytes seen after range waits. Called by main.c; it leaves all verdicts that it can to oracle.c.
  */
 #include "bodies.h"
 #include "checker.h"
@@ -152,9 +151,7 @@ static closure_head *make_closure(run *r, const step *s, size_t *bytes)
     *bytes = sizeof(closure_head) + s->work_count * sizeof(mix_piece) + extra;
     closure_head *c = run_alloc(r, *bytes);
     c->fail = s->fail;
-    memset(c->reserved, 0, sizeof c->reserved);
-    c->mix = (mix_head){.id = step_id(s), .pieces = s->work_count, .extras = s->extra_count,
-                        .spin = step_repeats(s) ? 0 : s->spin};
+    c->mix = (mix_head){step_id(s), s->work_count, s->extra_count, step_repeats(s) ? 0 : s->spin, {0}};
     mix_piece *pieces = (mix_piece *)(c + 1);
     fill_pieces(r, s, pieces);
     unsigned char *out = (unsigned char *)(pieces + s->work_count);
@@ -180,15 +177,13 @@ static void do_call(run *r, step *s)
     size_t bytes;
     closure_head *c = make_closure(r, s, &bytes);
     acs_call_params call = {.size = sizeof call, .function = mix_call, .closure = c, .closure_bytes = bytes,
-                            .uses = uses_of(r, s)};
+                            .uses = uses_of(r, s), .repeatable = step_repeats(s),
+                            .pointers = step_repeats(s) ? closure_pointers(s->work_count) : 0};
     if (s->scratch) {
-        call.scratch_bytes = 16 + s->index % 700;
+        call.scratch_bytes = call.repeatable ? 256 : 16 + s->index % 700;
         call.place_key = &g_place_key;
         call.place_destroy = place_destroy;
     }
-    call.repeatable = step_repeats(s);
-    for (uint32_t i = 0; call.repeatable && i < s->work_count; i++) /* where each piece has its address */
-        call.pointers |= UINT64_C(1) << (sizeof *c + i * sizeof(mix_piece)) / 8;
     s->op = acs_call(r->context, &call);
     memset(c, 0xee, bytes);
 }
