@@ -513,6 +513,7 @@ void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
 {
     const acs_shape block = {.base = reuse->base, .row_bytes = reuse->bytes, .rows = 1};
     acs_window_forget_block(w, block.base, block.row_bytes);
+    const uint64_t edges = w->counters.edges;
     acs_entry *join = acs_window_new_join(w, seq);
     join->immune = 1;
     acs_region *region = acs_regions_get(w->regions, &block);
@@ -524,7 +525,7 @@ void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
         collect_all(w, join, ACS_UPDATE);
     }
     join->level -= join->level > 0; /* a join is no link of a chain */
-    if (join->pending == 0 && join->unretired == 0) {
+    if (w->counters.edges == edges) { /* the join's own counts say nothing in a capture, which keeps its edges elsewhere */
         acs_window_free(w, join);
         w->live_joins--;
     } else {
