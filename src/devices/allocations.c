@@ -307,6 +307,17 @@ bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocati
     return block != NULL;
 }
 
+bool acs_allocations_meet(acs_allocations *table, uint64_t base, uint64_t bytes, acs_allocation *copy)
+{
+    acs_lock_acquire(&table->lock);
+    const node *n = in_range_locked(table, base, bytes);
+    bool live = n && n->block.state == ACS_ALLOCATION_LIVE;
+    if (live)
+        *copy = n->block;
+    acs_lock_release(&table->lock);
+    return live;
+}
+
 void acs_allocations_each(acs_allocations *table, void (*visit)(void *user, const acs_block *block), void *user)
 {
     acs_lock_acquire(&table->lock);

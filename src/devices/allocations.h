@@ -54,6 +54,8 @@ void acs_allocations_end_free(acs_allocations *table, const void *ptr);
 bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, uint64_t *freed);
 /* The block that holds the address, live ones first, else the latest freed one. False: none known. */
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy);
+/* A LIVE block that has a byte in the range. False: none. */
+bool acs_allocations_meet(acs_allocations *table, uint64_t base, uint64_t bytes, acs_allocation *copy);
 /* Call `visit` for each LIVE block. It must not call back. */
 void acs_allocations_each(acs_allocations *table, void (*visit)(void *user, const acs_block *block), void *user);
 /* Take any block out of the table (close releases what the program did not). False: empty. */

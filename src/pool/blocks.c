@@ -44,6 +44,12 @@ const acs_chunk *acs_blocks_chunk(const acs_blocks *b, uint64_t address)
     return chunk_of(b, address);
 }
 
+const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
+{
+    uint32_t count = chunks_up_to(b, address);
+    return count < b->chunk_count ? &b->chunks[count] : NULL;
+}
+
 static bool chunks_fit(acs_blocks *b)
 {
     if (b->chunk_count < b->chunk_capacity)

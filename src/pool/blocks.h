@@ -33,6 +33,8 @@ acs_status acs_blocks_add_chunk(acs_blocks *blocks, uint64_t base, uint64_t byte
 void acs_blocks_remove_chunk(acs_blocks *blocks, uint64_t base);
 /* The chunk that holds the address, or NULL. */
 const acs_chunk *acs_blocks_chunk(const acs_blocks *blocks, uint64_t address);
+/* The first chunk that begins behind the address, or NULL. */
+const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *blocks, uint64_t address);
 
 /* The range is out from here on. False: no memory. */
 bool acs_blocks_add(acs_blocks *blocks, acs_range *range);

@@ -431,6 +431,15 @@ acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *blo
     return place;
 }
 
+uint64_t acs_memory_chunk_behind(acs_memory *m, uint64_t address)
+{
+    acs_lock_acquire(&m->lock);
+    const acs_chunk *chunk = acs_blocks_chunk_behind(&m->blocks, address);
+    uint64_t base = chunk ? chunk->base : UINT64_MAX;
+    acs_lock_release(&m->lock);
+    return base;
+}
+
 void acs_memory_mark(acs_memory *m, const void *ptr, void *mark)
 {
     acs_lock_acquire(&m->lock);

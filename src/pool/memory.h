@@ -116,6 +116,8 @@ typedef enum acs_memory_place {
     ACS_PLACE_IDLE     /* in no block as far as is remembered */
 } acs_memory_place;
 acs_memory_place acs_memory_find(acs_memory *memory, uint64_t address, acs_block *block);
+/* Where the first chunk begins behind an address that is in none. UINT64_MAX: there is none. */
+uint64_t acs_memory_chunk_behind(acs_memory *memory, uint64_t address);
 /* A pooled block that is out can have a mark, which any address in it finds, until it is freed. NULL: it has none. */
 void acs_memory_mark(acs_memory *memory, const void *ptr, void *mark);
 void *acs_memory_marked(acs_memory *memory, uint64_t address);

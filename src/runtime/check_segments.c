@@ -30,6 +30,21 @@ static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uin
                     block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
 }
 
+/* It begins in no block, and reaches into what acs_malloc hands out at `base`. */
+static acs_status refuse_before(const acs_draft *draft, const acs_segment *s, uint32_t i, uint64_t base, acs_status status)
+{
+    return ACS_FAIL(status, 0, "'%s': segment %u at %#llx begins in no block, and reaches %llu bytes into memory of "
+                    "acs_malloc's at %#llx", acs_draft_name(draft), i, (unsigned long long)s->base,
+                    (unsigned long long)(acs_segment_end(s) - base), (unsigned long long)base);
+}
+
+static acs_status check_before(const acs_draft *draft, const acs_segment *s, uint32_t i, acs_memory *memory,
+                               acs_status status)
+{
+    const uint64_t base = memory ? acs_memory_chunk_behind(memory, s->base) : UINT64_MAX;
+    return base < acs_segment_end(s) ? refuse_before(draft, s, i, base, status) : ACS_OK;
+}
+
 /*
  * The driver lets a copy go on: what a pool has freed it still has, and behind the end of a block lies another one. Of ops
  * of other kinds only ACS_CHECK looks.
@@ -43,7 +58,10 @@ static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uin
     case ACS_PLACE_IDLE: return refuse_freed(draft, s, i, NULL, status);
     case ACS_PLACE_FOREIGN: break;
     }
-    return ACS_OK;
+    if (draft->context->addresses && acs_memory_find(draft->context->addresses, s->base, &block) != ACS_PLACE_FOREIGN)
+        return ACS_OK; /* lazy.c looks */
+    ACS_TRY(check_before(draft, s, i, draft->context->memory, status));
+    return check_before(draft, s, i, draft->context->addresses, status);
 }
 
 /*
@@ -53,9 +71,10 @@ static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uin
 static acs_status check_apart(const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
     acs_allocation allocation;
-    if (!acs_allocations_find(draft->context->allocations, s->base, &allocation) ||
-        allocation.state == ACS_ALLOCATION_FREED)
-        return ACS_OK;
+    acs_allocations *table = draft->context->allocations;
+    if (!acs_allocations_find(table, s->base, &allocation) || allocation.state == ACS_ALLOCATION_FREED)
+        return acs_allocations_meet(table, s->base, acs_segment_end(s) - s->base, &allocation)
+                   ? refuse_before(draft, s, i, allocation.base, ACS_ERR_CHECK) : ACS_OK;
     acs_block block = acs_allocation_block(&allocation);
     block.behind = allocation.freed_by;
     return allocation.state == ACS_ALLOCATION_LIVE ? check_end(draft, s, i, &block, ACS_ERR_CHECK)

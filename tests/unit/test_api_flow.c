@@ -139,6 +139,32 @@ static void check_finds_segments_beyond_or_after_their_allocation(void **state)
     acs_close(context);
 }
 
+static void check_finds_segments_that_reach_into_an_allocation_from_before(void **state)
+{
+    (void)state;
+    for (int pool = ACS_POOL_OFF; pool <= ACS_POOL_AUTO; pool++) {
+        acs_options options;
+        acs_context *context = NULL;
+        char *memory = NULL;
+        acs_options_init(&options, sizeof options);
+        options.backend = ACS_BACKEND_HOST;
+        options.pool = pool;
+        options.check = ACS_CHECK_OVERLAP;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        assert_int_equal(acs_malloc(context, 1000, ACS_MEMORY_DEVICE, (void **)&memory), ACS_OK);
+        const acs_segment reaching[] = {ACS_IN(memory - 1, 10), ACS_IN(memory - 200, 2000),
+                                        ACS_TILE_IN(memory - 100, 4, 5, 100)};
+        for (int i = 0; i < 3; i++) {
+            acs_launch_params launch = good_launch();
+            launch.uses.segments = &reaching[i];
+            launch.uses.count = 1;
+            assert_int_equal(acs_launch(context, &launch), 0);
+            assert_int_equal(acs_last_error(NULL), ACS_ERR_CHECK);
+        }
+        acs_close(context);
+    }
+}
+
 static atomic_bool g_free_may_run;
 
 static int wait_for_leave(void *closure)
@@ -507,6 +533,7 @@ int main(void)
         SIM(free_of_null_in_a_group_before_the_first_op_succeeds),
         SIM(malloc_of_too_much_or_of_an_unknown_kind_is_an_error),
         cmocka_unit_test(check_finds_segments_beyond_or_after_their_allocation),
+        cmocka_unit_test(check_finds_segments_that_reach_into_an_allocation_from_before),
         cmocka_unit_test(check_lets_go_of_an_address_once_its_block_was_given_back),
         cmocka_unit_test_setup_teardown(query_and_range_waits_do_not_wait_for_what_still_runs, setup_two_executors,
                                         close_quietly),
