@@ -204,9 +204,12 @@ static acs_status open_file(acs_context *context, acs_dot *dot)
         return ACS_FAIL(ACS_ERR_OPTION, errno, "ACS_DOT: '%s' cannot be written: %s", path, strerror(errno));
     (void)setvbuf(dot->file, NULL, _IOLBF, BUFSIZ); /* whole lines, in case the program dies */
     write_head(dot);
-    if (ferror(dot->file))
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "ACS_DOT: '%s' cannot be written: %s", path, strerror(errno));
-    return ACS_OK;
+    if (!ferror(dot->file))
+        return ACS_OK;
+    const int error = errno;
+    (void)fclose(dot->file);
+    dot->file = NULL;
+    return ACS_FAIL(ACS_ERR_OPTION, error, "ACS_DOT: '%s' cannot be written: %s", path, strerror(error));
 }
 
 acs_status acs_dot_open(acs_context *context)
@@ -251,7 +254,7 @@ void acs_dot_close(acs_context *context)
         put(dot, "}\n");
         bool bad = ferror(dot->file);
         if (fclose(dot->file) != 0 || bad)
-            acs_log(ACS_LOG_ERROR, "ACS_DOT: '%s' is not whole: %s", context->options.dot, strerror(errno));
+            acs_log_always(ACS_LOG_ERROR, "ACS_DOT: '%s' is not whole: %s", context->options.dot, strerror(errno));
     }
     acs_capture_order_destroy(dot->order);
     acs_nodes_fini(&dot->behind);

@@ -18,16 +18,16 @@ acs_status acs_memory_log_open(acs_context *context)
     if (!*path)
         return ACS_OK;
     context->memory_log = fopen(path, "we");
-    if (context->memory_log && fputs("event,block,bytes,memory,op,file,line\n", context->memory_log) >= 0)
+    if (context->memory_log && fputs("event,block,bytes,memory,op,file,line\n", context->memory_log) >= 0 &&
+        fflush(context->memory_log) == 0)
         return ACS_OK;
-    const acs_error before = *acs_error_thread();
-    acs_status status = ACS_FAIL(ACS_ERR_OPTION, errno, "ACS_MEMORY_LOG: '%s' cannot be written: %s", path, strerror(errno));
-    if (!acs_options_excuse(&context->options, "ACS_MEMORY_LOG", &before))
-        return status;
+    const int error = errno;
     if (context->memory_log)
         (void)fclose(context->memory_log);
     context->memory_log = NULL;
-    return ACS_OK;
+    const acs_error before = *acs_error_thread();
+    acs_status status = ACS_FAIL(ACS_ERR_OPTION, error, "ACS_MEMORY_LOG: '%s' cannot be written: %s", path, strerror(error));
+    return acs_options_excuse(&context->options, "ACS_MEMORY_LOG", &before) ? ACS_OK : status;
 }
 
 /* A file's name as a field: what would end it is replaced. */
@@ -57,7 +57,7 @@ void acs_memory_log_close(acs_context *context)
     bool bad = file && ferror(file);
     context->memory_log = NULL;
     if (file && (fclose(file) != 0 || bad))
-        acs_log(ACS_LOG_ERROR, "ACS_MEMORY_LOG: '%s' is not whole: %s", context->options.memory_log, strerror(errno));
+        acs_log_always(ACS_LOG_ERROR, "ACS_MEMORY_LOG: '%s' is not whole: %s", context->options.memory_log, strerror(errno));
 }
 
 /* ------------------------------------------------------------------------------------------------------------- leaks */
