@@ -109,7 +109,8 @@ static void open_session(uint32_t which, const fuzz_open *open)
     s->context = context;
     s->arena = (fuzz_memory){.real = g_arenas[which], .bytes = FUZZ_ARENA, .live = true};
     fill(&s->arena, which);
-    s->block_count = s->count = s->epoch = s->refused = 0;
+    s->block_count = s->count = s->epoch = 0;
+    atomic_store(&s->refused, 0);
     s->last = 0;
     s->finished = false;
     atomic_store(&s->sequence, 0);

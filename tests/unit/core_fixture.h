@@ -265,6 +265,8 @@ static inline acs_record *record(rig *r, acs_op_kind kind, const acs_segment *se
     op->kind = (uint8_t)kind;
     op->site = &site;
     op->segment_count = count;
+    if (kind == ACS_KIND_KERNEL)
+        op->u.launch.kernel = (acs_kernel){0};
     if (count)
         memcpy(op->segments, segments, count * sizeof *segments);
     return op;

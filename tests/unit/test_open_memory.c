@@ -261,6 +261,7 @@ static void pinned_memory_that_stays_keeps_no_device_memory_from_going_back(void
     void *block = NULL;
     (void)state;
     options.devices = 2;
+    options.workers = 0; /* nobody else looks at the backend while it is another one */
     options.pool = ACS_POOL_ON;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (uint32_t device = 0; device < 2; device++) {
