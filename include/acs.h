@@ -508,8 +508,9 @@ typedef struct acs_call_env {
  * alone are issued without the function: as kernels that may ride in bundles, or as launches. A call that comes to several
  * kernels may become as many ops, between which no other comes. The last of them is the one that acs_call returns; if an
  * earlier one fails it is skipped. acs_op_error tells of them as of kernels. A call whose work reaches memory that neither
- * its footprint names nor its scratch memory holds is always left to the function. So are all with ACS_SERIAL, with
- * ACS_DISABLE and with several devices, in captures and in groups.
+ * its footprint names nor its scratch memory holds is always left to the function. So is one whose closure has more than
+ * 256 bytes or more than 11 different pointers, or whose `pointers` name bytes behind its closure; and so are all with
+ * ACS_SERIAL, with ACS_DISABLE and with several devices, in captures and in groups.
  */
 typedef int (*acs_call_fn)(const acs_call_env *env, void *closure);
 
@@ -524,7 +525,7 @@ typedef struct acs_call_params {
     acs_uses uses;
     const acs_site *site;
     uint32_t no_wait;
-    uint32_t repeatable; /**< 1: the function keeps the contract of acs_call_fn; its closure has at most 256 bytes. 0: no */
+    uint32_t repeatable; /**< 1: the function keeps the contract of acs_call_fn. 0: no */
     uint64_t pointers;   /**< of a repeatable call: bit w says that byte 8 * w of the closure begins a device pointer */
 } acs_call_params;
 
