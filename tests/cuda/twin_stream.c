@@ -106,8 +106,11 @@ static bool has_work(const twin_stream *stream)
 static void stream_forgive(CUstream handle)
 {
     twin_stream *stream = twin_find_locked(handle, TWIN_STREAM);
-    if (stream)
-        stream->base.alive = false;
+    if (!stream)
+        return;
+    stream->base.alive = false;
+    if (stream->captured) /* it had no other owner yet */
+        stream->captured->base.forgiven = true;
 }
 
 TWIN_DEFINE_END(cuStreamDestroy, (CUstream handle), (handle), stream_forgive)
