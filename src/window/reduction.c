@@ -18,8 +18,9 @@ typedef struct search {
     const uint32_t *list; /* newest first */
     uint32_t count;
     uint32_t next;        /* place in the list of the node from which the walk began: what is sought comes behind it */
-    uint32_t oldest, shallowest; /* of what is sought */
-    uint32_t left;        /* nodes that are sought */
+    uint32_t last;        /* place of the oldest that is sought */
+    uint32_t shallowest;  /* no node that is sought is less deep */
+    uint32_t left;        /* nodes that are sought: to which no walk came yet */
     uint32_t visits;      /* that are still allowed */
 } search;
 
@@ -60,19 +61,24 @@ static bool was_seen(const acs_reduction *r, uint32_t number)
     return r->nodes[number].seen == r->walks;
 }
 
-/* Nodes behind `next` in the list to which no walk came yet. */
-static void look_for_rest(const acs_reduction *r, search *s)
+/* All of the list but the first is sought. */
+static search search_begin(const acs_reduction *r, const uint32_t *list, uint32_t count)
 {
-    s->left = 0;
-    s->oldest = s->shallowest = UINT32_MAX;
-    for (uint32_t i = s->next + 1; i < s->count; i++) {
-        const node *sought = &r->nodes[s->list[i]];
-        if (was_seen(r, s->list[i]))
-            continue;
-        s->left++;
-        s->oldest = s->list[i]; /* the last one is */
-        s->shallowest = sought->depth < s->shallowest ? sought->depth : s->shallowest;
-    }
+    search s = {.list = list, .count = count, .left = count - 1, .shallowest = UINT32_MAX, .visits = ACS_REDUCTION_VISITS};
+    for (uint32_t i = 1; i < count; i++)
+        s.shallowest = r->nodes[list[i]].depth < s.shallowest ? r->nodes[list[i]].depth : s.shallowest;
+    s.last = count - 1;
+    return s;
+}
+
+/* The next place in the list to which no walk came; no node before it is sought any more. */
+static void search_next(const acs_reduction *r, search *s)
+{
+    for (s->next++; s->next < s->count && was_seen(r, s->list[s->next]); s->next++)
+        continue;
+    s->left -= s->next < s->count;
+    while (s->last > s->next && was_seen(r, s->list[s->last]))
+        s->last--;
 }
 
 static bool is_sought(const search *s, uint32_t number)
@@ -83,7 +89,7 @@ static bool is_sought(const search *s, uint32_t number)
 /* Whether a way may lead from there to what is sought. */
 static bool may_lead(const acs_reduction *r, const search *s, uint32_t number)
 {
-    return number > s->oldest && r->nodes[number].depth > s->shallowest;
+    return number > s->list[s->last] && r->nodes[number].depth > s->shallowest;
 }
 
 /* From one node of the list back. */
@@ -96,7 +102,7 @@ static void walk(acs_reduction *r, search *s)
         s->visits--;
         for (uint32_t e = at->first; e < at->first + at->count && s->left; e++) {
             const uint32_t number = r->edges[e];
-            if (number < s->oldest || was_seen(r, number))
+            if (number < s->list[s->last] || was_seen(r, number))
                 continue;
             r->nodes[number].seen = r->walks;
             s->left -= is_sought(s, number);
@@ -121,18 +127,12 @@ static uint32_t kept_first(const acs_reduction *r, uint32_t *list, uint32_t coun
 
 uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
 {
-    search s = {.list = list, .count = count, .visits = ACS_REDUCTION_VISITS};
     if (count < 2)
         return count;
     qsort(list, count, sizeof *list, newest_first);
     r->walks++;
-    for (s.next = 0; s.next < count; s.next++) {
-        if (was_seen(r, list[s.next]))
-            continue;
-        look_for_rest(r, &s);
-        if (s.left)
-            walk(r, &s);
-    }
+    for (search s = search_begin(r, list, count); s.left && s.visits; search_next(r, &s))
+        walk(r, &s);
     return kept_first(r, list, count);
 }
 
