@@ -5,8 +5,8 @@
  * (cuda_call_learn.c). From then on the same work is issued at other addresses. A call of a few kernels that need no scratch
  * memory becomes KERNEL ops on its caller's thread, which may ride in bundles; others are launched in their slot's stream.
  *
- * Called on launching threads (find, adapt) without lock or CUDA call for calls seen before, and by the thread that issues
- * a slot's ops (send). Nothing here fails a call: what is not known for certain is the library's.
+ * Called on launching threads (find, adapt) without lock or CUDA call for calls that are in the table, and by the thread
+ * that issues a slot's ops (send). Nothing here fails a call: what is not known for certain is the library's.
  */
 #include "backend/cuda_call.h"
 #include "backend/cuda_graph.h"

@@ -165,6 +165,8 @@ static bool read_kernel(reading *r, CUgraphNode node, acs_call_step *step, uint3
         name_kernel(pattern, &p, function, &a, r->op->site);
         if (!lay_out(self, pattern) || acs_cuda_check(&self->base, pattern) != ACS_OK)
             return refuse(r, "a kernel of it cannot be launched from here");
+    } else if (pattern->u.launch.kernel.function != (const void *)function) { /* it may have other arguments */
+        return refuse(r, "its kernels change");
     }
     for (uint32_t i = 0; i < pattern->arg_count; i++)
         memcpy((unsigned char *)words + pattern->args[i].offset, p.kernelParams[i], pattern->args[i].size);
@@ -313,9 +315,11 @@ void acs_cuda_call_learn(acs_cuda *self, const acs_item *item)
     if (!call || atomic_load_explicit(&call->hopeless, memory_order_relaxed) || /* relaxed: as in give_up */
         atomic_flag_test_and_set_explicit(&self->calls->learning, memory_order_acquire)) /* with the clear below */
         return;
-    if (call->captures++ < CAPTURES_MOST)
+    /* Again: a thread that learned until now may have given up, with a pattern that is not whole. */
+    const bool hopeless = atomic_load_explicit(&call->hopeless, memory_order_relaxed); /* relaxed: the flag orders */
+    if (!hopeless && call->captures++ < CAPTURES_MOST)
         learn(self, item);
-    else
+    else if (!hopeless)
         give_up(call, item->op, "their pointers do not show what follows from which");
     *acs_error_thread() = before;
     atomic_flag_clear_explicit(&self->calls->learning, memory_order_release);
