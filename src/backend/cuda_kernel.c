@@ -5,6 +5,7 @@
  * program's own lives on. It never launches anything.
  */
 #include "backend/cuda_graph.h"
+#include "base/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -239,8 +240,10 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
 }
 
 /* First sight of a kernel, on the launching thread; nothing of the thread's own is changed. */
+/* The driver may read files here, where a thread could be cancelled; the caller may hold a lock. */
 static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
 {
+    ACS_NOT_CANCELLED;
     acs_cuda_scope scope;
     CUresult result = acs_cuda_scope_enter(self, &scope);
     if (result != CUDA_SUCCESS)
@@ -321,6 +324,7 @@ static acs_status check_args(acs_cuda *self, const acs_record *op, acs_cuda_kern
 static acs_status opt_in(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, CUfunction_attribute attribute,
                          int value)
 {
+    ACS_NOT_CANCELLED;
     acs_cuda_scope scope;
     CUresult result = acs_cuda_scope_enter(self, &scope);
     if (result == CUDA_SUCCESS) {

@@ -242,6 +242,8 @@ void acs_admission_idle(acs_context *context)
 
 void acs_admission_rest(acs_context *context)
 {
-    if (acs_admission_on(context) && !acs_fifo_ready(context->core.fifo) && acs_core_look(&context->core) == ACS_LOAD_NONE)
-        acs_admission_idle(context);
+    if (!acs_admission_on(context) || acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE)
+        return;
+    ACS_NOT_CANCELLED;
+    acs_admission_idle(context);
 }
