@@ -313,8 +313,10 @@ acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking)
         return ACS_OK;
     }
     if (acs_pool_is_short(status)) {
-        ACS_TRY(acs_pool_trim(m, kind, m->config.settled(m->config.user), 0));
-        status = add_more(m, s, 0, looking);
+        const acs_status trimmed = acs_pool_trim(m, kind, m->config.settled(m->config.user), 0);
+        if (trimmed == ACS_ERR_DEVICE)
+            return trimmed;
+        status = add_more(m, s, 0, looking); /* one chunk that stays keeps none of the others */
     }
     if (acs_pool_is_short(status))
         status = add_more(m, s, 2, looking);
