@@ -66,7 +66,7 @@ acs_context *acs_default(void)
             (void)atexit(close_default);
         g_default_process = getpid();
         atomic_store_explicit(&g_default, context, memory_order_release); /* A: the open context before its handle */
-    } else if (!context) {
+    } else if (!context && !acs_inside()) { /* inside a callback it was not tried */
         say_not_opened();
     }
     pthread_mutex_unlock(&g_default_mutex);

@@ -295,6 +295,25 @@ static void open_with_options_ignores_a_bad_environment(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+static int ask_for_default(void *closure)
+{
+    *(acs_context **)closure = acs_default();
+    return 0;
+}
+
+/* From inside a host function it is refused, which is no reason to say that it cannot be opened. */
+static void ask_from_inside(void)
+{
+    acs_options options;
+    acs_context *context = NULL, *given = (acs_context *)&options;
+    acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_HOST;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_not_equal(acs_host(context, ask_for_default, &given, 0, ACS_USES_ANY), 0);
+    (void)acs_close(context);
+    assert_null(given);
+}
+
 /* Runs before the tests that open the default context, which stays open. */
 static void default_context_that_cannot_be_opened_is_told_once(void **state)
 {
@@ -304,6 +323,7 @@ static void default_context_that_cannot_be_opened_is_told_once(void **state)
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
+    ask_from_inside();
     setenv("ACS_BACKEND", "none", 1);
     acs_context *first = acs_default(), *second = acs_default();
     unsetenv("ACS_BACKEND");
