@@ -345,18 +345,18 @@ static const char *source_of(const struct row *row, const acs_options *options)
     return same_value(row, options, &other) ? "default" : "program";
 }
 
-bool acs_options_excuse(const acs_options *options, const char *variable, const acs_error *before)
+acs_status acs_options_no_file(const acs_options *options, const char *variable, const char *path, int error)
 {
     static _Atomic(uint64_t) said; /* a bit for each row */
     size_t i = 0;
     while (i < ROW_COUNT && strcmp(g_rows[i].env, variable) != 0)
         i++;
     if (i == ROW_COUNT || strcmp(source_of(&g_rows[i], options), "environment") != 0)
-        return false;
+        return ACS_FAIL(ACS_ERR_OPTION, error, "%s: '%s' cannot be written: %s", variable, path, strerror(error));
     if (!(atomic_fetch_or_explicit(&said, UINT64_C(1) << i, memory_order_relaxed) >> i & 1)) /* guards no other data */
-        acs_log_always(ACS_LOG_WARN, "%s; the program runs without it", acs_error_thread()->text);
-    *acs_error_thread() = *before;
-    return true;
+        acs_log_always(ACS_LOG_WARN, "%s: '%s' cannot be written: %s; the program runs without it", variable, path,
+                       strerror(error));
+    return ACS_OK;
 }
 
 size_t acs_options_dump(const acs_options *options, char *text, size_t bytes)

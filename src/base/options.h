@@ -14,10 +14,10 @@ acs_status acs_options_adopt(acs_options *to, const acs_options *from);
 /* Log each unknown ACS_* variable with the nearest known name (level warn). */
 void acs_options_warn_unknown(void);
 /*
- * The option of this variable names a file that cannot be written, as this thread's error says. True: the environment named
- * it. Then that is no error: a warning was written once, whatever the level, and the thread's error is `before` again.
+ * The option of this variable names a file that cannot be written: `error` is the errno. ACS_OK: the environment named it,
+ * so the program runs without it, and a warning was written once, whatever the level. Else ACS_ERR_OPTION through ACS_FAIL.
  */
-bool acs_options_excuse(const acs_options *options, const char *variable, const acs_error *before);
+acs_status acs_options_no_file(const acs_options *options, const char *variable, const char *path, int error);
 /* docs/options.md, generated. Returns bytes needed without the final 0, as snprintf. */
 size_t acs_options_markdown(char *text, size_t bytes);
 

@@ -23,8 +23,7 @@ static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uin
 {
     if (!block)
         return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory of a pool that is in no block",
-                        acs_draft_name(draft),
-                        i, (unsigned long long)s->base);
+                        acs_draft_name(draft), i, (unsigned long long)s->base);
     return ACS_FAIL(status, 0, "'%s': segment %u at %#llx names memory freed by op %llu, of acs_malloc at %s:%d",
                     acs_draft_name(draft), i, (unsigned long long)s->base, (unsigned long long)block->behind,
                     block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
@@ -111,23 +110,29 @@ static acs_status check_other_contexts(const acs_draft *draft, const acs_segment
                     block.site && block.site->file ? block.site->file : "?", block.site ? block.site->line : 0);
 }
 
+/* Where it lies. The error of a copy that ACS_CHECK did not ask about is another one. */
+static acs_status check_place(const acs_draft *draft, const acs_segment *s, uint32_t i, bool check)
+{
+    ACS_TRY(draft->context->pooled ? check_pooled(draft, s, i, check ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT)
+                                   : check_apart(draft, s, i));
+    return check ? check_other_contexts(draft, s, i) : ACS_OK;
+}
+
 acs_status acs_draft_check_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    bool check = draft->context->options.check >= ACS_CHECK_OVERLAP, pooled = draft->context->pooled;
-    bool copies = pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
+    bool check = draft->context->options.check >= ACS_CHECK_OVERLAP;
+    bool copies = draft->context->pooled && (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET);
     for (uint32_t i = 0; i < record->segment_count; i++) {
+        const acs_segment *s = &record->segments[i];
         acs_shape shape;
-        if (ACS_UNLIKELY(!is_meant(&record->segments[i])))
-            return refuse_meaning(draft, &record->segments[i], i);
-        acs_status status = acs_segment_is_run(&record->segments[i]) ? ACS_OK : acs_shape_of(&record->segments[i], &shape);
+        if (ACS_UNLIKELY(!is_meant(s)))
+            return refuse_meaning(draft, s, i);
+        acs_status status = acs_segment_is_run(s) ? ACS_OK : acs_shape_of(s, &shape);
         if (ACS_UNLIKELY(status != ACS_OK && status != ACS_NOT_READY))
             return status;
-        if (ACS_UNLIKELY(check || copies) && status == ACS_OK && record->segments[i].extent == ACS_EXTENT_BYTES)
-            ACS_TRY(pooled ? check_pooled(draft, &record->segments[i], i, check ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT)
-                           : check_apart(draft, &record->segments[i], i));
-        if (ACS_UNLIKELY(check) && status == ACS_OK && record->segments[i].extent == ACS_EXTENT_BYTES)
-            ACS_TRY(check_other_contexts(draft, &record->segments[i], i));
+        if (ACS_UNLIKELY(check || copies) && status == ACS_OK && s->extent == ACS_EXTENT_BYTES)
+            ACS_TRY(check_place(draft, s, i, check));
     }
     return ACS_OK;
 }

@@ -191,6 +191,7 @@ static void write_head(acs_dot *dot)
                 device, device, colour(device));
 }
 
+/* Without a file, and with ACS_OK, the program runs without a graph. */
 static acs_status open_file(acs_context *context, acs_dot *dot)
 {
     static _Atomic(uint32_t) contexts;
@@ -201,7 +202,7 @@ static acs_status open_file(acs_context *context, acs_dot *dot)
         (void)snprintf(path + length, sizeof path - (size_t)length, ".%" PRIu32, number);
     dot->file = fopen(path, "we");
     if (!dot->file)
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "ACS_DOT: '%s' cannot be written: %s", path, strerror(errno));
+        return acs_options_no_file(&context->options, "ACS_DOT", path, errno);
     (void)setvbuf(dot->file, NULL, _IOLBF, BUFSIZ); /* whole lines, in case the program dies */
     write_head(dot);
     if (!ferror(dot->file))
@@ -209,7 +210,7 @@ static acs_status open_file(acs_context *context, acs_dot *dot)
     const int error = errno;
     (void)fclose(dot->file);
     dot->file = NULL;
-    return ACS_FAIL(ACS_ERR_OPTION, error, "ACS_DOT: '%s' cannot be written: %s", path, strerror(error));
+    return acs_options_no_file(&context->options, "ACS_DOT", path, error);
 }
 
 acs_status acs_dot_open(acs_context *context)
@@ -226,13 +227,11 @@ acs_status acs_dot_open(acs_context *context)
     };
     context->dot->devices = context->backend->devices;
     ACS_TRY(acs_capture_order_create(&config, &context->dot->order));
-    const acs_error before = *acs_error_thread();
-    acs_status status = open_file(context, context->dot);
-    if (status != ACS_OK && acs_options_excuse(&context->options, "ACS_DOT", &before)) {
+    ACS_TRY(open_file(context, context->dot));
+    if (!context->dot->file) {
         acs_dot_close(context);
         return ACS_OK;
     }
-    ACS_TRY(status);
     acs_lock_acquire(&context->core.lock);
     context->core.trace = on_event;
     context->core.trace_user = context->dot;

@@ -25,9 +25,7 @@ acs_status acs_memory_log_open(acs_context *context)
     if (context->memory_log)
         (void)fclose(context->memory_log);
     context->memory_log = NULL;
-    const acs_error before = *acs_error_thread();
-    acs_status status = ACS_FAIL(ACS_ERR_OPTION, error, "ACS_MEMORY_LOG: '%s' cannot be written: %s", path, strerror(error));
-    return acs_options_excuse(&context->options, "ACS_MEMORY_LOG", &before) ? ACS_OK : status;
+    return acs_options_no_file(&context->options, "ACS_MEMORY_LOG", path, error);
 }
 
 /* A file's name as a field: what would end it is replaced. */

@@ -15,7 +15,8 @@ typedef enum behaviour {
     HIDDEN_MEMORY, /* reads memory that its footprint does not name */
     ODD_POINTER,   /* an argument that follows from a pointer, but not as an address */
     NOT_CAPTURED,  /* reports failure where it is captured */
-    COPIES         /* is more than kernels and fills */
+    COPIES,        /* is more than kernels and fills */
+    CHANGING       /* where it is captured first, another kernel, with more arguments, that does the same */
 } behaviour;
 
 typedef struct closure {
@@ -26,6 +27,7 @@ typedef struct closure {
 
 static int g_calls;   /* of the function, captures among them */
 static unsigned char *g_hidden;
+static CUkernel g_wide; /* the kernel that comes first */
 
 static bool is_captured(CUstream stream)
 {
@@ -64,6 +66,18 @@ static int send_more(const acs_call_env *env, const closure *c, work *w)
     return send_work(env->stream, &first) == CUDA_SUCCESS ? 0 : 4;
 }
 
+static CUresult send_wide(CUstream stream, const work *w)
+{
+    work copy = *w;
+    uint64_t unused[8] = {0};
+    void *args[] = {&copy, unused};
+    const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
+                                   .blockDimZ = 1, .hStream = stream};
+    const CUfunction wide = (CUfunction)g_wide;
+    g_wide = NULL;
+    return TWIN_GET(cuLaunchKernelEx, 11060)(&config, wide, args, NULL);
+}
+
 static int library(const acs_call_env *env, void *argument)
 {
     const closure *c = argument;
@@ -71,6 +85,8 @@ static int library(const acs_call_env *env, void *argument)
     g_calls++;
     if (c->behaviour == NOT_CAPTURED && is_captured(env->stream))
         return 9;
+    if (c->behaviour == CHANGING && is_captured(env->stream) && g_wide)
+        return send_wide(env->stream, &w) == CUDA_SUCCESS ? 0 : 5;
     if (send_more(env, c, &w) != 0)
         return 4;
     return send_work(env->stream, &w) == CUDA_SUCCESS ? 0 : 5;
@@ -233,6 +249,21 @@ static void what_cannot_be_captured_is_left_to_its_function(void **state)
     }
 }
 
+/* The arguments of one kernel are not read by the layout of another. */
+static void calls_whose_kernels_change_stay_with_their_function(void **state)
+{
+    static const uint32_t bytes[] = {sizeof(work), 8 * sizeof(uint64_t)};
+    const twin_kernel_spec spec = {.name = "wide", .body = mix_body, .touches = mix_touches, .param_count = 2,
+                                   .param_bytes = bytes};
+    (void)state;
+    g_wide = twin_kernel(&spec);
+    g_calls = 0;
+    assert_same_results(20, CHANGING);
+    assert_null(g_wide); /* it was captured */
+    assert_int_equal(g_calls, 20 + 20 + 2);
+    assert_int_equal(calls_as_kernels(), 0);
+}
+
 /* Two pointers that move together leave it open which of them an argument follows. */
 static void pointers_that_moved_together_are_told_apart_before_they_part(void **state)
 {
@@ -338,6 +369,7 @@ int main(void)
         TEST(memory_without_a_name_leaves_the_call_to_its_function),
         TEST(arguments_that_are_no_addresses_leave_the_call_to_its_function),
         TEST(what_cannot_be_captured_is_left_to_its_function),
+        TEST(calls_whose_kernels_change_stay_with_their_function),
         TEST(pointers_that_moved_together_are_told_apart_before_they_part),
         TEST(null_and_equal_pointers_are_calls_of_their_own),
         TEST_CLEARED(any_driver_call_of_a_capture_may_fail),
