@@ -202,7 +202,7 @@ bool acs_cuda_call_send(acs_cuda *self, const acs_item *item, CUstream stream, C
     for (uint32_t i = 0; i < v->of.latest.steps && *result == CUDA_SUCCESS; i++) {
         const acs_call_step *step = &v->of.latest.step[i];
         *result = step->kind == ACS_CUDA_STEP_KERNEL ? send_kernel(self, call->pattern[i], words + step->first, stream)
-                                            : send_fill(self, step, words[step->first], stream);
+                                                      : send_fill(self, step, words[step->first], stream);
     }
     return true;
 }

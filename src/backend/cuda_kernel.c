@@ -239,8 +239,10 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
     return publish(self, op, kernel, out);
 }
 
-/* First sight of a kernel, on the launching thread; nothing of the thread's own is changed. */
-/* The driver may read files here, where a thread could be cancelled; the caller may hold a lock. */
+/*
+ * First sight of a kernel, on the launching thread; nothing of the thread's own is changed. The driver may read files here,
+ * where a thread could be cancelled, and the caller may hold a lock.
+ */
 static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
 {
     ACS_NOT_CANCELLED;
@@ -262,8 +264,7 @@ static acs_status check_extent(const acs_record *op, const char *what, acs_dim3 
     for (int i = 0; i < 3; i++)
         if (ACS_UNLIKELY(values[i] == 0 || values[i] > (uint32_t)limit[i]))
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %s.%c is %u; it must be 1 to %d",
-                            acs_record_name(op), what, "xyz"[i],
-                            values[i], limit[i]);
+                            acs_record_name(op), what, "xyz"[i], values[i], limit[i]);
     return ACS_OK;
 }
 
@@ -297,8 +298,7 @@ static acs_status args_refuse(const acs_record *op, const acs_cuda_kernel *kerne
 {
     if (op->arg_count != kernel->param_count)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %u arguments were given, the kernel has %u parameters",
-                        acs_record_name(op),
-                        op->arg_count, kernel->param_count);
+                        acs_record_name(op), op->arg_count, kernel->param_count);
     uint32_t i = 0;
     while (op->args[i].size == kernel->param_bytes[i])
         i++;
@@ -311,8 +311,7 @@ static acs_status check_args(acs_cuda *self, const acs_record *op, acs_cuda_kern
 {
     if (ACS_UNLIKELY(op->arg_count > ACS_CUDA_ARGS_MOST))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': %u arguments; the cuda backend passes at most %d",
-                        acs_record_name(op),
-                        op->arg_count, ACS_CUDA_ARGS_MOST);
+                        acs_record_name(op), op->arg_count, ACS_CUDA_ARGS_MOST);
     if (ACS_LIKELY(args_match(op, *kernel)))
         return ACS_OK;
     if ((*kernel)->kind != ACS_KERNEL_FUNCTION)
@@ -353,7 +352,6 @@ static acs_status check_shared(acs_cuda *self, const acs_record *op, acs_cuda_ke
     if (ACS_UNLIKELY(most < 0 || bytes > (uint64_t)most))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
                         "'%.60s': %llu bytes of dynamic and %d of static shared memory; the device has %d per block",
-
                         acs_record_name(op), (unsigned long long)bytes, kernel->static_shared, self->limits.shared_bytes);
     if (ACS_LIKELY((int)bytes <= atomic_load_explicit(&kernel->dynamic_shared, memory_order_acquire))) /* C */
         return ACS_OK;
@@ -368,13 +366,11 @@ static acs_status check_cluster(acs_cuda *self, const acs_record *op, acs_cuda_k
         return ACS_OK;
     uint64_t blocks = (uint64_t)c.x * c.y * c.z;
     if (!self->limits.clusters)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no thread block clusters",
-                        acs_record_name(op));
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no thread block clusters", acs_record_name(op));
     if (c.x == 0 || c.y == 0 || c.z == 0 || c.x > CLUSTER_MOST || c.y > CLUSTER_MOST || c.z > CLUSTER_MOST ||
         blocks > CLUSTER_MOST)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a cluster of %u x %u x %u blocks; it must hold 1 to %d",
-                        acs_record_name(op),
-                        c.x, c.y, c.z, CLUSTER_MOST);
+                        acs_record_name(op), c.x, c.y, c.z, CLUSTER_MOST);
     if (grid.x % c.x || grid.y % c.y || grid.z % c.z)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a grid of %u x %u x %u does not divide into clusters of %u x %u x %u",
                         acs_record_name(op), grid.x, grid.y, grid.z, c.x, c.y, c.z);
@@ -394,8 +390,8 @@ static acs_status check_kind(const acs_record *op)
                         "cudaKernel_t or a CUfunction",
                         acs_record_name(op));
     if (kernel->kind > ACS_KERNEL_CUFUNCTION)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': kind %u is none of acs_kernel_kind",
-                        acs_record_name(op), kernel->kind);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': kind %u is none of acs_kernel_kind", acs_record_name(op),
+                        kernel->kind);
     if (!kernel->function)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the kernel is NULL", acs_record_name(op));
     return ACS_OK;

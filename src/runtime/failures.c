@@ -110,8 +110,7 @@ void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, ui
                    "op %llu '%s' (%s:%d) did not write %llu of %llu bytes of segment %u, which is out; the first lie "
                    "%llu bytes behind its beginning: is it inout?",
                    (unsigned long long)op, acs_label_name(label), site.file ? site.file : "?", site.line,
-                   (unsigned long long)left,
-                   (unsigned long long)bytes, segment, (unsigned long long)first);
+                   (unsigned long long)left, (unsigned long long)bytes, segment, (unsigned long long)first);
     error.op = op;
     error.site = site;
     acs_log(ACS_LOG_ERROR, "%s", error.text);
