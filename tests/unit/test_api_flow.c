@@ -115,17 +115,24 @@ static void malloc_of_too_much_or_of_an_unknown_kind_is_an_error(void **state)
     assert_ptr_equal(memory, state);
 }
 
-/* ACS_CHECK=overlap: refused at the launch. */
-static void check_finds_segments_beyond_or_after_their_allocation(void **state)
+static acs_context *open_checked(int backend, int pool)
 {
     acs_options options;
     acs_context *context = NULL;
-    char *memory = NULL;
-    (void)state;
     acs_options_init(&options, sizeof options);
-    options.backend = ACS_BACKEND_SIM;
+    options.backend = backend;
+    options.pool = pool;
     options.check = ACS_CHECK_OVERLAP;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+/* ACS_CHECK=overlap: refused at the launch. */
+static void check_finds_segments_beyond_or_after_their_allocation(void **state)
+{
+    acs_context *context = open_checked(ACS_BACKEND_SIM, ACS_POOL_AUTO);
+    char *memory = NULL;
+    (void)state;
     assert_int_equal(acs_malloc(context, 1000, ACS_MEMORY_DEVICE, (void **)&memory), ACS_OK);
     assert_int_not_equal(acs_memset(context, memory, 1, 1000), 0);
     assert_int_equal(acs_memset(context, memory + 500, 1, 501), 0);
@@ -143,14 +150,8 @@ static void check_finds_segments_that_reach_into_an_allocation_from_before(void 
 {
     (void)state;
     for (int pool = ACS_POOL_OFF; pool <= ACS_POOL_AUTO; pool++) {
-        acs_options options;
-        acs_context *context = NULL;
+        acs_context *context = open_checked(ACS_BACKEND_HOST, pool);
         char *memory = NULL;
-        acs_options_init(&options, sizeof options);
-        options.backend = ACS_BACKEND_HOST;
-        options.pool = pool;
-        options.check = ACS_CHECK_OVERLAP;
-        assert_int_equal(acs_open(&options, &context), ACS_OK);
         assert_int_equal(acs_malloc(context, 1000, ACS_MEMORY_DEVICE, (void **)&memory), ACS_OK);
         const acs_segment reaching[] = {ACS_IN(memory - 1, 10), ACS_IN(memory - 200, 2000),
                                         ACS_TILE_IN(memory - 100, 4, 5, 100)};
@@ -178,15 +179,9 @@ static int wait_for_leave(void *closure)
 /* With ACS_POOL=off the system has the block's address again: malloc may give it to the program. */
 static void check_lets_go_of_an_address_once_its_block_was_given_back(void **state)
 {
-    acs_options options;
-    acs_context *context = NULL;
+    acs_context *context = open_checked(ACS_BACKEND_HOST, ACS_POOL_OFF);
     char *memory = NULL;
     (void)state;
-    acs_options_init(&options, sizeof options);
-    options.backend = ACS_BACKEND_HOST;
-    options.pool = ACS_POOL_OFF;
-    options.check = ACS_CHECK_OVERLAP;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
     assert_int_equal(acs_malloc(context, 4096, ACS_MEMORY_DEVICE, (void **)&memory), ACS_OK);
     atomic_store_explicit(&g_free_may_run, false, memory_order_relaxed); /* the op comes behind */
     assert_int_not_equal(acs_host(context, wait_for_leave, NULL, 0, ACS_USES(ACS_INOUT(memory, 4096))), 0);
