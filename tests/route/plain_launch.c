@@ -1,0 +1,99 @@
+/*
+ * Launches kernels over the double of the CUDA driver and prints which functions of the library that took: from before the
+ * first launch until the wait has returned. Run by tests/route/route. The program has one thread (ACS_WORKERS=0), so the
+ * route is the same each time; what runs only once in a context (the first use of a kernel) is done before.
+ *
+ *   plain_launch launch   ACS_ISSUE=launch: one kernel, and a wait for it
+ *   plain_launch bundles  the default: 256 kernels in 8 chains and their sum, again and again, then a wait
+ */
+#include "recorder.h"
+
+#include "acs.h"
+#include "cuda/twin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CHAINS = 8, STEPS = 32, WARM_ROUNDS = 8, ROUNDS = 8 };
+
+static acs_context *g_context;
+static acs_kernel g_add;
+static float *g_memory;
+static int g_bad;
+
+static void check(bool good, const char *what)
+{
+    if (good)
+        return;
+    acs_error error = {0};
+    acs_last_error(&error);
+    fprintf(stderr, "plain_launch: %s: %s\n", what, error.text);
+    g_bad = 1;
+}
+
+/* to += from: one float each. */
+static acs_op launch_add(float *to, const float *from)
+{
+    const acs_arg args[] = {{&to, sizeof to, ACS_ARG_POINTER}, {&from, sizeof from, ACS_ARG_POINTER}};
+    const uint64_t to_at = (uint64_t)(uintptr_t)to, from_at = (uint64_t)(uintptr_t)from;
+    const acs_segment segments[] = {acs_make_segment(ACS_EXTENT_BYTES, ACS_UPDATE, to_at, sizeof *to, 1, 0),
+                                    acs_make_segment(ACS_EXTENT_BYTES, ACS_READ, from_at, sizeof *from, 1, 0)};
+    const acs_launch_params params = {.size = sizeof params, .kernel = &g_add, .grid = {1, 1, 1}, .block = {32, 1, 1},
+                                      .args = {args, 2}, .uses = {.segments = segments, .count = 2}};
+    acs_op op = acs_launch(g_context, &params);
+    check(op != 0, "acs_launch");
+    return op;
+}
+
+static void run_one(void)
+{
+    acs_op op = launch_add(&g_memory[1], &g_memory[0]);
+    check(acs_wait(g_context, op) == ACS_OK, "acs_wait");
+}
+
+static void run_chains(void)
+{
+    for (int step = 0; step < STEPS; step++)
+        for (int chain = 1; chain <= CHAINS; chain++)
+            launch_add(&g_memory[chain], &g_memory[step == STEPS - 1 ? chain - 1 : chain + CHAINS]);
+    check(acs_sync(g_context) == ACS_OK, "acs_sync");
+}
+
+static void open_context(int32_t issue)
+{
+    static const uint32_t sizes[] = {8, 8};
+    static const char symbol;
+    const twin_kernel_spec spec = {.name = "add", .symbol = &symbol, .param_count = 2, .param_bytes = sizes};
+    acs_options options;
+    twin_reset();
+    twin_set_strategy(TWIN_EAGER);
+    (void)twin_kernel(&spec);
+    g_add = (acs_kernel){"add", &symbol, NULL, ACS_KERNEL_FUNCTION, 0};
+    acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_CUDA;
+    options.workers = 0;
+    options.issue = issue;
+    check(acs_open(&options, &g_context) == ACS_OK, "acs_open");
+    void *memory = NULL;
+    check(!g_bad && acs_malloc(g_context, 4096, ACS_MEMORY_DEVICE, &memory) == ACS_OK, "acs_malloc");
+    g_memory = memory;
+}
+
+int main(int argc, char **argv)
+{
+    const bool bundles = argc == 2 && strcmp(argv[1], "bundles") == 0;
+    if (!bundles && (argc != 2 || strcmp(argv[1], "launch") != 0)) {
+        fprintf(stderr, "usage: plain_launch launch|bundles\n");
+        return 2;
+    }
+    open_context(bundles ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH);
+    for (int i = 0; i < WARM_ROUNDS && !g_bad; i++)
+        (bundles ? run_chains : run_one)();
+    recorder_start();
+    for (int i = 0; i < ROUNDS && !g_bad; i++)
+        (bundles ? run_chains : run_one)();
+    recorder_stop();
+    recorder_print();
+    check(acs_close(g_context) == ACS_OK, "acs_close");
+    return g_bad;
+}
