@@ -30,12 +30,6 @@ static acs_status left(void *user, uint32_t device, uint64_t *bytes)
     return backend->ops->memory_state(backend, device, id, &total, bytes);
 }
 
-static bool is_lost(const acs_context *context)
-{
-    /* E, in failures.c */
-    return atomic_load_explicit(&context->faulted, memory_order_acquire) != 0;
-}
-
 /* Who waits is the one that steps where there are no workers. What lies idle goes, whatever other threads do. */
 static bool busy(void *user)
 {
@@ -48,7 +42,7 @@ static bool busy(void *user)
 
 static bool ended(void *user)
 {
-    return is_lost(user);
+    return acs_context_is_lost(user);
 }
 
 /* "on", "/name" or "/name:bytes". */
@@ -83,7 +77,9 @@ static acs_status join(acs_context *context, uint32_t device, const char *name, 
     ACS_TRY(backend->ops->memory_state(backend, device, id, &total, &free_bytes));
     const acs_ledger_config config = {.name = name, .device = id, .total = total < most ? total : most, .number = device,
                                       .user = context, .left = left, .busy = busy, .ended = ended};
-    return acs_ledger_open(&config, &context->ledgers[device]);
+    ACS_TRY(acs_ledger_open(&config, &context->ledgers[device]));
+    acs_context_add_mode(context, ACS_MODE_LEDGER);
+    return ACS_OK;
 }
 
 acs_status acs_admission_open(acs_context *context)
@@ -224,7 +220,7 @@ void acs_admission_kept(acs_context *context, int kind)
 
 void acs_admission_reclaim(acs_context *context, uint32_t devices)
 {
-    if (!acs_admission_on(context) || is_lost(context)) /* what is given back may wait for an op that never ends */
+    if (!acs_admission_on(context) || acs_context_is_lost(context)) /* what is given back may wait for an op that never ends */
         return;
     const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
     for (uint32_t d = 0; d < context->backend->devices; d++)
@@ -236,7 +232,7 @@ void acs_admission_reclaim(acs_context *context, uint32_t devices)
 void acs_admission_idle(acs_context *context)
 {
     acs_admission_reclaim(context, UINT32_MAX);
-    if (acs_admission_on(context) && context->dispatch && !is_lost(context))
+    if (acs_admission_on(context) && context->dispatch && !acs_context_is_lost(context))
         acs_dispatch_rest(context);
 }
 

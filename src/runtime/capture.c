@@ -70,7 +70,7 @@ static void section_close_locked(acs_context *context, acs_section *section)
     tl_open -= section->thread == acs_thread_number(); /* another thread's count stays too high, which costs it a look */
     acs_nodes_fini(&section->began);
     free(section);
-    atomic_fetch_sub_explicit(&context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
+    atomic_fetch_sub_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* sections are their threads' */
 }
 
 static acs_section *section_open_locked(acs_context *context, acs_capture *capture, void *stream)
@@ -87,7 +87,7 @@ static acs_section *section_open_locked(acs_context *context, acs_capture *captu
     context->captures.sections = section;
     capture->sections++;
     tl_open++;
-    atomic_fetch_add_explicit(&context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
+    atomic_fetch_add_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* as above */
     return section;
 }
 

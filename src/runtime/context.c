@@ -5,6 +5,7 @@
 #include "runtime/admission.h"
 #include "runtime/memory_log.h"
 #include "runtime/spread.h"
+#include "runtime/written.h"
 
 #include "backend/sim.h"
 #include "base/options.h"
@@ -198,8 +199,8 @@ static void on_end(void *user, const acs_end *end)
     acs_context *context = user;
     if (ACS_UNLIKELY(end->status != ACS_OK))
         acs_failures_end(context, end);
-    if (ACS_UNLIKELY(context->spread != NULL))
-        acs_spread_ended(context, end->op, end->status);
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_DEVICES))
+        context->hooks->ended(context, end);
     if (ACS_UNLIKELY(context->pairs != NULL))
         acs_pairs_end(context->pairs, end);
 }
@@ -253,7 +254,7 @@ static acs_status open_backend(acs_context *context)
 static uint64_t now_ns(void *user)
 {
     const acs_context *context = user;
-    return context->virtual_count ? acs_sim_backend_now(context->backend) : acs_clock_ns();
+    return context->backend->ops->id == ACS_BACKEND_SIM ? acs_sim_backend_now(context->backend) : acs_clock_ns();
 }
 
 static acs_status open_core(acs_context *context)
@@ -377,29 +378,8 @@ static int gates_init(acs_context *context)
     return error;
 }
 
-static int written_init(acs_context *context)
+static void gates_fini(acs_context *context)
 {
-    pthread_mutexattr_t attributes;
-    int error = pthread_mutexattr_init(&attributes);
-    if (error)
-        return error;
-    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* a type that there is */
-    error = pthread_mutex_init(&context->written, &attributes);
-    (void)pthread_mutexattr_destroy(&attributes);
-    return error;
-}
-
-static int locks_init(acs_context *context)
-{
-    int error = written_init(context);
-    if (!error && (error = gates_init(context)) != 0)
-        (void)pthread_mutex_destroy(&context->written);
-    return error;
-}
-
-static void locks_fini(acs_context *context)
-{
-    (void)pthread_mutex_destroy(&context->written);
     acs_gate_fini(&context->work);
     acs_gate_fini(&context->host_work);
     acs_gate_fini(&context->ends);
@@ -413,8 +393,8 @@ void acs_context_release(acs_context *context, bool keep_backend)
     acs_dot_close(context);
     acs_virtual_fini(context);
     acs_captures_fini(context);
-    while (context->free_action_count)
-        free(context->free_actions[--context->free_action_count]);
+    for (uint32_t i = 0; i < ACS_CALLER_ACTIONS; i++)
+        free(context->actions[i]);
     if (context->core.backend)
         acs_core_fini(&context->core);
     if (context->allocations) {
@@ -438,12 +418,17 @@ void acs_context_release(acs_context *context, bool keep_backend)
     if (context->failures)
         acs_failures_destroy(context->failures);
     acs_stats_close(context);
-    locks_fini(context);
+    acs_written_close(context);
+    gates_fini(context);
 }
 
 static acs_status open_parts(acs_context *context)
 {
     ACS_TRY(acs_cpus_parse(context, context->options.cpus));
+    context->hooks = &acs_extension_hooks;
+    if (context->options.disable)
+        acs_context_add_mode(context, ACS_MODE_ISSUE_NOW);
+    ACS_TRY(acs_written_open(context));
     ACS_TRY(acs_captures_init(context));
     ACS_TRY(acs_failures_create(&context->failures));
     ACS_TRY(acs_stats_open(context, now_ns));
@@ -508,7 +493,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     context->options = effective;
     context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
     context->opened_ns = acs_clock_ns();
-    if (locks_init(context)) {
+    if (gates_init(context)) {
         struct_give(context);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     }

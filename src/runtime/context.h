@@ -19,12 +19,13 @@
 #include "runtime/capture.h"
 #include "runtime/gate.h"
 #include "runtime/group.h"
+#include "runtime/hooks.h"
 #include "scheduler/core.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
+enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8, ACS_CALLER_ACTIONS = 16 };
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
@@ -60,7 +61,9 @@ struct acs_context {
     FILE *memory_log;        /* NULL: none is written */
     acs_dot *dot;            /* the same, of ACS_DOT */
     _Atomic(acs_reuse *) reuses; /* for the next op */
-    _Atomic(uint32_t) reuse_count; /* of them, about */
+    _Atomic(uint64_t) modes;     /* ACS_MODE_ bits and counts: what a launch asks beside the plain path */
+    const acs_op_hooks *hooks;   /* NULL: none; constant, as the next one */
+    const acs_stepper *stepper;  /* NULL: threads step, in real time */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     _Alignas(ACS_CACHE_LINE) acs_core core;
@@ -70,14 +73,11 @@ struct acs_context {
     acs_failures *failures;
     acs_pairs *pairs;
     acs_activity *activity; /* what runs at once; NULL without ACS_STATS */
-    _Atomic(uint32_t) faulted;  /* the device is lost */
-    _Atomic(uint32_t) marks;    /* nonzero: a repeat begins with the next op that is queued */
-    _Atomic(uint32_t) sections; /* threads whose ops are captured or held: beside what every launch reads anyway */
     uint64_t opened_ns;
 
-    /* actions for callers that step; guarded by core.lock */
-    acs_action *free_actions[ACS_THREADS_MAX];
-    uint32_t free_action_count;
+    /* actions for callers that step: a bit in free_actions for each that no thread has */
+    acs_action *actions[ACS_CALLER_ACTIONS];
+    _Atomic(uint32_t) free_actions;
 
     /* threads */
     pthread_t threads[ACS_THREADS_MAX];
@@ -91,7 +91,7 @@ struct acs_context {
     acs_gate host_work;            /* the thread of host functions */
     acs_gate ends;                 /* callers: what they watch for came true */
     acs_ledger *ledgers[ACS_DEVICES_MOST]; /* of each device; NULL: they are not shared, as far as is known */
-    pthread_mutex_t written;       /* recursive; of ACS_CHECK=written: who has program order (written.h) */
+    pthread_mutex_t *written;      /* recursive; who has program order (written.h); NULL: no ACS_CHECK=written */
     int cpus[256];
     uint32_t cpu_count;
     _Atomic(uint32_t) cpu_turn;
@@ -118,20 +118,36 @@ struct acs_context {
     acs_captures captures;
 };
 
+/*
+ * E: acquire; pairs with whoever sets a bit or counts down. A set bit implies what was written before it: the fault's error is
+ * in `failures`. No life counted (ACS_MODE_REUSES) implies that the ops which began the former lives are in the FIFO.
+ */
+static inline uint64_t acs_context_modes(const acs_context *context)
+{
+    return atomic_load_explicit(&context->modes, memory_order_acquire);
+}
+
+/* E: release, as above. */
+static inline void acs_context_add_mode(acs_context *context, uint64_t mode)
+{
+    atomic_fetch_or_explicit(&context->modes, mode, memory_order_release);
+}
+
+static inline bool acs_context_is_lost(const acs_context *context)
+{
+    return acs_context_modes(context) & ACS_MODE_LOST;
+}
+
 /* Most often no thread has a section open, which costs the call a load. */
 static inline bool acs_capture_on(acs_context *context)
 {
-    /* relaxed: a thread sees what it stored itself, and sections of others are not its concern */
-    return ACS_UNLIKELY(atomic_load_explicit(&context->sections, memory_order_relaxed) != 0) &&
-           acs_capture_mine(context);
+    return ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS) && acs_capture_mine(context);
 }
 
 /* The group whose ops the calling thread holds, or NULL. */
 static inline struct acs_group *acs_group_on(acs_context *context)
 {
-    /* relaxed: as in acs_capture_on */
-    return ACS_UNLIKELY(atomic_load_explicit(&context->sections, memory_order_relaxed) != 0) ? acs_group_mine(context)
-                                                                                               : NULL;
+    return ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS) ? acs_group_mine(context) : NULL;
 }
 
 /* context.c */
@@ -154,6 +170,8 @@ const acs_context *acs_context_other(const acs_context *context, uint64_t addres
 void acs_context_release(acs_context *context, bool keep_backend);
 /* A closed context of which something may be in use for ever: it stays, and stays reachable. */
 void acs_context_keep(acs_context *context);
+/* Whether the number is of an op that was queued; names `function` in the error. */
+acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function);
 /* Wait for everything, whatever became of it. True: copies of the runtime's own failed; their bytes are where they were. */
 bool acs_context_drain(acs_context *context);
 
@@ -210,16 +228,12 @@ uint64_t acs_watchdog_nap_us(acs_context *context);
  */
 bool acs_watchdog_leave(acs_context *context, uint32_t threads);
 
-/* virtual.c: the same on the sim backend, in virtual time */
+/* virtual.c: the same on the sim backend, in virtual time, as the context's stepper */
 acs_status acs_virtual_init(acs_context *context);
 void acs_virtual_fini(acs_context *context);
-bool acs_virtual_step(acs_context *context);
-/* After a call queued an op: the steps that workers take meanwhile. */
-void acs_virtual_interleave(acs_context *context);
-/* A caller waits for ops: step, or let others go on. Ends the device's life where nothing could ever make progress. */
-void acs_virtual_wait(acs_context *context);
-/* A caller waits for another thread, which is inside a call: the same, and the device lives on, however long it takes. */
-void acs_virtual_wait_for_thread(acs_context *context);
+
+/* extensions.c: what this library has beside plain launches */
+extern const acs_op_hooks acs_extension_hooks;
 
 /* failures.c */
 acs_status acs_failures_create(acs_failures **failures);
@@ -254,6 +268,9 @@ typedef struct acs_draft {
     bool captured; /* set by acs_draft_begin: the op becomes a node of somebody else's graph */
     struct acs_group *group; /* the same: it is held; NULL: it is not */
     bool alone;    /* program order is this thread's until it is queued or dropped: written.h */
+    uint8_t places;   /* segments that each named one may become when it is bound */
+    uint64_t modes;   /* acs_context.modes as the draft began */
+    uint32_t reuses;  /* lives that begin with it */
     bool bound;    /* the lock of renames is held until it is queued or dropped: bind.h */
     bool begun;    /* acs_draft_begin_contents was called */
     bool kernel;   /* it is one; set by acs_draft_begin, since a queued record is not ours */
@@ -293,6 +310,16 @@ acs_op acs_draft_queue(acs_draft *draft);
 /* Give the record up; the error of this thread becomes the context's too. Returns 0. */
 acs_op acs_draft_drop(acs_draft *draft);
 
+/* acs_launch as it is. */
+acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
+/* Its first half. The record holds the call, and its segments are those that the program named. False: refused. */
+bool acs_launch_fill(acs_draft *draft, const acs_launch_params *params);
+/*
+ * Its second half, before acs_draft_queue. The op has its memory, and the backend takes it. False: refused, nothing is
+ * queued but copies that bring lazy blocks back.
+ */
+bool acs_launch_bind(acs_draft *draft);
+
 /* memory.c */
 /* Make room in a device's memory by other means than waiting. False: there is none. */
 typedef bool (*acs_room_fn)(acs_context *context, uint32_t device);
@@ -306,9 +333,9 @@ acs_status acs_memory_begin_life(acs_context *context, const acs_block *block);
 /* Memory that ops may use begins a new life (acs_reuse) with the next op that is queued. ACS_ERR_MEMORY. */
 acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes);
 /* An op is about to be queued: it takes what was added (ACS_RECORD_REUSES). Then it was queued, or that goes back. */
-void acs_reuse_attach(acs_context *context, acs_record *record);
-void acs_reuse_queued(acs_context *context);
-void acs_reuse_put_back(acs_context *context, acs_record *record);
+void acs_reuse_attach(acs_draft *draft);
+void acs_reuse_queued(acs_draft *draft);
+void acs_reuse_put_back(acs_draft *draft);
 
 /* stats.c */
 /* What ACS_STATS=1 keeps, if it is asked for. ACS_ERR_MEMORY: some of it may be there. */

@@ -315,8 +315,8 @@ static acs_status wait_for_others(acs_context *context, attempt *a)
 /* Until another thread has queued its group, which may have to wait for other programs. */
 static void wait_for_threads(acs_context *context)
 {
-    if (context->virtual_count)
-        acs_virtual_wait_for_thread(context);
+    if (context->stepper)
+        context->stepper->wait_for_thread(context);
     else if (!acs_context_step(context) && acs_admission_on(context))
         acs_ledger_nap(context->ledgers[0]);
     else

@@ -9,6 +9,7 @@
 
 struct acs_failures {
     acs_bad_ops bad;
+    _Atomic(bool) any; /* `bad` is not empty */
     acs_error first; /* status ACS_OK: none */
     acs_error fault; /* stays after acs_clear */
 };
@@ -69,6 +70,7 @@ void acs_failures_end(acs_context *context, const acs_end *end)
                                .text = end->text,
                                .site = acs_label_site(acs_record_label(end->op))};
     acs_bad_ops_add(&failures->bad, &bad);
+    atomic_store_explicit(&failures->any, true, memory_order_relaxed); /* F: before the core says that the op ended */
     if (failures->first.status != ACS_OK || end->status == ACS_ERR_DEVICE)
         return; /* a fault is reported as a whole */
     describe(&failures->first, &bad, op);
@@ -80,8 +82,7 @@ void acs_failures_fault(acs_context *context, const acs_error *error)
     context->failures->fault = *error;
     if (context->failures->first.status == ACS_OK)
         context->failures->first = *error;
-    /* E: a caller that sees this refuses new ops; those under way end by themselves */
-    atomic_store_explicit(&context->faulted, 1, memory_order_release);
+    acs_context_add_mode(context, ACS_MODE_LOST); /* callers refuse new ops; those under way end by themselves */
     acs_log(ACS_LOG_ERROR, "%s", error->text);
 }
 
@@ -123,8 +124,7 @@ void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, ui
 void acs_failures_lost(acs_context *context)
 {
     acs_error fault = *acs_error_thread();
-    /* E: seen set means that this is known */
-    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
+    if (acs_context_is_lost(context))
         return;
     acs_core_lose(&context->core, &fault);
     acs_gate_open(&context->ends);
@@ -187,6 +187,9 @@ static void find_locked(const acs_failures *failures, acs_op op, acs_error *foun
 acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
 {
     acs_error found;
+    /* F: relaxed; to know that the op ended is to know what was stored before */
+    if (ACS_LIKELY(!atomic_load_explicit(&context->failures->any, memory_order_relaxed)))
+        return ACS_OK;
     acs_lock_acquire(&context->core.lock);
     find_locked(context->failures, op, &found);
     acs_lock_release(&context->core.lock);
@@ -200,6 +203,8 @@ void acs_failures_clear(acs_context *context)
     acs_lock_acquire(&context->core.lock);
     acs_failures *failures = context->failures;
     acs_bad_ops_clear(&failures->bad);
+    const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0;
+    atomic_store_explicit(&failures->any, left, memory_order_relaxed); /* F: nobody waits for an op that was forgotten */
     failures->first = failures->fault;
     acs_lock_release(&context->core.lock);
 }
@@ -223,12 +228,12 @@ acs_status acs_clear(acs_context *context)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    acs_capture_abandon(context);
+    if (context->hooks)
+        context->hooks->clear(context);
     const bool again = acs_context_drain(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);
     if (again) /* what did not come home does now; what fails again is told by the next call */
         (void)acs_context_drain(context);
-    /* E: seen set means that the fault is in `failures` */
-    return atomic_load_explicit(&context->faulted, memory_order_acquire) ? ACS_ERR_DEVICE : ACS_OK;
+    return acs_context_is_lost(context) ? ACS_ERR_DEVICE : ACS_OK;
 }

@@ -87,7 +87,7 @@ void acs_group_destroy(acs_group *group)
     *at = group->next;
     tl_open -= group->thread == acs_thread_number(); /* another thread's count stays too high, which costs it a look */
     pthread_mutex_unlock(&g_mutex);
-    atomic_fetch_sub_explicit(&group->context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
+    atomic_fetch_sub_explicit(&group->context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* its thread's */
     acs_record_pool_destroy(group->records);
     free(group->ops);
     free(group->frees);
@@ -134,7 +134,7 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most)
     g_groups = group;
     pthread_mutex_unlock(&g_mutex);
     tl_open++;
-    atomic_fetch_add_explicit(&context->sections, 1, memory_order_relaxed); /* see acs_capture_on */
+    atomic_fetch_add_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* as above */
     return ACS_OK;
 }
 

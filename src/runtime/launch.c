@@ -2,9 +2,7 @@
  * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
  * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
  */
-#include "runtime/bind.h"
-#include "runtime/spread.h"
-#include "runtime/written.h"
+#include "runtime/context.h"
 
 #include <string.h>
 
@@ -28,69 +26,83 @@ static bool has_record(acs_context *context, void *draft)
     return d->record != NULL;
 }
 
-/* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
-static bool may_capture(acs_draft *draft, acs_op_kind kind)
+/* Nothing is said about it. */
+static void take_back(acs_draft *draft)
 {
-    if (acs_capture_check(kind) == ACS_OK)
-        return true;
+    const acs_op_hooks *hooks = draft->context->hooks;
+    if (ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) && hooks)
+        hooks->drop(draft);
+    for (uint32_t i = 1; i < draft->parts; i++)
+        acs_record_release(draft->context->records, draft->part[i]);
+    if (draft->record)
+        acs_record_release(acs_draft_records(draft), draft->record);
+    draft->record = NULL;
+    draft->parts = 0;
+}
+
+acs_op acs_draft_drop(acs_draft *draft)
+{
     acs_draft_blame(draft);
-    if (kind != ACS_KIND_OBSERVE)
-        (void)acs_failures_refuse(draft->context, NULL);
+    (void)acs_failures_refuse(draft->context, NULL);
+    take_back(draft);
+    return 0;
+}
+
+/* An error that is not kept: the call may be tried again, or the context knows of it. */
+static bool refuse_begin(acs_draft *draft)
+{
+    acs_draft_blame(draft);
+    take_back(draft);
     return false;
 }
 
-static acs_record *begin_record(acs_draft *draft, acs_op_kind kind)
+/* Where a launch is not plain. False: refused. A record may have been found. */
+static bool begin_beside(acs_draft *draft, acs_op_kind kind)
 {
-    draft->kernel = kind == ACS_KIND_KERNEL;
-    draft->record->kind = draft->record->asked = (uint8_t)kind;
-    draft->record->site = draft->site;
-    draft->record->any = 0;
-    return draft->record;
+    if (draft->context->hooks && !draft->context->hooks->begin(draft, kind))
+        return false;
+    if (draft->record || !(draft->modes & ACS_MODE_LOST))
+        return true;
+    ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+    return refuse_begin(draft);
 }
 
-static acs_record *begin_draft(acs_draft *draft, acs_op_kind kind)
+/* False: refused. */
+static bool wait_for_record(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    if (draft->no_wait) {
+        ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full");
+        return refuse_begin(draft);
+    }
+    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+    acs_context_wait_room(context, has_record, draft);
+    if (ACS_LIKELY(draft->record != NULL))
+        return true;
+    ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
+    (void)acs_draft_drop(draft);
+    return false;
+}
+
+acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
 {
     acs_context *context = draft->context;
     if (!draft->site)
         draft->site = &g_unknown_site;
     draft->record = NULL;
-    draft->captured = acs_capture_on(context);
-    if (ACS_UNLIKELY(draft->captured) && !may_capture(draft, kind))
+    draft->kernel = kind == ACS_KIND_KERNEL;
+    draft->modes = acs_context_modes(context);
+    draft->places = 1;
+    if (ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) && !begin_beside(draft, kind))
         return NULL;
-    draft->group = draft->own ? NULL : acs_group_on(context);
-    if (ACS_UNLIKELY(draft->group != NULL))
-        return acs_group_begin_op(draft, kind) ? begin_record(draft, kind) : NULL;
-    /* E: the fault's error is in `failures` */
-    if (ACS_UNLIKELY(atomic_load_explicit(&context->faulted, memory_order_acquire))) {
-        ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
-        acs_draft_blame(draft);
+    if (ACS_LIKELY(!draft->record))
+        draft->record = acs_record_acquire(context->records);
+    if (ACS_UNLIKELY(!draft->record) && !wait_for_record(draft))
         return NULL;
-    }
-    draft->record = acs_record_acquire(context->records);
-    if (ACS_UNLIKELY(!draft->record)) {
-        if (draft->no_wait) {
-            ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full");
-            acs_draft_blame(draft);
-            return NULL;
-        }
-        atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
-        acs_context_wait_room(context, has_record, draft);
-        if (ACS_UNLIKELY(!draft->record)) {
-            ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
-            (void)acs_draft_drop(draft);
-            return NULL;
-        }
-    }
-    return begin_record(draft, kind);
-}
-
-acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
-{
-    acs_written_enter(draft);
-    acs_record *record = begin_draft(draft, kind);
-    if (!record)
-        acs_written_leave(draft);
-    return record;
+    draft->record->kind = draft->record->asked = (uint8_t)kind;
+    draft->record->site = draft->site;
+    draft->record->any = 0;
+    return draft->record;
 }
 
 acs_record_pool *acs_draft_records(const acs_draft *draft)
@@ -100,35 +112,7 @@ acs_record_pool *acs_draft_records(const acs_draft *draft)
 
 acs_status acs_draft_bind(acs_draft *draft)
 {
-    if (ACS_LIKELY(acs_movables_none(draft->context)))
-        return ACS_OK;
-    return draft->group ? acs_bind_check(draft) : acs_bind(draft);
-}
-
-/* Nothing is said about it. */
-static void take_back(acs_draft *draft)
-{
-    if (ACS_UNLIKELY(draft->context->spread != NULL && draft->record != NULL))
-        acs_spread_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
-    if (ACS_UNLIKELY(draft->bound))
-        acs_bound(draft, 0);
-    if (draft->record && (draft->record->flags & ACS_RECORD_REUSES))
-        acs_reuse_put_back(draft->context, draft->record);
-    for (uint32_t i = 1; i < draft->parts; i++)
-        acs_record_release(draft->context->records, draft->part[i]);
-    if (draft->record)
-        acs_record_release(acs_draft_records(draft), draft->record);
-    draft->record = NULL;
-    draft->parts = 0;
-    acs_written_leave(draft);
-}
-
-acs_op acs_draft_drop(acs_draft *draft)
-{
-    acs_draft_blame(draft);
-    (void)acs_failures_refuse(draft->context, NULL);
-    take_back(draft);
-    return 0;
+    return ACS_LIKELY(!(draft->modes & ACS_MODE_BLOCKS)) ? ACS_OK : draft->context->hooks->bind(draft);
 }
 
 static acs_op push(const acs_draft *draft)
@@ -159,81 +143,51 @@ static void issue_now(acs_context *context, acs_op op)
 }
 
 /* A hint, and of any thread: no order with what else the threads do. */
-static bool take_mark(acs_context *context)
+static bool take_repeat(acs_context *context)
 {
-    return ACS_UNLIKELY(atomic_load_explicit(&context->marks, memory_order_relaxed)) &&
-           atomic_exchange_explicit(&context->marks, 0, memory_order_relaxed);
+    return atomic_fetch_and_explicit(&context->modes, ~ACS_MODE_REPEAT, memory_order_relaxed) & ACS_MODE_REPEAT;
 }
 
-static acs_op queue(acs_draft *draft)
+/* The FIFO was full. 0 with an error: the op is dropped. */
+static acs_op wait_for_place(acs_draft *draft)
 {
     acs_context *context = draft->context;
-    if (ACS_UNLIKELY(draft->captured))
-        return acs_capture_add(draft);
-    bool kernel = draft->record->kind == ACS_KIND_KERNEL;
-    if (take_mark(context))
-        draft->record->flags |= ACS_RECORD_REPEATS;
-    if (ACS_UNLIKELY(atomic_load_explicit(&context->reuses, memory_order_acquire) != NULL)) /* D, in memory.c */
-        acs_reuse_attach(context, draft->record);
-    bool reuses = draft->record->flags & ACS_RECORD_REUSES; /* once it is queued the record is not ours */
-    acs_op op = push(draft);
-    if (ACS_UNLIKELY(!op)) {
-        if (draft->no_wait) {
-            if (draft->record->flags & ACS_RECORD_REPEATS)
-                atomic_store_explicit(&context->marks, 1, memory_order_relaxed); /* for the next try */
-            ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
-            return acs_draft_drop(draft);
-        }
-        atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
-        acs_context_wait_room(context, has_place, draft);
-        op = draft->queued;
-        if (ACS_UNLIKELY(!op)) {
-            ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
-            return acs_draft_drop(draft);
-        }
+    if (draft->no_wait) {
+        if (draft->record->flags & ACS_RECORD_REPEATS)
+            acs_context_add_mode(context, ACS_MODE_REPEAT); /* for the next try */
+        ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
+        return acs_draft_drop(draft);
     }
-    if (ACS_UNLIKELY(reuses))
-        acs_reuse_queued(context);
-    acs_context_queued(context, op, kernel);
-    if (ACS_UNLIKELY(context->virtual_count))
-        acs_virtual_interleave(context);
-    if (ACS_UNLIKELY(context->options.disable))
-        issue_now(context, op);
-    return op;
-}
-
-acs_status acs_draft_begin_contents(acs_draft *draft)
-{
-    if (!draft->bound || draft->begun)
-        return ACS_OK;
-    draft->begun = true;
-    return acs_bind_begin(draft);
+    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+    acs_context_wait_room(context, has_place, draft);
+    if (ACS_LIKELY(draft->queued != 0))
+        return draft->queued;
+    ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
+    return acs_draft_drop(draft);
 }
 
 acs_op acs_draft_queue(acs_draft *draft)
 {
-    if (ACS_UNLIKELY(draft->group != NULL)) {
-        acs_op held = acs_group_hold(draft);
-        acs_written_leave(draft);
-        return held;
-    }
-    if (ACS_UNLIKELY(draft->bound) && acs_draft_begin_contents(draft) != ACS_OK)
-        return acs_draft_drop(draft);
-    acs_op op = queue(draft);
-    if (ACS_UNLIKELY(draft->bound))
-        acs_bound(draft, op);
-    acs_written_leave(draft);
+    acs_context *context = draft->context;
+    draft->modes |= acs_context_modes(context); /* blocks may have begun a new life while it was filled in */
+    const acs_op_hooks *hooks = ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) ? context->hooks : NULL;
+    acs_op op;
+    if (ACS_UNLIKELY(hooks != NULL) && hooks->submit(draft, &op))
+        return op;
+    if (ACS_UNLIKELY(draft->modes & ACS_MODE_REPEAT) && take_repeat(context))
+        draft->record->flags |= ACS_RECORD_REPEATS;
+    op = push(draft);
+    if (ACS_UNLIKELY(!op) && (op = wait_for_place(draft)) == 0)
+        return 0;
+    if (ACS_UNLIKELY(hooks != NULL))
+        hooks->queued(draft, op);
+    acs_context_queued(context, op, draft->kernel);
+    if (ACS_UNLIKELY(draft->modes & ACS_MODE_ISSUE_NOW))
+        issue_now(context, op);
     return op;
 }
 
 /* --------------------------------------------------------------------------------------------------------- footprints */
-
-/* Who looks at a block that is at several places looks at all of them. */
-static uint32_t room_for(const acs_draft *draft, uint32_t segments)
-{
-    const acs_spread *s = draft->context->spread;
-    return ACS_LIKELY(!s) || acs_bind_is_work(draft->record) ? segments : segments * (s->count + 1);
-}
 
 /* A call of a footprint function, which an exception or pthread_exit may leave. */
 typedef struct footprint_call {
@@ -269,7 +223,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", acs_draft_name(draft),
                         wanted);
     uint32_t given = (uint32_t)uses->count;
-    const uint32_t room = room_for(draft, given + (uint32_t)wanted);
+    const uint32_t room = (given + (uint32_t)wanted) * draft->places;
     ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, room));
     if (wanted <= SEGMENTS_GUESS) {
         memcpy(record->segments + given, guess, wanted * sizeof *guess);
@@ -293,7 +247,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     if (uses->footprint) {
         ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
     } else {
-        const uint32_t room = room_for(draft, (uint32_t)uses->count);
+        const uint32_t room = ((uint32_t)uses->count) * draft->places;
         ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, room));
         record->segment_count = (uint32_t)uses->count;
     }
@@ -509,8 +463,8 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     if (ACS_UNLIKELY(!entered))
         return refuse_launch(context, p);
     context = entered;
-    if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN && p && p->size == sizeof *p))
-        return acs_written_launch(context, p);
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_CHECK) && p && p->size == sizeof *p)
+        return context->hooks->launch(context, p);
     return acs_launch_unchecked(context, p);
 }
 
@@ -521,6 +475,6 @@ acs_status acs_mark_repeat(acs_context *context)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    atomic_store_explicit(&context->marks, 1, memory_order_relaxed);
+    acs_context_add_mode(context, ACS_MODE_REPEAT);
     return ACS_OK;
 }

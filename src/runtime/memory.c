@@ -29,7 +29,7 @@ static acs_status name_block(acs_draft *draft, void *ptr, size_t bytes)
 /* E: the fault's error is in `failures` */
 static acs_status check_alive(const acs_context *context)
 {
-    if (atomic_load_explicit(&context->faulted, memory_order_acquire))
+    if (acs_context_is_lost(context))
         return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
     return ACS_OK;
 }
@@ -55,7 +55,7 @@ static bool wait_for_free(acs_context *context, int kind, search *s)
         acs_context_wait(context, ACS_WATCH_OP, op);
         return true;
     }
-    if (!any || op || context->virtual_count)
+    if (!any || op || context->stepper)
         return false;
     if (!acs_context_step(context))
         sched_yield(); /* another thread is inside acs_free */
@@ -153,8 +153,8 @@ static acs_reuse *wait_while_taken(acs_context *context)
 {
     acs_reuse *list;
     while ((list = atomic_load_explicit(&context->reuses, memory_order_acquire)) == &g_taken) /* D */
-        if (context->virtual_count)
-            acs_virtual_wait_for_thread(context);
+        if (context->stepper)
+            context->stepper->wait_for_thread(context);
         else if (!acs_context_step(context))
             sched_yield(); /* its thread is inside a call, perhaps waiting for room */
     return list;
@@ -168,8 +168,9 @@ static void add_reuse(acs_context *context, acs_reuse *reuse)
                                                   memory_order_relaxed));
 }
 
-void acs_reuse_attach(acs_context *context, acs_record *record)
+void acs_reuse_attach(acs_draft *draft)
 {
+    acs_context *context = draft->context;
     acs_reuse *list;
     do
         list = wait_while_taken(context);
@@ -177,20 +178,29 @@ void acs_reuse_attach(acs_context *context, acs_record *record)
                                                           memory_order_relaxed));
     if (!list)
         return;
-    atomic_store_explicit(&context->reuse_count, 0, memory_order_relaxed); /* about */
-    record->reuses = list;
-    record->flags |= ACS_RECORD_REUSES;
+    draft->record->reuses = list;
+    draft->record->flags |= ACS_RECORD_REUSES;
+    for (draft->reuses = 0; list; list = list->next)
+        draft->reuses++;
 }
 
-void acs_reuse_queued(acs_context *context)
+void acs_reuse_queued(acs_draft *draft)
 {
+    acs_context *context = draft->context;
+    if (!draft->reuses)
+        return;
     atomic_store_explicit(&context->reuses, NULL, memory_order_release); /* D */
+    atomic_fetch_sub_explicit(&context->modes, ACS_MODE_REUSE * draft->reuses, memory_order_release); /* E */
+    draft->reuses = 0;
 }
 
-void acs_reuse_put_back(acs_context *context, acs_record *record)
+void acs_reuse_put_back(acs_draft *draft)
 {
-    record->flags &= (uint8_t)~ACS_RECORD_REUSES;
-    atomic_store_explicit(&context->reuses, record->reuses, memory_order_release); /* D */
+    if (!draft->reuses)
+        return;
+    draft->record->flags &= (uint8_t)~ACS_RECORD_REUSES;
+    atomic_store_explicit(&draft->context->reuses, draft->record->reuses, memory_order_release); /* D */
+    draft->reuses = 0;
 }
 
 /* An op takes few of them: one that does nothing else takes them before they are more. */
@@ -202,9 +212,10 @@ acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes)
     if (!reuse)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to hand a block out again");
     *reuse = (acs_reuse){.base = base, .bytes = bytes};
+    /* Counted before it is listed, so that who finds it in the list may count it down. E: relaxed, nothing goes with it. */
+    const uint64_t modes = atomic_fetch_add_explicit(&context->modes, ACS_MODE_REUSE, memory_order_relaxed);
     add_reuse(context, reuse);
-    uint32_t count = 1 + atomic_fetch_add_explicit(&context->reuse_count, 1, memory_order_relaxed); /* about */
-    if (count < ACS_REUSES_MOST || acs_capture_on(context))
+    if (modes / ACS_MODE_REUSE + 1 < ACS_REUSES_MOST || acs_capture_on(context))
         return ACS_OK;
     bool queued = begin(&draft, context, ACS_KIND_OBSERVE, &site) && acs_draft_queue(&draft);
     return queued ? ACS_OK : acs_error_thread()->status;

@@ -31,6 +31,8 @@ acs_status acs_movables_open(acs_context *context)
     r->host_most = context->options.spill < 0 ? UINT64_MAX : (uint64_t)context->options.spill;
     r->first.next = r->first.previous = &r->first;
     atomic_init(&r->count, context->spread ? 1 : 0); /* all ops are placed */
+    if (context->spread)
+        acs_context_add_mode(context, ACS_MODE_BLOCKS);
     context->movables = r;
     return ACS_OK;
 }
@@ -57,9 +59,9 @@ void acs_movables_close(acs_context *context)
 void acs_movables_enter(acs_context *context)
 {
     acs_written_order(context);
-    while (context->virtual_count && pthread_mutex_trylock(&context->movables->lock) != 0)
-        acs_virtual_wait_for_thread(context);
-    if (!context->virtual_count)
+    while (context->stepper && pthread_mutex_trylock(&context->movables->lock) != 0)
+        context->stepper->wait_for_thread(context);
+    if (!context->stepper)
         pthread_mutex_lock(&context->movables->lock);
     context->movables->hold++;
 }
@@ -122,6 +124,7 @@ acs_movable *acs_movable_make(acs_context *context, const acs_block *block)
     m->previous->next = m->next->previous = m;
     r->hold++; /* what was found does not hold any more */
     atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed); /* see acs_movables_none */
+    acs_context_add_mode(context, ACS_MODE_BLOCKS);
     return m;
 }
 

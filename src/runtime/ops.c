@@ -205,10 +205,10 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     acs_op_params params = {&site, 0};
     if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
         return 0;
-    if (acs_capture_check_op(op, __func__) != ACS_OK || acs_group_check_op(op, __func__) != ACS_OK)
+    if (acs_context_check_op(draft.context, op, __func__) != ACS_OK)
         return acs_draft_drop(&draft);
-    if (!function || op == 0 || op > acs_fifo_last(draft.context->core.fifo)) {
-        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on_retire: %s", function ? "no such op was queued" : "the function is NULL");
+    if (!function) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on_retire: the function is NULL");
         return acs_draft_drop(&draft);
     }
     acs_host_thread_start(draft.context);

@@ -86,6 +86,7 @@ acs_status acs_spread_open(acs_context *context)
     if (!context->spread)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u devices", context->backend->devices);
     context->spread->count = context->backend->devices;
+    acs_context_add_mode(context, ACS_MODE_DEVICES);
     ACS_TRY(open_topology(context));
     acs_placement_init(&context->spread->placement, &context->spread->topology, o->policy);
     return ACS_OK;

@@ -23,30 +23,6 @@ enum {
     BUNDLED_OP_NS = 350
 };
 
-acs_status acs_virtual_init(acs_context *context)
-{
-    if (context->backend->ops->id != ACS_BACKEND_SIM)
-        return ACS_OK;
-    int64_t wanted = context->options.workers * context->backend->devices; /* as threads are */
-    uint32_t count = wanted < 1 ? 1 : wanted > ACS_VIRTUAL_WORKERS ? ACS_VIRTUAL_WORKERS : (uint32_t)wanted;
-    context->random.state = (uint64_t)context->options.seed;
-    for (uint32_t i = 0; i < count; i++) {
-        context->virtual_workers[i].action = calloc(1, sizeof(acs_action));
-        if (!context->virtual_workers[i].action)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a virtual worker");
-        context->virtual_workers[i].action->device = i % context->backend->devices;
-        context->virtual_count++;
-    }
-    return ACS_OK;
-}
-
-void acs_virtual_fini(acs_context *context)
-{
-    for (uint32_t i = 0; i < ACS_VIRTUAL_WORKERS; i++)
-        free(context->virtual_workers[i].action);
-    context->virtual_count = 0;
-}
-
 static bool stepping_take(acs_context *context)
 {
     uint32_t idle = 0;
@@ -159,7 +135,7 @@ static bool by_seed(const acs_context *context)
     return acs_sim_backend_by_seed(context->backend);
 }
 
-bool acs_virtual_step(acs_context *context)
+static bool step(acs_context *context)
 {
     if (!stepping_take(context))
         return false;
@@ -192,7 +168,7 @@ static void interleave_by_time(acs_context *context)
         (void)step_by_time(context);
 }
 
-void acs_virtual_interleave(acs_context *context)
+static void interleave(acs_context *context)
 {
     uint32_t steps = 0;
     if (stepping_take(context)) {
@@ -203,7 +179,7 @@ void acs_virtual_interleave(acs_context *context)
         stepping_give(context);
     }
     while (steps-- > 0)
-        (void)acs_virtual_step(context);
+        (void)step(context);
     yield(context);
 }
 
@@ -225,7 +201,7 @@ static bool look_for_overdue(acs_context *context, bool still)
  */
 static void end_standstill(acs_context *context)
 {
-    if (atomic_load_explicit(&context->faulted, memory_order_acquire)) { /* E */
+    if (acs_context_is_lost(context)) {
         context->virtual_stuck = true;
         return;
     }
@@ -280,16 +256,52 @@ static bool step_and_judge(acs_context *context)
     return true;
 }
 
-void acs_virtual_wait(acs_context *context)
+/* Ends the device's life where nothing could ever make progress. */
+static bool wait_for_ops(acs_context *context)
 {
+    if (context->virtual_stuck)
+        return false;
     if (!step_and_judge(context))
         sched_yield(); /* another thread plays */
     yield(context);
+    return true;
 }
 
-void acs_virtual_wait_for_thread(acs_context *context)
+/* The device lives on, however long the other thread takes. */
+static void wait_for_thread(acs_context *context)
 {
-    if (!acs_virtual_step(context))
+    if (!step(context))
         sched_yield();
     yield(context);
+}
+
+/* ------------------------------------------------------------------------------------------------------- open and close */
+
+static const acs_stepper g_stepper = {
+    .step = step, .queued = interleave, .wait = wait_for_ops, .wait_for_thread = wait_for_thread};
+
+acs_status acs_virtual_init(acs_context *context)
+{
+    if (context->backend->ops->id != ACS_BACKEND_SIM)
+        return ACS_OK;
+    int64_t wanted = context->options.workers * context->backend->devices; /* as threads are */
+    uint32_t count = wanted < 1 ? 1 : wanted > ACS_VIRTUAL_WORKERS ? ACS_VIRTUAL_WORKERS : (uint32_t)wanted;
+    context->random.state = (uint64_t)context->options.seed;
+    for (uint32_t i = 0; i < count; i++) {
+        context->virtual_workers[i].action = calloc(1, sizeof(acs_action));
+        if (!context->virtual_workers[i].action)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a virtual worker");
+        context->virtual_workers[i].action->device = i % context->backend->devices;
+        context->virtual_count++;
+    }
+    context->stepper = &g_stepper;
+    acs_context_add_mode(context, ACS_MODE_SIMULATED);
+    return ACS_OK;
+}
+
+void acs_virtual_fini(acs_context *context)
+{
+    for (uint32_t i = 0; i < ACS_VIRTUAL_WORKERS; i++)
+        free(context->virtual_workers[i].action);
+    context->virtual_count = 0;
 }

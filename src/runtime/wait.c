@@ -2,16 +2,23 @@
  * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (worker.c), so no wait depends on a
  * sleeping worker. Nothing here changes what runs.
  */
-#include "runtime/admission.h"
-#include "runtime/movable.h"
-#include "runtime/spread.h"
+#include "runtime/context.h"
 
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
 bool acs_context_drain(acs_context *context)
 {
-    (void)acs_movables_home(context);
+    const acs_op_hooks *hooks = acs_context_modes(context) ? context->hooks : NULL;
+    if (ACS_UNLIKELY(hooks != NULL))
+        hooks->before_drain(context);
     acs_context_wait(context, ACS_WATCH_ALL, acs_fifo_last(context->core.fifo));
-    return acs_movables_came_home(context);
+    return ACS_UNLIKELY(hooks != NULL) && hooks->drained(context);
+}
+
+/* A wait for `op` is over; 0: for all ops. */
+static void end_wait(acs_context *context, acs_op op)
+{
+    if (ACS_UNLIKELY(acs_context_modes(context) != 0) && context->hooks)
+        context->hooks->waited(context, op);
 }
 
 acs_status acs_sync(acs_context *context)
@@ -19,22 +26,20 @@ acs_status acs_sync(acs_context *context)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    if (acs_capture_on(context))
-        return acs_capture_no_wait(__func__);
-    if (acs_group_on(context))
-        return acs_group_no_wait(__func__);
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS))
+        ACS_TRY(context->hooks->may_wait(context, __func__));
     (void)acs_context_drain(context);
-    acs_admission_rest(context);
+    end_wait(context, 0);
     return acs_failures_first(context, NULL);
 }
 
-static acs_status check_op(acs_context *context, acs_op op, const char *function)
+acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function)
 {
-    ACS_TRY(acs_capture_check_op(op, function));
-    ACS_TRY(acs_group_check_op(op, function));
-    if (op == 0 || op > acs_fifo_last(context->core.fifo))
-        return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
-    return ACS_OK;
+    if (ACS_LIKELY(op != 0 && op <= acs_fifo_last(context->core.fifo)))
+        return ACS_OK;
+    if (context->hooks)
+        ACS_TRY(context->hooks->check_op(op, function));
+    return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
 }
 
 acs_status acs_wait(acs_context *context, acs_op op)
@@ -42,10 +47,9 @@ acs_status acs_wait(acs_context *context, acs_op op)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    ACS_TRY(check_op(context, op, __func__));
+    ACS_TRY(acs_context_check_op(context, op, __func__));
     acs_context_wait(context, ACS_WATCH_OP, op);
-    acs_spread_waited(context, op);
-    acs_admission_rest(context);
+    end_wait(context, op);
     return acs_failures_of(context, op, NULL);
 }
 
@@ -54,7 +58,7 @@ acs_status acs_query(acs_context *context, acs_op op)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    ACS_TRY(check_op(context, op, __func__));
+    ACS_TRY(acs_context_check_op(context, op, __func__));
     const acs_watch ended = {.type = ACS_WATCH_OP, .op = op};
     if (!acs_core_true(&context->core, &ended)) {
         if (acs_context_unattended(context))
@@ -85,11 +89,10 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     if (!op) /* as its number, 0 would be an op that ended long ago */
         return acs_error_thread()->status;
     acs_context_wait(draft.context, ACS_WATCH_OP, op);
-    acs_spread_waited(draft.context, op);
     status = acs_failures_of(draft.context, op, NULL);
-    if (access & ACS_WRITE)
-        acs_movable_part_came_home(draft.context, ptr, bytes, status);
-    acs_admission_rest(draft.context);
+    if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
+        draft.context->hooks->came_home(draft.context, ptr, bytes, status);
+    end_wait(draft.context, op);
     return status;
 }
 

@@ -32,7 +32,7 @@ bool acs_watchdog_look(acs_context *context, uint64_t now_ns)
 
 bool acs_watchdog_look_now(acs_context *context)
 {
-    if (ACS_LIKELY(context->core.overdue.limit_ns == 0) || context->virtual_count)
+    if (ACS_LIKELY(context->core.overdue.limit_ns == 0) || context->stepper)
         return false;
     return acs_watchdog_look(context, acs_clock_ns());
 }

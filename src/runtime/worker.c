@@ -6,7 +6,7 @@
  * enough: the last to fall asleep looks for work after it announced itself, and who queues an op looks at the sleepers
  * after it queued (gate.h).
  */
-#include "runtime/admission.h"
+#include "runtime/context.h"
 
 #include "base/thread.h"
 
@@ -116,19 +116,27 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     return action->progress;
 }
 
+/* An action that is the calling thread's until action_give, or NULL: as many callers step already as there are. */
 static acs_action *action_take(acs_context *context)
 {
-    acs_lock_acquire(&context->core.lock);
-    acs_action *action = context->free_action_count ? context->free_actions[--context->free_action_count] : NULL;
-    acs_lock_release(&context->core.lock);
-    return action;
+    uint32_t free_ones = atomic_load_explicit(&context->free_actions, memory_order_relaxed); /* G: tried below */
+    uint32_t lowest;
+    do {
+        if (!free_ones)
+            return NULL;
+        lowest = free_ones & -free_ones;
+    } while (!atomic_compare_exchange_weak_explicit(&context->free_actions, &free_ones, free_ones & ~lowest,
+                                                    memory_order_acquire, memory_order_relaxed)); /* G; relaxed: again */
+    return context->actions[__builtin_ctz(lowest)];
 }
 
+/* G: release; pairs with action_take. The next thread that has the action finds what this one wrote into it. */
 static void action_give(acs_context *context, acs_action *action)
 {
-    acs_lock_acquire(&context->core.lock);
-    context->free_actions[context->free_action_count++] = action;
-    acs_lock_release(&context->core.lock);
+    uint32_t i = 0;
+    while (context->actions[i] != action)
+        i++;
+    atomic_fetch_add_explicit(&context->free_actions, 1u << i, memory_order_release); /* its bit is not set */
 }
 
 static uint32_t caller_may(acs_context *context)
@@ -136,27 +144,29 @@ static uint32_t caller_may(acs_context *context)
     return has_host_thread(context) ? ACS_MAY_ISSUE | ACS_MAY_INSERT : ACS_MAY_ALL;
 }
 
-static bool caller_steps(acs_context *context, uint32_t may)
+/* *load: what the step left to do; as it was where the thread could not step. */
+static bool caller_steps(acs_context *context, uint32_t may, acs_core_load *load)
 {
     ACS_NOT_CANCELLED;
     acs_action *action = action_take(context);
     if (!action)
-        return false; /* as many callers step already as there are actions */
+        return false;
     bool stepped = step_with(context, action, may);
+    *load = action->news.load;
     action_give(context, action);
     /*
      * A worker may have gone to sleep because this thread held a slot, or the poll, of what it looked for. Where it polls by
      * itself it will look again, and need not be woken for what this thread looks for.
      */
-    bool polled = context->backend->ops->notifies || acs_core_look(&context->core) == ACS_LOAD_BLOCKED;
-    if (context->issuers && polled)
+    if (context->issuers && (context->backend->ops->notifies || *load == ACS_LOAD_BLOCKED))
         wake_somebody(context);
     return stepped;
 }
 
 bool acs_context_step(acs_context *context)
 {
-    return context->virtual_count ? acs_virtual_step(context) : caller_steps(context, caller_may(context));
+    acs_core_load load = ACS_LOAD_NONE;
+    return context->stepper ? context->stepper->step(context) : caller_steps(context, caller_may(context), &load);
 }
 
 /* One step that may issue. True: all that was queued is issued. */
@@ -179,7 +189,7 @@ static bool caller_issues(acs_context *context)
  */
 static bool issued_at_once(acs_context *context, acs_op op)
 {
-    bool plain = context->issuers > 0 && !context->virtual_count && !context->backend->ops->notifies &&
+    bool plain = context->issuers > 0 && !context->stepper && !context->backend->ops->notifies &&
                  context->options.watchdog_s == 0;
     return plain && acs_core_ends(&context->core) + 1 == op && caller_issues(context);
 }
@@ -190,15 +200,19 @@ static bool issued_at_once(acs_context *context, acs_op op)
  */
 static bool feeds(const acs_context *context, acs_op op)
 {
-    return context->issuers == 0 && op % FEED_OPS == 0 && context->core.bundle_most > 0 && !context->virtual_count;
+    return context->issuers == 0 && op % FEED_OPS == 0 && context->core.bundle_most > 0 && !context->stepper;
 }
 
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)
 {
-    for (int i = 0; feeds(context, op) && i < FEED_STEPS && caller_steps(context, ACS_MAY_ISSUE | ACS_MAY_INSERT); i++)
-        continue;
+    acs_core_load load = ACS_LOAD_NONE;
+    for (int i = 0; feeds(context, op) && i < FEED_STEPS; i++)
+        if (!caller_steps(context, ACS_MAY_ISSUE | ACS_MAY_INSERT, &load))
+            break;
     if (!(kernel && issued_at_once(context, op)))
         wake_somebody(context);
+    if (ACS_UNLIKELY(context->stepper != NULL))
+        context->stepper->queued(context);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ callers */
@@ -215,9 +229,10 @@ typedef struct waiting {
     uint32_t rounds; /* in which it might have begun to watch, but more than a few ops were out */
     bool stepped;    /* it did a worker's work */
     bool watches;    /* for completions, in the workers' place */
+    acs_core_load load; /* what was left to do when this thread looked last */
 } waiting;
 
-/* The caller leaves; what still runs is the workers' again. */
+/* The caller leaves; what still runs is the workers' again. What came since this thread looked, others were woken for. */
 static void watch_no_more(waiting *w)
 {
     acs_context *context = w->context;
@@ -225,7 +240,7 @@ static void watch_no_more(waiting *w)
         return;
     w->watches = false;
     atomic_store_explicit(&context->watchers, 0, memory_order_relaxed); /* a hint */
-    if (acs_core_look(&context->core) != ACS_LOAD_NONE)
+    if (w->load != ACS_LOAD_NONE)
         wake_somebody(context);
 }
 
@@ -250,6 +265,7 @@ static bool watches_end(waiting *w)
     acs_core_load load = ACS_LOAD_BLOCKED;
     if (looks_at_load(w) && !acs_core_look_try(&w->context->core, FEW_OPS, &load))
         return false; /* somebody is at work: to wait for the lock could mean to sleep */
+    w->load = load;
     if (load != ACS_LOAD_RUNNING) {
         watch_no_more(w);
         return false;
@@ -273,6 +289,8 @@ static bool seems_over(waiting *w)
     bool over = false;
     if (w->try)
         return is_over(w);
+    if (acs_core_settled(&w->context->core) >= w->watch.op)
+        return true;
     if (ends != w->ends_seen && acs_core_true_try(&w->context->core, &w->watch, &over))
         w->ends_seen = ends;
     return over;
@@ -303,8 +321,10 @@ static bool fills_window(const waiting *w)
 /* Each slot that is asked about takes as long as a launch: who watches for one op seldom asks about others. */
 static bool waiting_steps(waiting *w)
 {
-    bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % LOOKS != 0;
-    return one ? caller_steps(w->context, ACS_MAY_LOOK) : acs_context_step(w->context);
+    const bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % LOOKS != 0;
+    if (w->context->stepper)
+        return w->context->stepper->step(w->context);
+    return caller_steps(w->context, one ? ACS_MAY_LOOK : caller_may(w->context), &w->load);
 }
 
 static void caller_sleeps(waiting *w)
@@ -333,14 +353,13 @@ static uint64_t spin_ns(const waiting *w)
 static void wait_for(waiting *w)
 {
     w->ends_seen = UINT64_MAX;
-    if (!w->context->virtual_count && seems_over(w))
+    const acs_stepper *stepper = w->context->stepper;
+    if (!stepper && seems_over(w))
         return;
     ACS_NOT_CANCELLED; /* the watch is on this thread's stack */
-    while (w->context->virtual_count && !is_over(w)) {
-        if (w->context->virtual_stuck)
+    while (stepper && !is_over(w))
+        if (!stepper->wait(w->context))
             return;
-        acs_virtual_wait(w->context);
-    }
     while (!seems_over(w)) {
         uint64_t now = acs_clock_ns();
         bool stepped = steps_itself(w, now) ? waiting_steps(w) : fills_window(w);
@@ -362,9 +381,10 @@ static void wait_for(waiting *w)
             w->ends_seen = UINT64_MAX;
         }
     }
+    w->stepped |= w->watches;
     watch_no_more(w);
     /* What this thread looked for, others have to look for now. */
-    if (w->stepped && acs_core_look(&w->context->core) != ACS_LOAD_NONE)
+    if (w->stepped && w->load != ACS_LOAD_NONE)
         wake_somebody(w->context);
 }
 
@@ -436,7 +456,8 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
         acs_pause_briefly();
         return;
     }
-    acs_admission_rest(context);
+    if (context->hooks)
+        context->hooks->idle(context);
     uint64_t epoch = acs_gate_announce(gate);
     if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
         uint64_t nap_us = polls ? NAP_US : acs_watchdog_nap_us(context);
@@ -506,15 +527,15 @@ static int thread_make(acs_context *context, bool host_functions)
 
 acs_status acs_workers_start(acs_context *context)
 {
-    bool threads = !context->options.disable && !context->virtual_count;
+    bool threads = !context->options.disable && !context->stepper;
     uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
     uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
     /* Virtual workers have their own, and callers step through them: 16 more would take most of the time of acs_open. */
-    for (uint32_t i = 0; i < 16 && !context->virtual_count; i++) {
-        acs_action *action = calloc(1, sizeof *action);
-        if (!action)
+    for (uint32_t i = 0; i < ACS_CALLER_ACTIONS && !context->stepper; i++) {
+        context->actions[i] = calloc(1, sizeof *context->actions[i]);
+        if (!context->actions[i])
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
-        context->free_actions[context->free_action_count++] = action;
+        atomic_fetch_add_explicit(&context->free_actions, 1u << i, memory_order_relaxed); /* nobody else has the context */
     }
     context->issuers = workers; /* before the first of them runs */
     for (uint32_t i = 0; i < workers; i++) {
@@ -528,7 +549,7 @@ acs_status acs_workers_start(acs_context *context)
 void acs_host_thread_start(acs_context *context)
 {
     uint32_t none = 0, making = 1;
-    bool wanted = context->issuers > 0 && !context->virtual_count;
+    bool wanted = context->issuers > 0 && !context->stepper;
     if (!wanted || !atomic_compare_exchange_strong_explicit(&context->host_thread, &none, 1, memory_order_acq_rel,
                                                             memory_order_relaxed)) /* B; relaxed: somebody else does it */
         return;

@@ -11,6 +11,7 @@
 #include "window/regions.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -261,10 +262,44 @@ acs_op acs_written_launch(acs_context *context, const acs_launch_params *p)
 
 void acs_written_lock(acs_context *context)
 {
-    pthread_mutex_lock(&context->written);
+    pthread_mutex_lock(context->written);
 }
 
 void acs_written_unlock(acs_context *context)
 {
-    pthread_mutex_unlock(&context->written);
+    pthread_mutex_unlock(context->written);
+}
+
+static int make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+    if (error)
+        return error;
+    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* a type that there is */
+    error = pthread_mutex_init(lock, &attributes);
+    (void)pthread_mutexattr_destroy(&attributes);
+    return error;
+}
+
+acs_status acs_written_open(acs_context *context)
+{
+    if (context->options.check != ACS_CHECK_WRITTEN)
+        return ACS_OK;
+    pthread_mutex_t *lock = malloc(sizeof *lock);
+    if (!lock || make_lock(lock)) {
+        free(lock);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make the mutex of ACS_CHECK=written");
+    }
+    context->written = lock;
+    acs_context_add_mode(context, ACS_MODE_CHECK);
+    return ACS_OK;
+}
+
+void acs_written_close(acs_context *context)
+{
+    if (context->written)
+        (void)pthread_mutex_destroy(context->written);
+    free(context->written);
+    context->written = NULL;
 }

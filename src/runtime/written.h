@@ -24,41 +24,31 @@ void acs_written_unlock(acs_context *context);
 /* The lock of movable blocks comes behind it, and is held while ops are queued. */
 static inline void acs_written_order(acs_context *context)
 {
-    if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN))
+    if (ACS_UNLIKELY(context->written != NULL))
         acs_written_lock(context);
 }
 
 static inline void acs_written_order_end(acs_context *context)
 {
-    if (ACS_UNLIKELY(context->options.check == ACS_CHECK_WRITTEN))
+    if (ACS_UNLIKELY(context->written != NULL))
         acs_written_unlock(context);
 }
 
 static inline void acs_written_enter(acs_draft *draft)
 {
-    if (ACS_LIKELY(draft->context->options.check != ACS_CHECK_WRITTEN))
-        return;
-    acs_written_lock(draft->context);
-    draft->alone = true;
+    acs_written_order(draft->context);
+    draft->alone = draft->context->written != NULL;
 }
 
 static inline void acs_written_leave(acs_draft *draft)
 {
-    if (ACS_LIKELY(!draft->alone))
-        return;
+    if (draft->alone)
+        acs_written_unlock(draft->context);
     draft->alone = false;
-    acs_written_unlock(draft->context);
 }
 
-/* launch.c */
-/* acs_launch as it is. */
-acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
-/* Its first half. The record holds the call, and its segments are those that the program named. False: refused. */
-bool acs_launch_fill(acs_draft *draft, const acs_launch_params *params);
-/*
- * Its second half, before acs_draft_queue. The op has its memory, and the backend takes it. False: refused, nothing is
- * queued but copies that bring lazy blocks back.
- */
-bool acs_launch_bind(acs_draft *draft);
+/* With the check: the lock, and ACS_MODE_CHECK. ACS_ERR_MEMORY. */
+acs_status acs_written_open(acs_context *context);
+void acs_written_close(acs_context *context);
 
 #endif

@@ -270,6 +270,13 @@ static bool true_locked(acs_core *core, const acs_watch *watch)
     return oldest == 0 || oldest > watch->op;
 }
 
+static acs_core_load look_locked(const acs_core *core)
+{
+    uint32_t live = core->window.live + core->window.live_reserved;
+    bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
+    return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
+}
+
 /* What the calling thread should tell others when it has left the lock. */
 static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_t may)
 {
@@ -282,6 +289,7 @@ static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_
     news.host_left = core->host_queue.head && (type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
     bool ready = core->window.ready.head && !core->holding;
     news.issue_left = ready && (type != ACS_ACTION_NONE || !(may & ACS_MAY_ISSUE));
+    news.load = look_locked(core);
     return news;
 }
 
@@ -508,13 +516,6 @@ void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes)
     acs_lock_acquire(&core->lock);
     acs_window_forget_block(&core->window, base, bytes);
     acs_lock_release(&core->lock);
-}
-
-static acs_core_load look_locked(const acs_core *core)
-{
-    uint32_t live = core->window.live + core->window.live_reserved;
-    bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
-    return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
 }
 
 acs_core_load acs_core_look(acs_core *core)

@@ -44,10 +44,18 @@ typedef struct acs_poll {
     uint64_t completed; /* result */
 } acs_poll;
 
+/* Whether a step could find something to do, or something is under way in the backend. */
+typedef enum acs_core_load {
+    ACS_LOAD_NONE,
+    ACS_LOAD_RUNNING, /* ops run, and all that were queued are issued */
+    ACS_LOAD_BLOCKED  /* the next completion may let others go */
+} acs_core_load;
+
 /* What others should be told once the core's lock is free. */
 typedef struct acs_core_news {
     bool watched;               /* a watch came true */
     bool host_left, issue_left; /* another thread could run a host function, or issue or poll, now */
+    acs_core_load load;
 } acs_core_news;
 
 typedef struct acs_action {
@@ -267,12 +275,7 @@ acs_op acs_core_settled(const acs_core *core);
  * gets it. Takes the lock only if something failed.
  */
 void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes);
-/* Whether a step could find something to do, or something is under way in the backend. Takes the lock. */
-typedef enum acs_core_load {
-    ACS_LOAD_NONE,
-    ACS_LOAD_RUNNING, /* ops run, and all that were queued are issued */
-    ACS_LOAD_BLOCKED  /* the next completion may let others go */
-} acs_core_load;
+/* What there is to do. Takes the lock. */
 acs_core_load acs_core_look(acs_core *core);
 /* For threads that spin, as above. BLOCKED also where one of more than `few` that are out is waited for, not the end. */
 bool acs_core_look_try(acs_core *core, uint32_t few, acs_core_load *load);

@@ -43,20 +43,12 @@ void acs_cancel_restore(const int *before)
     (void)before;
 }
 
-/* There is no ledger. */
-void acs_admission_rest(acs_context *context)
-{
-    (void)context;
-}
-
-/* What no scenario asks for: virtual time, a lost device, library calls. */
+/* What no scenario asks for: a lost device, library calls. */
 #define NOT_ASKED_FOR(result, name, ...)                                                                               \
     result name(__VA_ARGS__)                                                                                           \
     {                                                                                                                  \
         model_fail("%s is not asked for", __func__);                                                                   \
     }
-NOT_ASKED_FOR(bool, acs_virtual_step, acs_context *context __attribute__((unused)))
-NOT_ASKED_FOR(void, acs_virtual_wait, acs_context *context __attribute__((unused)))
 NOT_ASKED_FOR(void, acs_context_keep, acs_context *context __attribute__((unused)))
 NOT_ASKED_FOR(void, acs_context_release, acs_context *context __attribute__((unused)),
               bool backend_stays __attribute__((unused)))

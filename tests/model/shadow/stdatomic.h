@@ -40,6 +40,15 @@ typedef enum memory_order {
     })
 #define atomic_fetch_add_explicit(at, value, order) MODEL_CHANGE_(at, MODEL_ADD, (uint64_t)(value), order)
 #define atomic_fetch_sub_explicit(at, value, order) MODEL_CHANGE_(at, MODEL_ADD, 0 - (uint64_t)(value), order)
+#define MODEL_BITS_(at, new, order)                                                                                    \
+    __extension__({                                                                                                    \
+        MODEL_TYPE_(at) model_old_ = atomic_load_explicit(at, memory_order_relaxed);                                   \
+        while (!atomic_compare_exchange_weak_explicit(at, &model_old_, new, order, memory_order_relaxed))              \
+            continue;                                                                                                  \
+        model_old_;                                                                                                    \
+    })
+#define atomic_fetch_or_explicit(at, value, order) MODEL_BITS_(at, model_old_ | (value), order)
+#define atomic_fetch_and_explicit(at, value, order) MODEL_BITS_(at, model_old_ & (value), order)
 #define atomic_exchange_explicit(at, value, order)                                                                     \
     __extension__({                                                                                                    \
         MODEL_TYPE_(at) model_value_ = (value);                                                                        \
