@@ -1,9 +1,16 @@
 /*
  * Runs kept inputs through a target without libFuzzer, so that corpus and regressions are tests with every compiler and
- * sanitizer:  replay_api [--print] <file or directory>...
- * An input that does not end is reported by name after a minute. Exit status: 0 all ran, 2 nothing to run.
+ * sanitizer. An input that crashes, or does not end within half an hour, is reported by name.
+ *
+ *   replay_api [--print] [--corpus <corpus.txt>] <input or directory>...   runs them
+ *   replay_api --unpack <corpus.txt> <directory>                           writes each input to a file there
+ *   replay_api --merge <corpus.txt> <directory>                            adds the files there that are new
+ *
+ * Exit status: 0 all ran, 1 a failure, 2 nothing to run.
  */
 #include "replay.h"
+
+#include "corpus.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -13,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INPUT_MOST = 1 << 16, SECONDS_MOST = 1800 };
+enum { SECONDS_MOST = 1800 };
 
 static char g_path[4096];
 static bool g_print;
@@ -41,16 +48,8 @@ static void died(int number)
     (void)raise(number);
 }
 
-static unsigned run_file(void)
+static unsigned run(const uint8_t *data, size_t bytes)
 {
-    static uint8_t data[INPUT_MOST];
-    FILE *file = fopen(g_path, "rb");
-    if (!file) {
-        perror(g_path);
-        exit(1);
-    }
-    size_t bytes = fread(data, 1, sizeof data, file);
-    fclose(file);
     if (g_print) {
         fprintf(stderr, "%s (%zu bytes)\n", g_path, bytes);
         replay_print(data, bytes);
@@ -59,6 +58,28 @@ static unsigned run_file(void)
     (void)LLVMFuzzerTestOneInput(data, bytes);
     alarm(0);
     return 1;
+}
+
+static unsigned run_file(void)
+{
+    static uint8_t data[INPUT_MOST];
+    return run(data, corpus_read_file(g_path, data));
+}
+
+static unsigned run_corpus(const char *path)
+{
+    static uint8_t data[INPUT_MOST];
+    unsigned ran = 0;
+    corpus c;
+    corpus_load(&c, path);
+    for (size_t i = 0; i < c.count; i++) {
+        long bytes = corpus_input(&c, i, data);
+        snprintf(g_path, sizeof g_path, "%s:%zu", path, i + 1);
+        if (bytes >= 0)
+            ran += run(data, (size_t)bytes);
+    }
+    corpus_free(&c);
+    return ran;
 }
 
 static unsigned run_path(const char *path)
@@ -84,11 +105,17 @@ static unsigned run_path(const char *path)
 int main(int argc, char **argv)
 {
     unsigned ran = 0;
+    if (argc == 4 && strcmp(argv[1], "--unpack") == 0)
+        return corpus_unpack(argv[2], argv[3]), 0;
+    if (argc == 4 && strcmp(argv[1], "--merge") == 0)
+        return corpus_merge(argv[2], argv[3]), 0;
     (void)signal(SIGALRM, too_long);
     (void)signal(SIGABRT, died);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--print") == 0)
             g_print = true;
+        else if (strcmp(argv[i], "--corpus") == 0 && i + 1 < argc)
+            ran += run_corpus(argv[++i]);
         else
             ran += run_path(argv[i]);
     }
