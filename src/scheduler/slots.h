@@ -84,7 +84,7 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
 void acs_slots_limit(acs_slots *slots, uint32_t parallel);
 /*
  * Nothing is known yet of how long ops take: each that need not queue gets an idle slot, until polls see ops go through. For
- * a new context; 128 kernels of 1 ms then end after 3.5 ms instead of 21 (bench/experiments/wide-start-2026-11-24).
+ * a new context; 128 kernels of 1 ms then end after 3.5 ms instead of 21 (bench/experiments/wide-start-2026-11-24.md).
  */
 void acs_slots_expect_long_ops(acs_slots *slots);
 /* Other values than usual before the first op, for tests: `first` may exceed what the backend can use. */

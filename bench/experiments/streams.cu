@@ -2,7 +2,7 @@
  * Kernels of one block in so many streams, by plain CUDA: what a launch costs, alone, with an event behind it, and with a
  * question about an older event; and how many ran at once, in streams and as the roots of a graph. Built by hand:
  *
- *     nvcc -arch=sm_90 -O2 bench/experiments/wide-start-2026-11-24/streams.cu
+ *     nvcc -arch=sm_90 -O2 bench/experiments/streams.cu
  */
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
  * there are and how long they are, and how many streams they got. Prints a line each. Given a number of blocks, of 256
  * threads then, it takes other sizes, and prints how many bundles and nodes of graphs there were. Built by hand:
  *
- *     nvcc -std=c++17 -O2 -Iinclude bench/experiments/bursts-2026-11-23/bursts.cu build/release/libacs.a -ldl -lm
+ *     nvcc -std=c++17 -O2 -Iinclude bench/experiments/bursts.cu build/release/libacs.a -ldl -lm
  */
 #include <chrono>
 #include <cstdio>
