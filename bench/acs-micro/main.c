@@ -13,7 +13,7 @@
 
 static const char g_usage[] =
     "usage: acs-micro [--json FILE] [--bursts N] [--cpu N] [--only parts|caller|insert|life] [--quick]\n"
-    "  --json FILE   also write figures, ratios and the machine to FILE, such as bench/results/acs-micro.json\n"
+    "  --json FILE   also write figures, ratios and the machine to FILE, such as acs-micro.json\n"
     "  --bursts N    bursts per figure, of which the median is taken (default 1000)\n"
     "  --cpu N       stay on one CPU (the figures beside a worker need two)\n"
     "  --only GROUP  one group\n"

@@ -5,7 +5,7 @@ Runs that were wrong, or that only one of the two has, do not agree. Called by t
 """
 from . import micro, physics
 from .errors import BadInput
-from .results import read_directory
+from .results import read_path
 from .text import number, plain, ranged
 
 _SETTINGS = ("size", "width", "steps", "fields", "ctas", "functions", "check", "ops", "kernels", "kernel_us", "pairs",
@@ -56,10 +56,10 @@ def _figures_of(run):
     return _harness_figures(run)
 
 
-def _read(directory):
+def _read(path):
     """By name; what recurs, in another file or for another repetition of a row, is numbered in the order of files."""
     figures, seen = {}, {}
-    for run in read_directory(directory):
+    for run in read_path(path):
         for name, figure in _figures_of(run):
             name = f"{run.program}{'' if run.on_gpu() or run.program == 'acs-micro' else ' on the CPU'}: {name}"
             seen[name] = seen.get(name, 0) + 1

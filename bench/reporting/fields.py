@@ -70,12 +70,9 @@ class Fields:
         return values
 
 
-def read_json(path, shown):
-    """The object in a file; `shown` is what errors call the file."""
+def parse(text, shown):
+    """The object in a file's text; `shown` is what errors call the file."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return Fields(json.load(file), shown)
-    except (ValueError, UnicodeDecodeError) as error:
+        return Fields(json.loads(text), shown)
+    except ValueError as error:
         raise BadInput(f"{shown}: is not JSON: {error}") from None
-    except OSError as error:
-        raise BadInput(f"{shown}: cannot be read: {error.strerror}") from None

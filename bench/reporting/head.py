@@ -1,12 +1,9 @@
 """What a report begins with: machine, date, commit, commands and options, from the result files and summary.txt.
 
-Called by report.py, which also puts at the end what steps of gpu-check printed. Says "not known" where neither knows.
+Called for a set, for a page of docs/performance and for the summary of a set. Says "not known" where neither knows.
 """
-import os
-
-from .errors import BadInput
 from .fields import NUMBER
-from .text import code, escaped, words_table
+from .text import code, command, escaped, words_table
 
 _SUMMARY_KEYS = ("gpu-check", "command", "options", "commit", "machine", "GPU")
 
@@ -14,16 +11,9 @@ _SUMMARY_KEYS = ("gpu-check", "command", "options", "commit", "machine", "GPU")
 class Summary:
     """What summary.txt says: facts of its first paragraph, steps that failed, and what steps printed."""
 
-    def __init__(self, directory):
+    def __init__(self, results):
         self.facts, self.failed, self.printed = {}, [], []
-        path = os.path.join(directory, "summary.txt")
-        try:
-            with open(path, encoding="utf-8") as file:
-                head, _, steps = file.read().partition("\n\n")
-        except FileNotFoundError:
-            return
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}: cannot be read: {error}") from None
+        head, _, steps = results.texts.get("summary.txt", "").partition("\n\n")
         for line in head.split("\n"):
             words = line.split(None, 1)
             if words and words[0] in _SUMMARY_KEYS:
@@ -97,19 +87,45 @@ def _of_files(runs, fact):
     return "<br>".join(f"{escaped(value)} ({', '.join(names)})" for value, names in values.items())
 
 
-def lines_of(runs, summary):
-    facts, failed = summary.facts, summary.failed
+def commit_of(run):
+    return run.commit or Summary(run.results).facts.get("commit", "")
+
+
+def machine_of(run):
+    """`NVIDIA H200, driver 580.1`, or the CPU of a run without a GPU."""
+    if not run.on_gpu():
+        return _cpu(run)
+    driver = _driver(run)
+    return run.machine.get("gpu", str, "") + (f", driver {driver}" if driver else "")
+
+
+def _facts_table(runs, more):
     rows = [[title, _of_files(runs, fact)] for title, fact in _FACTS]
-    rows = [row for row in rows if row[1] != "not known"]
-    seen = [facts[key] for key in ("machine", "GPU") if facts.get(key)]
-    rows += [["`tools/gpu-check` saw", escaped("; ".join(seen))]] if seen else []
-    rows.append(["commit", _of_files(runs, lambda run: run.commit or facts.get("commit", ""))])
-    if facts.get("command"):
-        rows.append(["command", code(facts["command"])])
-    options = _of_files(runs, lambda run: _options(run) or facts.get("options") or "defaults")
-    lines = words_table(["", ""], rows + [["options of ACS", options]])
+    rows = [row for row in rows if row[1] != "not known"] + more
+    rows.append(["commit", _of_files(runs, commit_of)])
+    options = _of_files(runs, lambda run: _options(run) or Summary(run.results).facts.get("options") or "defaults")
+    return words_table(["", ""], rows + [["options of ACS", options]])
+
+
+def lines_of(runs):
+    """Machine and commands of runs, which may come from several sets."""
+    rows = [[code(run.name), run.results.name, run.date or "not known", code(run.command())] for run in runs]
+    several = len({run.results.name for run in runs}) > 1
+    titles = ["file", "set", "date", "command"]
+    if not several:
+        titles, rows = titles[:1] + titles[2:], [row[:1] + row[2:] for row in rows]
+    return _facts_table(runs, []) + words_table(titles, rows)
+
+
+def lines_of_set(runs):
+    """The same for all runs of one set, with what tools/gpu-check told of it."""
+    summary = Summary(runs[0].results)
+    seen = [summary.facts[key] for key in ("machine", "GPU") if summary.facts.get(key)]
+    more = [["`tools/gpu-check` saw", escaped("; ".join(seen))]] if seen else []
+    if summary.facts.get("command"):
+        more.append(["its command", code(command(summary.facts["command"].split()))])
     rows = [[code(run.name), run.date or "not known", code(run.command())] for run in runs]
-    lines += words_table(["file", "date", "command"], rows)
-    if failed:
-        lines += ["**Steps that failed:**", ""] + [f"- {escaped(line)}" for line in failed] + [""]
+    lines = _facts_table(runs, more) + words_table(["file", "date", "command"], rows)
+    if summary.failed:
+        lines += ["**Steps that failed:**", ""] + [f"- {escaped(line)}" for line in summary.failed] + [""]
     return lines

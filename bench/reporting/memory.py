@@ -11,7 +11,7 @@ _USED = {True: "An op writes each block between its malloc and its free (`--use`
          False: "No op touches a block, so that frees have nothing to wait for: the easy case."}
 
 
-def _add_figures(row):
+def add_figures(row):
     """What only these programs write of a way, on the outcomes that ran."""
     for fields in row.fields.objects("runners"):
         outcome = row.outcomes[fields.need("name", str)]
@@ -28,11 +28,11 @@ def _add_figures(row):
         outcome.reserved, outcome.live = fields.measure("reserved_bytes"), fields.positive("live_bytes")
 
 
-def _calls(outcome):
+def calls(outcome):
     return outcome.calls.median
 
 
-def _complete(outcome):
+def complete(outcome):
     return outcome.complete.median
 
 
@@ -45,12 +45,12 @@ def _over_reference(row, outcome, figure):
 
 
 def _calls_cell(row, outcome):
-    return cell(row, outcome, lambda o: ranged(o.calls) + _over_reference(row, o, _calls), lambda o: row.loses(o, _calls))
+    return cell(row, outcome, lambda o: ranged(o.calls) + _over_reference(row, o, calls), lambda o: row.loses(o, calls))
 
 
 def _complete_cell(row, outcome):
-    return cell(row, outcome, lambda o: number(_complete(o)) + _over_reference(row, o, _complete),
-                lambda o: row.loses(o, _complete))
+    return cell(row, outcome, lambda o: number(complete(o)) + _over_reference(row, o, complete),
+                lambda o: row.loses(o, complete))
 
 
 def _p99_cell(row, outcome):
@@ -105,7 +105,7 @@ def section(runs):
     lines = []
     for run in runs:
         for row in run.rows:
-            _add_figures(row)
+            add_figures(row)
         for used in (False, True):
             rows = [row for row in run.rows if bool(row.fields.get("use", (int, float), 0)) == used]
             lines += _kind_lines(run, rows, used) if rows else []

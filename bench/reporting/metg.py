@@ -11,6 +11,10 @@ from .svg import Line, draw
 from .text import number, table
 
 
+# Fewer points than this make no curve worth a picture.
+_CURVE = 4
+
+
 def metg_of(curve):
     """
     Where a curve of (granularity in us, efficiency) falls below one half, on the straight line between its neighbours,
@@ -85,7 +89,8 @@ def section(runs, pictures):
         rows = [[f"`{n}`"] + [_cell(curves[id(g)].get(n, [])) for g in groups] for n in names]
         lines += table(["runner"] + [g.title for g in groups], rows)
         for group in groups:
-            svg = _svg(group, curves[id(group)])
+            drawn = any(curve and len(curve) >= _CURVE for curve in curves[id(group)].values())
+            svg = _svg(group, curves[id(group)]) if drawn else None
             link = pictures(svg_name(run, group, groups), svg) if svg else None
             lines += [f"![{group.title}: efficiency over granularity]({link})", ""] if link else []
     return lines

@@ -40,7 +40,7 @@ def _tables(runs):
                 key = (row.fields.need("work", str), row.number("fields"), row.number("functions"), row.number("check"))
                 tables.setdefault(key, []).append(_Column(run, row))
     for columns in tables.values():
-        columns.sort(key=lambda c: (c.ops, c.run.file))
+        columns.sort(key=lambda c: (c.ops, c.run.name))
         titles = [c.title for c in columns]
         for column in columns:
             if titles.count(column.title) > 1:

@@ -69,8 +69,10 @@ def _ratio_cell(ratio):
 
 
 def _summary(groups):
-    return _ratios("ACS with its default options over the best rival", groups, is_default) + \
-        _ratios("The best mode of ACS over the best rival, the mode chosen afterwards", groups, is_acs)
+    lines = _ratios("ACS with its default options over the best rival", groups, is_default)
+    if any(is_acs(name) and not is_default(name) for group in groups for name in group.runners()):
+        lines += _ratios("The best mode of ACS over the best rival, the mode chosen afterwards", groups, is_acs)
+    return lines
 
 
 def _ratios(title, groups, ours):

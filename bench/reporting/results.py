@@ -1,4 +1,4 @@
-"""A results directory as data: one Run for each JSON file, with its machine, and rows of runners where it has such.
+"""A set of results as data: one Run for each JSON file, with its machine, and rows of runners where it has such.
 
 Called by the commands; everything else works on what this returns. Never formats, and never looks at a field that the
 program does not need, so that benchmark programs may add fields.
@@ -6,7 +6,9 @@ program does not need, so that benchmark programs may add fields.
 import os
 
 from .errors import BadInput
-from .fields import NUMBER, read_json
+from .fields import NUMBER, parse
+from .sets import ResultSet
+from .text import command
 
 PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks", "acs-devices",
             "acs-mixes", "acs-memory-growth")
@@ -82,15 +84,15 @@ class Row:
 
 
 class Run:
-    """One JSON file: a run of a benchmark program."""
+    """One JSON file of a set: a run of a benchmark program."""
 
-    def __init__(self, fields):
+    def __init__(self, results, name):
+        fields = parse(results.texts[name], results.where(name))
         words = fields.need("program", str).split()
         if not words or words[0] not in PROGRAMS:
             fields.refuse("program", f"must be one of {', '.join(PROGRAMS)}, not '{' '.join(words)}'")
-        self.fields, self.file, self.program = fields, fields.file, words[0]
-        self.name = os.path.basename(self.file)
-        self.stem = os.path.splitext(self.name)[0]
+        self.fields, self.results, self.program = fields, results, words[0]
+        self.name, self.stem = name, os.path.splitext(name)[0]
         self.machine = fields.object("machine") if "machine" in fields.data else fields
         self.date = self._text("date")
         self.commit = self._text("commit")
@@ -103,16 +105,13 @@ class Run:
     def command(self):
         value = self.fields.data.get("command", "")
         if isinstance(value, list):  # acs-micro lists its arguments
-            return " ".join([self.program] + [a.need("argument", str) for a in self.fields.objects("command")])
-        return self.fields.get("command", str, "")
+            return command([self.program] + [a.need("argument", str) for a in self.fields.objects("command")])
+        return command(self.fields.get("command", str, "").split())
 
     def remark_lines(self):
         """What was found out about the run later: the text beside its file."""
-        path = os.path.splitext(self.file)[0] + ".remark.txt"
-        if not os.path.exists(path):
-            return []
-        with open(path, encoding="utf-8") as file:
-            return [" ".join(file.read().split()), ""]
+        text = self.results.texts.get(f"{self.stem}.remark.txt")
+        return [] if text is None else [" ".join(text.split()), ""]
 
     def on_gpu(self):
         return self.machine.get("gpu", str, "none") not in ("", "none")
@@ -140,8 +139,8 @@ def _harness_row(fields):
     return Row(fields, [_outcome(o) for o in fields.objects("runners")])
 
 
-def read_run(path, shown):
-    run = Run(read_json(path, shown))
+def read_run(results, name):
+    run = Run(results, name)
     if run.program in ("acs-bench", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks",
                        "acs-devices", "acs-mixes"):
         run.rows = [_harness_row(row) for row in run.fields.objects("rows")]
@@ -152,11 +151,13 @@ def read_run(path, shown):
     return run
 
 
-def read_directory(directory):
-    """All runs of a directory, by file name."""
-    if not os.path.isdir(directory):
-        raise BadInput(f"{directory}: is not a directory")
-    names = sorted(name for name in os.listdir(directory) if name.endswith(".json"))
+def read_set(results):
+    """All runs of a set, by file name."""
+    names = results.names(".json")
     if not names:
-        raise BadInput(f"{directory}: has no result file (*.json)")
-    return [read_run(os.path.join(directory, name), os.path.join(directory, name)) for name in names]
+        raise BadInput(f"{results.path}: has no result file (*.json)")
+    return [read_run(results, name) for name in names]
+
+
+def read_path(path):
+    return read_set(ResultSet(path))

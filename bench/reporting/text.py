@@ -35,6 +35,16 @@ def code(text):
     return f"`{text}`" if text else "-"
 
 
+def command(words):
+    """A command as it was typed, but for where its program lay and where it wrote."""
+    words = list(words)
+    for option in ("--json", "--out"):
+        if option in words:
+            at = words.index(option)
+            del words[at:at + 2]
+    return " ".join(words[:1] and [words[0].rsplit("/", 1)[-1]] + words[1:])
+
+
 def table(head, rows):
     """Lines of a table. Cells are Markdown already."""
     lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] + ["--:"] * (len(head) - 1)) + " |"]

@@ -40,6 +40,10 @@ class Scratch(unittest.TestCase):
         change(data)
         file.write_text(json.dumps(data))
 
+    def add_kernel_times(self, file):
+        """Two more, since few points make no curve."""
+        self.edit(file, lambda data: data["rows"].extend(data["rows"][1] | {"kernel_us": us} for us in (24, 48)))
+
 
 class Tables(unittest.TestCase):
     """What the tables say of the kept results."""
@@ -66,7 +70,7 @@ class Tables(unittest.TestCase):
         for fact in ("| CPU | Some CPU, 16 CPUs |", "| GPU | NVIDIA H200 |", "| driver | 580.1 |",
                      "| CUDA of the driver | 13.0 |", "| CUDA runtime | 12.5 |", "| commit | abc1234 |",
                      "ACS_STREAMS=8", "2026-01-02T03:04:05Z", "`physics-bench --check --worlds 256`",
-                     "`acs-micro --json micro.json`",
+                     "`acs-micro`",
                      "test_gpu_launch FAILED (1)"):
             self.assertIn(fact, head)
 
@@ -228,8 +232,9 @@ class Pictures(Scratch):
     """Curves of efficiency as SVG."""
 
     def draw(self, name):
-        folder = self.scratch / name
-        done = run(NEWEST, "--svg", folder, "--out", self.scratch / "r.md")
+        folder, results = self.scratch / name, self.copy(f"{name}-results", "patterns.json")
+        self.add_kernel_times(results / "patterns.json")
+        done = run(results, "--svg", folder, "--out", self.scratch / "r.md")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return (folder / "patterns-stencil_1d.svg").read_text()
 
@@ -244,6 +249,11 @@ class Pictures(Scratch):
         svg = self.draw("a")
         self.assertEqual(svg, self.draw("b"))
         self.assertIsNone(re.search(r"href|url\(|<script|<style|@import", svg))
+
+    def test_few_points_make_no_picture(self):
+        done = run(NEWEST, "--svg", self.scratch / "few")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse((self.scratch / "few").exists())
 
     def test_markdown_refers_to_the_file(self):
         self.draw("a")
@@ -309,32 +319,128 @@ class Comparison(Scratch):
 
 
 class Document(Scratch):
-    """--performance: which results it shows."""
+    """--performance: what the first page and the pages behind it show."""
 
-    def make(self, root):
-        done = run("--performance", root, "--svg", self.scratch / "performance", "--out", self.scratch / "p.md")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return (self.scratch / "p.md").read_text()
-
-    def test_newest_of_each_gpu_is_shown_and_older_ones_listed(self):
+    def results(self):
         root = self.scratch / "results"
         shutil.copytree(RESULTS, root)
+        return root
+
+    def make(self, root):
+        done = run("--performance", root, "--into", self.scratch / "docs")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return (self.scratch / "docs" / "performance.md").read_text()
+
+    def page(self, name):
+        return (self.scratch / "docs" / "performance" / f"{name}.md").read_text()
+
+    def test_newest_file_of_each_gpu_is_shown(self):
+        root = self.results()
         shutil.copytree(RESULTS / "h200-2026-01-01", root / "rtx-3060-2025-01-01")
-        text = self.make(root)
-        shown = re.findall(r"^## (\S+-\d{4}-.*)$", text, re.MULTILINE)
-        self.assertEqual(shown, ["h200-2026-01-02", "rtx-3060-2025-01-01"])
-        self.assertIn("- [`h200-2026-01-01`](../bench/results/h200-2026-01-01)", text)
+        self.make(root)
+        self.assertEqual(re.findall(r"^## (.*)$", self.page("launches"), re.MULTILINE), ["h200", "rtx-3060"])
+        self.assertNotIn("h200-2026-01-01", self.page("launches"))
+
+    def test_a_file_that_the_newest_set_lacks_is_of_an_older_one(self):
+        root = self.results()
+        (root / "h200-2026-01-02" / "micro.json").unlink()
+        self.assertIn("[h200-2026-01-01](../bench/results/h200-2026-01-01.md)", self.make(root))
+        self.assertIn("h200-2026-01-01", self.page("launches"))
+
+    def test_archives_give_the_same_document_as_directories(self):
+        text, root = self.make(RESULTS), self.scratch / "packed"
+        for name in ("h200-2026-01-01", "h200-2026-01-02"):
+            self.assertEqual(run("--pack", RESULTS / name, "--into", root).returncode, 0)
+        self.assertEqual(self.make(root), text)
+
+    def test_first_page_says_how_much_is_won_and_lost(self):
+        text = self.make(RESULTS)
+        self.assertIn("| stencil_1d | **0.500** | **0.875** |", text)
+        self.assertIn("| everything at its maximum size, one graph | 1600 | 2900 | 1500 | 1.25 |", text)
+        self.assertIn("| [physics, a step](performance/physics.md) | 1 of 1 | 5 scenes of 256 worlds 1.25 (`graph-max`) |", text)
+        self.assertIn("| [programs of the papers](performance/workloads.md) | 1 of 2 | 0.625 | 0.884 | 1.25 |", text)
+
+    def test_what_a_launch_costs_is_read_from_what_was_printed(self):
+        root = self.results()
+        (root / "h200-2026-01-02" / "chain.txt").write_text(
+            "kernels of  10 us: one stream   12.00 us per kernel, ACS   11.00 us, ratio 0.917 (target at most 1.03)\n")
+        self.assertIn("| 10 | 12.0 | 11.0 | 0.917 |", self.make(root))
+        self.assertIn("kernels of  10 us: one stream   12.00", self.page("launches"))
+
+    def test_printed_line_of_another_form_is_refused(self):
+        root = self.results()
+        (root / "h200-2026-01-02" / "latency.txt").write_text("something else\n")
+        done = run("--performance", root, "--into", self.scratch / "docs")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("latency.txt: cannot be read: something else", done.stderr)
 
     def test_pictures_are_written_and_referred_to(self):
-        name = "h200-2026-01-02-patterns-stencil_1d.svg"
-        self.assertIn(f"](performance/{name})", self.make(RESULTS))
-        self.assertTrue((self.scratch / "performance" / name).exists())
+        root, name = self.results(), "h200-patterns-stencil_1d.svg"
+        self.add_kernel_times(root / "h200-2026-01-02" / "patterns.json")
+        self.make(root)
+        self.assertIn(f"]({name})", self.page("patterns"))
+        self.assertTrue((self.scratch / "docs" / "performance" / name).exists())
 
     def test_directory_with_another_name_is_refused(self):
         (self.scratch / "results" / "2026-01-02-h200").mkdir(parents=True)
         done = run("--performance", self.scratch / "results")
         self.assertEqual(done.returncode, 2)
         self.assertIn("2026-01-02-h200: is not named <gpu>-<year>", done.stderr)
+
+
+class Archives(Scratch):
+    """--pack and --summary, and archives in place of directories."""
+
+    def pack(self, directory=NEWEST, into="packed"):
+        done = run("--pack", directory, "--into", self.scratch / into)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return self.scratch / into / f"{directory.name}.tar.xz"
+
+    def test_archive_has_the_tables_of_its_directory(self):
+        self.assertEqual(run(self.pack()).stdout, run(NEWEST).stdout)
+
+    def test_same_files_give_the_same_archive(self):
+        self.assertEqual(self.pack().read_bytes(), self.pack(into="again").read_bytes())
+
+    def test_archive_agrees_with_its_directory(self):
+        one = self.scratch / "h200-2026-01-03"
+        one.mkdir()
+        shutil.copy(NEWEST / "micro.json", one)
+        self.assertEqual(run("--compare", one, self.pack(one), "--agree", "1").returncode, 0)
+
+    def test_summary_lies_beside_the_archive_and_can_be_made_again(self):
+        archive = self.pack()
+        made = run("--summary", archive)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(archive.with_name("h200-2026-01-02.md").read_text(), made.stdout)
+
+    def test_summary_names_machine_and_command_and_says_what_was_found(self):
+        note = "Kept for its physics.\n"
+        copy = self.copy("h200-2026-01-03", "rivals.json")
+        (copy / "note.txt").write_text(note)
+        text = run("--summary", self.pack(copy)).stdout
+        for fact in ("# h200-2026-01-03", note, "`physics-bench --check --worlds 256`", "2026-01-02 03:07:05 UTC",
+                     "| `rivals.json` | physics, a step | 0 of 1 | 0.800 | 0.800 | 0.800 |"):
+            self.assertIn(fact, text)
+
+    def test_what_is_no_archive_is_refused(self):
+        broken = self.scratch / "h200-2026-01-03.tar.xz"
+        broken.write_bytes(b"not an archive")
+        done = run(broken)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("h200-2026-01-03.tar.xz: is no archive", done.stderr)
+
+    def test_archive_that_is_cut_off_is_refused(self):
+        archive = self.pack()
+        archive.write_bytes(archive.read_bytes()[:-200])
+        done = run(archive)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("is no archive", done.stderr)
+
+    def test_directory_with_another_name_is_not_packed(self):
+        done = run("--pack", self.copy("other"), "--into", self.scratch)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("other: is not named <gpu>-<year>", done.stderr)
 
 
 class Errors(Scratch):
@@ -361,7 +467,7 @@ class Errors(Scratch):
         self.refused(self.scratch, "has no result file")
 
     def test_no_directory(self):
-        self.refused(self.scratch / "nowhere", "nowhere: is not a directory")
+        self.refused(self.scratch / "nowhere", "nowhere: is neither a directory nor an archive")
 
     def test_unknown_program(self):
         self.refused(self.changed(lambda d: d.update(program="other")), "patterns.json: program", "'other'")
@@ -420,6 +526,10 @@ class Errors(Scratch):
 
     def test_two_commands_at_once(self):
         self.assertEqual(run(NEWEST, "--performance", RESULTS).returncode, 2)
+
+    def test_option_of_another_command(self):
+        self.assertEqual(run(NEWEST, "--into", self.scratch).returncode, 2)
+        self.assertEqual(run("--performance", RESULTS, "--svg", self.scratch).returncode, 2)
 
 
 if __name__ == "__main__":

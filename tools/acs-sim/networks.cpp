@@ -55,7 +55,7 @@ double told_us(const bench::op &o)
 }
 
 /*
- * One stream on an H200, us per op, at size normal (bench/results/h200-2026-11-21-b/workloads.json). These kernels last
+ * One stream on an H200, us per op, at size normal (workloads.json of bench/results/h200-2026-11-21-b). These kernels last
  * longer than their launches, so it is about what they take one after another.
  */
 const struct {
