@@ -4,10 +4,10 @@
  */
 #include "base/base.h"
 
+#include "base/tuning.h"
+
 #include <sched.h>
 #include <time.h>
-
-enum { PAUSES = 32, PAUSES_LOCK = 8 };
 
 uint64_t acs_clock_ns(void)
 {
@@ -27,11 +27,11 @@ static void pauses(int count)
 
 void acs_pause(void)
 {
-    pauses(PAUSES_LOCK);
+    pauses(TUNE_LOCK_PAUSES);
 }
 
 void acs_pause_briefly(void)
 {
-    pauses(PAUSES);
+    pauses(TUNE_SPIN_PAUSES);
     sched_yield();
 }

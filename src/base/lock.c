@@ -5,13 +5,12 @@
  */
 #include "base/base.h"
 #include "base/lock.h"
+#include "base/tuning.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-enum { SPINS = 50 }; /* pauses of 0.2 to 0.6 us */
 
 #ifndef NDEBUG
 
@@ -90,7 +89,7 @@ void acs_lock_fini(acs_lock *lock)
  */
 static bool spin_for(acs_lock *lock)
 {
-    for (int i = 0; i < SPINS; i++) {
+    for (int i = 0; i < TUNE_LOCK_SPINS; i++) {
         if (pthread_mutex_trylock(&lock->mutex) == 0)
             return true;
         acs_pause();
