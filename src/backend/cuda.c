@@ -8,6 +8,7 @@
 #include "backend/cuda_internal.h"
 
 #include "base/options.h"
+#include "base/tuning.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -353,7 +354,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
         acs_cuda_vehicles_init(self, options);
     acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
-    acs_cuda_window_init(self, (uint64_t)options->graph_nodes / ACS_CUDA_CELLS_SHARE);
+    acs_cuda_window_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
     return ACS_OK;
 }
 

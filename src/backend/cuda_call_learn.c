@@ -5,10 +5,10 @@
  */
 #include "backend/cuda_call.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum { CAPTURES_MOST = 32 }; /* of one template; every pointer takes ACS_CALL_MOVES of them at least */
 
 /* ----------------------------------------------------------------------------------------------------- reading a capture */
 
@@ -317,7 +317,7 @@ void acs_cuda_call_learn(acs_cuda *self, const acs_item *item)
         return;
     /* Again: a thread that learned until now may have given up, with a pattern that is not whole. */
     const bool hopeless = atomic_load_explicit(&call->hopeless, memory_order_relaxed); /* relaxed: the flag orders */
-    if (!hopeless && call->captures++ < CAPTURES_MOST)
+    if (!hopeless && call->captures++ < TUNE_CALL_CAPTURES)
         learn(self, item);
     else if (!hopeless)
         give_up(call, item->op, "their pointers do not show what follows from which");

@@ -9,6 +9,8 @@
  */
 #include "backend/cuda_internal.h"
 
+#include "base/tuning.h"
+
 /* A capture, as the driver tells of it: good until the next call that concerns the stream. */
 typedef struct capture_view {
     CUstreamCaptureStatus status;
@@ -129,18 +131,16 @@ static acs_status capture_follow(acs_backend *backend, void *stream, uint64_t id
     return status;
 }
 
-/* Nodes looked at and still to be looked at, each once. */
-enum { LOOK_MOST = 128, LOOK_UPSTREAM = 64 };
-
+/* `seen`: nodes looked at and still to be looked at, each once. */
 static void look_upstream(acs_cuda *self, CUgraphNode node, acs_nodes *seen)
 {
-    CUgraphNode upstream[LOOK_UPSTREAM];
-    size_t count = LOOK_UPSTREAM;
+    CUgraphNode upstream[TUNE_CAPTURE_LOOK_UPSTREAM];
+    size_t count = TUNE_CAPTURE_LOOK_UPSTREAM;
     /* More than fit, or edges that carry data: then nothing is known. */
-    if (self->cu.cuGraphNodeGetDependencies(node, NULL, &count) != CUDA_SUCCESS || count > LOOK_UPSTREAM ||
+    if (self->cu.cuGraphNodeGetDependencies(node, NULL, &count) != CUDA_SUCCESS || count > TUNE_CAPTURE_LOOK_UPSTREAM ||
         self->cu.cuGraphNodeGetDependencies(node, upstream, &count) != CUDA_SUCCESS)
         return;
-    for (size_t i = 0; i < count && seen->count < LOOK_MOST; i++)
+    for (size_t i = 0; i < count && seen->count < TUNE_CAPTURE_LOOK_NODES; i++)
         if (!acs_nodes_add(seen, upstream[i]))
             return;
 }
@@ -158,7 +158,7 @@ static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes
     acs_cuda *self = (acs_cuda *)backend;
     acs_nodes seen = {NULL, 0, 0};
     bool room = acs_nodes_set(&seen, by->list, by->count);
-    for (uint32_t i = 0; room && i < seen.count && i < LOOK_MOST && nodes->count; i++) {
+    for (uint32_t i = 0; room && i < seen.count && i < TUNE_CAPTURE_LOOK_NODES && nodes->count; i++) {
         nodes_remove(nodes, seen.list[i]);
         look_upstream(self, (CUgraphNode)seen.list[i], &seen);
     }

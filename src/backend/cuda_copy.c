@@ -7,10 +7,12 @@
  */
 #include "backend/cuda_graph.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MOST = 64 * 1024, ARGS = 3, ROWS_ARGS = 4 };
+enum { ARGS = 3, ROWS_ARGS = 4 };
 
 /* Launches of each kernel as check() filled them in, but for grid and arguments. */
 struct acs_cuda_copies {
@@ -141,7 +143,8 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     const uint64_t dst = (uint64_t)(uintptr_t)op->u.copy.dst, src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
     const unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
     const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* from the first to the last */
-    if (!self->copies || bytes == 0 || bytes * rows > BYTES_MOST || (copy && overlap(dst, src, all)) || acs_cuda_fault(self))
+    if (!self->copies || bytes == 0 || bytes * rows > TUNE_COPY_KERNEL_MOST || (copy && overlap(dst, src, all)) ||
+        acs_cuda_fault(self))
         return;
     if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
         return;

@@ -6,6 +6,8 @@
  */
 #include "backend/cuda_internal.h"
 
+#include "base/tuning.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +200,9 @@ static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 
 static acs_status devices_links(acs_backend *backend, acs_topology *topology)
 {
-    static const acs_route straight = {3e11, 3e-6, true}, around = {2e10, 1e-5, false}, to_host = {5e10, 3e-6, false};
+    static const acs_route straight = {TUNE_LINK_PEER_GB_S * 1e9, TUNE_LINK_US / 1e6, true},
+                           around = {TUNE_LINK_STAGED_GB_S * 1e9, TUNE_LINK_STAGED_US / 1e6, false},
+                           to_host = {TUNE_LINK_HOST_GB_S * 1e9, TUNE_LINK_US / 1e6, false};
     acs_cuda *first = first_of(backend);
     topology->shared = false;
     for (uint32_t a = 0; a <= topology->count; a++) {

@@ -4,13 +4,14 @@
  */
 #include "backend/cuda_graph.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     OWN_THREADS = 32,
-    HEAD_SHARED = 48 * 1024, /* bytes */
-    FETCH_AHEAD = 4 /* ops */
+    HEAD_SHARED = 48 * 1024 /* bytes */
 };
 
 static acs_device_table *table_of(const acs_cuda_exec *exec, uint32_t index)
@@ -180,10 +181,10 @@ acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, b
     exec->turn = calloc(exec->ops, 1);
     exec->types = calloc(exec->ops, sizeof(acs_cuda_type *));
     exec->nodes = calloc(exec->ops, sizeof(CUgraphNode));
-    for (uint32_t i = 0; i < ACS_CUDA_TABLES; i++)
+    for (uint32_t i = 0; i < TUNE_GRAPH_TABLES; i++)
         exec->launches[i].slot = -1;
     if (exec->held && exec->turn && exec->types && exec->nodes)
-        *result = acs_cuda_room_acquire(self, (size_t)ACS_CUDA_TABLES * exec->table_bytes, &exec->room);
+        *result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
     if (*result == CUDA_SUCCESS)
         *result = instantiate(self, exec, plan, slot);
     if (*result == CUDA_SUCCESS)
@@ -253,7 +254,7 @@ static void fetch_held(acs_cuda_exec *exec, uint32_t op)
     __builtin_prefetch(held_of(exec, op), 1);
     __builtin_prefetch((unsigned char *)held_of(exec, op) + ACS_CACHE_LINE, 1);
     if (!exec->fixed)
-        __builtin_prefetch(set + (size_t)(table->sets + FETCH_AHEAD) * exec->stride, 1);
+        __builtin_prefetch(set + (size_t)(table->sets + TUNE_GRAPH_FETCH_OPS) * exec->stride, 1);
 }
 
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
@@ -263,7 +264,7 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     acs_dim3 grid = record->grid;
     uint16_t what = 0;
     uint32_t from, end;
-    fetch_held(exec, op + FETCH_AHEAD);
+    fetch_held(exec, op + TUNE_GRAPH_FETCH_OPS);
     exec->turn[op] = exec->now;
     acs_cuda_args_update(exec->types[op], record, args, &from, &end);
     if (!(held->what & ACS_DEVICE_SET_ON))
@@ -312,6 +313,6 @@ CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uin
         return result;
     exec->launches[exec->next].slot = slot;
     exec->launches[exec->next].value = value;
-    exec->next = (exec->next + 1) % ACS_CUDA_TABLES;
+    exec->next = (exec->next + 1) % TUNE_GRAPH_TABLES;
     return CUDA_SUCCESS;
 }

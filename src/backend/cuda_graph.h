@@ -14,6 +14,7 @@
 
 #include "backend/cuda_internal.h"
 #include "backend/device/device.h"
+#include "base/tuning.h"
 #include "vehicles/kept.h"
 #include "vehicles/layout.h"
 
@@ -21,7 +22,6 @@ enum {
     ACS_CUDA_PLAN_NODES = 1280,
     ACS_CUDA_PLAN_EDGES = 8192,
     ACS_CUDA_VALUES = 63,  /* most values that a launch publishes */
-    ACS_CUDA_TABLES = 8,   /* launches of one executable graph that may be under way */
     ACS_CUDA_ARG_BYTES = 1024, /* of a kernel in a kept graph */
     ACS_CUDA_TYPES = 4096
 };
@@ -84,7 +84,7 @@ typedef struct acs_cuda_exec {
     struct {
         int slot;        /* -1: not used yet */
         uint64_t value;
-    } launches[ACS_CUDA_TABLES];
+    } launches[TUNE_GRAPH_TABLES];
     uint32_t next;       /* table of the launch that comes next */
     uint8_t now;         /* its turn */
     uint32_t *shape;     /* what a replayed bundle is compared with */
@@ -164,9 +164,7 @@ void acs_cuda_rooms_free(acs_cuda *self);
 /* False: too large. */
 bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
 bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan);
-/* What a graph of that plan publishes: after how many ops, for each value. */
-enum { ACS_CUDA_PUBLISH_OPS = 64 };
-/* The same of layers: after how many levels; and the nodes of such a graph, but for its head. */
+/* Layers publish after so many levels, others after TUNE_GRAPH_PUBLISH_OPS; and the nodes of layers, but for the head. */
 uint32_t acs_cuda_publish_levels(const acs_layout_template *shape);
 uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape);
 

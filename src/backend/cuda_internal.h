@@ -113,10 +113,7 @@
     X(cuCtxEnablePeerAccess, 4000, 12000)                                                                              \
     X(cuDeviceGetUuid, 11040, 12000)
 
-enum {
-    ACS_CUDA_ARGS_MOST = 4096, /* arguments of one kernel */
-    ACS_CUDA_CELLS_SHARE = 4   /* one of so many nodes of kept graphs may be a cell's, for GPU-side issue */
-};
+enum { ACS_CUDA_ARGS_MOST = 4096 }; /* arguments of one kernel */
 
 typedef struct acs_cuda_driver {
 #define ACS_CUDA_DRIVER_FIELD(name, version, asked) PFN_##name##_v##version name;

@@ -5,14 +5,10 @@
  */
 #include "backend/cuda_graph.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    COPIES_MOST = 16,  /* of one graph, */
-    COPIES_SHARE = 8,  /* and together at most one of so many nodes */
-    FAILURES_MOST = 16 /* then no bundle is taken any more */
-};
 
 static void progress_tell_locked(acs_cuda *self)
 {
@@ -45,7 +41,7 @@ static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult 
 /* A taken copy goes back as it was: its latest launch may be under way. */
 static void put_back_locked(acs_kept *kept, acs_cuda_exec *exec)
 {
-    uint32_t latest = (exec->next + ACS_CUDA_TABLES - 1) % ACS_CUDA_TABLES;
+    uint32_t latest = (exec->next + TUNE_GRAPH_TABLES - 1) % TUNE_GRAPH_TABLES;
     acs_kept_launched(kept, exec->kept, exec->launches[latest].slot, exec->launches[latest].value);
 }
 
@@ -182,7 +178,8 @@ static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
 static bool may_copy_locked(const acs_cuda_vehicles *v, const acs_cuda_wanted *want)
 {
     uint32_t copies = acs_kept_copies(v->kept, want->key, NULL);
-    return copies == 0 || (copies < COPIES_MOST && (uint64_t)(copies + 1) * want->nodes * COPIES_SHARE <= v->nodes_most);
+    return copies == 0 || (copies < TUNE_GRAPH_COPIES_MOST &&
+                           (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= v->nodes_most);
 }
 
 /* One that is there; `*more`: there could be another. */
@@ -191,7 +188,7 @@ static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *mo
     acs_cuda_vehicles *v = self->vehicles;
     acs_cuda_exec *exec = NULL;
     acs_lock_acquire(&v->lock);
-    if (v->failures < FAILURES_MOST && !is_bad_locked(v, want->key)) {
+    if (v->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(v, want->key)) {
         bool kept = acs_kept_copies(v->kept, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
         if (kept)
             progress_tell_locked(self);

@@ -3,9 +3,11 @@
  * backend this is; what is there is decided when the device is opened. No call waits for the device.
  */
 #include "backend/cuda_internal.h"
+
+#include "base/tuning.h"
 #include "devices/topology.h"
 
-#define SPAN_BYTES ((size_t)64 << 30)
+#define SPAN_BYTES ((size_t)TUNE_PAGES_SPAN_GIB << 30)
 
 static acs_status failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
 {

@@ -4,6 +4,8 @@
  */
 #include "backend/cuda_graph.h"
 
+#include "base/tuning.h"
+
 static acs_cuda_plan_node *node_add(acs_cuda_plan *plan, acs_cuda_node_kind kind, uint32_t type)
 {
     acs_cuda_plan_node *node = &plan->node[plan->nodes++];
@@ -31,7 +33,7 @@ static bool fits(const acs_cuda_plan *plan, uint32_t edges)
 uint32_t acs_cuda_publish_levels(const acs_layout_template *shape)
 {
     uint32_t cells = acs_layout_cells(shape);
-    return cells >= ACS_CUDA_PUBLISH_OPS ? 1 : ACS_CUDA_PUBLISH_OPS / cells;
+    return cells >= TUNE_GRAPH_PUBLISH_OPS ? 1 : TUNE_GRAPH_PUBLISH_OPS / cells;
 }
 
 uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape)
@@ -123,7 +125,7 @@ bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan)
         if (!node_copy(dag, plan, i, at, followed))
             return false;
         ops += dag->node[i].type != 0;
-        if (!dag->node[i].type || ops % ACS_CUDA_PUBLISH_OPS || ops == dag->ops)
+        if (!dag->node[i].type || ops % TUNE_GRAPH_PUBLISH_OPS || ops == dag->ops)
             continue;
         if (!publish(plan, at, from, i + 1, followed, last))
             return false;

@@ -5,13 +5,13 @@
  */
 #include "backend/cuda_graph.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 
 enum {
     STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES), /* one more than there are: tables hold an even number */
-    STATE_STRIDE = (STATE_BYTES + 255) / 256 * 256,
-    ROOM_LEAST = 4096,
-    SLAB_LEAST = 1024 * 1024
+    STATE_STRIDE = (STATE_BYTES + 255) / 256 * 256
 };
 
 struct acs_cuda_slab {
@@ -25,7 +25,7 @@ struct acs_cuda_slab {
 /* Powers of two: a room is as good for another graph of about the size. */
 static size_t round_up(size_t bytes)
 {
-    size_t rounded = ROOM_LEAST;
+    size_t rounded = TUNE_ROOM_LEAST;
     while (rounded < bytes)
         rounded *= 2;
     return rounded;
@@ -46,11 +46,11 @@ static CUresult slab_make(acs_cuda *self, size_t bytes, acs_cuda_slab **out)
     void *tables = NULL;
     if (!slab)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    slab->bytes = bytes > SLAB_LEAST ? bytes : SLAB_LEAST;
+    slab->bytes = bytes > TUNE_ROOM_SLAB ? bytes : TUNE_ROOM_SLAB;
     CUresult result = self->cu.cuMemHostAlloc(&tables, slab->bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     slab->tables = tables;
     if (result == CUDA_SUCCESS)
-        result = self->cu.cuMemAlloc(&slab->states, slab->bytes / ROOM_LEAST * STATE_STRIDE);
+        result = self->cu.cuMemAlloc(&slab->states, slab->bytes / TUNE_ROOM_LEAST * STATE_STRIDE);
     if (result == CUDA_SUCCESS)
         *out = slab;
     else

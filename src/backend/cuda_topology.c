@@ -5,9 +5,9 @@
  */
 #include "backend/cuda_topology.h"
 
-#include <cuda_runtime_api.h>
+#include "base/tuning.h"
 
-enum { LARGE = 64 << 20, SMALL = 4 << 10, SMALL_COPIES = 16, REPETITIONS = 5, ATTEMPTS = 3 };
+#include <cuda_runtime_api.h>
 
 /* A place that copies begin or end at. */
 typedef struct end {
@@ -34,11 +34,11 @@ static acs_status open_end(end *e, int device)
 {
     *e = (end){.device = device};
     if (device < 0) {
-        TRY_CUDA(cudaHostAlloc(&e->memory, LARGE, cudaHostAllocPortable));
+        TRY_CUDA(cudaHostAlloc(&e->memory, TUNE_LINK_LARGE, cudaHostAllocPortable));
         return ACS_OK;
     }
     TRY_CUDA(cudaSetDevice(device));
-    TRY_CUDA(cudaMalloc(&e->memory, LARGE));
+    TRY_CUDA(cudaMalloc(&e->memory, TUNE_LINK_LARGE));
     TRY_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
     TRY_CUDA(cudaEventCreate(&e->begin));
     TRY_CUDA(cudaEventCreate(&e->done));
@@ -76,7 +76,7 @@ static acs_status time_copies(const end *from, const end *to, int copies, size_t
     const end *at = from->device >= 0 ? from : to;
     TRY_CUDA(cudaSetDevice(at->device));
     *seconds = 1e9;
-    for (int k = 0; k <= REPETITIONS; k++) { /* the first one warms up */
+    for (int k = 0; k <= TUNE_LINK_REPETITIONS; k++) { /* the first one warms up */
         float ms = 0;
         TRY_CUDA(cudaEventRecord(at->begin, at->stream));
         for (int i = 0; i < copies; i++)
@@ -93,11 +93,11 @@ static acs_status time_copies(const end *from, const end *to, int copies, size_t
 static acs_status measure_link(const end *from, const end *to, acs_route *link)
 {
     double large = 0, small = 0;
-    ACS_TRY(time_copies(from, to, 1, LARGE, &large));
-    ACS_TRY(time_copies(from, to, SMALL_COPIES, SMALL, &small));
-    link->latency = small / SMALL_COPIES;
+    ACS_TRY(time_copies(from, to, 1, TUNE_LINK_LARGE, &large));
+    ACS_TRY(time_copies(from, to, TUNE_LINK_SMALL_COPIES, TUNE_LINK_SMALL, &small));
+    link->latency = small / TUNE_LINK_SMALL_COPIES;
     const double rest = large - link->latency;
-    link->bandwidth = LARGE / (rest > 0 ? rest : large);
+    link->bandwidth = TUNE_LINK_LARGE / (rest > 0 ? rest : large);
     return ACS_OK;
 }
 
@@ -139,11 +139,11 @@ acs_status acs_cuda_topology_measure(acs_topology *t, const int *devices)
     TRY_CUDA(cudaGetDevice(&before));
     for (; opened <= t->count && status == ACS_OK; opened++)
         status = open_end(&ends[opened], opened < t->count ? devices[opened] : -1);
-    for (int attempt = 0; status == ACS_OK && attempt < ATTEMPTS; attempt++) {
+    for (int attempt = 0; status == ACS_OK && attempt < TUNE_LINK_ATTEMPTS; attempt++) {
         status = measure_all(t, ends);
         if (status != ACS_OK || acs_topology_check(t) == ACS_OK)
             break;
-        status = attempt + 1 < ATTEMPTS ? ACS_OK : acs_error_thread()->status;
+        status = attempt + 1 < TUNE_LINK_ATTEMPTS ? ACS_OK : acs_error_thread()->status;
     }
     while (opened > 0)
         close_end(&ends[--opened]);

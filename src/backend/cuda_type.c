@@ -5,14 +5,9 @@
  */
 #include "backend/cuda_graph.h"
 
-#include <stdlib.h>
+#include "base/tuning.h"
 
-enum {
-    TYPES_OF_A_KERNEL = 16, /* beyond that a look through the kernel's list would take too long */
-    LONG_NS = 100000,       /* kernels that take longer are launched alone, */
-    LONG_TURNS = 1024,      /* but for the first of so many launches: */
-    LONG_RIDES = 64         /* so many in a row, for bundles of them to be seen again */
-};
+#include <stdlib.h>
 
 /*
  * A  a type is filled in, then published in its kernel's list and in the table, release -> whoever finds it, or was given
@@ -52,7 +47,7 @@ static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const 
     acs_cuda_vehicles *v = self->vehicles;
     acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_relaxed); /* written under this lock only */
     uint32_t index = first ? first->index + 1 : 0;
-    if (v->types_used + 1 >= ACS_CUDA_TYPES || index >= TYPES_OF_A_KERNEL)
+    if (v->types_used + 1 >= ACS_CUDA_TYPES || index >= TUNE_KERNEL_TYPES_MOST)
         return NULL;
     acs_cuda_type *type = calloc(1, sizeof *type);
     if (!type)
@@ -89,15 +84,16 @@ static bool full(const acs_cuda *self, const acs_cuda_kernel *kernel)
     const acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
     /* Acquire: A. The last number is given out last. */
     bool all = atomic_load_explicit(&self->vehicles->types[ACS_CUDA_TYPES - 1], memory_order_acquire) != NULL;
-    return all || (first && first->index + 1 == TYPES_OF_A_KERNEL);
+    return all || (first && first->index + 1 == TUNE_KERNEL_TYPES_MOST);
 }
 
 /* It would hold up what shares a bundle with it, and its launch costs nothing beside it. Now and then it rides again. */
 static bool takes_long(acs_cuda_type *type)
 {
     /* Relaxed, both: an estimate, and a count that may miss a turn. */
-    return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > LONG_NS) &&
-           atomic_fetch_add_explicit(&type->long_turn, 1, memory_order_relaxed) % LONG_TURNS >= LONG_RIDES;
+    return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > TUNE_KERNEL_LONG_NS) &&
+           atomic_fetch_add_explicit(&type->long_turn, 1, memory_order_relaxed) % TUNE_KERNEL_LONG_TURNS >=
+               TUNE_KERNEL_LONG_BUNDLED;
 }
 
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)

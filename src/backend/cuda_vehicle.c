@@ -4,22 +4,11 @@
  * to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never waited for.
  */
 #include "backend/cuda_graph.h"
+#include "base/tuning.h"
 #include "vehicles/choice.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    BUNDLE_MOST = 256,
-    LAYERS_USES = 16,       /* bundles that resemble each other and go into the size chosen for the first */
-    LAYERS_NODES = 1024,    /* of one graph of layers */
-    FIXED_SIGHTINGS = 32,   /* of a bundle with the very same arguments, where ACS_ISSUE asks for replays */
-    ASKED_SIGHTINGS = 2,    /* of what ACS_ISSUE asks for: nothing else will do */
-    LAYERS_LOSSES = 16,     /* more bundles for which layers were no good than such for which they were; then only */
-    LAYERS_LOOKS = 16,      /* one of so many is looked at */
-    LAYERS_LOSSES_MOST = 16 * LAYERS_LOOKS, /* counted; then from LAYERS_LOSSES again */
-    FETCH_AHEAD = 8         /* items */
-};
 
 /* ------------------------------------------------------------------------------------------------------------ opening */
 
@@ -45,7 +34,7 @@ static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_option
     if (!v->head || !v->join || !v->publish || !words_init(self, v))
         return false;
     v->nodes_most = (uint64_t)options->graph_nodes;
-    v->nodes_most -= v->nodes_most / ACS_CUDA_CELLS_SHARE; /* kept by GPU-side issue */
+    v->nodes_most -= v->nodes_most / TUNE_GPU_NODES_PART; /* kept by GPU-side issue */
     return acs_kept_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
 }
 
@@ -58,7 +47,7 @@ void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options)
     }
     self->vehicles = v;
     if (vehicles_make(self, v, options)) {
-        self->base.bundle_most = BUNDLE_MOST;
+        self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
     acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
@@ -144,12 +133,12 @@ static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template 
     acs_cuda_vehicles *v = self->vehicles;
     acs_lock_acquire(&v->lock);
     bool same = close_to(dag->levels, v->layers_for[0]) && close_to(dag->width, v->layers_for[1]) &&
-                close_to(dag->ops, v->layers_for[2]) && ++v->layers_uses < LAYERS_USES;
+                close_to(dag->ops, v->layers_for[2]) && ++v->layers_uses < TUNE_LAYERS_REUSES;
     *shape = v->layers;
     acs_lock_release(&v->lock);
     if (same && acs_layout_make(dag, shape, layout))
         return true;
-    if (!acs_layout_choose(dag, &acs_choice_layers, LAYERS_NODES, shape, layout))
+    if (!acs_layout_choose(dag, &acs_choice_layers, TUNE_LAYERS_NODES, shape, layout))
         return false;
     acs_lock_acquire(&v->lock);
     v->layers = *shape;
@@ -209,9 +198,9 @@ static bool looks_for_layers(acs_cuda *self, const bundle *b)
     uint32_t losses = atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed);
     if (b->batch->vehicle != ACS_VEHICLE_AUTO)
         return b->batch->vehicle == ACS_VEHICLE_LAYERS;
-    atomic_store_explicit(&self->vehicles->layers_losses, losses + 1 < LAYERS_LOSSES_MOST ? losses + 1 : LAYERS_LOSSES,
-                          memory_order_relaxed);
-    return losses < LAYERS_LOSSES || losses % LAYERS_LOOKS == 0;
+    atomic_store_explicit(&self->vehicles->layers_losses,
+                          losses + 1 < TUNE_LAYERS_LOSSES_MOST ? losses + 1 : TUNE_LAYERS_LOSSES, memory_order_relaxed);
+    return losses < TUNE_LAYERS_LOSSES || losses % TUNE_LAYERS_TURNS == 0;
 }
 
 static const acs_dag *dag_of(acs_cuda *self, bundle *b)
@@ -285,7 +274,7 @@ static void look_at(bundle *b)
     uint64_t key = batch->items_used, content = 0;
     for (uint32_t i = 0; i < batch->items_used; i++) {
         const acs_item *item = &batch->items[i];
-        fetch(batch, i + FETCH_AHEAD);
+        fetch(batch, i + TUNE_BUNDLE_FETCH_OPS);
         key = mix(key, (uint64_t)(item->op ? item->op->type : 0) << 16 | item->edge_count);
         for (uint32_t e = 0; e < item->edge_count; e++)
             key = mix(key, batch->edges[item->first_edge + e]);
@@ -301,7 +290,7 @@ static void look_at(bundle *b)
 
 static uint32_t replay_nodes(const bundle *b)
 {
-    return b->batch->items_used + b->ops / ACS_CUDA_PUBLISH_OPS + 1;
+    return b->batch->items_used + b->ops / TUNE_GRAPH_PUBLISH_OPS + 1;
 }
 
 /* By a graph of the bundle's own shape, if there is one, or it was wanted often enough to build it. */
@@ -320,7 +309,7 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
         if (b->batch->items[i].op)
             result = acs_cuda_exec_set(self, exec, op++, b->batch->items[i].op);
-    for (uint32_t ops = ACS_CUDA_PUBLISH_OPS, p = 0; ops < b->ops; ops += ACS_CUDA_PUBLISH_OPS)
+    for (uint32_t ops = TUNE_GRAPH_PUBLISH_OPS, p = 0; ops < b->ops; ops += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
     acs_cuda_range_end(self);
@@ -347,13 +336,13 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
 {
     switch (b->batch->vehicle) {
     case ACS_VEHICLE_REPLAY:
-        return by_replay(self, b, FIXED_SIGHTINGS, ASKED_SIGHTINGS);
+        return by_replay(self, b, TUNE_ASKED_FIXED_SIGHTINGS, TUNE_ASKED_SIGHTINGS);
     case ACS_VEHICLE_LAYERS:
         return by_layers(self, b, 1);
     case ACS_VEHICLE_GPU:
         return by_gpu(self, b, 0);
     case ACS_VEHICLE_GRAPH:
-        return by_shape(self, b, ~b->key, true, ASKED_SIGHTINGS);
+        return by_shape(self, b, ~b->key, true, TUNE_ASKED_SIGHTINGS);
     default:
         return ACS_NOT_READY;
     }

@@ -5,15 +5,8 @@
  * where nothing is watched.
  */
 #include "backend/cuda_graph.h"
+#include "base/tuning.h"
 #include "vehicles/choice.h"
-
-enum {
-    TIMED_LEAST = 4,
-    TIMED_TURNS = 16,
-    LAUNCH_NS_MOST = 10000, /* beyond that it waited for the device */
-    FRESH_NS = 20000,       /* between two looks, for what the second one sees to be new */
-    OTHERS_SHARE = 2        /* of the time that a bundle took: more than one in so many parts, and nothing is known */
-};
 
 /*
  * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up,
@@ -57,7 +50,7 @@ void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda
 static void learn(acs_cuda *self, const acs_cuda_watch *w, uint64_t now_ns)
 {
     uint64_t took = now_ns - w->began_ns;
-    if (w->others_ns > took / OTHERS_SHARE)
+    if (w->others_ns > took / TUNE_LEARN_OTHERS_PART)
         return;
     uint64_t level = took > w->without_ns ? (took - w->without_ns) / w->levels : 0;
     for (uint32_t i = 0; i < w->type_count; i++) {
@@ -71,9 +64,9 @@ static void learn(acs_cuda *self, const acs_cuda_watch *w, uint64_t now_ns)
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
 {
     acs_cuda_vehicles *v = self->vehicles;
-    if (!v || batch->bundle || batch->items_used < TIMED_LEAST)
+    if (!v || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
         return false;
-    if (atomic_fetch_add_explicit(&v->launch_turn, 1, memory_order_relaxed) % TIMED_TURNS != 0)
+    if (atomic_fetch_add_explicit(&v->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
         return false;
     *began_ns = acs_clock_ns();
     return true;
@@ -83,7 +76,7 @@ void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t bega
 {
     uint64_t each = (acs_clock_ns() - began_ns) / batch->items_used;
     int64_t known = atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
-    int64_t now = each < LAUNCH_NS_MOST ? (int64_t)each : LAUNCH_NS_MOST;
+    int64_t now = each < TUNE_LAUNCH_NS_MOST ? (int64_t)each : TUNE_LAUNCH_NS_MOST;
     known = known ? known + (now - known) / 8 : now;
     atomic_store_explicit(&self->vehicles->launch_ns, (uint32_t)known, memory_order_relaxed);
 }
@@ -107,7 +100,7 @@ void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch)
 /* Whether what is seen now happened just now: the look before was not long ago. */
 static bool is_fresh(const acs_cuda_watch *w, uint64_t now_ns)
 {
-    return now_ns - w->looked_ns <= FRESH_NS;
+    return now_ns - w->looked_ns <= TUNE_LEARN_FRESH_NS;
 }
 
 void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed)

@@ -5,6 +5,8 @@
  */
 #include "backend/cuda_window.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,7 +342,7 @@ uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, 
         first = end > word && end < first ? end : first;
         told |= end == word;
     }
-    if (atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % ACS_WINDOW_LOOKS == 0)
+    if (atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % TUNE_GPU_LOOKS == 0)
         return count;
     while (possible < count && marks[possible].value < first)
         possible++;

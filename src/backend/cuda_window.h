@@ -21,13 +21,7 @@
 #include "backend/device/window.h"
 #include "vehicles/dag.h"
 
-enum {
-    ACS_WINDOW_GROW = 4,  /* new cells for one bundle where the core leaves the vehicle open: each takes 50 us */
-    ACS_WINDOW_CELL_NS = 360000, /* what one takes while the device is busy */
-    ACS_WINDOW_EVICT = 4, /* cells of growth that one costs for which another has to go */
-    ACS_WINDOW_LOOKS = 32, /* one of so many polls asks the driver in any case */
-    ACS_WINDOW_FAN = 0    /* the type of a fan: there is no such type of kernels */
-};
+enum { ACS_WINDOW_FAN = 0 }; /* the type of a fan: there is no such type of kernels */
 
 typedef struct acs_window_cell acs_window_cell;
 struct acs_window_cell {

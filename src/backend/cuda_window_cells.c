@@ -5,6 +5,8 @@
  */
 #include "backend/cuda_window.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,7 +256,7 @@ static acs_window_cell *take_one_locked(acs_cuda *self, acs_window_type *type, t
         return cell;
     }
     bool full = window->cells >= window->cells_most;
-    uint32_t price = full ? ACS_WINDOW_EVICT : 1;
+    uint32_t price = full ? TUNE_GPU_EVICT : 1;
     if (type->refused)
         return NULL;
     state->short_of = state->grow < price;
@@ -310,10 +312,10 @@ static uint32_t cells_needed(const acs_wires *wires)
 /* New cells that a bundle may cost: as many as the core's choice of a vehicle allows, or as were earned (ski rental). */
 static uint32_t may_grow_locked(const acs_cuda_window *window, const acs_batch *batch, uint64_t gain_ns)
 {
-    const uint64_t earned = window->lost_ns / ACS_WINDOW_CELL_NS;
+    const uint64_t earned = window->lost_ns / TUNE_COST_CELL_NS;
     if (batch->vehicle == ACS_VEHICLE_GPU)
         return UINT32_MAX;
-    return gain_ns && earned < ACS_WINDOW_GROW ? (uint32_t)earned : ACS_WINDOW_GROW;
+    return gain_ns && earned < TUNE_GPU_GROW ? (uint32_t)earned : TUNE_GPU_GROW;
 }
 
 bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane, uint64_t gain_ns)
@@ -329,8 +331,8 @@ bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs
     const uint32_t grow = state.grow = may_grow_locked(window, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
     if (gain_ns)
-        window->lost_ns -= (uint64_t)(grow - state.grow) * ACS_WINDOW_CELL_NS;
-    if (!all && state.short_of && window->lost_ns < (uint64_t)ACS_WINDOW_GROW * ACS_WINDOW_CELL_NS)
+        window->lost_ns -= (uint64_t)(grow - state.grow) * TUNE_COST_CELL_NS;
+    if (!all && state.short_of && window->lost_ns < (uint64_t)TUNE_GPU_GROW * TUNE_COST_CELL_NS)
         window->lost_ns += gain_ns;
     if (window->types)
         hold_all_locked(window, lane, slot);

@@ -13,20 +13,12 @@
 #include "backend/host_internal.h"
 #include "base/inside.h"
 #include "base/thread.h"
+#include "base/tuning.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* What waking a thread costs, about: system call, switch, cold cache. */
-#define WAKE_NS 10000u
-/* Every so many ops of an executor one is timed. */
-#define TIMED_EVERY 16u
-/* An op that is worth a thread of its own; what is believed of ops before any ran. */
-#define LONG_OP_NS (2 * WAKE_NS)
-/* How often the guard looks: waking it so rarely costs next to nothing. */
-#define GUARD_US 1000u
 
 /*
  * Signal a sleeper if what lies in the run queue is worth its waking, or if nobody else would come to it. The one that
@@ -35,7 +27,7 @@
 static void wake_one_locked(host_backend *h)
 {
     bool nobody_comes = (!h->guarded || h->sleepers == h->runner_count) && !h->signalled;
-    bool worth = nobody_comes || acs_host_runnable(h) * h->op_ns > WAKE_NS;
+    bool worth = nobody_comes || acs_host_runnable(h) * h->op_ns > TUNE_HOST_WAKE_NS;
 
     if (h->run_first != HOST_NONE && h->sleepers && !h->searchers && worth) {
         h->signalled = true;
@@ -132,7 +124,7 @@ static bool search_locked(host_backend *h)
 /* Run an op; of every few, learn how long it takes. */
 static void run_op(host_runner *runner, acs_record *op, uint64_t *took_ns)
 {
-    bool timed = runner->ops++ % TIMED_EVERY == 0;
+    bool timed = runner->ops++ % TUNE_HOST_TIMED_TURNS == 0;
     uint64_t begin = timed ? acs_clock_ns() : 0;
 
     acs_host_run(op, &runner->scratch);
@@ -157,13 +149,13 @@ static void guard_locked(host_backend *h)
     h->guarded = true;
     do {
         uint32_t claims = h->claims;
-        signalled = acs_cond_wait_us(&h->work, &h->lock, GUARD_US);
+        signalled = acs_cond_wait_us(&h->work, &h->lock, TUNE_HOST_GUARD_US);
         h->signalled = false;
         stuck = h->run_first != HOST_NONE && h->claims == claims;
     } while (!signalled && !stuck && !acs_host_closing(h) && h->sleepers < h->runner_count);
     h->guarded = false;
-    if (!signalled && stuck && h->op_ns < LONG_OP_NS)
-        h->op_ns = LONG_OP_NS; /* ops are not as short as was believed: the next thread is woken at once */
+    if (!signalled && stuck && h->op_ns < TUNE_HOST_LONG_OP_NS)
+        h->op_ns = TUNE_HOST_LONG_OP_NS; /* ops are not as short as was believed: the next thread is woken at once */
 }
 
 static void sleep_locked(host_backend *h)
@@ -333,7 +325,7 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->config.inline_only = ops->single_thread;
     h->base.devices = config->devices ? config->devices : 1; /* virtual: as many as are wanted */
     h->config.slots = acs_backend_slots(config->slots, h->base.devices);
-    h->op_ns = LONG_OP_NS;
+    h->op_ns = TUNE_HOST_LONG_OP_NS;
     h->runner_count = h->base.parallel = runners_wanted(&h->config);
     error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
     if (error)

@@ -5,6 +5,8 @@
  */
 #include "backend/host_kernel.h"
 
+#include "base/tuning.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,7 +245,8 @@ acs_status acs_host_memory_state(acs_backend *backend, uint32_t device, char id[
 /* Of an H200's order: what virtual devices are for is the choice of places, which looks at proportions. */
 acs_status acs_host_links(acs_backend *backend, acs_topology *topology)
 {
-    static const acs_route between = {3e11, 3e-6, true}, to_host = {5e10, 3e-6, false};
+    static const acs_route between = {TUNE_LINK_PEER_GB_S * 1e9, TUNE_LINK_US / 1e6, true},
+                           to_host = {TUNE_LINK_HOST_GB_S * 1e9, TUNE_LINK_US / 1e6, false};
     (void)backend;
     for (uint32_t a = 0; a <= topology->count; a++) {
         if (a < topology->count)

@@ -8,12 +8,11 @@
 #include "devices/allocations.h"
 
 #include "base/lock.h"
+#include "base/tuning.h"
 
 #include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
-
-enum { FREED_KEPT = 1024 };
 
 /* Of the tree, and of one of the lists. */
 typedef struct node {
@@ -25,7 +24,7 @@ struct acs_allocations {
     acs_lock lock; /* rank POOL; guards everything below */
     void *tree;    /* of nodes, LIVE and FREEING */
     node live, freeing; /* heads of rings; FREEING by when it began */
-    acs_allocation freed[FREED_KEPT]; /* ring: freed_total counts all that ever entered */
+    acs_allocation freed[TUNE_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
     uint64_t freed_total;
     uint32_t last_id;
 };
@@ -117,9 +116,9 @@ static bool holds(const acs_allocation *block, uint64_t address)
  */
 static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address)
 {
-    uint64_t kept = table->freed_total < FREED_KEPT ? table->freed_total : FREED_KEPT;
+    uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
     for (uint64_t i = 1; i <= kept; i++) {
-        acs_allocation *block = &table->freed[(table->freed_total - i) % FREED_KEPT];
+        acs_allocation *block = &table->freed[(table->freed_total - i) % TUNE_FREED_KEPT];
         if (holds(block, address))
             return block;
     }
@@ -136,7 +135,7 @@ static void remove_locked(acs_allocations *table, node *n)
 static void remember_freed_locked(acs_allocations *table, node *n)
 {
     n->block.state = ACS_ALLOCATION_FREED;
-    table->freed[table->freed_total++ % FREED_KEPT] = n->block;
+    table->freed[table->freed_total++ % TUNE_FREED_KEPT] = n->block;
     remove_locked(table, n);
 }
 
@@ -250,10 +249,10 @@ void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
 /* The block with this id, if it is still remembered. */
 static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
 {
-    uint64_t kept = table->freed_total < FREED_KEPT ? table->freed_total : FREED_KEPT;
+    uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
     for (uint64_t i = 1; i <= kept; i++)
-        if (table->freed[(table->freed_total - i) % FREED_KEPT].id == id)
-            return &table->freed[(table->freed_total - i) % FREED_KEPT];
+        if (table->freed[(table->freed_total - i) % TUNE_FREED_KEPT].id == id)
+            return &table->freed[(table->freed_total - i) % TUNE_FREED_KEPT];
     return NULL;
 }
 
@@ -289,7 +288,7 @@ bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, u
     }
     if (!any && table->freed_total > 0) {
         any = true;
-        *op = table->freed[(table->freed_total - 1) % FREED_KEPT].freed_by;
+        *op = table->freed[(table->freed_total - 1) % TUNE_FREED_KEPT].freed_by;
     }
     *freed = table->freed_total;
     acs_lock_release(&table->lock);

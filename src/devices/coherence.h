@@ -13,8 +13,6 @@
 
 #include "base/base.h"
 
-enum { ACS_PLACE_SET_MOST = 32 };
-
 /* A bit for each place. */
 typedef uint32_t acs_place_set;
 

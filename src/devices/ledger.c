@@ -5,6 +5,8 @@
  */
 #include "devices/ledger_internal.h"
 
+#include "base/tuning.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -351,7 +353,7 @@ static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint6
         return;
     if (a->before == 0 || wanted < a->before)
         a->before = wanted;
-    if (acs_ledger_get(&e->passed) >= ACS_LEDGER_PASSES)
+    if (acs_ledger_get(&e->passed) >= TUNE_LEDGER_PASSES)
         often->entries[often->count++] = e;
 }
 
@@ -452,7 +454,7 @@ void acs_ledger_pass_anew_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
-        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->passed) < ACS_LEDGER_PASSES)
+        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->passed) < TUNE_LEDGER_PASSES)
             continue;
         acs_ledger_set(&e->passed, 0);
         acs_ledger_set(&e->in_vain, acs_ledger_get(&e->in_vain) + 1);

@@ -17,8 +17,7 @@
 
 #include "devices/capacity.h"
 
-enum { ACS_LEDGER_NAME_BYTES = 64, ACS_LEDGER_DEVICE_BYTES = 64, ACS_LEDGER_PROGRAM_BYTES = 32,
-       ACS_LEDGER_PASSES = 16 /* times that an entry which waits is passed by others that came later */ };
+enum { ACS_LEDGER_NAME_BYTES = 64, ACS_LEDGER_DEVICE_BYTES = 64, ACS_LEDGER_PROGRAM_BYTES = 32 };
 
 typedef struct acs_ledger acs_ledger;
 
@@ -64,8 +63,8 @@ void acs_ledger_close(acs_ledger *ledger);
 acs_status acs_ledger_take(acs_ledger *ledger, uint64_t bytes);
 /*
  * The same, but wait until they are there, in the order in which entries began to wait, but that later ones may pass by
- * where there is room for them alone, ACS_LEDGER_PASSES times; nobody is held up by one that will have no room beside what
- * all keep (acs_ledger_reclaimable). ACS_ERR_MEMORY through ACS_FAIL: more than the device has, or
+ * where there is room for them alone, TUNE_LEDGER_PASSES times; nobody is held up by one that will have no room beside
+ * what all keep (acs_ledger_reclaimable). ACS_ERR_MEMORY through ACS_FAIL: more than the device has, or
  * than it has beside what this one has; or every program that has memory of the device waits for more, and this one began
  * last; or for two seconds only programs outside the ledger could have given it. ACS_ERR_DEVICE: `ended` says so.
  * ACS_ERR_STATE as above.

@@ -5,6 +5,8 @@
  */
 #include "devices/ledger_internal.h"
 
+#include "base/tuning.h"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,9 +14,7 @@
 
 #define MS UINT64_C(1000000) /* nanoseconds */
 
-enum { NAP_MS = 20, STUCK_MOST_MS = 200, ALONE_MOST_MS = 2000, DOUBLED_MOST = 16 };
-
-static _Atomic(uint64_t) g_patience_ms = 2000;
+static _Atomic(uint64_t) g_patience_ms = TUNE_LEDGER_PATIENCE_MS;
 
 void acs_ledger_patience(uint64_t ms)
 {
@@ -33,7 +33,8 @@ typedef struct patience {
 
 static bool is_over(patience *p, const acs_ledger_account *a)
 {
-    const uint64_t now = acs_clock_ns(), doubled = a->due_in_vain < DOUBLED_MOST ? a->due_in_vain : DOUBLED_MOST;
+    const uint64_t now = acs_clock_ns();
+    const uint64_t doubled = a->due_in_vain < TUNE_LEDGER_DOUBLED_MOST ? a->due_in_vain : TUNE_LEDGER_DOUBLED_MOST;
     if (!a->due || a->due_ticket != p->ticket || a->reserved < p->least)
         *p = (patience){a->due ? a->due_ticket : 0, a->reserved, now};
     /* Relaxed: see acs_ledger_patience. */
@@ -124,11 +125,11 @@ static acs_status judge(wait *w)
     w->before = w->outlook;
     if (w->outlook == OUTLOOK_NEVER)
         return refuse(w, "this cannot fit");
-    if (w->outlook == OUTLOOK_STUCK && now - w->since > STUCK_MOST_MS * MS)
+    if (w->outlook == OUTLOOK_STUCK && now - w->since > TUNE_LEDGER_STUCK_MS * MS)
         return refuse(w, w->bytes > acs_ledger_less(l->config.total, acs_ledger_reserved(w->ledgers[w->of]))
                              ? "this cannot fit beside what it has"
                              : "all programs that have some wait for more, and this one began last");
-    if (w->outlook == OUTLOOK_ALONE && now - w->since > ALONE_MOST_MS * MS)
+    if (w->outlook == OUTLOOK_ALONE && now - w->since > TUNE_LEDGER_ALONE_MS * MS)
         return refuse(w, "the rest is taken outside of the ledger");
     if (l->config.ended && l->config.ended(l->config.user))
         return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group waited for its memory");
@@ -138,7 +139,7 @@ static acs_status judge(wait *w)
 /* Until something was given since `seen`, or for a while. */
 static void nap(acs_ledger *l, uint32_t seen)
 {
-    const struct timespec while_ = {0, NAP_MS * (long)MS};
+    const struct timespec while_ = {0, TUNE_LEDGER_NAP_MS * (long)MS};
     if (!acs_ledger_usable(l))
         return; /* the next look fails */
     (void)syscall(SYS_futex, &l->table->changes, FUTEX_WAIT, seen, &while_, NULL, 0);

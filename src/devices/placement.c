@@ -4,10 +4,10 @@
  */
 #include "devices/placement.h"
 
+#include "base/tuning.h"
+
 #include <float.h>
 #include <string.h>
-
-#define ALIKE_SECONDS 1e-6 /* ends that differ by less: no two measurements of the same links agree better */
 
 void acs_placement_init(acs_placement *p, const acs_topology *topology, acs_policy policy)
 {
@@ -75,7 +75,7 @@ static uint64_t missing_bytes(const acs_placement_op *op, uint32_t device)
     return sum;
 }
 
-/* GrCUDA's exploration: with less than the threshold a device has nothing. */
+/* GrCUDA's exploration: with less than a share a device has nothing, so that not all goes where the first op went. */
 static bool has_enough(const acs_placement_op *op, uint32_t device)
 {
     uint64_t held = 0, all = 0;
@@ -83,7 +83,7 @@ static bool has_enough(const acs_placement_op *op, uint32_t device)
         all += op->reads[i].bytes;
         held += op->reads[i].places & bit_of(device) ? op->reads[i].bytes : 0;
     }
-    return held > 0 && (double)held >= ACS_PLACEMENT_THRESHOLD * (double)all;
+    return held > 0 && (double)held >= TUNE_PLACEMENT_SHARE / 100.0 * (double)all;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- policies */
@@ -170,7 +170,7 @@ static acs_place_set earliest_of(const acs_placement *p, const acs_placement_op 
         ends[device] = end_on(p, op, device) + acs_placement_transfer(p->topology, op, device, false);
         bytes[device] = (double)missing_bytes(op, device);
     }
-    return least_of(least_of(candidates, ends, ALIKE_SECONDS), bytes, 0);
+    return least_of(least_of(candidates, ends, TUNE_PLACEMENT_ALIKE_US / 1e6), bytes, 0);
 }
 
 static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)

@@ -17,9 +17,6 @@
  */
 typedef int32_t acs_policy;
 
-/* Below this part of what an op reads a device counts as having none of it, so that not all goes where the first op went. */
-#define ACS_PLACEMENT_THRESHOLD 0.1
-
 /* Ways to a device, that do not hold each other up: what comes one way comes one after the other. */
 enum { ACS_WAY_HOST, ACS_WAY_PEERS, ACS_WAYS };
 

@@ -4,20 +4,19 @@
  */
 #include "pool/arena.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 
 enum {
-    SHARES_LOG2 = 4, /* bins for each power of two */
-    SHARES = 1 << SHARES_LOG2,
-    BINS = (64 - 8 - SHARES_LOG2 + 1) * SHARES, /* sizes are counted in units of 256 bytes */
-    WORDS = (BINS + 63) / 64,
-    LOOKS = 32,      /* ranges of a bin among which the best is looked for */
-    SLAB = 128       /* descriptors that are allocated at once */
+    SHARES = 1 << TUNE_ARENA_CLASSES_LOG2,
+    BINS = (64 - 8 - TUNE_ARENA_CLASSES_LOG2 + 1) * SHARES, /* sizes are counted in units of 256 bytes */
+    WORDS = (BINS + 63) / 64
 };
 
 typedef struct slab {
     struct slab *next;
-    acs_range ranges[SLAB];
+    acs_range ranges[TUNE_ARENA_SLAB];
 } slab;
 
 struct acs_arena {
@@ -57,7 +56,7 @@ static acs_range *descriptor(acs_arena *arena)
             return NULL;
         s->next = arena->slabs;
         arena->slabs = s;
-        for (uint32_t i = 0; i < SLAB; i++) {
+        for (uint32_t i = 0; i < TUNE_ARENA_SLAB; i++) {
             s->ranges[i].next = arena->spare;
             arena->spare = &s->ranges[i];
         }
@@ -82,7 +81,8 @@ static uint32_t bin_of(uint64_t bytes)
     if (units < SHARES)
         return (uint32_t)units;
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(units);
-    return (log2 - SHARES_LOG2 + 1) * SHARES + (uint32_t)(units >> (log2 - SHARES_LOG2)) % SHARES;
+    uint32_t shift = log2 - TUNE_ARENA_CLASSES_LOG2;
+    return (shift + 1) * SHARES + (uint32_t)(units >> shift) % SHARES;
 }
 
 /* What no op uses in front, since it is still warm; the rest behind, since it is the better the longer one waits. */
@@ -142,9 +142,9 @@ static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, 
 static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
 {
     uint32_t own = bin_of(bytes);
-    acs_range *range = best_in(arena, own, bytes, settled, LOOKS);
+    acs_range *range = best_in(arena, own, bytes, settled, TUNE_ARENA_SEARCHED);
     for (uint32_t bin = next_filled(arena, own + 1); !range && bin < BINS; bin = next_filled(arena, bin + 1))
-        range = best_in(arena, bin, bytes, settled, LOOKS);
+        range = best_in(arena, bin, bytes, settled, TUNE_ARENA_SEARCHED);
     return range ? range : best_in(arena, own, bytes, settled, UINT32_MAX);
 }
 

@@ -17,8 +17,6 @@
 
 #include "base/base.h"
 
-enum { ACS_LIVENESS_OPS = 4096 }; /* most that a plan takes: its work space has a bit for each pair */
-
 /* A set of ops: a bit for each. */
 typedef struct acs_op_sets {
     uint32_t count, words; /* ops; words of a set */

@@ -8,13 +8,11 @@
  */
 #include "pool/memory_internal.h"
 
+#include "base/tuning.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { SETTLED_AT_ONCE = 16 };
-
-#define REST_LEAST (16 * ACS_MIB)
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
 
@@ -134,7 +132,7 @@ static bool has_settled_locked(const acs_pool *p, acs_op settled)
 /* As much as is in use, within bounds. */
 static uint64_t rest_most(const acs_memory *m, const acs_pool *p)
 {
-    uint64_t most = p->counts.live > REST_LEAST ? p->counts.live : REST_LEAST;
+    uint64_t most = p->counts.live > TUNE_POOL_QUARANTINE_LEAST ? p->counts.live : TUNE_POOL_QUARANTINE_LEAST;
     return most < m->config.slack ? most : m->config.slack;
 }
 
@@ -166,7 +164,7 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
     acs_status status = ACS_NOT_READY;
     acs_lock_acquire(&m->lock);
     acs_op settled = m->config.settled(m->config.user);
-    acs_pool_settle_locked(p, settled, SETTLED_AT_ONCE);
+    acs_pool_settle_locked(p, settled, TUNE_POOL_SETTLED_AT_ONCE);
     const acs_op most = s->early ? UINT64_MAX : settled;
     acs_range *range = acs_arena_take(arena, s->request->bytes, most);
     if (!range && has_settled_locked(p, settled)) {
@@ -215,7 +213,7 @@ static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_blo
 
 static acs_pool_size size_of(acs_memory *m, const acs_memory_request *r)
 {
-    if (r->bytes <= ACS_MIB)
+    if (r->bytes <= TUNE_POOL_SMALL_BLOCK)
         return ACS_POOL_SMALL;
     /* relaxed: who reads too early looks again under `growing` */
     bool paged = r->kind == ACS_MEMORY_DEVICE && atomic_load_explicit(&m->paged, memory_order_relaxed);
@@ -312,8 +310,8 @@ static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
 /* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
 static const acs_pool_freed *latest_freed_locked(const acs_memory *m, uint64_t address)
 {
-    for (uint64_t i = 1; i <= ACS_POOL_FREED_KEPT && i <= m->freed_total; i++) {
-        const acs_pool_freed *f = &m->freed[(m->freed_total - i) % ACS_POOL_FREED_KEPT];
+    for (uint64_t i = 1; i <= TUNE_FREED_KEPT && i <= m->freed_total; i++) {
+        const acs_pool_freed *f = &m->freed[(m->freed_total - i) % TUNE_FREED_KEPT];
         if (address - f->base < f->bytes) /* below the base the difference wraps and is large */
             return f;
     }
@@ -350,7 +348,7 @@ acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_bloc
     acs_lock_acquire(&m->lock);
     acs_range *range = acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr);
     if (range) {
-        m->freed[m->freed_total++ % ACS_POOL_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
+        m->freed[m->freed_total++ % TUNE_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
         *block = block_of(range);
         acs_blocks_remove(&m->blocks, range);
         acs_pool *p = &m->pools[range->kind];

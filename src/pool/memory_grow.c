@@ -4,13 +4,13 @@
  */
 #include "pool/memory_internal.h"
 
-#define ADDED_MOST (32 * ACS_MIB) /* beyond what has to be created: a quarter of what is reserved, up to this */
-#define IDLE_MOST (16 * ACS_MIB)  /* and a sixteenth of the peak: what is more is moved before anything is created */
+#include "base/tuning.h"
 
 /* The device's allocators give memory by 2 MiB. Blocks of up to half a chunk share it. */
 static const struct {
     uint64_t block_most, chunk;
-} g_chunks[] = {[ACS_POOL_SMALL] = {1 * ACS_MIB, 2 * ACS_MIB}, [ACS_POOL_LARGE] = {16 * ACS_MIB, 32 * ACS_MIB}};
+} g_chunks[] = {[ACS_POOL_SMALL] = {TUNE_POOL_SMALL_BLOCK, TUNE_POOL_SMALL_CHUNK},
+                [ACS_POOL_LARGE] = {TUNE_POOL_LARGE_BLOCK, TUNE_POOL_LARGE_CHUNK}};
 
 /* ------------------------------------------------------------------------------------------------------- the limit */
 
@@ -182,7 +182,7 @@ static uint64_t reserved_most_locked(const acs_pool *p, uint64_t least)
 {
     const uint64_t now = p->counts.live + p->counts.resting + least;
     const uint64_t peak = now > p->counts.peak ? now : p->counts.peak;
-    return peak + peak / 16 + IDLE_MOST;
+    return peak + peak / 16 + TUNE_POOL_IDLE_MOST;
 }
 
 /* Plan a growth, its memory reserved. *room false: the limit has none. False: another span is needed. */
@@ -190,7 +190,8 @@ static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan,
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
     const uint64_t most = reserved_most_locked(p, wish->least);
-    const uint64_t quarter = p->counts.reserved / 4, added = quarter < ADDED_MOST ? quarter : ADDED_MOST;
+    const uint64_t quarter = p->counts.reserved / 4;
+    const uint64_t added = quarter < TUNE_POOL_GROWTH_MOST ? quarter : TUNE_POOL_GROWTH_MOST;
     if (p->counts.reserved + wish->least > most)
         wish->move = true;
     wish->added = wish->move || p->counts.reserved + wish->least + added > most ? 0 : added;

@@ -6,12 +6,11 @@
 #define ACS_POOL_MEMORY_INTERNAL_H
 
 #include "base/lock.h"
+#include "base/tuning.h"
 #include "pool/memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-enum { ACS_POOL_FREED_KEPT = 1024 };
 
 #define ACS_MIB (UINT64_C(1) << 20)
 
@@ -53,7 +52,7 @@ struct acs_memory {
     acs_lock lock;            /* rank POOL; guards what follows */
     acs_pool pools[1 + ACS_DEVICES_MOST]; /* config.kinds of them */
     acs_blocks blocks;
-    acs_pool_freed freed[ACS_POOL_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
+    acs_pool_freed freed[TUNE_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
     uint64_t freed_total, taken_total;
 };
 

@@ -4,11 +4,10 @@
  */
 #include "pool/pages.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum { PIECES_AT_ONCE = 8 };
-#define PIECE_LEAST (UINT64_C(32) << 20) /* of a growth that is larger */
 
 /* At the page with which it begins; elsewhere all zero. */
 typedef struct piece {
@@ -306,8 +305,8 @@ static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
 
 static acs_status create(acs_pages *p, uint64_t bytes, loose *l)
 {
-    const uint64_t page = p->ops->page, share = round_up(bytes / PIECES_AT_ONCE, page);
-    const uint64_t usual = share > PIECE_LEAST ? share : round_up(PIECE_LEAST, page);
+    const uint64_t page = p->ops->page, share = round_up(bytes / TUNE_POOL_PIECES, page);
+    const uint64_t usual = share > TUNE_POOL_PIECE_LEAST ? share : round_up(TUNE_POOL_PIECE_LEAST, page);
     while (bytes > 0) {
         const uint64_t size = bytes < usual ? bytes : usual;
         piece made = {0, size / page};

@@ -6,6 +6,8 @@
  */
 #include "runtime/bad_ops.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +73,7 @@ static void give_up_sites(acs_bad_ops *bad)
 static bool grow(acs_bad_ops *bad)
 {
     uint32_t room = bad->room ? 2 * bad->room : ROOM_FIRST;
-    if (bad->room == ACS_BAD_RANGES_MOST)
+    if (bad->room == TUNE_FAILED_RANGES)
         return false;
     acs_bad_range *ranges = realloc(bad->ranges, room * sizeof *ranges);
     if (!ranges)

@@ -10,9 +10,7 @@
 
 #include "base/base.h"
 
-/* Most ranges. A skipped chain of any length is one range, as long as no other op is between its ops. */
-enum { ACS_BAD_RANGES_MOST = 1 << 16 };
-
+/* A skipped chain of any length is one range, as long as no other op is between its ops. */
 typedef struct acs_bad_range {
     acs_op first, last;
     acs_op cause;

@@ -5,11 +5,9 @@
  */
 #include "runtime/capture.h"
 
+#include "base/tuning.h"
 #include "runtime/capture_scratch.h"
 #include "runtime/context.h"
-
-/* Ops of one capture that later ones may depend on one by one; idle captures whose order is kept, or only their ends. */
-enum { CAPTURE_WINDOW = 1024, ORDERS_KEPT = 2, CAPTURES_KEPT = 64 };
 
 struct acs_capture {
     acs_capture *next;
@@ -115,7 +113,7 @@ static acs_status order_create(acs_capture *capture)
 {
     const acs_options *options = &capture->context->options;
     const acs_capture_order_config config = {
-        .limit = CAPTURE_WINDOW,
+        .limit = TUNE_CAPTURE_WINDOW,
         .in_order = options->serial || options->disable,
         .join = join,
         .user = capture,
@@ -169,12 +167,12 @@ static void captures_trim_locked(acs_captures *captures)
     for (acs_capture **at = &captures->captures; *at;) {
         acs_capture *capture = *at;
         idle += capture->sections == 0;
-        if (capture->sections == 0 && idle > CAPTURES_KEPT) {
+        if (capture->sections == 0 && idle > TUNE_CAPTURES_KEPT) {
             *at = capture->next;
             capture_free(capture);
             continue;
         }
-        if (capture->sections == 0 && idle > ORDERS_KEPT)
+        if (capture->sections == 0 && idle > TUNE_CAPTURE_ORDERS_KEPT)
             order_drop(capture);
         at = &capture->next;
     }

@@ -4,6 +4,8 @@
  */
 #include "runtime/capture_scratch.h"
 
+#include "base/tuning.h"
+
 /*
  * A block whose last user the call is behind anyway; else a new one; else the one that was used longest ago. Sharing makes
  * an order that the footprints do not ask for, but memory for each call of a large graph would be more than there is.
@@ -18,7 +20,7 @@ static acs_capture_scratch *choose(acs_capture_scratches *scratches, const acs_c
         if (!oldest || block->turn < oldest->turn)
             oldest = block;
     }
-    return scratches->count < ACS_CAPTURE_SCRATCHES ? &scratches->blocks[scratches->count] : oldest;
+    return scratches->count < TUNE_CAPTURE_SCRATCHES ? &scratches->blocks[scratches->count] : oldest;
 }
 
 /* A block that is too small is replaced: the graph keeps the old memory for those who were given it. */

@@ -6,9 +6,8 @@
 #define ACS_CAPTURE_SCRATCH_H
 
 #include "backend/backend.h"
+#include "base/tuning.h"
 #include "window/capture_order.h"
-
-enum { ACS_CAPTURE_SCRATCHES = 16 };
 
 typedef struct acs_capture_scratch {
     void *memory;
@@ -22,7 +21,7 @@ typedef struct acs_capture_scratch {
 typedef struct acs_capture_scratches {
     uint32_t count;
     uint64_t turns;
-    acs_capture_scratch blocks[ACS_CAPTURE_SCRATCHES];
+    acs_capture_scratch blocks[TUNE_CAPTURE_SCRATCHES];
 } acs_capture_scratches;
 
 /* What a capture's memory is asked for with. */

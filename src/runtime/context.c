@@ -9,6 +9,7 @@
 
 #include "backend/sim.h"
 #include "base/options.h"
+#include "base/tuning.h"
 #include "runtime/compat.h"
 #include "runtime/copies.h"
 #include "runtime/dispatch.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDS_SPARE = 64, PINNED_MOST = 256 };
+enum { PINNED_MOST = 256 };
 
 static pthread_mutex_t g_registry_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank REGISTRY: taken before all others */
 static pthread_cond_t g_unpinned = PTHREAD_COND_INITIALIZER;
@@ -260,7 +261,7 @@ static uint64_t now_ns(void *user)
 static acs_status open_core(acs_context *context)
 {
     const acs_options *o = &context->options;
-    uint32_t records = acs_round_up_pow2((uint32_t)o->fifo) + (uint32_t)o->window + RECORDS_SPARE;
+    uint32_t records = acs_round_up_pow2((uint32_t)o->fifo) + (uint32_t)o->window + TUNE_RECORDS_SPARE;
     ACS_TRY(acs_record_pool_create(records, &context->records));
     acs_core_config config = {
         .options = o,

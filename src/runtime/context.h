@@ -119,8 +119,8 @@ struct acs_context {
 };
 
 /*
- * E: acquire; pairs with whoever sets a bit or counts down. A set bit implies what was written before it: the fault's error is
- * in `failures`. No life counted (ACS_MODE_REUSES) implies that the ops which began the former lives are in the FIFO.
+ * E: acquire; pairs with whoever sets a bit or counts down. A set bit implies what was written before it: the fault's error
+ * is in `failures`. No life counted (ACS_MODE_REUSES) implies that the ops which began the former lives are in the FIFO.
  */
 static inline uint64_t acs_context_modes(const acs_context *context)
 {

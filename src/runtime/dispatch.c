@@ -4,14 +4,12 @@
  */
 #include "runtime/dispatch.h"
 
+#include "base/tuning.h"
 #include "runtime/admission.h"
 #include "runtime/spread.h"
 
 #include <sched.h>
 #include <stdlib.h>
-
-/* Hardware queues of a GPU, HuntKTm's bound: with fewer slots ops take turns in them, but groups need not wait for that. */
-enum { QUEUES = 32 };
 
 typedef struct running {
     uint64_t ticket;
@@ -48,8 +46,9 @@ acs_status acs_dispatch_open(acs_context *context)
     for (uint32_t i = 0; i < backend->devices; i++) {
         acs_capacity *of = &d->devices[i].of;
         ACS_TRY(backend->ops->capacity(backend, i, of));
+        /* HuntKTm's bound: with fewer slots ops take turns in them, but groups need not wait for that. */
         of->queues = context->core.slots.count / backend->devices;
-        of->queues = of->queues < QUEUES ? QUEUES : of->queues;
+        of->queues = of->queues < TUNE_GROUP_QUEUES ? TUNE_GROUP_QUEUES : of->queues;
         if (context->options.memory_limit && (uint64_t)context->options.memory_limit < of->memory)
             of->memory = (uint64_t)context->options.memory_limit;
     }

@@ -14,10 +14,11 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/tuning.h"
 #include "window/capture_order.h"
 
-/* Ops that later ones may depend on, one by one; Graphviz' colour scheme set312. */
-enum { OPS_MOST = 4096, COLOURS = 12, NAME_MOST = 120 };
+/* Graphviz' colour scheme set312. */
+enum { COLOURS = 12, NAME_MOST = 120 };
 
 /* A node of the order is a number: of an op, or of a join with this bit. */
 static const uintptr_t JOIN = (uintptr_t)1 << 63;
@@ -220,7 +221,7 @@ acs_status acs_dot_open(acs_context *context)
     if (!(context->dot = calloc(1, sizeof *context->dot)))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for ACS_DOT");
     const acs_capture_order_config config = {
-        .limit = OPS_MOST,
+        .limit = TUNE_DOT_OPS,
         .in_order = context->options.serial || context->options.disable,
         .join = write_join,
         .user = context->dot,

@@ -3,6 +3,8 @@
  * that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be tried again.
  */
 #include "runtime/group_internal.h"
+
+#include "base/tuning.h"
 #include "runtime/admission.h"
 #include "runtime/bind.h"
 #include "runtime/dispatch.h"
@@ -13,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS_MOST = 4096, NOT_PLANNED = -1 }; /* blocks of a plan; more are as if they came from outside */
+enum { NOT_PLANNED = -1 };
 
 typedef struct submission {
     acs_group *group;
@@ -82,7 +84,7 @@ static acs_status find_blocks(submission *s)
     for (uint32_t i = 0; i < s->group->count; i++)
         ways += ways_of(s->group->ops[i]);
     for (const acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
-        count += can_be_planned(s, m) && count < BLOCKS_MOST;
+        count += can_be_planned(s, m) && count < TUNE_GROUP_PLAN_BLOCKS;
     s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
     s->movables = calloc((size_t)count + 1, sizeof(acs_movable *));
     s->lent = calloc((size_t)count + 1, sizeof *s->lent);

@@ -4,9 +4,9 @@
  */
 #include "runtime/context.h"
 
-#include <string.h>
+#include "base/tuning.h"
 
-enum { SEGMENTS_GUESS = 32, DISABLED_LOOK = 16 };
+#include <string.h>
 
 static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
 static const char g_no_room_any_more[] = "the FIFO is full, and nothing will leave it any more; see acs_context_error";
@@ -137,7 +137,7 @@ static bool has_place(acs_context *context, void *draft)
  */
 static void issue_now(acs_context *context, acs_op op)
 {
-    bool look = op % DISABLED_LOOK == 0;
+    bool look = op % TUNE_DISABLED_CALLS == 0;
     while (acs_context_step(context) && (look || acs_fifo_ready(context->core.fifo)))
         continue;
 }
@@ -216,16 +216,16 @@ static size_t run_footprint(acs_draft *draft, const acs_uses *uses, const acs_fo
 static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input,
                                     uint32_t args, uint32_t arg_bytes)
 {
-    acs_segment guess[SEGMENTS_GUESS];
+    acs_segment guess[TUNE_FOOTPRINT_SEGMENTS];
     acs_record *record = draft->record;
-    size_t wanted = run_footprint(draft, uses, input, guess, SEGMENTS_GUESS);
+    size_t wanted = run_footprint(draft, uses, input, guess, TUNE_FOOTPRINT_SEGMENTS);
     if (wanted > UINT32_MAX / sizeof(acs_segment) - uses->count)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", acs_draft_name(draft),
                         wanted);
     uint32_t given = (uint32_t)uses->count;
     const uint32_t room = (given + (uint32_t)wanted) * draft->places;
     ACS_TRY(acs_record_reserve(acs_draft_records(draft), record, args, arg_bytes, room));
-    if (wanted <= SEGMENTS_GUESS) {
+    if (wanted <= TUNE_FOOTPRINT_SEGMENTS) {
         memcpy(record->segments + given, guess, wanted * sizeof *guess);
     } else {
         size_t again = run_footprint(draft, uses, input, record->segments + given, wanted);

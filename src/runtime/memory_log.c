@@ -5,12 +5,13 @@
 #include "runtime/memory_log.h"
 
 #include "base/options.h"
+#include "base/tuning.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-enum { SITES_MOST = 16, NAME_MOST = 200 };
+enum { NAME_MOST = 200 };
 
 acs_status acs_memory_log_open(acs_context *context)
 {
@@ -64,7 +65,7 @@ typedef struct leaks {
     struct {
         const acs_site *site;
         uint64_t blocks, bytes;
-    } sites[SITES_MOST]; /* the last: of all that had no place */
+    } sites[TUNE_LEAK_SITES]; /* the last: of all that had no place */
     uint32_t count;
     uint64_t blocks, bytes;
 } leaks;
@@ -80,9 +81,9 @@ static void add_leak(void *user, const acs_block *block)
     uint32_t i = 0;
     while (i < l->count && !same_place(l->sites[i].site, block->site))
         i++;
-    if (i == l->count && l->count < SITES_MOST)
+    if (i == l->count && l->count < TUNE_LEAK_SITES)
         l->sites[l->count++].site = block->site;
-    if (i == SITES_MOST)
+    if (i == TUNE_LEAK_SITES)
         i--;
     l->sites[i].blocks++;
     l->sites[i].bytes += block->bytes;
@@ -106,5 +107,5 @@ void acs_memory_log_leaks(acs_context *context)
     for (uint32_t i = 0; i < l.count; i++)
         acs_log(ACS_LOG_WARN, "  %" PRIu64 " of %" PRIu64 " bytes by acs_malloc at %s:%d%s", l.sites[i].blocks,
                 l.sites[i].bytes, l.sites[i].site && l.sites[i].site->file ? l.sites[i].site->file : "?",
-                l.sites[i].site ? l.sites[i].site->line : 0, i + 1 == SITES_MOST ? " and other places" : "");
+                l.sites[i].site ? l.sites[i].site->line : 0, i + 1 == TUNE_LEAK_SITES ? " and other places" : "");
 }

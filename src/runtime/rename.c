@@ -5,7 +5,7 @@
  */
 #include "runtime/bind.h"
 
-enum { PAUSE = 256 };
+#include "base/tuning.h"
 
 /* ---------------------------------------------------------------------------------------------------------- versions */
 
@@ -22,7 +22,7 @@ static bool take_version(acs_context *context, const acs_movable *m, acs_block *
     const acs_error before = *acs_error_thread(); /* that there is none is nobody's error */
     bool taken = acs_memory_take(context->memory, &request, block) == ACS_OK;
     *acs_error_thread() = before;
-    r->again = taken ? 0 : last + PAUSE;
+    r->again = taken ? 0 : last + TUNE_RENAME_PAUSE_OPS;
     return taken;
 }
 

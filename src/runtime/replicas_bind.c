@@ -4,13 +4,9 @@
  */
 #include "runtime/replicas.h"
 
-#include <stdlib.h>
+#include "base/tuning.h"
 
-enum {
-    RELATIVE_SHARE = 4, /* of the largest block of a kernel: smaller ones are no family of it */
-    RELATIVES_MOST = 4, /* of one kernel */
-    ROWS_MOST = 256     /* of a tile that are told apart: each costs the call some 0.15 us, and pieces to keep */
-};
+#include <stdlib.h>
 
 /* ------------------------------------------------------------------------------------------------------------- naming */
 
@@ -22,7 +18,7 @@ static bool has_gaps(const acs_segment *s)
 /* What lies between its rows travels with them, and is taken to be written with them. */
 static bool takes_gaps(const acs_segment *s)
 {
-    return has_gaps(s) && s->rows > ROWS_MOST;
+    return has_gaps(s) && s->rows > TUNE_REPLICA_ROWS;
 }
 
 static bool reads(const acs_segment *s)
@@ -181,7 +177,8 @@ static void lead_family(const acs_draft *draft, uint32_t device)
     acs_family *family = largest ? largest->replicas->family : NULL;
     uint32_t told = 0;
     for (acs_movable *m = draft->context->movables->touched; m && draft->kernel; m = m->next_touched)
-        if (m != largest && !m->replicas->astray && m->bytes >= largest->bytes / RELATIVE_SHARE && ++told < RELATIVES_MOST)
+        if (m != largest && !m->replicas->astray && m->bytes >= largest->bytes / TUNE_AFFINITY_PART &&
+            ++told < TUNE_AFFINITY_BLOCKS)
             (void)acs_family_join(family, m->replicas->family, s->bytes / s->count);
     if (!family)
         return;

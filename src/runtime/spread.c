@@ -4,14 +4,11 @@
  */
 #include "runtime/spread.h"
 
+#include "base/tuning.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FAILED_MOST = 1 << 16 }; /* copies that are remembered */
-
-#define OP_SECONDS 3e-6          /* of an op, whatever it does: about what a small kernel takes with its launch */
-#define BYTES_PER_SECOND 2e12    /* that kernels read and write: those for which placement matters are bound by memory */
 
 /* What acs_on said last, of this thread. A context may lie where one lay that was closed. */
 static _Thread_local struct {
@@ -142,7 +139,7 @@ void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_pl
             op->reads[i].bytes += bytes;
             return;
         }
-    if (op->op.read_count < ACS_SPREAD_READS)
+    if (op->op.read_count < TUNE_DEVICE_READS)
         op->reads[op->op.read_count++] = (acs_placement_read){bytes, places};
 }
 
@@ -151,7 +148,7 @@ void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_pl
 void acs_spread_queued(acs_context *context, acs_op op)
 {
     acs_spread *s = context->spread;
-    s->ends[op % ACS_SPREAD_ENDS] = (acs_expected_end){op, s->idles, s->end};
+    s->ends[op % TUNE_DEVICE_ENDS] = (acs_expected_end){op, s->idles, s->end};
 }
 
 void acs_spread_waited(acs_context *context, acs_op op)
@@ -168,7 +165,7 @@ void acs_spread_waited(acs_context *context, acs_op op)
 static void look_at_waits(acs_spread *s)
 {
     const acs_op waited = atomic_load_explicit(&s->waited, memory_order_relaxed); /* as above */
-    const acs_expected_end *e = &s->ends[waited % ACS_SPREAD_ENDS];
+    const acs_expected_end *e = &s->ends[waited % TUNE_DEVICE_ENDS];
     if (waited != s->seen && e->op == waited && e->idles == s->idles)
         acs_placement_seen(&s->placement, e->end);
     s->seen = waited;
@@ -209,9 +206,9 @@ static void note_failed(acs_spread *s, const acs_record *record)
 {
     const acs_segment *to = &record->segments[1]; /* see acs_movable_copy_part */
     acs_failed_copy *failed = s->failed;
-    if (s->failed_count < FAILED_MOST && !(s->failed_count & (s->failed_count - 1)))
+    if (s->failed_count < TUNE_FAILED_COPIES && !(s->failed_count & (s->failed_count - 1)))
         failed = realloc(failed, (s->failed_count ? 2 * (size_t)s->failed_count : 1) * sizeof *failed);
-    if (!failed || s->failed_count == FAILED_MOST) {
+    if (!failed || s->failed_count == TUNE_FAILED_COPIES) {
         acs_log(ACS_LOG_WARN, "a copy of a block that moves failed after %u others: its bytes are undefined",
                 s->failed_count);
         return;
@@ -250,7 +247,7 @@ uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)
         op->op.allowed = 1u << (on - 1);
     op->op.reads = op->reads;
     op->op.copies = draft->record->kind == ACS_KIND_MEMCPY;
-    op->op.seconds = OP_SECONDS + (double)op->bytes / BYTES_PER_SECOND;
+    op->op.seconds = TUNE_DEVICE_OP_NS / 1e9 + (double)op->bytes / (TUNE_DEVICE_GB_S * 1e9);
     uint32_t device = acs_placement_choose(&s->placement, &op->op, &s->end);
     acs_spread_add(draft->context, draft->record, device);
     return device;

@@ -6,10 +6,10 @@
 #ifndef ACS_SPREAD_H
 #define ACS_SPREAD_H
 
+#include "base/tuning.h"
 #include "devices/placement.h"
 #include "runtime/bind.h"
 
-enum { ACS_SPREAD_READS = 64, ACS_SPREAD_ENDS = 256 };
 #define ACS_ANY_PLACE UINT32_MAX
 
 /* Bytes that the op which is being bound writes, of a block. */
@@ -42,7 +42,7 @@ struct acs_spread {
     _Atomic(uint64_t) ended[ACS_DEVICES_MOST]; /* of them */
     unsigned char apart_behind[ACS_CACHE_LINE];
     _Atomic(uint64_t) transfers, transferred;  /* copies between places, and their bytes; counters */
-    acs_expected_end ends[ACS_SPREAD_ENDS]; /* of the latest ops, at their number modulo so many */
+    acs_expected_end ends[TUNE_DEVICE_ENDS]; /* of the latest ops, at their number modulo so many */
     _Atomic(acs_op) waited;  /* the latest that somebody has waited for; */
     acs_op seen;             /* and of which the placement knows */
     /* of the op that is being bound */
@@ -57,7 +57,7 @@ struct acs_spread {
 /* What is known of an op before it is placed. */
 typedef struct acs_spread_op {
     acs_placement_op op;
-    acs_placement_read reads[ACS_SPREAD_READS];
+    acs_placement_read reads[TUNE_DEVICE_READS];
     uint64_t bytes; /* that it names */
 } acs_spread_op;
 

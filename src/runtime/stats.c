@@ -5,13 +5,12 @@
 #include "runtime/spread.h"
 
 #include "base/hash.h"
+#include "base/tuning.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { PAIRS_MAX = 4096, PAIRS_SHOWN = 10 };
 
 typedef struct pair_key {
     acs_label up, down;
@@ -62,7 +61,7 @@ void acs_pairs_end(acs_pairs *pairs, const acs_end *end)
         return;
     pair *p = NULL;
     HASH_FIND(hh, pairs->table, &key, sizeof key, p);
-    if (!p && pairs->count < PAIRS_MAX && (p = calloc(1, sizeof *p))) {
+    if (!p && pairs->count < TUNE_STATISTICS_PAIRS && (p = calloc(1, sizeof *p))) {
         p->key = key;
         HASH_ADD(hh, pairs->table, key, sizeof p->key, p);
         if (p->hash_failed) {
@@ -187,7 +186,7 @@ static void report_pairs(acs_pairs *pairs)
 {
     int shown = 0;
     HASH_SORT(pairs->table, by_count);
-    for (const pair *p = pairs->table; p && shown < PAIRS_SHOWN; p = p->hh.next, shown++) {
+    for (const pair *p = pairs->table; p && shown < TUNE_STATISTICS_SHOWN; p = p->hh.next, shown++) {
         const acs_label up = p->key.up, down = p->key.down;
         fprintf(stderr, "acs: stats: %10" PRIu64 " x '%.60s' (%s:%d) waited for '%.60s' (%s:%d)\n", p->count,
                 acs_label_name(down), down.site->file ? down.site->file : "?", down.site->line, acs_label_name(up),

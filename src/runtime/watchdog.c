@@ -5,9 +5,9 @@
  */
 #include "runtime/context.h"
 
-#include <errno.h>
+#include "base/tuning.h"
 
-enum { LOOKS_PER_LIMIT = 8, NAP_LEAST_US = 1000 };
+#include <errno.h>
 
 bool acs_watchdog_look(acs_context *context, uint64_t now_ns)
 {
@@ -17,7 +17,7 @@ bool acs_watchdog_look(acs_context *context, uint64_t now_ns)
     /* Relaxed, both: who misses another's look looks once more, and the core's lock orders what is found. */
     uint64_t next = atomic_load_explicit(&context->next_look_ns, memory_order_relaxed);
     if (now_ns < next ||
-        !atomic_compare_exchange_strong_explicit(&context->next_look_ns, &next, now_ns + limit_ns / LOOKS_PER_LIMIT,
+        !atomic_compare_exchange_strong_explicit(&context->next_look_ns, &next, now_ns + limit_ns / TUNE_WATCHDOG_LOOKS,
                                                  memory_order_relaxed, memory_order_relaxed))
         return false;
     if (ACS_LIKELY(!acs_core_overdue(&context->core, now_ns)))
@@ -39,10 +39,10 @@ bool acs_watchdog_look_now(acs_context *context)
 
 uint64_t acs_watchdog_nap_us(acs_context *context)
 {
-    uint64_t nap_us = context->core.overdue.limit_ns / LOOKS_PER_LIMIT / 1000;
+    uint64_t nap_us = context->core.overdue.limit_ns / TUNE_WATCHDOG_LOOKS / 1000;
     if (context->core.overdue.limit_ns == 0)
         return 0;
-    return nap_us > NAP_LEAST_US ? nap_us : NAP_LEAST_US;
+    return nap_us > TUNE_WATCHDOG_NAP_LEAST_US ? nap_us : TUNE_WATCHDOG_NAP_LEAST_US;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- close */

@@ -9,25 +9,13 @@
 #include "runtime/context.h"
 
 #include "base/thread.h"
+#include "base/tuning.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    NAP_US = 20,
-    CALLER_NAP_US = 1000,
-    WORKER_STUCK_US = 200,
-    EAGER_US = 2000,
-    FEW_OPS = 16,     /* that are out: a caller that waits may poll them in the workers' place; */
-    WATCHED_OPS = 64, /* so many if what it waits for is behind them all, which it sees */
-    RARELY = 8,       /* in one round of so many */
-    LOOKS = 4, /* of a caller that waits for one op, but one of so many polls is for that alone */
-    FEED_OPS = 64, /* how often a caller feeds, */
-    FEED_STEPS = 8 /* and with how many steps at most */
-};
 
 static _Thread_local bool tl_ours;
 
@@ -200,13 +188,13 @@ static bool issued_at_once(acs_context *context, acs_op op)
  */
 static bool feeds(const acs_context *context, acs_op op)
 {
-    return context->issuers == 0 && op % FEED_OPS == 0 && context->core.bundle_most > 0 && !context->stepper;
+    return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.bundle_most > 0 && !context->stepper;
 }
 
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)
 {
     acs_core_load load = ACS_LOAD_NONE;
-    for (int i = 0; feeds(context, op) && i < FEED_STEPS; i++)
+    for (int i = 0; feeds(context, op) && i < TUNE_FEED_STEPS; i++)
         if (!caller_steps(context, ACS_MAY_ISSUE | ACS_MAY_INSERT, &load))
             break;
     if (!(kernel && issued_at_once(context, op)))
@@ -252,10 +240,10 @@ static bool looks_at_load(waiting *w)
 {
     acs_core *core = &w->context->core;
     const uint64_t out = acs_fifo_last(core->fifo) - acs_core_ends(core);
-    const bool rarely = !w->watches && out > FEW_OPS;
-    if (w->context->issuers == 0 || w->context->backend->ops->notifies || out > WATCHED_OPS)
+    const bool rarely = !w->watches && out > TUNE_WAITER_FEW_OPS;
+    if (w->context->issuers == 0 || w->context->backend->ops->notifies || out > TUNE_WAITER_ORDERED_OPS)
         return false;
-    return !rarely || ++w->rounds % RARELY == 0;
+    return !rarely || ++w->rounds % TUNE_WAITER_ROUNDS == 0;
 }
 
 /* One caller at a time looks for completions in the workers' place, while nothing waits to be issued. */
@@ -263,7 +251,7 @@ static bool watches_end(waiting *w)
 {
     uint32_t none = 0;
     acs_core_load load = ACS_LOAD_BLOCKED;
-    if (looks_at_load(w) && !acs_core_look_try(&w->context->core, FEW_OPS, &load))
+    if (looks_at_load(w) && !acs_core_look_try(&w->context->core, TUNE_WAITER_FEW_OPS, &load))
         return false; /* somebody is at work: to wait for the lock could mean to sleep */
     w->load = load;
     if (load != ACS_LOAD_RUNNING) {
@@ -304,7 +292,7 @@ static bool steps_itself(waiting *w, uint64_t now)
 {
     if (watches_end(w))
         return true;
-    return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > WORKER_STUCK_US * 1000ull);
+    return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
 }
 
 /* Beside a worker that issues, the caller only finds dependencies, and leaves the core to it where it is at work. */
@@ -321,7 +309,7 @@ static bool fills_window(const waiting *w)
 /* Each slot that is asked about takes as long as a launch: who watches for one op seldom asks about others. */
 static bool waiting_steps(waiting *w)
 {
-    const bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % LOOKS != 0;
+    const bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % TUNE_WAITER_LOOKS != 0;
     if (w->context->stepper)
         return w->context->stepper->step(w->context);
     return caller_steps(w->context, one ? ACS_MAY_LOOK : caller_may(w->context), &w->load);
@@ -337,7 +325,7 @@ static void caller_sleeps(waiting *w)
         stepped = workers_asleep(context) && acs_context_step(context);
         bool polls = context->issuers == 0 && !context->backend->ops->notifies;
         if (!stepped)
-            acs_gate_sleep(&context->ends, epoch, polls ? NAP_US : CALLER_NAP_US);
+            acs_gate_sleep(&context->ends, epoch, polls ? TUNE_WORKER_NAP_US : TUNE_CALLER_NAP_US);
     }
     acs_gate_retract(&context->ends);
     acs_core_unwatch(&context->core, &w->watch);
@@ -347,7 +335,7 @@ static void caller_sleeps(waiting *w)
 static uint64_t spin_ns(const waiting *w)
 {
     uint64_t spin_us = (uint64_t)w->context->options.spin_us;
-    return (w->watches && spin_us > 0 && spin_us < EAGER_US ? EAGER_US : spin_us) * 1000;
+    return (w->watches && spin_us > 0 && spin_us < TUNE_EAGER_US ? TUNE_EAGER_US : spin_us) * 1000;
 }
 
 static void wait_for(waiting *w)
@@ -440,7 +428,7 @@ static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
 {
     acs_core_load load = acs_core_look(&context->core);
     return load != ACS_LOAD_NONE &&
-           (acs_gate_sleepers(&context->ends) || (load == ACS_LOAD_BLOCKED && idle_ns < EAGER_US * 1000ull));
+           (acs_gate_sleepers(&context->ends) || (load == ACS_LOAD_BLOCKED && idle_ns < TUNE_EAGER_US * 1000ull));
 }
 
 /*
@@ -460,7 +448,7 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
         context->hooks->idle(context);
     uint64_t epoch = acs_gate_announce(gate);
     if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
-        uint64_t nap_us = polls ? NAP_US : acs_watchdog_nap_us(context);
+        uint64_t nap_us = polls ? TUNE_WORKER_NAP_US : acs_watchdog_nap_us(context);
         bool running = nap_us && acs_core_look(&context->core) != ACS_LOAD_NONE;
         acs_gate_sleep(gate, epoch, running ? nap_us : 0);
     }
@@ -576,7 +564,7 @@ static bool thread_join(acs_context *context, uint32_t i)
         }
         uint64_t epoch = acs_gate_announce(&context->ends);
         if (!acs_watchdog_look_now(context))
-            acs_gate_sleep(&context->ends, epoch, CALLER_NAP_US);
+            acs_gate_sleep(&context->ends, epoch, TUNE_CALLER_NAP_US);
         acs_gate_retract(&context->ends);
     }
     return true;

@@ -8,18 +8,14 @@
 #include "runtime/written.h"
 
 #include "base/inside.h"
+#include "base/tuning.h"
 #include "window/regions.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SEGMENTS_MOST = 64,
-    ROWS_MOST = 128, /* of a tile: beyond, the first ones */
-    LEFT_LEAST = 8,  /* bytes in a sequence that are as they were: chance in one of 2^64 places */
-    TAIL_LEAST = 4   /* and at the end of a segment: in one of 2^32 launches; of a row that is looked at */
-};
+enum { SEGMENTS_MOST = 64 };
 
 static const acs_site g_unnamed = {"(unnamed op)", NULL, 0};
 
@@ -60,7 +56,7 @@ typedef struct leftover {
 /* Sequences that are too long to be chance. A row that is shorter counts if all of it is left. */
 static void look_at_row(const watch *w, uint64_t row, leftover *found)
 {
-    const uint64_t bytes = w->segment.row_bytes, least = bytes < LEFT_LEAST ? bytes : LEFT_LEAST;
+    const uint64_t bytes = w->segment.row_bytes, least = bytes < TUNE_CHECK_LEFT ? bytes : TUNE_CHECK_LEFT;
     const unsigned char *now = w->bytes + row * bytes;
     acs_random random = {w->seed + row};
     uint64_t word = 0, run = 0;
@@ -72,7 +68,7 @@ static void look_at_row(const watch *w, uint64_t row, leftover *found)
             continue;
         }
         const bool tail = i == bytes && row + 1 == w->segment.rows;
-        if (run >= (tail ? TAIL_LEAST : least)) {
+        if (run >= (tail ? TUNE_CHECK_TAIL : least)) {
             if (found->bytes == 0)
                 *found = (leftover){.row = row, .offset = i - run};
             found->bytes += run;
@@ -112,7 +108,7 @@ static bool overlaps_what_is_read(const acs_segment *segments, size_t count, con
 static bool is_watched(const acs_segment *segments, size_t count, const acs_segment *s)
 {
     acs_shape shape;
-    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < TAIL_LEAST ||
+    if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < TUNE_CHECK_TAIL ||
         acs_shape_of(s, &shape) != ACS_OK)
         return false;
     return (s->rows == 1 || s->pitch_bytes >= s->row_bytes) && !overlaps_what_is_read(segments, count, &shape);
@@ -210,7 +206,7 @@ static void choose_watches(filled_launch *f, const acs_record *record, const acs
         watch *w = &f->watches[f->count];
         *w = (watch){.context = f->context, .segment = *s, .index = i, .site = site,
                      .name = record->u.launch.kernel.name,
-                     .rows = s->rows < ROWS_MOST ? s->rows : ROWS_MOST,
+                     .rows = s->rows < TUNE_CHECK_ROWS ? s->rows : TUNE_CHECK_ROWS,
                      .seed = (acs_fifo_last(f->context->core.fifo) << 20) + i};
         f->count += take_bytes(w);
     }

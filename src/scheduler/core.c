@@ -4,15 +4,9 @@
  */
 #include "scheduler/core.h"
 
-#include <string.h>
+#include "base/tuning.h"
 
-enum {
-    INSERT_MOST = 64,
-    INSERT_BESIDE = 16,
-    SUBMISSIONS_PER_POLL = 8,   /* to a device, */
-    SUBMISSIONS_ELSEWHERE = 32, /* and to any, where all who issue are at work for others */
-    BESIDE_AWAITED = 1
-};
+#include <string.h>
 
 uint32_t acs_core_slots(const acs_options *options)
 {
@@ -72,7 +66,7 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
     acs_poll *poll = &action->polls[action->poll_count];
     poll->slot = (uint16_t)slot;
     poll->completed = 0;
-    poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, ACS_POLL_MARKS);
+    poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, TUNE_POLL_EVENTS);
     action->poll_count += poll->mark_count > 0;
     action->poll_devices |= poll->mark_count > 0 ? 1u << acs_slot_device(&core->slots, slot) : 0;
 }
@@ -108,7 +102,7 @@ static bool form_forgotten(acs_core *core, acs_action *action)
     const uint32_t devices = core->slots.devices;
     uint64_t slots = 0;
     for (uint32_t d = 0; d < devices && devices > 1; d++) {
-        const bool forgotten = core->since_poll[d].all >= SUBMISSIONS_ELSEWHERE;
+        const bool forgotten = core->since_poll[d].all >= TUNE_POLL_ELSEWHERE;
         for (uint32_t s = d; forgotten && s < core->slots.used; s += devices)
             slots |= 1ull << s;
     }
@@ -129,9 +123,9 @@ static uint32_t due_polls(acs_core *core, const acs_action *action)
     uint32_t due = 0;
     core->since_poll[own].own++;
     for (uint32_t d = 0; d < core->slots.devices; d++)
-        if (++core->since_poll[d].all >= SUBMISSIONS_ELSEWHERE)
+        if (++core->since_poll[d].all >= TUNE_POLL_ELSEWHERE)
             due |= 1u << d;
-    if (core->since_poll[own].own >= SUBMISSIONS_PER_POLL || core->slots.banks[own].wants_poll || action->batch.bundle)
+    if (core->since_poll[own].own >= TUNE_POLL_SUBMISSIONS || core->slots.banks[own].wants_poll || action->batch.bundle)
         due |= 1u << own;
     return due & ~core->polling;
 }
@@ -156,7 +150,7 @@ static void form_poll(acs_core *core, acs_action *action)
         acs_core_list_awaited_locked(core, action);
     action->partial = action->poll_count > 0;
     action->yields = !notifies && !action->partial && !core->stalled && !acs_fifo_ready(core->fifo);
-    list_polls(core, action, devices, action->partial ? BESIDE_AWAITED : UINT32_MAX);
+    list_polls(core, action, devices, action->partial ? TUNE_POLL_BESIDE : UINT32_MAX);
 }
 
 /*
@@ -210,7 +204,7 @@ static bool insert(acs_core *core, uint32_t may)
     bool is_short = core->bundle_most ? waiting <= core->bundle_most /* one more tells where a bundle ends */
                                       : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
-        acs_core_insert_locked(core, only ? INSERT_BESIDE : INSERT_MOST);
+        acs_core_insert_locked(core, only ? TUNE_INSERT_BESIDE : TUNE_INSERT_MOST);
     return core->taken != taken;
 }
 

@@ -19,6 +19,7 @@
 
 #include "backend/backend.h"
 #include "base/lock.h"
+#include "base/tuning.h"
 #include "pool/record.h"
 #include "scheduler/cuts.h"
 #include "scheduler/shares.h"
@@ -35,12 +36,10 @@ typedef enum acs_action_type {
     ACS_ACTION_HOST    /* run a host function, a retire callback, a library call on a host backend, or a free */
 } acs_action_type;
 
-enum { ACS_POLL_MARKS = 8 };
-
 typedef struct acs_poll {
     uint16_t slot;
     uint16_t mark_count;
-    acs_mark marks[ACS_POLL_MARKS];
+    acs_mark marks[TUNE_POLL_EVENTS];
     uint64_t completed; /* result */
 } acs_poll;
 

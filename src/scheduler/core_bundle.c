@@ -13,22 +13,11 @@
  */
 #include "scheduler/core.h"
 
+#include "base/tuning.h"
+
 #include <string.h>
 
-enum {
-    BUNDLE_LEAST = 6,  /* fewer ops are launched one by one */
-    BUSY_OPS = 16,     /* with so many ops under way the device is busy, and bundles may be smaller: */
-    BUSY_LEAST = 3,    /* fewer ops are launched one by one then */
-    LEAST_MOST = 32,   /* refused bundles raise BUNDLE_LEAST, to so many at most */
-    FEW_DECISIONS = 32, /* groups launched because it was raised before it is as it was again */
-    SPREAD_OPS = 48,   /* ops of a bundle beside which there may be another: the GPU overlaps bundles of several slots */
-    SPREAD_MOST = 4,
-    GROUPS_MOST = 64,
-    WATCHED_MOST = 16, /* ops of a bundle where a watchdog looks */
-    RESTED_EDGES = 512, /* so many edges looked at in vain put the next look off by a step */
-    HELD_STEPS = 32,   /* steps without a new op before what is held goes */
-    GATHERED_NONE = UINT16_MAX
-};
+enum { GATHERED_NONE = UINT16_MAX };
 
 void acs_core_bundle_init(acs_core *core)
 {
@@ -36,8 +25,8 @@ void acs_core_bundle_init(acs_core *core)
     uint32_t most = (uint32_t)options->window / 2;
     core->vehicle = (acs_vehicle)options->issue;
     core->bundle_most = core->backend->bundle_most < most ? core->backend->bundle_most : most;
-    if (options->watchdog_s && core->bundle_most > WATCHED_MOST)
-        core->bundle_most = WATCHED_MOST; /* ops in front of one mark share the watchdog's limit */
+    if (options->watchdog_s && core->bundle_most > TUNE_BUNDLE_WATCHED_MOST)
+        core->bundle_most = TUNE_BUNDLE_WATCHED_MOST; /* ops in front of one mark share the watchdog's limit */
     if (core->in_order || core->vehicle == ACS_VEHICLE_LAUNCH)
         core->bundle_most = 0;
     if (core->bundle_most > ACS_CUTS_MOST)
@@ -45,7 +34,7 @@ void acs_core_bundle_init(acs_core *core)
     if (core->bundle_most)
         acs_cuts_init(&core->cuts, core->bundle_most);
     core->learns = core->bundle_most > 0 && core->vehicle == ACS_VEHICLE_AUTO && core->config.now_ns;
-    uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? BUNDLE_LEAST : 1;
+    uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? TUNE_BUNDLE_LEAST : 1;
     core->bundle_least = core->least_now = least < core->bundle_most ? least : core->bundle_most;
 }
 
@@ -188,8 +177,8 @@ static void sum_parts(acs_core *core)
  * size.
  */
 typedef struct grouping {
-    uint64_t behind[GROUPS_MOST];
-    uint16_t group[GROUPS_MOST]; /* the part that stands for it */
+    uint64_t behind[TUNE_BUNDLE_GROUPS_MOST];
+    uint16_t group[TUNE_BUNDLE_GROUPS_MOST]; /* the part that stands for it */
     uint32_t count;              /* groups */
     uint32_t spread[ACS_DEVICES_MOST], free[ACS_DEVICES_MOST]; /* those behind nothing that there may be, and are */
 } grouping;
@@ -205,13 +194,13 @@ static uint32_t group_for(const acs_core *core, grouping *all, uint32_t at)
     const acs_gathering *g = &core->gathering;
     const uint8_t device = device_of(core, at);
     bool more = g->behind[at] == 0 && all->free[device] < all->spread[device];
-    uint32_t best = GROUPS_MOST;
+    uint32_t best = TUNE_BUNDLE_GROUPS_MOST;
     for (uint32_t k = 0; k < all->count; k++)
         if (all->behind[k] == g->behind[at] && device_of(core, all->group[k]) == device &&
-            (best == GROUPS_MOST || g->ops_of[all->group[k]] < g->ops_of[all->group[best]]))
+            (best == TUNE_BUNDLE_GROUPS_MOST || g->ops_of[all->group[k]] < g->ops_of[all->group[best]]))
             best = k;
-    if ((best != GROUPS_MOST && !more) || all->count == GROUPS_MOST)
-        return best == GROUPS_MOST ? at : all->group[best];
+    if ((best != TUNE_BUNDLE_GROUPS_MOST && !more) || all->count == TUNE_BUNDLE_GROUPS_MOST)
+        return best == TUNE_BUNDLE_GROUPS_MOST ? at : all->group[best];
     all->behind[all->count] = g->behind[at];
     all->group[all->count++] = (uint16_t)at;
     all->free[device] += g->behind[at] == 0;
@@ -226,7 +215,8 @@ static void merge_parts(acs_core *core)
     for (uint32_t at = 0; at < g->count; at++)
         ops[device_of(core, at)] += g->part[at] == at && g->behind[at] == 0 ? g->ops_of[at] : 0;
     for (uint32_t d = 0; d < core->slots.devices; d++)
-        all.spread[d] = ops[d] / SPREAD_OPS < SPREAD_MOST ? ops[d] / SPREAD_OPS : SPREAD_MOST;
+        all.spread[d] = ops[d] / TUNE_BUNDLE_SPREAD_OPS < TUNE_BUNDLE_SPREAD_MOST ? ops[d] / TUNE_BUNDLE_SPREAD_OPS
+                                                                                  : TUNE_BUNDLE_SPREAD_MOST;
     for (uint32_t at = 0; at < g->count; at++) {
         if (g->part[at] != at)
             continue;
@@ -250,7 +240,7 @@ static uint32_t outstanding_in(const acs_core *core, uint64_t slots)
 static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 {
     const acs_gathering *g = &core->gathering;
-    if (!behind || g->complete || core->held >= HELD_STEPS || (g->awaited && !ops_come(core)))
+    if (!behind || g->complete || core->held >= TUNE_BUNDLE_DEFERRED_STEPS || (g->awaited && !ops_come(core)))
         return true;
     return ops >= 2 * outstanding_in(core, behind);
 }
@@ -283,9 +273,10 @@ static void list_groups(const acs_window *w, acs_gathering *g)
  */
 static bool is_few(acs_core *core, uint32_t ops)
 {
-    bool busy = core->running >= BUSY_OPS && core->bundle_least > BUSY_LEAST && core->least_now == core->bundle_least;
-    bool few = ops < (busy ? BUSY_LEAST : core->least_now);
-    if (few && ops >= core->bundle_least && ++core->few % FEW_DECISIONS == 0)
+    bool busy = core->running >= TUNE_BUSY_OPS && core->bundle_least > TUNE_BUNDLE_BUSY_LEAST &&
+                core->least_now == core->bundle_least;
+    bool few = ops < (busy ? TUNE_BUNDLE_BUSY_LEAST : core->least_now);
+    if (few && ops >= core->bundle_least && ++core->few % TUNE_BUNDLE_LEAST_GROUPS == 0)
         core->least_now = core->bundle_least;
     return few;
 }
@@ -411,7 +402,7 @@ static bool is_news(acs_core *core, bool inserted)
     core->held = more ? 0 : core->held + 1;
     uint64_t now = core->window.counters.inserted + core->counters.retired + core->bookings + 1;
     acs_op awaited = acs_core_awaited_locked(core);
-    bool news = now != g->seen || core->held == HELD_STEPS || (awaited && awaited != g->awaited);
+    bool news = now != g->seen || core->held == TUNE_BUNDLE_DEFERRED_STEPS || (awaited && awaited != g->awaited);
     g->seen = now;
     g->awaited = awaited;
     return news;
@@ -450,7 +441,7 @@ bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool insert
     merge_parts(core);
     list_groups(w, &core->gathering);
     decide_groups(core);
-    core->gathering.rest = core->gathering.due_count ? 0 : (g->count + g->edge_count) / RESTED_EDGES;
+    core->gathering.rest = core->gathering.due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
     return form_next(core, action);
 }
 
@@ -489,7 +480,7 @@ void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
     core->counters.bundles += !refused;
     core->counters.bundles_refused += refused;
     core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;
-    uint32_t most = core->bundle_most < LEAST_MOST ? core->bundle_most : LEAST_MOST;
+    uint32_t most = core->bundle_most < TUNE_BUNDLE_LEAST_MOST ? core->bundle_most : TUNE_BUNDLE_LEAST_MOST;
     uint32_t more = action->batch.items_used < most ? action->batch.items_used + 1 : most;
     if (core->refusals && more > core->least_now) {
         core->least_now = more;

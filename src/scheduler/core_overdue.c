@@ -16,15 +16,14 @@
  */
 #include "scheduler/core.h"
 
+#include "base/tuning.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WAITERS_NAMED = 3 };
-
-/* Looks that are further apart than half the limit, and than this, count no time. */
-#define GAP_NS 100000000u
 
 static _Atomic(uint64_t) g_unit_ns = 1000000000u;
 
@@ -239,7 +238,8 @@ typedef struct look {
 static look look_begin(acs_core *core, uint64_t now_ns)
 {
     acs_overdue *o = &core->overdue;
-    uint64_t gap = o->limit_ns / 2 > GAP_NS ? o->limit_ns / 2 : GAP_NS;
+    /* Looks that are further apart count no time. */
+    uint64_t gap = o->limit_ns / 2 > TUNE_WATCHDOG_GAP_NS ? o->limit_ns / 2 : TUNE_WATCHDOG_GAP_NS;
     look l = {.elapsed_ns = now_ns - o->looked_ns,
               .polled = core->polled,
               .ended = o->ends_seen != core->counters.retired};

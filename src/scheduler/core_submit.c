@@ -4,10 +4,9 @@
  */
 #include "scheduler/core.h"
 
-#include <string.h>
+#include "base/tuning.h"
 
-enum { FOLLOWERS_MOST = 64, INNER_EDGES_MOST = 256 }; /* of a batch that is no bundle */
-enum { BOOKED_AHEAD = 6 };                              /* items */
+#include <string.h>
 
 /* ----------------------------------------------------------------------------------------------------------- insert */
 
@@ -56,9 +55,9 @@ static void look_for_cut(acs_core *core, const acs_record *op)
 /* This op and those behind it: what a few of them need from memory is asked for at once. */
 static void expect(acs_core *core, acs_record *op, uint32_t most)
 {
-    acs_record *ops[ACS_EXPECTED_OPS] = {op};
+    acs_record *ops[TUNE_EXPECT_OPS] = {op};
     uint32_t count = 1;
-    while (count < ACS_EXPECTED_OPS && count < most && (ops[count] = acs_fifo_peek(core->fifo, count - 1)))
+    while (count < TUNE_EXPECT_OPS && count < most && (ops[count] = acs_fifo_peek(core->fifo, count - 1)))
         count++;
     acs_window_expect(&core->window, ops, count);
 }
@@ -73,7 +72,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         if (!core->stalled)
             look_for_cut(core, op);
         core->stalled = NULL;
-        if (i % ACS_EXPECTED_OPS == 0)
+        if (i % TUNE_EXPECT_OPS == 0)
             expect(core, op, most);
         if (!acs_window_has_room(&core->window, op, false)) {
             core->stalled = op;
@@ -165,12 +164,12 @@ static void put_back(acs_core *core, acs_entry *entry)
 
 /* Where the batch's ops lead: edges to ops that wait for nothing outside the batch, which can so follow in it. */
 typedef struct followers {
-    uint32_t entries[FOLLOWERS_MOST];
+    uint32_t entries[TUNE_FOLLOWERS_MOST];
     uint32_t count;
     struct {
         uint32_t down;
         uint16_t item;
-    } edges[INNER_EDGES_MOST];
+    } edges[TUNE_FOLLOWER_EDGES];
     uint32_t edge_count;
     bool urgent; /* only what is urgent may follow */
 } followers;
@@ -182,7 +181,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
     if (entry->cause)
         return; /* it carries a failure, of which they have to hear first */
     for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
-        if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == INNER_EDGES_MOST)
+        if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == TUNE_FOLLOWER_EDGES)
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
         if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down) ||
@@ -196,7 +195,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
         acs_entry_add_need(w, down, entry);
         follow->edges[follow->edge_count].down = w->edges[at].down;
         follow->edges[follow->edge_count++].item = item;
-        if (down->batch_count == down->pending && follow->count < FOLLOWERS_MOST)
+        if (down->batch_count == down->pending && follow->count < TUNE_FOLLOWERS_MOST)
             follow->entries[follow->count++] = w->edges[at].down;
     }
 }
@@ -371,8 +370,8 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];
         acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
-        if (i + BOOKED_AHEAD < action->batch.items_used)
-            acs_entry_fetch(acs_window_entry(&core->window, action->entries[i + BOOKED_AHEAD]));
+        if (i + TUNE_BOOK_FETCH_OPS < action->batch.items_used)
+            acs_entry_fetch(acs_window_entry(&core->window, action->entries[i + TUNE_BOOK_FETCH_OPS]));
         if (!item->op)
             continue;
         if (item->status == ACS_OK)

@@ -6,11 +6,7 @@
  */
 #include "scheduler/core.h"
 
-enum {
-    BUSY_OPS = 16,    /* ops under way: the device has work, and to launch some early costs the host more than it gains */
-    LOOKED_BACK = 64, /* ops before the one that is waited for */
-    JOINS_DEEP = 4    /* joins that follow each other */
-};
+#include "base/tuning.h"
 
 void acs_core_want(acs_core *core, acs_op op)
 {
@@ -71,7 +67,7 @@ static uint32_t list_urgent(acs_core *core, const acs_entry *wanted, uint32_t *u
     uint32_t count = 0;
     for (uint32_t i = wanted->index; i && most > 0; i = w->entries[i].order_prev, most--) {
         acs_entry *entry = &w->entries[i];
-        entry->urgent = waits_for_issue(entry) && (entry == wanted || leads_to_urgent(w, entry, JOINS_DEEP));
+        entry->urgent = waits_for_issue(entry) && (entry == wanted || leads_to_urgent(w, entry, TUNE_AWAITED_JOINS));
         if (entry->urgent)
             urgent[count++] = i;
     }
@@ -87,11 +83,11 @@ acs_op acs_core_awaited_locked(acs_core *core)
 bool acs_core_hurry_locked(acs_core *core)
 {
     acs_window *w = &core->window;
-    uint32_t urgent[LOOKED_BACK], ready = 0;
-    acs_entry *wanted = core->in_order || core->running >= BUSY_OPS ? NULL : find_wanted(core);
+    uint32_t urgent[TUNE_AWAITED_LOOK_BACK], ready = 0;
+    acs_entry *wanted = core->in_order || core->running >= TUNE_BUSY_OPS ? NULL : find_wanted(core);
     if (!wanted || wanted->seq == core->hurried)
         return false;
-    uint32_t count = waits_for_issue(wanted) ? list_urgent(core, wanted, urgent, LOOKED_BACK) : 0;
+    uint32_t count = waits_for_issue(wanted) ? list_urgent(core, wanted, urgent, TUNE_AWAITED_LOOK_BACK) : 0;
     bool ends_by_itself = count == 1 && wanted->on_host && wanted->state == ACS_ENTRY_PENDING;
     if (count == 0 || ends_by_itself || (core->bundle_most && count >= core->bundle_least)) {
         core->hurried = wanted->seq; /* nothing is left to do for it, or so much that it is a bundle */

@@ -4,14 +4,7 @@
  */
 #include "scheduler/shares.h"
 
-enum {
-    OUT_LEAST = 4,      /* kernels that are out when a sample begins */
-    ENDED_MOST = 16,    /* it is over when so many have ended, or all: those that run side by side end together */
-    GAP_NS = 50000,     /* between two polls, at most, where what ended meanwhile is said to have gone through */
-    LATENCY_NS = 4000,  /* from a launch to an idle device until the kernel runs */
-    BELIEVED_NS = 4000, /* of what is seen, beyond twice what is known */
-    FORGET = 16         /* one part in so many, where kernels went through */
-};
+#include "base/tuning.h"
 
 /* A sample's kernels took no less and no more than this, each. */
 typedef struct sample {
@@ -42,7 +35,7 @@ void acs_shares_ended(acs_shares *shares, uint32_t device, uint32_t type, bool l
     d->ended++;
     while (i < d->types_used && d->types[i] != type)
         i++;
-    if (type && i == d->types_used && i < ACS_SHARES_ENDED)
+    if (type && i == d->types_used && i < TUNE_CONTENTION_SAMPLED)
         d->types[d->types_used++] = type;
 }
 
@@ -50,7 +43,7 @@ void acs_shares_ended(acs_shares *shares, uint32_t device, uint32_t type, bool l
 static void learn(acs_share *share, uint32_t type, const sample *seen)
 {
     const uint64_t known = share->type == type ? share->ns : 0;
-    const uint64_t most = 2 * known + BELIEVED_NS < UINT32_MAX ? 2 * known + BELIEVED_NS : UINT32_MAX;
+    const uint64_t rise = 2 * known + TUNE_CONTENTION_STEP_NS, most = rise < UINT32_MAX ? rise : UINT32_MAX;
     uint64_t ns = known;
     if (known > seen->most_ns)
         ns = (known + seen->most_ns) / 2;
@@ -63,12 +56,12 @@ static void learn(acs_share *share, uint32_t type, const sample *seen)
 static void forget(acs_share *share, uint32_t type)
 {
     if (share->type == type)
-        share->ns -= share->ns < FORGET ? share->ns : share->ns / FORGET;
+        share->ns -= share->ns < TUNE_CONTENTION_FORGET_PART ? share->ns : share->ns / TUNE_CONTENTION_FORGET_PART;
 }
 
 static uint32_t place_of(uint32_t type)
 {
-    return type & (ACS_SHARES_TYPES - 1);
+    return type & (TUNE_CONTENTION_TYPES - 1);
 }
 
 void acs_shares_looked(acs_shares *shares, uint32_t device, uint64_t begin_ns)
@@ -81,7 +74,7 @@ void acs_shares_looked(acs_shares *shares, uint32_t device, uint64_t begin_ns)
 /* How long the kernels of a sample took, that is over: when the first began and the last ended is known to a poll. */
 static sample sample_of(const acs_shares_device *d, uint64_t end_ns)
 {
-    const uint64_t begin_ns = d->began_ns + LATENCY_NS;
+    const uint64_t begin_ns = d->began_ns + TUNE_CONTENTION_LATENCY_NS;
     return (sample){d->before_ns > begin_ns ? (d->before_ns - begin_ns) / d->ended : 0, (end_ns - d->first_ns) / d->ended};
 }
 
@@ -94,8 +87,8 @@ void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
     acs_shares_device *d = &shares->device[device];
     const uint64_t begin_ns = d->looked_ns ? d->looked_ns : end_ns;
     const bool sampled = d->began_ns && d->ended <= d->first_out;
-    const bool went_through = (d->few || d->began_ns) && end_ns - d->polled_ns <= GAP_NS;
-    const bool goes_on = sampled && d->ended < ENDED_MOST && d->out > 0;
+    const bool went_through = (d->few || d->began_ns) && end_ns - d->polled_ns <= TUNE_CONTENTION_GAP_NS;
+    const bool goes_on = sampled && d->ended < TUNE_CONTENTION_ENDED_MOST && d->out > 0;
     if (sampled && !goes_on) {
         const sample seen = sample_of(d, end_ns);
         for (uint32_t i = 0; i < d->types_used; i++)
@@ -111,9 +104,9 @@ void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
         return;
     d->ended = d->types_used = 0;
     d->first_out = d->out;
-    d->few = d->others == 0 && d->out < OUT_LEAST;
+    d->few = d->others == 0 && d->out < TUNE_CONTENTION_OUT_LEAST;
     d->first_ns = begin_ns;
-    d->began_ns = d->others == 0 && d->out >= OUT_LEAST ? end_ns : 0;
+    d->began_ns = d->others == 0 && d->out >= TUNE_CONTENTION_OUT_LEAST ? end_ns : 0;
 }
 
 uint32_t acs_shares_of(const acs_shares *shares, uint32_t device, uint32_t type)

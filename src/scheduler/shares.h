@@ -8,11 +8,7 @@
 #define ACS_SHARES_H
 
 #include "backend/backend.h"
-
-enum {
-    ACS_SHARES_TYPES = 512, /* power of two; of types that share a place the newest is known */
-    ACS_SHARES_ENDED = 8    /* types of kernels that ended since the last sample, at most */
-};
+#include "base/tuning.h"
 
 typedef struct acs_share {
     uint32_t type; /* 0: none */
@@ -26,12 +22,12 @@ typedef struct acs_shares_device {
     uint32_t first_out;  /* `out` when the sample began */
     uint32_t ended;      /* kernels, since then, or since the last poll */
     uint32_t types_used;
-    uint32_t types[ACS_SHARES_ENDED]; /* of those that ended */
+    uint32_t types[TUNE_CONTENTION_SAMPLED]; /* of those that ended */
     bool few;            /* at the last poll few kernels were out, and nothing else was since */
     uint64_t looked_ns;  /* when the poll in hand began; 0: there is none */
     uint64_t first_ns, began_ns; /* when the sample's first poll began, and was over; 0: there is no sample */
     uint64_t before_ns, polled_ns; /* when the last poll began, and was over */
-    acs_share known[ACS_SHARES_TYPES];
+    acs_share known[TUNE_CONTENTION_TYPES];
 } acs_shares_device;
 
 typedef struct acs_shares {

@@ -4,21 +4,17 @@
  */
 #include "scheduler/slots_internal.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MARKS_MIN = 16,
-    MARKS_MAX = 256,
-    SLOTS_FIRST = 4, /* where launches take the time, more streams make each of them dearer */
-    DEEP = 12,       /* acs_slots.deep */
-    MARKED_SLOTS = 8 /* slots that share the window's marks: seldom are more active, and each has few ops then */
-};
 
 uint32_t acs_slots_mark_capacity(uint32_t window)
 {
     uint32_t capacity = acs_round_up_pow2(window);
-    return capacity < MARKS_MIN ? MARKS_MIN : capacity > MARKS_MAX ? MARKS_MAX : capacity;
+    return capacity < TUNE_SLOT_EVENTS_LEAST  ? TUNE_SLOT_EVENTS_LEAST
+           : capacity > TUNE_SLOT_EVENTS_MOST ? TUNE_SLOT_EVENTS_MOST
+                                              : capacity;
 }
 
 acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, acs_window *window)
@@ -28,13 +24,13 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
     slots->devices = devices;
     slots->limit = count / devices;
     slots->window = window;
-    acs_slots_shape(slots, SLOTS_FIRST, DEEP, false);
+    acs_slots_shape(slots, TUNE_SLOTS_FIRST, TUNE_SLOT_DEEP, false);
     slots->mark_capacity = acs_slots_mark_capacity(window->limit);
-    slots->mark_interval = window->limit / (2 * (count < MARKED_SLOTS ? count : MARKED_SLOTS));
+    slots->mark_interval = window->limit / (2 * (count < TUNE_SLOTS_SHARING ? count : TUNE_SLOTS_SHARING));
     if (slots->mark_interval == 0)
         slots->mark_interval = 1;
-    if (slots->mark_interval > MARKS_MIN)
-        slots->mark_interval = MARKS_MIN;
+    if (slots->mark_interval > TUNE_SLOT_EVENTS_LEAST)
+        slots->mark_interval = TUNE_SLOT_EVENTS_LEAST;
     for (uint32_t s = 0; s < count; s++) {
         slots->slot[s].marks = calloc(slots->mark_capacity, sizeof(acs_mark));
         slots->slot[s].clock = calloc(count, sizeof(uint64_t));
@@ -48,7 +44,7 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
 
 void acs_slots_limit(acs_slots *slots, uint32_t parallel)
 {
-    uint32_t useful = 2 * parallel > SLOTS_FIRST ? 2 * parallel : SLOTS_FIRST;
+    uint32_t useful = 2 * parallel > TUNE_SLOTS_FIRST ? 2 * parallel : TUNE_SLOTS_FIRST;
     if (parallel && useful < slots->limit)
         slots->limit = useful;
 }

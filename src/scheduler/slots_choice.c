@@ -4,13 +4,7 @@
  */
 #include "scheduler/slots_internal.h"
 
-enum {
-    IDLE_POLLS = 4,          /* in a row, for the device to be what takes the time */
-    KEPT_UP_OPS = 2,         /* of one slot that ended from poll to poll: they take no longer than launches do */
-    BURST_OPS = 8,           /* that were issued before a pause */
-    QUICK_BURSTS = 4,        /* in a row, for ops to take no time that matters */
-    LARGE_COPY = 256 * 1024  /* bytes: a copy that takes longer than most kernels, and not by the SMs */
-};
+#include "base/tuning.h"
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
@@ -121,10 +115,10 @@ static void forget(acs_slots *slots, acs_bank *bank)
 static void pause_ends(acs_slots *slots, acs_bank *bank)
 {
     bank->pause = false;
-    if (bank->burst < BURST_OPS && !bank->busy)
+    if (bank->burst < TUNE_SLOTS_BURST_OPS && !bank->busy)
         return;
     bank->quick_bursts = bank->busy ? 0 : bank->quick_bursts + 1;
-    if (bank->quick_bursts >= QUICK_BURSTS)
+    if (bank->quick_bursts >= TUNE_SLOTS_QUICK_BURSTS)
         forget(slots, bank);
     bank->burst = 0;
     bank->busy = false;
@@ -155,7 +149,7 @@ bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device)
 static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 {
     bool fed = bank->fed >> s & 1;
-    return fed && (slot->outstanding == 0 || slot->completed >= slot->completed_before + KEPT_UP_OPS);
+    return fed && (slot->outstanding == 0 || slot->completed >= slot->completed_before + TUNE_SLOTS_KEPT_UP_OPS);
 }
 
 /*
@@ -185,7 +179,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
     bank->pause = idle;
     bank->idle_polls = idle && out >= slots->first ? bank->idle_polls + 1 : 0;
     bank->busy |= idle && out > slots->first;
-    if (bank->idle_polls >= IDLE_POLLS)
+    if (bank->idle_polls >= TUNE_SLOTS_IDLE_POLLS)
         bank->deep_now = 1;
     const bool behind = shallowest >= bank->deep_now;
     if (behind)
@@ -233,7 +227,7 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
 /* What comes behind it in its slot waits for an engine that it does not need. */
 static bool is_large_copy(const acs_entry *entry)
 {
-    return entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= LARGE_COPY;
+    return entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= TUNE_COPY_LARGE;
 }
 
 /*

@@ -4,32 +4,9 @@
  */
 #include "vehicles/choice.h"
 
-enum {
-    LAUNCH_NS = 2600,        /* the host's call */
-    PLACE_NS = 900,          /* and the core's own work for each op that has a place of its own */
-    HOP_NS = 1500,           /* from one kernel to the next, by stream or event */
-    REPLAY_START_NS = 7000,  /* launch and head of a kept graph, before the first op */
-    REPLAY_HOP_NS = 1000,
-    REPLAY_OP_NS = 330,      /* nodes that the device sets */
-    FIXED_OP_NS = 190,       /* and those that it does not */
-    EDGE_NS = 60,            /* beyond the first of each op */
-    LAYERS_START_NS = 7000,
-    GPU_START_NS = 15000,
-    GPU_HOP_NS = 4200,
-    GPU_OP_NS = 540,
-    BUILD_NS = 15000,        /* a node, with what other launches lose meanwhile */
-    BUILD_FIXED_NS = 10000,
-    SIGHTINGS_LEAST = 3,
-    SUBMIT_NS = 7000,        /* of the host, for a bundle; an estimate, as the next two */
-    SUBMIT_OP_NS = 300,
-    OVERLAP_MOST = 3,
-    FILL_PART = 4,           /* one part of the device's threads in so many may fill it: kernels wait for memory, too */
-    QUEUED_PART = 4,         /* what queued up took one part in so many of what the calls take, or more */
-    LEARN_FIRST_NS = 2000,
-    LEARN_STEP_NS = 500
-};
+#include "base/tuning.h"
 
-const acs_layout_costs acs_choice_layers = {2000, 330, 90};
+const acs_layout_costs acs_choice_layers = {TUNE_COST_LAYERS_LEVEL_NS, TUNE_COST_REPLAY_OP_NS, TUNE_COST_LAYERS_OFF_NS};
 
 static uint64_t greater(uint64_t a, uint64_t b)
 {
@@ -38,7 +15,7 @@ static uint64_t greater(uint64_t a, uint64_t b)
 
 static uint64_t calls(const acs_choice_bundle *b)
 {
-    return b->ops * (PLACE_NS + (b->launch_ns ? b->launch_ns : LAUNCH_NS));
+    return b->ops * (TUNE_COST_PLACE_NS + (b->launch_ns ? b->launch_ns : TUNE_COST_LAUNCH_NS));
 }
 
 /* Threads that launches bring to the device at once: one op of each slot that they share, of one level. */
@@ -60,8 +37,8 @@ static uint64_t work(const acs_choice_bundle *b)
 
 bool acs_choice_queued(const acs_choice_bundle *b)
 {
-    const bool full = b->device_threads && threads_at_once(b) * FILL_PART >= b->device_threads;
-    return full && b->device_ns * QUEUED_PART >= calls(b);
+    const bool full = b->device_threads && threads_at_once(b) * TUNE_FILL_PART >= b->device_threads;
+    return full && b->device_ns * TUNE_QUEUED_PART >= calls(b);
 }
 
 /*
@@ -85,53 +62,55 @@ static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
 {
     const uint64_t device = acs_choice_queued(b) ? b->device_ns : work(b);
-    return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + HOP_NS)));
+    return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + TUNE_COST_HOP_NS)));
 }
 
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
 static uint64_t idle(const acs_choice_bundle *b, uint64_t ns)
 {
-    return ns / (1 + (b->beside < OVERLAP_MOST ? b->beside : OVERLAP_MOST));
+    return ns / (1 + (b->beside < TUNE_COST_OVERLAP_MOST ? b->beside : TUNE_COST_OVERLAP_MOST));
 }
 
 static uint64_t submitted(const acs_choice_bundle *b, uint64_t ns)
 {
-    return greater(ns, SUBMIT_NS + (uint64_t)b->ops * SUBMIT_OP_NS);
+    return greater(ns, TUNE_COST_SUBMIT_NS + (uint64_t)b->ops * TUNE_COST_SUBMIT_OP_NS);
 }
 
 uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
 {
     uint32_t more_edges = b->edges > b->ops ? b->edges - b->ops : 0;
-    uint64_t front = (uint64_t)b->ops * (fixed ? FIXED_OP_NS : REPLAY_OP_NS) + (uint64_t)more_edges * EDGE_NS;
-    uint64_t path = b->levels * (b->kernel_ns + REPLAY_HOP_NS);
-    return submitted(b, idle(b, REPLAY_START_NS) + greater(greater(front, work(b)), idle(b, path)));
+    uint64_t front = (uint64_t)b->ops * (fixed ? TUNE_COST_FIXED_OP_NS : TUNE_COST_REPLAY_OP_NS) +
+                     (uint64_t)more_edges * TUNE_COST_EDGE_NS;
+    uint64_t path = b->levels * (b->kernel_ns + TUNE_COST_REPLAY_HOP_NS);
+    return submitted(b, idle(b, TUNE_COST_REPLAY_START_NS) + greater(greater(front, work(b)), idle(b, path)));
 }
 
 uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
 {
     uint64_t front = acs_layout_cost(shape, &acs_choice_layers, b->ops);
-    return greater(submitted(b, front + idle(b, LAYERS_START_NS + levels * b->kernel_ns)),
-                   idle(b, LAYERS_START_NS) + work(b));
+    return greater(submitted(b, front + idle(b, TUNE_COST_LAYERS_START_NS + levels * b->kernel_ns)),
+                   idle(b, TUNE_COST_LAYERS_START_NS) + work(b));
 }
 
 uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
 {
-    uint64_t path = GPU_START_NS + b->levels * (b->kernel_ns + GPU_HOP_NS);
-    return greater(submitted(b, (uint64_t)b->ops * GPU_OP_NS + idle(b, path)), idle(b, GPU_START_NS) + work(b));
+    uint64_t path = TUNE_COST_GPU_START_NS + b->levels * (b->kernel_ns + TUNE_COST_GPU_HOP_NS);
+    return greater(submitted(b, (uint64_t)b->ops * TUNE_COST_GPU_OP_NS + idle(b, path)),
+                   idle(b, TUNE_COST_GPU_START_NS) + work(b));
 }
 
 uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *b)
 {
-    return (uint64_t)b->beside * b->ops * GPU_OP_NS;
+    return (uint64_t)b->beside * b->ops * TUNE_COST_GPU_OP_NS;
 }
 
 uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)
 {
-    uint64_t build = (uint64_t)nodes * (fixed ? BUILD_FIXED_NS : BUILD_NS);
+    uint64_t build = (uint64_t)nodes * (fixed ? TUNE_COST_BUILD_FIXED_NS : TUNE_COST_BUILD_NS);
     uint64_t times = gain_ns ? build / gain_ns + 1 : UINT32_MAX;
     if (times > UINT32_MAX)
         return UINT32_MAX;
-    return times < SIGHTINGS_LEAST ? SIGHTINGS_LEAST : (uint32_t)times;
+    return times < TUNE_SIGHTINGS_LEAST ? TUNE_SIGHTINGS_LEAST : (uint32_t)times;
 }
 
 /*
@@ -140,7 +119,7 @@ uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)
  */
 uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns)
 {
-    uint64_t most = known_ns ? (uint64_t)known_ns + known_ns / 4 + LEARN_STEP_NS : LEARN_FIRST_NS;
+    uint64_t most = known_ns ? (uint64_t)known_ns + known_ns / 4 + TUNE_LEARN_STEP_NS : TUNE_LEARN_FIRST_NS;
     uint64_t now = level_ns < most ? level_ns : most;
     return now == 0 ? 1 : now > UINT32_MAX ? UINT32_MAX : (uint32_t)now;
 }

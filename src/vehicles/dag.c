@@ -8,10 +8,11 @@
  */
 #include "vehicles/dag.h"
 
+#include "base/tuning.h"
+
 enum {
     WORD_BITS = 64,
-    WORDS = ACS_BATCH_ITEMS / WORD_BITS,
-    JOIN_EDGES = 2 /* as many edges as the node of a join costs time */
+    WORDS = ACS_BATCH_ITEMS / WORD_BITS
 };
 
 _Static_assert(ACS_BATCH_ITEMS % WORD_BITS == 0, "sets of nodes are whole words");
@@ -115,7 +116,7 @@ static void resolve(acs_dag *dag, uint32_t join, uint64_t key, joins *j, node_se
     acs_dag_node *node = &dag->node[join];
     uint32_t n = node->edge_count, m = j->followers[join], more = n * m > n + m ? n * m - n - m : 0;
 
-    if (n * m > n + m + JOIN_EDGES || more > j->spare)
+    if (n * m > n + m + TUNE_BUNDLE_JOIN_EDGES || more > j->spare)
         return;
     j->spare -= more;
     set_add(&j->resolved, join);

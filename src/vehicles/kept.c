@@ -8,16 +8,11 @@
 #include "vehicles/kept.h"
 
 #include "base/hash.h"
+#include "base/tuning.h"
 
 #include <utlist.h>
 
 #include <stdlib.h>
-
-enum {
-    SEEN_WAYS = 4,
-    SEEN_SETS = 512,
-    SEEN_AGE = 4 * SEEN_WAYS * SEEN_SETS /* sightings of other keys after which a count begins again */
-};
 
 typedef enum copy_state { COPY_FREE, COPY_TAKEN, COPY_LAUNCHED } copy_state;
 
@@ -55,7 +50,7 @@ struct acs_kept {
     keyed *table;
     copy *by_use;
     uint64_t sightings;
-    seen seen[SEEN_SETS][SEEN_WAYS];
+    seen seen[TUNE_SEEN_SETS][TUNE_SEEN_WAYS];
 };
 
 /* ------------------------------------------------------------------------------------------------- life, sightings */
@@ -87,9 +82,9 @@ void acs_kept_destroy(acs_kept *kept)
 /* The place of a key among its set's, or the one that has not been used for longest. */
 static seen *place_of(acs_kept *kept, uint64_t key)
 {
-    seen *set = kept->seen[acs_hash64(key) % SEEN_SETS], *oldest = set;
+    seen *set = kept->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
 
-    for (uint32_t way = 0; way < SEEN_WAYS; way++) {
+    for (uint32_t way = 0; way < TUNE_SEEN_WAYS; way++) {
         if (set[way].when && set[way].key == key)
             return &set[way];
         if (set[way].when < oldest->when)
@@ -103,7 +98,7 @@ uint32_t acs_kept_sight(acs_kept *kept, uint64_t key)
     seen *place = place_of(kept, key);
     uint64_t now = ++kept->sightings;
 
-    if (!place->when || place->key != key || now - place->when > SEEN_AGE) {
+    if (!place->when || place->key != key || now - place->when > TUNE_SEEN_AGE) {
         place->key = key;
         place->count = 0;
     }

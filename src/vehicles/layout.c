@@ -7,14 +7,9 @@
  */
 #include "vehicles/layout.h"
 
-#include <string.h>
+#include "base/tuning.h"
 
-enum {
-    LEAST_LEVELS = 4,
-    LEVELS_STEP = 4,
-    LEAST_CELLS = 2,
-    NARROWINGS = 4 /* widths tried: as wide as the widest level of a type, half, ... */
-};
+#include <string.h>
 
 uint32_t acs_layout_first_cell(const acs_layout_template *shape, uint32_t type_index)
 {
@@ -165,8 +160,8 @@ static uint16_t size_for(uint32_t least, uint32_t needed)
 /* An empty level costs as much as a full one: powers of two up to eight, then multiples of four. */
 static uint16_t levels_for(uint32_t needed)
 {
-    return needed <= 2 * LEVELS_STEP ? size_for(LEAST_LEVELS, needed)
-                                     : (uint16_t)((needed + LEVELS_STEP - 1) / LEVELS_STEP * LEVELS_STEP);
+    const uint32_t steps = (needed + TUNE_LAYERS_STEP - 1) / TUNE_LAYERS_STEP;
+    return needed <= 2 * TUNE_LAYERS_STEP ? size_for(TUNE_LAYERS_LEAST, needed) : (uint16_t)(steps * TUNE_LAYERS_STEP);
 }
 
 /* The template that is `narrowed` times half as wide as the widest, as deep as the bundle then is. */
@@ -176,7 +171,7 @@ static bool narrow(const acs_dag *dag, const acs_layout_template *widest, uint32
     *shape = *widest;
     shape->levels = ACS_LAYOUT_LEVELS;
     for (uint32_t t = 0; t < shape->types; t++)
-        shape->cells[t] = size_for(LEAST_CELLS, acs_round_up_pow2(widest->cells[t]) >> narrowed);
+        shape->cells[t] = size_for(TUNE_LAYERS_CELLS_LEAST, acs_round_up_pow2(widest->cells[t]) >> narrowed);
     if (!acs_layout_make(dag, shape, layout))
         return false;
     shape->levels = levels_for(layout->levels);
@@ -192,7 +187,7 @@ bool acs_layout_choose(const acs_dag *dag, const acs_layout_costs *costs, uint32
     memset(&widest, 0, sizeof widest);
     if (dag->levels > ACS_LAYOUT_LEVELS || !find_types(dag, &widest))
         return false;
-    for (uint32_t narrowed = 0; narrowed < NARROWINGS; narrowed++) {
+    for (uint32_t narrowed = 0; narrowed < TUNE_LAYERS_WIDTHS; narrowed++) {
         uint64_t cost;
         if (!narrow(dag, &widest, narrowed, &tried, layout))
             break; /* narrower ones are deeper still */

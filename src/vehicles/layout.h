@@ -29,9 +29,6 @@ typedef struct acs_layout_costs {
     uint32_t level, used, unused; /* of a level; of a cell with an op; of a cell without */
 } acs_layout_costs;
 
-/* Measured on an H200 (an unused node costs about 0.09 us, a kernel 0.19, a barrier about 3). */
-#define ACS_LAYOUT_COSTS ((acs_layout_costs){3000, 190, 90})
-
 typedef struct acs_layout {
     uint32_t levels;                       /* that have ops */
     uint16_t level[ACS_BATCH_ITEMS];       /* of each node of the dag; a join: ACS_LAYOUT_NONE */

@@ -7,6 +7,7 @@
  */
 #include "vehicles/wires.h"
 
+#include "base/tuning.h"
 #include "vehicles/dag.h"
 
 _Static_assert((int)ACS_WIRES_ITEMS == (int)ACS_BATCH_ITEMS, "a node for every item");
@@ -64,7 +65,7 @@ static bool split(acs_wires *wires, acs_wires_node *node, bool head)
 
     for (uint32_t i = 0; i < node->out_count; i++) {
         uint32_t more = cost(&wires->node[wires->out[node->first_out + i]]);
-        if (weight + more > ACS_WIRES_WEIGHT) {
+        if (weight + more > TUNE_RELEASE_MOST) {
             if (!add_fan(wires, node, head, from, i, weight))
                 return false;
             from = i;
@@ -89,10 +90,10 @@ static bool weigh(acs_wires *wires, acs_wires_node *node, bool head)
     for (uint32_t i = 0; i < node->out_count; i++)
         weight += cost(&wires->node[wires->out[node->first_out + i]]);
     /* A join is passed by whoever reaches it last, beside all else that this one releases: only small ones are. */
-    if (node->kind == ACS_WIRES_JOIN_NODE && weight > ACS_WIRES_JOIN)
+    if (node->kind == ACS_WIRES_JOIN_NODE && weight > TUNE_RELEASE_JOIN_MOST)
         node->kind = ACS_WIRES_FAN;
     node->weight = (uint16_t)weight;
-    return weight <= ACS_WIRES_WEIGHT || split(wires, node, head);
+    return weight <= TUNE_RELEASE_MOST || split(wires, node, head);
 }
 
 bool acs_wires_make(const acs_dag *dag, acs_wires *wires)

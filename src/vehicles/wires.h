@@ -3,7 +3,7 @@
  * where one node would release more than one execution of a graph may launch. Pure arithmetic over a bundle's shape; called
  * by the cuda backend; allocates nothing. Also read by device code, so this header includes nothing of the library.
  *
- * W1  the end of a node causes at most `weight` launches and passed joins together, and weight <= ACS_WIRES_WEIGHT.
+ * W1  the end of a node causes at most `weight` launches and passed joins together, and weight <= TUNE_RELEASE_MOST.
  * W2  `upstream` is how often a node is named in the lists of followers of others; 0: the head launches it.
  * W3  only ops and fans are launched, and every fan has followers; what a join's end causes is counted where the join is.
  */
@@ -17,9 +17,7 @@ enum {
     ACS_WIRES_ITEMS = 512, /* as ACS_BATCH_ITEMS */
     ACS_WIRES_FANS = 63,
     ACS_WIRES_NODES = ACS_WIRES_ITEMS + ACS_WIRES_FANS,
-    ACS_WIRES_OUT = 4096 + ACS_WIRES_ITEMS + ACS_WIRES_FANS, /* edges, roots, and edges to fans */
-    ACS_WIRES_WEIGHT = 96,
-    ACS_WIRES_JOIN = 48 /* a join that costs more is turned into a fan */
+    ACS_WIRES_OUT = 4096 + ACS_WIRES_ITEMS + ACS_WIRES_FANS /* edges, roots, and edges to fans */
 };
 
 typedef enum acs_wires_kind { ACS_WIRES_OP, ACS_WIRES_JOIN_NODE, ACS_WIRES_FAN } acs_wires_kind;

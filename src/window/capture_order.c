@@ -5,10 +5,11 @@
  */
 #include "window/capture_order.h"
 
+#include "base/tuning.h"
 #include "window/reduction.h"
 #include "window/window.h"
 
-enum { REACH_WORDS = ACS_CAPTURE_REACH / 64, JOIN_EDGES = 32, SWEEP_STEP = 64 };
+enum { REACH_WORDS = TUNE_CAPTURE_REACH / 64 };
 
 /* A node that an op may have to run behind. */
 typedef struct upstream {
@@ -44,7 +45,7 @@ struct acs_capture_order {
     uint32_t join_count;
     uint32_t sweep_at;   /* live ops at which to look who may leave */
     uint64_t taken, numbers;
-    reach ring[ACS_CAPTURE_REACH]; /* by number */
+    reach ring[TUNE_CAPTURE_REACH]; /* by number */
     acs_reduction graph; /* of all numbers: what lies further back than the ring tells */
     uint32_t *kept;      /* numbers that what was reduced last is behind; then those that these imply */
     uint32_t kept_count, kept_room;
@@ -78,13 +79,14 @@ static bool upstreams_add(upstreams *to, const upstream *list, uint32_t count)
 
 static bool reach_has(const reach *r, uint64_t distance)
 {
-    return distance >= 1 && distance <= ACS_CAPTURE_REACH && (r->words[(distance - 1) / 64] >> ((distance - 1) % 64) & 1);
+    return distance >= 1 && distance <= TUNE_CAPTURE_REACH &&
+           (r->words[(distance - 1) / 64] >> ((distance - 1) % 64) & 1);
 }
 
 /* The op so far back, and what that one was behind. */
 static void reach_add(reach *r, const reach *of, uint64_t distance)
 {
-    if (distance < 1 || distance > ACS_CAPTURE_REACH)
+    if (distance < 1 || distance > TUNE_CAPTURE_REACH)
         return;
     r->words[(distance - 1) / 64] |= 1ull << ((distance - 1) % 64);
     uint32_t skip = (uint32_t)(distance / 64), shift = (uint32_t)(distance % 64);
@@ -139,14 +141,14 @@ static void keep_near(acs_capture_order *o, const upstreams *from, bool everythi
         if (!kept)
             continue;
         o->kept[o->kept_count++] = (uint32_t)number;
-        reach_add(reached, &o->ring[number % ACS_CAPTURE_REACH], own - number);
+        reach_add(reached, &o->ring[number % TUNE_CAPTURE_REACH], own - number);
     }
 }
 
 /* Of numbers that are sorted, newest first: which are left when those that others lead to are taken away. */
 static uint32_t keep_far(acs_capture_order *o)
 {
-    if (o->kept_count < 2 || o->numbers + 1 - o->kept[o->kept_count - 1] <= ACS_CAPTURE_REACH)
+    if (o->kept_count < 2 || o->numbers + 1 - o->kept[o->kept_count - 1] <= TUNE_CAPTURE_REACH)
         return o->kept_count;
     return acs_reduction_reduce(&o->graph, o->kept, o->kept_count);
 }
@@ -180,7 +182,7 @@ static uint64_t number_next(acs_capture_order *o, const reach *reached)
     if (!acs_reduction_add(&o->graph, o->kept, o->kept_count)) /* it counts as `numbers` does */
         return 0;
     uint64_t number = ++o->numbers;
-    o->ring[number % ACS_CAPTURE_REACH] = *reached;
+    o->ring[number % TUNE_CAPTURE_REACH] = *reached;
     return number;
 }
 
@@ -202,7 +204,7 @@ static void mark_followed(acs_capture_order *o, const upstreams *list)
 static void join_use(acs_capture_order *o, knowledge *join)
 {
     reach reached;
-    if (join->uses++ == 0 || join->ends.count <= JOIN_EDGES)
+    if (join->uses++ == 0 || join->ends.count <= TUNE_CAPTURE_JOIN_EDGES)
         return;
     o->made.count = 0;
     if (!reduce(o, &join->ends, false, &o->scratch, &reached) ||
@@ -289,7 +291,7 @@ static void sweep(acs_capture_order *o)
             o->joins[kept++] = o->joins[i];
     }
     o->join_count = kept;
-    o->sweep_at = 2 * w->live + SWEEP_STEP;
+    o->sweep_at = 2 * w->live + TUNE_CAPTURE_SWEEP_STEP;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- taking */
@@ -432,7 +434,7 @@ acs_status acs_capture_order_create(const acs_capture_order_config *config, acs_
         if (!o->entries || !o->joins)
             status = ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the order of captured ops");
     }
-    o->sweep_at = SWEEP_STEP;
+    o->sweep_at = TUNE_CAPTURE_SWEEP_STEP;
     if (status != ACS_OK) {
         acs_capture_order_destroy(o);
         return status;

@@ -5,16 +5,14 @@
  *
  * G1  an op's `behind`, with all that those nodes are behind, holds the end nodes of every earlier op that it conflicts
  *     with; and nothing else but where a window of `limit` ops overflowed, or a join node stands for many.
- * G2  no node is in `behind` that another one there is known to be behind. What the last ACS_CAPTURE_REACH ops are behind is
- *     known exactly; what lies further back is looked for (X2 in reduction.h).
+ * G2  no node is in `behind` that another one there is known to be behind. What the last TUNE_CAPTURE_REACH ops are behind
+ *     is known exactly; what lies further back is looked for (X2 in reduction.h).
  */
 #ifndef ACS_CAPTURE_ORDER_H
 #define ACS_CAPTURE_ORDER_H
 
 #include "pool/nodes.h"
 #include "pool/record.h"
-
-enum { ACS_CAPTURE_REACH = 512 };
 
 typedef struct acs_capture_order acs_capture_order;
 

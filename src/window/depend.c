@@ -9,9 +9,9 @@
  */
 #include "window/holders.h"
 
-#include <stdlib.h>
+#include "base/tuning.h"
 
-enum { IDLE_LINKS_KEPT = 32, COVER_WRITERS = 8 };
+#include <stdlib.h>
 
 static bool writes(uint8_t access)
 {
@@ -108,11 +108,11 @@ static inline void collect_writer(acs_window *w, acs_entry *entry, acs_region *r
 static inline bool collect_readers(acs_window *w, acs_entry *entry, acs_region *region, bool stay)
 {
     bool any = false;
-    if (ACS_UNLIKELY(region->reader_count > ACS_MANY)) {
+    if (ACS_UNLIKELY(region->reader_count > TUNE_JOIN_MANY)) {
         acs_readers_compact(w, region);
-        if (stay && region->reader_count > ACS_MANY)
+        if (stay && region->reader_count > TUNE_JOIN_MANY)
             acs_readers_fold(w, region, entry);
-        if (region->reader_count > ACS_MANY) {
+        if (region->reader_count > TUNE_JOIN_MANY) {
             acs_depend_on_many(w, &w->readers, region->readers, region->reader_count, entry);
             return true;
         }
@@ -174,9 +174,9 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     acs_entry *cover = acs_ref_entry(w, region->cover);
     uint64_t after = cover ? region->cover_stamp : 0;
     uint32_t newer = count_part_writers(w, entry, region, after);
-    if (!cover && newer <= COVER_WRITERS)
+    if (!cover && newer <= TUNE_JOIN_COVER_MANY)
         return false;
-    if (newer > COVER_WRITERS && acs_join_fits(w, entry, 2 * newer + 1)) {
+    if (newer > TUNE_JOIN_COVER_MANY && acs_join_fits(w, entry, 2 * newer + 1)) {
         acs_entry *join = acs_window_new_join(w, entry->seq);
         if (cover)
             acs_window_link(w, cover, join);
@@ -210,7 +210,7 @@ static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *foun
         const acs_ref *last = *count ? &writers[*count - 1] : NULL;
         if (!acs_ref_live(w, region->writer) || (last && last->entry == region->writer.entry))
             continue;
-        if (*count == ACS_SHARED_MOST)
+        if (*count == TUNE_JOIN_SHARED_MOST)
             return false;
         writers[(*count)++] = region->writer;
     }
@@ -220,11 +220,12 @@ static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *foun
 /* Reads of many regions. False: they are to be collected one by one. */
 static bool collect_many(acs_window *w, acs_entry *entry, const op_regions *found)
 {
-    acs_ref writers[ACS_SHARED_MOST];
+    acs_ref writers[TUNE_JOIN_SHARED_MOST];
     uint32_t count;
-    if (found->read_count < ACS_MANY || found->linked || w->poisoned || !list_writers(w, entry, found, writers, &count))
+    if (found->read_count < TUNE_JOIN_MANY || found->linked || w->poisoned ||
+        !list_writers(w, entry, found, writers, &count))
         return false;
-    if (count >= ACS_MANY) {
+    if (count >= TUNE_JOIN_MANY) {
         acs_depend_on_many(w, &w->writers, writers, count, entry);
         return true;
     }
@@ -236,7 +237,7 @@ static bool collect_many(acs_window *w, acs_entry *entry, const op_regions *foun
 /* Neighbours that are idle do no harm but cost a look each: they are dropped once there are many. */
 static void drop_idle_links(acs_window *w, op_regions *found, acs_region *region)
 {
-    if (ACS_LIKELY(region->link_count <= IDLE_LINKS_KEPT))
+    if (ACS_LIKELY(region->link_count <= TUNE_REGION_IDLE_LINKS))
         return;
     pin(found);
     acs_region_drop_idle_links(w->regions, region);
@@ -248,7 +249,7 @@ static void collect_read(acs_window *w, acs_entry *entry, op_regions *found, acs
     if (region->link_count == 0)
         return;
     drop_idle_links(w, found, region);
-    if (ACS_UNLIKELY(region->link_count > COVER_WRITERS) && collect_cover(w, entry, region))
+    if (ACS_UNLIKELY(region->link_count > TUNE_JOIN_COVER_MANY) && collect_cover(w, entry, region))
         return;
     for (const acs_link *link = region->links, *end = link + region->link_count; link < end; link++)
         collect_writer(w, entry, link->region);

@@ -3,12 +3,13 @@
  * step waits for the one before it, but those of several segments need not wait for each other. Called by the core with a
  * few ops at a time. Only hints: it changes nothing, and never looks at what ops depend on.
  */
+#include "base/tuning.h"
 #include "window/regions_internal.h"
 #include "window/window.h"
 
 void acs_regions_expect(const acs_regions *t, acs_expected *e, const acs_segment *segments, uint32_t count)
 {
-    for (uint32_t i = 0; i < count && e->count < ACS_EXPECTED_SEGMENTS; i++) {
+    for (uint32_t i = 0; i < count && e->count < TUNE_EXPECT_SEGMENTS; i++) {
         uint32_t tag = (uint32_t)run_hash(segments[i].base, segments[i].row_bytes);
         __builtin_prefetch(&t->buckets[tag & t->mask]);
         e->tags[e->count++] = tag;

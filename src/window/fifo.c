@@ -14,6 +14,8 @@
  */
 #include "window/fifo_internal.h"
 
+#include "base/tuning.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -33,8 +35,6 @@ struct acs_fifo {
     /* consumer */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t head; /* next ticket to pop; atomic because acs_fifo_ready reads it */
 };
-
-enum { AHEAD = 6, AHEAD_LINES = 5 }; /* records; of each the head and the segments inside it */
 
 enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* in a ring of one cell "full" and "free" would be the same turn */
 
@@ -138,7 +138,7 @@ static void fetch_ahead(const acs_fifo *fifo, uint64_t ticket)
     if (atomic_load_explicit(&cell->turn, memory_order_acquire) != ticket + 1) /* A */
         return;
     const char *record = (const char *)cell->record;
-    for (int i = 0; i < AHEAD_LINES; i++)
+    for (int i = 0; i < TUNE_FIFO_FETCH_LINES; i++)
         __builtin_prefetch(record + (size_t)i * ACS_CACHE_LINE);
 }
 
@@ -154,7 +154,7 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
 
     if (atomic_load_explicit(&cell->turn, memory_order_acquire) != head + 1) /* A */
         return NULL;
-    fetch_ahead(fifo, head + AHEAD);
+    fetch_ahead(fifo, head + TUNE_FIFO_FETCH_OPS);
     acs_record *record = cell->record;
     atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
     /* relaxed: others only guess from it */

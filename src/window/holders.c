@@ -4,6 +4,8 @@
  */
 #include "window/holders.h"
 
+#include "base/tuning.h"
+
 #include <string.h>
 
 /* -------------------------------------------------------------------------------------------------------- shared sets */
@@ -56,14 +58,14 @@ bool acs_join_fits(const acs_window *w, const acs_entry *entry, uint32_t edges)
     if (!entry->op)
         return false; /* the join of a block's former life: what there is room for belongs to others */
     uint64_t segments = (uint64_t)entry->op->segment_count + 1;
-    uint64_t promised = w->live + w->live_joins + w->live_reserved + ACS_JOIN_EDGES * segments;
+    uint64_t promised = w->live + w->live_joins + w->live_reserved + TUNE_JOIN_EDGES * segments;
     return w->edges_used + (uint64_t)edges + promised <= w->edge_count && w->live_joins + 2 * segments < w->joins;
 }
 
 void acs_depend_on_many(acs_window *w, acs_shared *set, const acs_ref *refs, uint32_t count, acs_entry *entry)
 {
     acs_entry *join = NULL;
-    if (count > ACS_SHARED_MOST) {
+    if (count > TUNE_JOIN_SHARED_MOST) {
         /* too many to be remembered */
     } else if (!is_shared(w, set, refs, count)) {
         share(w, set, refs, count);
@@ -118,7 +120,7 @@ static uint32_t compact(acs_window *w, acs_ref *readers, uint32_t count)
 /* All are live. Who reads one region often reads others, too: they share a join. */
 static acs_ref join_readers(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
-    bool shared = count <= ACS_SHARED_MOST;
+    bool shared = count <= TUNE_JOIN_SHARED_MOST;
     acs_entry *join = shared && is_shared(w, &w->readers, readers, count) ? shared_join(w, &w->readers) : NULL;
     if (!join) {
         join = join_of(w, readers, count, seq);
@@ -151,7 +153,7 @@ void acs_readers_fold(acs_window *w, acs_region *region, const acs_entry *entry)
  */
 static uint32_t make_room(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
-    uint32_t joined = count < ACS_JOIN_EDGES ? count : ACS_JOIN_EDGES;
+    uint32_t joined = count < TUNE_JOIN_EDGES ? count : TUNE_JOIN_EDGES;
     acs_ref join = join_readers(w, readers, joined, seq);
     memmove(readers + 1, readers + joined, (count - joined) * sizeof *readers);
     readers[0] = join;
@@ -185,9 +187,9 @@ void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry)
 void acs_readers_add_all(acs_window *w, const acs_entry *entry)
 {
     uint32_t used = w->all_reader_count;
-    if (used == ACS_ALL_READERS)
+    if (used == TUNE_ALL_READERS)
         used = compact(w, w->all_readers, used);
-    if (used == ACS_ALL_READERS)
+    if (used == TUNE_ALL_READERS)
         used = make_room(w, w->all_readers, used, entry->seq);
     w->all_readers[used] = acs_ref_make(w, entry);
     w->all_reader_count = used + 1;

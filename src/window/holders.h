@@ -7,9 +7,6 @@
 
 #include "window/window.h"
 
-/* So many ops are depended on one by one; of more a join may be made. */
-enum { ACS_MANY = 8 };
-
 /*
  * `refs` counts live references only: the place of a dead one may have been given to another op. No branch: who is alive is
  * hard to guess.

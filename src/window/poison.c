@@ -5,7 +5,7 @@
  */
 #include "window/window.h"
 
-enum { POISONED_REGIONS_MAX = 1 << 16 };
+#include "base/tuning.h"
 
 /* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
 static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
@@ -67,7 +67,7 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
         if (!all && reused_since(w, op, &shape))
             continue;
         poison_any(w, segment->access, cause);
-        acs_region *region = all || w->poisoned >= POISONED_REGIONS_MAX ? NULL : acs_regions_get(w->regions, &shape);
+        acs_region *region = all || w->poisoned >= TUNE_REGIONS_POISONED ? NULL : acs_regions_get(w->regions, &shape);
         if (region)
             poison_region(w, region, segment->access, cause);
         else

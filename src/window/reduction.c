@@ -4,6 +4,8 @@
  */
 #include "window/reduction.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +66,8 @@ static bool was_seen(const acs_reduction *r, uint32_t number)
 /* All of the list but the first is sought. */
 static search search_begin(const acs_reduction *r, const uint32_t *list, uint32_t count)
 {
-    search s = {.list = list, .count = count, .left = count - 1, .shallowest = UINT32_MAX, .visits = ACS_REDUCTION_VISITS};
+    search s = {.list = list, .count = count, .left = count - 1, .shallowest = UINT32_MAX,
+                .visits = TUNE_REDUCTION_VISITS};
     for (uint32_t i = 1; i < count; i++)
         s.shallowest = r->nodes[list[i]].depth < s.shallowest ? r->nodes[list[i]].depth : s.shallowest;
     s.last = count - 1;

@@ -3,7 +3,7 @@
  * edges of a new node those that others imply are told apart. Used by capture_order.c. A state machine; no threads.
  *
  * X1  the edges that are kept lead wherever those lead that were given.
- * X2  no kept edge is implied by others, but where a search was given up after ACS_REDUCTION_VISITS nodes.
+ * X2  no kept edge is implied by others, but where a search was given up after TUNE_REDUCTION_VISITS nodes.
  *
  * Whether an edge is implied is found by a walk from the newer nodes back. It stops at nodes that are older than what it
  * looks for, or no deeper in the graph. So it takes time where an edge leads far back, and is exact for graphs of as many
@@ -13,8 +13,6 @@
 #define ACS_REDUCTION_H
 
 #include "base/base.h"
-
-enum { ACS_REDUCTION_VISITS = 1 << 16 };
 
 /* All zero: empty. Its owner frees it. */
 typedef struct acs_reduction {

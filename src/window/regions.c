@@ -5,17 +5,15 @@
  */
 #include "window/regions_internal.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     BUCKETS_MIN = 256,
-    SPARSE_BUCKETS = 1 << 13, /* up to so many, 64 KiB, at most a quarter is in use; then half */
     LINKS_MIN = 4,
-    LINKS_KEPT = 16, /* a free slot keeps a link array up to this size for its next region */
-    READERS_BITS = 2,      /* of the readers inside a region */
-    READERS_BITS_KEPT = 4, /* as LINKS_KEPT */
-    CLOCK_STEPS = 8  /* regions that one creation looks at when the table is over its cap */
+    READERS_BITS = 2      /* of the readers inside a region */
 };
 
 /* -------------------------------------------------------------------------------------------------- create, destroy */
@@ -117,7 +115,7 @@ static bool hash_reserve(acs_regions *t)
     uint32_t size = t->mask + 1;
 
     /* A second probe is a branch that is guessed wrong; but a large table pays more for a line that is not in the cache. */
-    if (t->count < (size <= SPARSE_BUCKETS ? size / 4 : size / 2))
+    if (t->count < (size <= TUNE_REGION_BUCKETS_SPARSE ? size / 4 : size / 2))
         return true;
 
     bucket *old = t->buckets, *grown = calloc(size * 2, sizeof *grown);
@@ -300,13 +298,13 @@ static void evict(acs_regions *t, slot *s)
     for (uint32_t i = 0; i < region->link_count; i++)
         link_drop(region->links[i].region, region->links[i].mirror);
     region->link_count = 0;
-    if (region->link_capacity > LINKS_KEPT) {
+    if (region->link_capacity > TUNE_REGION_LINKS_KEPT) {
         t->link_bytes -= region->link_capacity * sizeof *region->links;
         free(region->links);
         region->links = NULL;
         region->link_capacity = 0;
     }
-    if (region->readers_bits > READERS_BITS_KEPT) {
+    if (region->readers_bits > TUNE_REGION_READERS_LOG2) {
         t->link_bytes -= sizeof *region->readers << region->readers_bits;
         free(region->readers);
         region->readers = region->few;
@@ -323,7 +321,7 @@ static void evict(acs_regions *t, slot *s)
 /* The clock: evict idle regions that were not hit since it came by last; a few steps a call, so that none is long. */
 static void evict_some(acs_regions *t)
 {
-    for (uint32_t i = 0; i < CLOCK_STEPS && t->count >= t->soft_cap; i++) {
+    for (uint32_t i = 0; i < TUNE_REGION_EVICTION_STEPS && t->count >= t->soft_cap; i++) {
         /* Not a division by 0: a slot was peeked before, so there is at least one id. */
         t->hand = t->hand % t->high + 1;
         slot *s = slot_at(t, t->hand);

@@ -13,6 +13,7 @@
 #define ACS_REGIONS_H
 
 #include "base/base.h"
+#include "base/tuning.h"
 
 enum { ACS_REGION_READERS = 4, ACS_NO_REGION = 0 };
 
@@ -105,14 +106,13 @@ acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment);
  * Segments of ops that will be inserted next: where their regions may be, if these are runs, is looked up, and asked of the
  * cache. NULL: not known. By the insertion the region may be another's, or none's.
  */
-enum { ACS_EXPECTED_OPS = 4, ACS_EXPECTED_SEGMENTS = 32 };
 typedef struct acs_expected {
     uint32_t op_count, next; /* ops, and the first that was not inserted yet */
     uint32_t count;          /* of segments */
-    acs_op seq[ACS_EXPECTED_OPS];
-    uint32_t first[ACS_EXPECTED_OPS + 1]; /* segment of each op; the last op may have more than are here */
-    uint32_t tags[ACS_EXPECTED_SEGMENTS];
-    acs_region *regions[ACS_EXPECTED_SEGMENTS];
+    acs_op seq[TUNE_EXPECT_OPS];
+    uint32_t first[TUNE_EXPECT_OPS + 1]; /* segment of each op; the last op may have more than are here */
+    uint32_t tags[TUNE_EXPECT_SEGMENTS];
+    acs_region *regions[TUNE_EXPECT_SEGMENTS];
 } acs_expected;
 /* Add the segments of one op; then, when all were added, fetch. */
 void acs_regions_expect(const acs_regions *regions, acs_expected *expected, const acs_segment *segments, uint32_t count);

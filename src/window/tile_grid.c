@@ -4,17 +4,15 @@
  */
 #include "window/tile_grid.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     NODES_MIN = 64,
     BUCKET_BITS_MIN = 8,
-    LEVELS_MIN = 4,
-    SPARSE = 4,          /* buckets for each node, so that an empty cell is mostly seen to be empty at once */
-    CELLS_MOST = 64,     /* a search among runs that would look at more cells asks the bounds */
-    CELLS_BOUNDED = 16,  /* the same where there are bounds already */
-    BOUNDS_UNUSED = 4096 /* insertions after which bounds that nobody asks are dropped */
+    LEVELS_MIN = 4
 };
 
 /* A rectangle of the plane; `column + width` may pass the pitch. */
@@ -138,7 +136,7 @@ static bool node_reserve(acs_tile_grid *grid)
         grid->node_capacity = capacity;
     }
     /* Index 0 stands for "none", so the array has one place more than nodes. */
-    if (grid->buckets == NULL || (grid->node_high + 1ull) * SPARSE > 1ull << grid->bucket_bits)
+    if (grid->buckets == NULL || (grid->node_high + 1ull) * TUNE_TILE_BUCKETS > 1ull << grid->bucket_bits)
         if (!buckets_resize(grid, grid->buckets ? grid->bucket_bits + 1 : BUCKET_BITS_MIN))
             return false;
     grid->node_free = ++grid->node_high;
@@ -229,7 +227,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     if (!node_reserve(grid) || !level_find(grid, r.rows, r.width, &level))
         return 0;
     /* A larger grid waits longer before it drops its bounds, since making them anew visits each of its nodes. */
-    if (grid->bounded && ++grid->bounds_unused > BOUNDS_UNUSED + grid->count)
+    if (grid->bounded && ++grid->bounds_unused > TUNE_TILE_BOUNDS_UNUSED + grid->count)
         bounds_drop(grid);
     if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
         return 0;
@@ -457,7 +455,7 @@ static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_i
         uint64_t touched = (q.width >> level->column_shift) + 2;
         cells += touched < level->count ? touched : level->count;
     }
-    if (cells > (grid->bounded ? CELLS_BOUNDED : CELLS_MOST))
+    if (cells > (grid->bounded ? TUNE_TILE_CELLS_BOUNDED : TUNE_TILE_CELLS_MOST))
         return bounds_query(grid, first, last, found);
     return grid_query(grid, &q, found);
 }

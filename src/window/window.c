@@ -5,6 +5,8 @@
  */
 #include "window/window.h"
 
+#include "base/tuning.h"
+
 #include <string.h>
 
 /* ---------------------------------------------------------------------------------------------------------- queues */
@@ -117,10 +119,10 @@ bool acs_window_has_room(const acs_window *w, const acs_record *op, bool reserve
         return false;
     /* At most two joins per segment, at most one edge from each entry, and the edges of those joins. */
     uint64_t joins = 2 * (uint64_t)op->segment_count + 2;
-    uint64_t edges = all + (uint64_t)ACS_JOIN_EDGES * (op->segment_count + 1);
+    uint64_t edges = all + (uint64_t)TUNE_JOIN_EDGES * (op->segment_count + 1);
     for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; r; r = r->next) {
         joins += 5; /* as of an op with one segment, and its own */
-        edges += all + 2 * ACS_JOIN_EDGES;
+        edges += all + 2 * TUNE_JOIN_EDGES;
     }
     return w->live_joins + joins <= w->joins && w->edges_used + edges <= w->edge_count;
 }

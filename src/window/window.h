@@ -23,6 +23,7 @@
 #define ACS_WINDOW_H
 
 #include "base/base.h"
+#include "base/tuning.h"
 #include "pool/record.h"
 #include "window/regions.h"
 
@@ -127,20 +128,14 @@ typedef struct acs_queue {
     uint32_t head, tail, count; /* entry indices; 0: none */
 } acs_queue;
 
-enum {
-    ACS_ALL_READERS = 6,
-    ACS_JOIN_EDGES = 8 /* edges that one segment may take beyond one from each entry: those of a join of its readers */
-};
-
 /*
  * The set of entries that a join was, or may be, made of last. Where the same set is met again, in other regions or by the
  * next op, one join stands for it: n ops behind the same m are n + m edges.
  */
-enum { ACS_SHARED_MOST = 64 };
 typedef struct acs_shared {
     acs_ref join;          /* dead: none was made yet */
     uint32_t count;
-    acs_ref refs[ACS_SHARED_MOST];
+    acs_ref refs[TUNE_JOIN_SHARED_MOST];
 } acs_shared;
 
 /* A block's new life, until nobody of the one before is left: `join` stands for those. */
@@ -201,7 +196,7 @@ typedef struct acs_window {
     uint64_t epoch;        /* insertion of the newest op that wrote all memory */
     acs_ref all_writer;
     uint32_t all_reader_count;
-    acs_ref all_readers[ACS_ALL_READERS];
+    acs_ref all_readers[TUNE_ALL_READERS];
     acs_shared writers;    /* that an op with many reads was behind, */
     acs_shared readers;    /* and of a region with many */
     uint32_t level_all;    /* level of the newest writer of all memory, */
@@ -261,8 +256,7 @@ static inline void acs_entry_fetch(const acs_entry *entry)
 }
 static inline void acs_window_fetch_behind(const acs_window *window, const acs_entry *entry)
 {
-    enum { OPS_AHEAD = 6 };
-    acs_entry_fetch(&window->entries[window->by_seq[(entry->seq + OPS_AHEAD) & window->seq_mask]]);
+    acs_entry_fetch(&window->entries[window->by_seq[(entry->seq + TUNE_WINDOW_FETCH_OPS) & window->seq_mask]]);
 }
 
 /* Whether an op with so many segments can be inserted now. `reserved`: on a place of the runtime's. */
@@ -277,7 +271,7 @@ typedef struct acs_entry_traits {
     acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
-/* The next ops to be inserted are these, at most ACS_EXPECTED_OPS: what their insertion needs is asked of the cache. */
+/* The next ops to be inserted are these, at most TUNE_EXPECT_OPS: what their insertion needs is asked of the cache. */
 void acs_window_expect(acs_window *window, acs_record *const *ops, uint32_t count);
 /* A held op may go; an op that was not issued after all waits again for what it depends on. */
 void acs_window_release(acs_window *window, acs_entry *entry);

@@ -4,14 +4,10 @@
  */
 #include "window/window.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* In a capture no op ends: those that only a join stands for can leave. */
-enum { EDGES_PER_ENTRY = 16, CAPTURED_READERS = 8 };
-
-/* Memory of the index below which statistics keep regions that nobody uses. */
-enum { STATISTICS_BYTES = 64 << 20 };
 
 /*
  * Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. With statistics
@@ -24,7 +20,7 @@ static bool region_idle(void *user, const acs_region *region)
         return false;
     if (region->epoch < w->epoch)
         return true;
-    if (w->sites && acs_regions_bytes(w->regions) < STATISTICS_BYTES)
+    if (w->sites && acs_regions_bytes(w->regions) < TUNE_REGIONS_STATISTICS)
         return false;
     if (acs_ref_live(w, region->writer) || acs_ref_live(w, region->cover))
         return false;
@@ -62,12 +58,13 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->reserve = 8 + config->limit / 8;
     w->joins = 512 + 2 * config->limit;
     w->entry_count = w->limit + w->reserve + w->joins;
-    w->edge_count = w->entry_count * EDGES_PER_ENTRY;
+    w->edge_count = w->entry_count * TUNE_WINDOW_EDGES;
     w->epoch = 1; /* a new region, all zero, is older: its first use takes the state of "all memory" */
     uint32_t numbers = acs_round_up_pow2(2 * (w->limit + w->reserve));
     w->seq_mask = numbers - 1;
     size_t places = (size_t)w->entry_count + 1;
-    w->readers_most = config->linked ? CAPTURED_READERS : w->entry_count;
+    /* In a capture no op ends: those that only a join stands for can leave. */
+    w->readers_most = config->linked ? TUNE_CAPTURE_READERS : w->entry_count;
     w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
     w->holds = calloc(places, sizeof *w->holds);
     w->needs = calloc(places * w->slots, sizeof *w->needs);
@@ -81,7 +78,8 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     }
     memset(w->entries, 0, places * sizeof *w->entries);
     thread_free_lists(w);
-    uint32_t soft_cap = config->limit < 256 ? 4096 : 16 * config->limit; /* a program names a few times 6 W shapes again */
+    const uint32_t regions = TUNE_REGIONS_PER_OP * config->limit; /* a program names a few times 6 W shapes again */
+    const uint32_t soft_cap = regions < TUNE_REGIONS_LEAST ? TUNE_REGIONS_LEAST : regions;
     acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
     if (status != ACS_OK)
         acs_window_fini(w);

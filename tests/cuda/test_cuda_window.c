@@ -11,6 +11,8 @@
 
 #include "window_double.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,20 +173,20 @@ static void tables_in_use_refuse_the_bundle(void **state)
 static void cells_are_earned_where_it_is_asked_for(void **state)
 {
     (void)state;
-    enum { GAIN_NS = ACS_WINDOW_CELL_NS / 5 };
+    enum { GAIN_NS = TUNE_COST_CELL_NS / 5 };
     double_open(1, 4096);
     make_bundle(12, 1, 0, 0, ACS_VEHICLE_AUTO);
     const acs_cuda_window *window = g_double.self->window;
     uint64_t lost_ns = 0;
     while (!acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS)) {
-        assert_true((uint64_t)window->cells * ACS_WINDOW_CELL_NS <= lost_ns);
+        assert_true((uint64_t)window->cells * TUNE_COST_CELL_NS <= lost_ns);
         lost_ns += GAIN_NS;
-        assert_true(lost_ns <= 100 * (uint64_t)ACS_WINDOW_CELL_NS);
-        assert_int_equal(window->lost_ns, lost_ns - (uint64_t)window->cells * ACS_WINDOW_CELL_NS);
+        assert_true(lost_ns <= 100 * (uint64_t)TUNE_COST_CELL_NS);
+        assert_int_equal(window->lost_ns, lost_ns - (uint64_t)window->cells * TUNE_COST_CELL_NS);
     }
     const uint32_t cells = window->cells;
     assert_true(cells >= 12); /* of its ops, and fans */
-    assert_true(lost_ns < (cells + 2) * (uint64_t)ACS_WINDOW_CELL_NS);
+    assert_true(lost_ns < (cells + 2) * (uint64_t)TUNE_COST_CELL_NS);
     while (double_step())
         ;
     make_bundle(1, 1, 0, 1, ACS_VEHICLE_AUTO); /* which has its cell */
@@ -202,20 +204,20 @@ static void cells_are_earned_where_it_is_asked_for(void **state)
 static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **state)
 {
     (void)state;
-    enum { GAIN_NS = 3 * ACS_WINDOW_CELL_NS };
-    double_open(1, 2 * (ACS_WINDOW_GROW + 1)); /* nodes for one cell more than a bundle may make */
+    enum { GAIN_NS = 3 * TUNE_COST_CELL_NS };
+    double_open(1, 2 * (TUNE_GPU_GROW + 1)); /* nodes for one cell more than a bundle may make */
     const acs_cuda_window *window = g_double.self->window;
     make_bundle(3, 1, 0, 0, ACS_VEHICLE_AUTO);
     g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
     for (int i = 0; i < 5; i++)
         assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
     assert_int_equal(window->lost_ns, 0);
-    for (uint32_t i = 0; i < 2 * ACS_WINDOW_GROW; i++) { /* one op of each type: others' cells have to go */
+    for (uint32_t i = 0; i < 2 * TUNE_GPU_GROW; i++) { /* one op of each type: others' cells have to go */
         make_bundle(1, 1, 0, i + 1, ACS_VEHICLE_AUTO);
         g_dag.node[0].type = g_records[0].type = i + 1;
         for (int turn = 0; !acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS); turn++) {
             assert_true(turn < 4);
-            assert_true(window->lost_ns < ACS_WINDOW_GROW * (uint64_t)ACS_WINDOW_CELL_NS + GAIN_NS);
+            assert_true(window->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + GAIN_NS);
             while (double_step()) /* what the stream was given for it */
                 ;
         }
@@ -227,7 +229,7 @@ static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **
     window = g_double.self->window;
     make_bundle(60, 1, 0, 0, ACS_VEHICLE_AUTO);
     while (!acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 3 * (uint64_t)GAIN_NS))
-        assert_true(window->lost_ns < ACS_WINDOW_GROW * (uint64_t)ACS_WINDOW_CELL_NS + 3 * (uint64_t)GAIN_NS);
+        assert_true(window->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + 3 * (uint64_t)GAIN_NS);
     while (double_step())
         ;
     double_close();

@@ -4,6 +4,8 @@
  */
 #include "window_bundles.h"
 
+#include "base/tuning.h"
+
 enum { NODES = 16384 };
 
 /* Issue, wait and compare, `times` in a row. */
@@ -189,7 +191,7 @@ static void cells_are_bounded_and_change_their_type(void)
 {
     bench_device device;
     bundle *b = bundle_create();
-    device_open(&device, ACS_CUDA_CELLS_SHARE * 2 * 32); /* 32 cells */
+    device_open(&device, TUNE_GPU_NODES_PART * 2 * 32); /* 32 cells */
     bundle_clear(b);
     make_chains(b, 40, 4, 1);
     bundle_finish(&device, b, 0, 1, 0);
@@ -213,7 +215,7 @@ static void cells_of_the_same_slot_are_replaced(void)
 {
     bench_device device;
     bundle *b = bundle_create();
-    device_open(&device, ACS_CUDA_CELLS_SHARE * 2 * 64);
+    device_open(&device, TUNE_GPU_NODES_PART * 2 * 64);
     for (int round = 0; round < 6; round++) {
         bundle_clear(b);
         for (int i = 0; i < 60; i++)

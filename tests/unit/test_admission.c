@@ -11,6 +11,8 @@
 
 #include "admission_fixture.h"
 
+#include "base/tuning.h"
+
 #include <fcntl.h>
 
 enum { PROGRAMS = 6, ROUNDS = 5, BLOCKS = 6 };
@@ -233,7 +235,7 @@ static void who_streams_lets_others_come(void **state)
         acs_context *a = open_on(devices, 0);
         stream(a, 40, 3 * devices); /* all devices are its own */
         begin_late(&late, devices, 40);
-        stream(a, 40, devices * ACS_LEDGER_PASSES + 1);
+        stream(a, 40, devices * TUNE_LEDGER_PASSES + 1);
         const uint64_t waiting = waiting_now();
         assert_int_equal(acs_sync(a), ACS_OK);
         end_late(&late);
@@ -252,7 +254,7 @@ static void groups_under_way_end_before_others_come(void **state)
     submit_gate(a, 4096);
     stream(a, 20, 3);
     begin_late(&late, 1, 60);
-    stream(a, 20, ACS_LEDGER_PASSES);
+    stream(a, 20, TUNE_LEDGER_PASSES);
     assert_int_equal(waiting_now(), 1);
     atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
     stream(a, 20, 1);
@@ -277,7 +279,7 @@ static void who_keeps_memory_is_not_held_up_for_it(void **state)
         }
         stream(a, 20, 3);
         begin_late(&late, devices, 60);
-        stream(a, 20, 4 * devices * ACS_LEDGER_PASSES);
+        stream(a, 20, 4 * devices * TUNE_LEDGER_PASSES);
         assert_int_equal(waiting_now(), devices); /* an entry for each */
         for (int d = 0; d < devices; d++)
             acs_free(a, kept[d]);

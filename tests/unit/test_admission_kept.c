@@ -11,6 +11,8 @@
 
 #include "admission_fixture.h"
 
+#include "base/tuning.h"
+
 static const size_t PIECE = (size_t)512 << 10; /* four of them in a chunk */
 
 static void stream_pieces(acs_context *context, int groups)
@@ -47,7 +49,7 @@ static void pieces_beside_blocks_are_kept(void **state)
         }
         assert_int_equal(acs_sync(a), ACS_OK);
         begin_late(&late, devices, 2);
-        stream_pieces(a, 4 * devices * ACS_LEDGER_PASSES);
+        stream_pieces(a, 4 * devices * TUNE_LEDGER_PASSES);
         assert_int_equal(waiting_now(), devices);
         assert_int_equal(acs_sync(a), ACS_OK);
         for (int d = 0; d < devices; d++)
@@ -71,7 +73,7 @@ static void what_is_handed_out_again_is_kept(void **state)
     unsigned char *kept = block_of(b, ACS_MEMORY_DEVICE, 4096);
     assert_int_equal(statistics_of(a).memory_live, 40 * MIB);
     begin_late(&late, 1, 36);
-    stream(b, 8, 4 * ACS_LEDGER_PASSES);
+    stream(b, 8, 4 * TUNE_LEDGER_PASSES);
     assert_int_equal(waiting_now(), 1);
     atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
     acs_free(a, again);
@@ -95,7 +97,7 @@ static void who_makes_no_groups_is_not_waited_for(void **state)
     acs_free(busy, idle);
     unsigned char *more = block_of(busy, ACS_MEMORY_DEVICE, 4096);
     begin_late(&late, 1, 36);
-    stream(b, 8, 4 * ACS_LEDGER_PASSES);
+    stream(b, 8, 4 * TUNE_LEDGER_PASSES);
     assert_int_equal(waiting_now(), 1);
     atomic_store_explicit(&g_go, 1, memory_order_release); /* pairs with gate_body */
     assert_int_equal(acs_sync(busy), ACS_OK);
@@ -127,7 +129,7 @@ static void pieces_go_when_what_was_beside_them_is_freed(void **state)
         acs_free(a, pieces[i]);
     unsigned char *rest = block_of(other, ACS_MEMORY_DEVICE, (TOTAL_MIB - 12) * MIB);
     begin_late(&late, 1, 6);
-    stream_pieces(a, 2 * ACS_LEDGER_PASSES);
+    stream_pieces(a, 2 * TUNE_LEDGER_PASSES);
     const uint64_t waiting = waiting_now();
     assert_int_equal(acs_sync(a), ACS_OK);
     end_late(&late);
@@ -148,7 +150,7 @@ static void who_will_have_no_room_is_in_nobodys_way(void **state)
     unsigned char *kept = block_of(a, ACS_MEMORY_DEVICE, 10 * MIB);
     stream(a, 30, 3);
     begin_late(&hopeless, 1, 60);
-    stream(a, 30, 2 * ACS_LEDGER_PASSES);
+    stream(a, 30, 2 * TUNE_LEDGER_PASSES);
     unsigned char *block = block_of(newcomer, ACS_MEMORY_DEVICE, 5 * MIB);
     acs_free(newcomer, block);
     assert_int_equal(acs_sync(newcomer), ACS_OK);
@@ -159,7 +161,7 @@ static void who_will_have_no_room_is_in_nobodys_way(void **state)
     assert_int_equal(pthread_create(&late.thread, NULL, come_late, &late), 0);
     while (waiting_now() < 2)
         sched_yield();
-    stream(a, 30, ACS_LEDGER_PASSES + 1);
+    stream(a, 30, TUNE_LEDGER_PASSES + 1);
     const uint64_t waiting = waiting_now();
     assert_int_equal(acs_sync(a), ACS_OK);
     end_late(&late);

@@ -4,6 +4,7 @@
  */
 #include "api_fixture.h"
 
+#include "base/tuning.h"
 #include "runtime/bad_ops.h"
 
 static const acs_site g_site = {"site", "file", 1}, g_other = {"other", "file", 2};
@@ -66,7 +67,7 @@ static void sites_are_given_up_before_ops_are(void **state)
     (void)state;
     acs_bad_ops bad = {0};
     acs_bad_range found;
-    const acs_op last = 3 * ACS_BAD_RANGES_MOST;
+    const acs_op last = 3 * TUNE_FAILED_RANGES;
 
     for (acs_op op = 1; op <= last; op++)
         add(&bad, op, 77, op % 2 ? &g_site : &g_other);
@@ -84,12 +85,12 @@ static void beyond_the_bound_no_bad_op_counts_as_good(void **state)
     (void)state;
     acs_bad_ops bad = {0};
     acs_bad_range found;
-    const acs_op last = 4 * ACS_BAD_RANGES_MOST;
+    const acs_op last = 4 * TUNE_FAILED_RANGES;
 
     for (acs_op op = 2; op <= last; op += 2)
         add(&bad, op, 1, &g_site);
 
-    assert_int_equal(bad.count, ACS_BAD_RANGES_MOST);
+    assert_int_equal(bad.count, TUNE_FAILED_RANGES);
     for (acs_op op = 2; op <= last; op += 2)
         assert_int_equal(find(&bad, op, &found), ACS_ERR_SKIPPED);
     assert_int_equal(found.first, 0);
@@ -168,7 +169,7 @@ static void skipped_ops_that_are_too_many_to_record_are_still_told(void **state)
     acs_op op = 0;
 
     (void)acs_host(context, failing_function, NULL, 0, ACS_USES(ACS_INOUT(&x, sizeof x)));
-    for (int i = 0; i <= ACS_BAD_RANGES_MOST + 10; i++) {
+    for (int i = 0; i <= TUNE_FAILED_RANGES + 10; i++) {
         (void)ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, ACS_USES(ACS_OUT(&y, sizeof y)));
         op = queue_increment(context, &x);
     }

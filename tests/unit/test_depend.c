@@ -4,6 +4,8 @@
  */
 #include "window_fixture.h"
 
+#include "base/tuning.h"
+
 #define AT(offset) ((uintptr_t)0x10000 + (uintptr_t)(offset))
 
 enum { MANY = 256, PART = 64 };
@@ -460,7 +462,7 @@ static void insert_behind_a_reader_of_all_memory_waits_only_to_write(void **stat
     assert_int_equal(edges(s), before);
     assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
     acs_op writer = KERNEL(s, ACS_OUT(AT(100), 64));
-    assert_in_range(edges(s) - before, 1, ACS_ALL_READERS);
+    assert_in_range(edges(s) - before, 1, TUNE_ALL_READERS);
     for (acs_op op = 1; op <= 20; op++) {
         assert_int_equal(scene_state(s, writer), ACS_ENTRY_PENDING);
         scene_issue(s, op, 0);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/tuning.h"
 #include "devices/ledger.h"
 #include "ledger_fixture.h"
 
@@ -139,7 +140,7 @@ static void who_waits_is_passed_so_many_times(void **state)
     acs_ledger_reclaimable(a, 500);
     start(&large, b, 800);
     await_waiting(1);
-    for (int i = 0; i < ACS_LEDGER_PASSES; i++) {
+    for (int i = 0; i < TUNE_LEDGER_PASSES; i++) {
         assert_int_equal(acs_ledger_wait(c, 10), ACS_OK);
         acs_ledger_give(c, 10, 0);
     }
@@ -162,7 +163,7 @@ static void who_waits_for_what_is_kept_holds_nobody_up(void **state)
     assert_int_equal(acs_ledger_take(holder, 500), ACS_OK);
     start(&large, b, 800);
     await_waiting(1);
-    for (int i = 0; i < 3 * ACS_LEDGER_PASSES; i++) {
+    for (int i = 0; i < 3 * TUNE_LEDGER_PASSES; i++) {
         assert_int_equal(acs_ledger_wait(holder, 10), ACS_OK);
         assert_int_equal(acs_ledger_take(holder, 10), ACS_OK);
         acs_ledger_give(holder, 20, 0);
@@ -194,7 +195,7 @@ static void who_has_no_room_hides_nobody_who_has(void **state)
     await_waiting(1);
     start(&large, c, 700);
     await_waiting(2);
-    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+    for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
         assert_int_equal(acs_ledger_pass(holder), ACS_OK);
     assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
     acs_ledger_give(holder, 400, 0);
@@ -230,7 +231,7 @@ static void who_gives_way_waits_for_those_that_were_there(void **state)
     acs_ledger_reclaimable(holder, 600);
     start(&large, b, 900);
     await_waiting(1);
-    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+    for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
         assert_int_equal(acs_ledger_pass(holder), ACS_OK);
     assert_int_equal(acs_ledger_give_way(holder), ACS_OK);
     assert_int_equal(acs_ledger_take(holder, 101), ACS_NOT_READY);
@@ -274,7 +275,7 @@ static void who_gives_way_in_vain_goes_on(void **state)
     await_waiting(1);
     for (int turn = 0; turn < TURNS; turn++) {
         const uint64_t begun = acs_clock_ns();
-        for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+        for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
             assert_int_equal(acs_ledger_pass(c), ACS_OK);
         assert_int_equal(acs_ledger_pass(c), ACS_NOT_READY);
         assert_int_equal(acs_ledger_give_way(c), ACS_OK);
@@ -303,7 +304,7 @@ static void who_takes_its_own_again_passes_others_so_many_times(void **state)
     assert_int_equal(acs_ledger_take(c, 100), ACS_OK);
     start(&large, b, 800);
     await_waiting(1);
-    for (int i = 0; i < 3 * ACS_LEDGER_PASSES; i++)
+    for (int i = 0; i < 3 * TUNE_LEDGER_PASSES; i++)
         assert_int_equal(acs_ledger_pass(holder), ACS_OK);
     acs_ledger_reclaimable(holder, 400); /* with the 300 that are left it is too little */
     assert_int_equal(acs_ledger_pass(holder), ACS_OK);
@@ -335,7 +336,7 @@ static void who_holds_some_waits_for_nobody_who_waits_for_it(void **state)
     assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
     start(&large, b, 800);
     await_waiting(1);
-    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+    for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
         assert_int_equal(acs_ledger_pass(holder), ACS_OK);
     acs_ledger_reclaimable(holder, 400);
     assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
@@ -359,7 +360,7 @@ static void who_waits_is_passed_by_its_own_program_no_more(void **state)
     acs_ledger_reclaimable(a, 600);
     start(&own, a, 400);
     await_waiting(1);
-    for (int i = 0; i < ACS_LEDGER_PASSES; i++)
+    for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
         assert_int_equal(acs_ledger_pass(a), ACS_OK);
     assert_int_equal(acs_ledger_pass(a), ACS_NOT_READY);
     acs_ledger_give(a, 600, 0);

@@ -4,6 +4,8 @@
  */
 #include "core_fixture.h"
 
+#include "base/tuning.h"
+
 enum { TYPE = 7, OTHER = 8, POLL_NS = 2000, DEVICE = 1 };
 
 static acs_shares *g_shares;
@@ -281,11 +283,11 @@ static void a_type_at_the_place_of_another_takes_it(void **state)
     burst(12, TYPE, 20000);
     assert_true(known(TYPE) > 0);
     for (int i = 0; i < 4; i++)
-        burst(12, TYPE + ACS_SHARES_TYPES, 100);
+        burst(12, TYPE + TUNE_CONTENTION_TYPES, 100);
     assert_true(known(TYPE) > 0); /* of the other there is nothing to know */
-    burst(12, TYPE + ACS_SHARES_TYPES, 20000);
+    burst(12, TYPE + TUNE_CONTENTION_TYPES, 20000);
     assert_int_equal(known(TYPE), 0);
-    assert_true(known(TYPE + ACS_SHARES_TYPES) > 0);
+    assert_true(known(TYPE + TUNE_CONTENTION_TYPES) > 0);
     burst(12, 0, 20000); /* of no type */
     assert_int_equal(known(0), 0);
 }

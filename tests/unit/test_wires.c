@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/tuning.h"
 #include "vehicles/dag.h"
 #include "vehicles/wires.h"
 
@@ -99,11 +100,11 @@ static void play(fixture *f, acs_random *random)
     memset(f->done, 0, sizeof f->done);
     f->ready_used = 0;
     for (uint32_t i = 0; i < f->wires.nodes; i++) {
-        assert_true(f->wires.node[i].weight <= ACS_WIRES_WEIGHT);
+        assert_true(f->wires.node[i].weight <= TUNE_RELEASE_MOST);
         f->left[i] = f->wires.node[i].upstream;
         joins += f->wires.node[i].kind == ACS_WIRES_JOIN_NODE;
     }
-    assert_true(f->wires.head.weight <= ACS_WIRES_WEIGHT);
+    assert_true(f->wires.head.weight <= TUNE_RELEASE_MOST);
     assert_true(end(f, &f->wires.head, true) <= f->wires.head.weight);
     while (f->ready_used) {
         uint32_t pick = acs_random_below(random, f->ready_used), i = f->ready[pick];
@@ -160,7 +161,7 @@ static void a_join_that_costs_much_becomes_a_fan(void **state)
 {
     fixture *f = *state;
     acs_random random = {1};
-    for (uint32_t after = ACS_WIRES_JOIN; after <= ACS_WIRES_JOIN + 1; after++) {
+    for (uint32_t after = TUNE_RELEASE_JOIN_MOST; after <= TUNE_RELEASE_JOIN_MOST + 1; after++) {
         start(f);
         for (uint32_t i = 0; i < 10; i++)
             add(f, true);
@@ -172,7 +173,8 @@ static void a_join_that_costs_much_becomes_a_fan(void **state)
             follow(f, join);
         }
         play(f, &random);
-        assert_int_equal(f->wires.node[join].kind, after > ACS_WIRES_JOIN ? ACS_WIRES_FAN : ACS_WIRES_JOIN_NODE);
+        assert_int_equal(f->wires.node[join].kind,
+                         after > TUNE_RELEASE_JOIN_MOST ? ACS_WIRES_FAN : ACS_WIRES_JOIN_NODE);
     }
 }
 

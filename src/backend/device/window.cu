@@ -13,11 +13,14 @@
  */
 #include "window.h"
 
+#include "../../base/tuning.h"
+
 enum { WARP = 32, SCAN_WORDS = ACS_WIRES_ITEMS / 32 };
 
 static_assert(sizeof(acs_window_place) == 128, "one line");
 static_assert(sizeof(acs_window_entry) % 16 == 0 && sizeof(acs_window_table) % 16 == 0, "read in vectors");
-static_assert(2 * ACS_WIRES_WEIGHT > ACS_WINDOW_LAUNCHES && ACS_WIRES_WEIGHT < ACS_WINDOW_LAUNCHES, "room for one release");
+static_assert(2 * TUNE_RELEASE_MOST > ACS_WINDOW_LAUNCHES && TUNE_RELEASE_MOST < ACS_WINDOW_LAUNCHES,
+              "room for one release");
 static_assert(SCAN_WORDS <= WARP, "a warp looks at all bits at once");
 
 /* As __threadfence(), but without the total order among all such fences, which takes time and orders nothing here. */
@@ -244,7 +247,7 @@ static __device__ uint32_t release_followers(release *r, const acs_window_place 
 /* Behind an op, or alone in the graph of a fan. */
 extern "C" __global__ void acs_window_release(acs_window_slot *slots, acs_window_place *places, uint32_t index)
 {
-    __shared__ uint32_t stack[ACS_WIRES_WEIGHT + WARP];
+    __shared__ uint32_t stack[TUNE_RELEASE_MOST + WARP];
     /* The place was complete before its graph was launched: it is read while the op comes to its end. */
     release r = {};
     r.self = places + index;
@@ -281,6 +284,6 @@ extern "C" __global__ void acs_window_release(acs_window_slot *slots, acs_window
             publish_all(r.slot);
     }
     left = __shfl_sync(~0u, left, 0);
-    if (left && position % ACS_WINDOW_STEP == ACS_WINDOW_STEP - 1)
+    if (left && position % TUNE_GPU_PROGRESS_STEP == TUNE_GPU_PROGRESS_STEP - 1)
         publish(r.slot, r.lane);
 }

@@ -20,8 +20,7 @@ enum {
     ACS_WINDOW_BLOCKS = (ACS_WIRES_NODES + ACS_WINDOW_THREADS - 1) / ACS_WINDOW_THREADS,
     ACS_WINDOW_INLINE = 16,           /* followers that stand in the place itself */
     ACS_WINDOW_LAUNCHES = 119,        /* launches out of one execution of a graph; CUDA refuses more than 120 */
-    ACS_WINDOW_NO_POSITION = 0xffff,
-    ACS_WINDOW_STEP = 16              /* progress is looked for behind every op whose position is the last of so many */
+    ACS_WINDOW_NO_POSITION = 0xffff
 };
 
 /* The bundle: at the start of its table, then the entries, then the followers (first those of the head: the roots). */
