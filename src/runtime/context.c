@@ -394,7 +394,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
     acs_dot_close(context);
     acs_virtual_fini(context);
     acs_captures_fini(context);
-    for (uint32_t i = 0; i < ACS_CALLER_ACTIONS; i++)
+    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS; i++)
         free(context->actions[i]);
     if (context->core.backend)
         acs_core_fini(&context->core);

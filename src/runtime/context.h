@@ -12,6 +12,7 @@
 
 #include "base/inside.h"
 #include "base/lock.h"
+#include "base/tuning.h"
 #include "devices/allocations.h"
 #include "devices/ledger.h"
 #include "pool/memory.h"
@@ -25,7 +26,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8, ACS_CALLER_ACTIONS = 16 };
+enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
@@ -76,7 +77,7 @@ struct acs_context {
     uint64_t opened_ns;
 
     /* actions for callers that step: a bit in free_actions for each that no thread has */
-    acs_action *actions[ACS_CALLER_ACTIONS];
+    acs_action *actions[TUNE_CALLER_ACTIONS];
     _Atomic(uint32_t) free_actions;
 
     /* threads */

@@ -519,7 +519,7 @@ acs_status acs_workers_start(acs_context *context)
     uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
     uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
     /* Virtual workers have their own, and callers step through them: 16 more would take most of the time of acs_open. */
-    for (uint32_t i = 0; i < ACS_CALLER_ACTIONS && !context->stepper; i++) {
+    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS && !context->stepper; i++) {
         context->actions[i] = calloc(1, sizeof *context->actions[i]);
         if (!context->actions[i])
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
