@@ -31,8 +31,8 @@ if(ACS_STACK_PROTECTOR)
     # What each op goes through: here functions with arrays of characters are checked, and not each one that takes the address
     # of a variable: that took 3 % more instructions an op, this 0.7 %.
     foreach(file IN ITEMS base/lock.c pool/record.c window/depend.c window/fifo.c window/holders.c window/regions.c
-            window/shape.c window/span_set.c window/tile_grid.c window/window.c scheduler/core.c scheduler/core_bundle.c
-            scheduler/core_retire.c scheduler/core_submit.c scheduler/core_wanted.c scheduler/shares.c scheduler/slots.c
+            window/shape.c window/span_set.c window/tile_grid.c window/window.c scheduler/core.c bundles/form.c
+            scheduler/core_retire.c scheduler/core_submit.c scheduler/core_wanted.c bundles/contention.c scheduler/slots.c
             scheduler/slots_choice.c scheduler/slots_marks.c runtime/bind.c runtime/check_segments.c runtime/context.c
             runtime/launch.c runtime/wait.c runtime/worker.c backend/host.c backend/host_executor.c backend/host_kernel.c
             backend/host_queue.c)

@@ -5,7 +5,7 @@
  * then a worker steps while another thread queues. Called by main; looks inside the core.
  */
 #include "micro.h"
-#include "scheduler/core.h"
+#include "bundles/bundler.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -194,7 +194,7 @@ static bool life_open(life *l, const struct program *program, int way)
     if (acs_options_init(&l->options, sizeof l->options) != ACS_OK)
         return false;
     uint32_t records = (uint32_t)(l->options.fifo + l->options.window) + RECORDS_SPARE;
-    acs_core_config config = {.options = &l->options, .backend = &l->backend.base, .user = l,
+    acs_core_config config = {.batcher = &acs_bundle_batcher, .options = &l->options, .backend = &l->backend.base, .user = l,
                               .failures_only = true, .on_end = on_end};
     if (acs_record_pool_create(records, &l->records) != ACS_OK)
         return false;
@@ -245,7 +245,7 @@ static bool step(life *l)
     acs_core *core = &l->core;
     uint64_t at[PARTS];
     acs_op taken = core->taken;
-    bool apart = core->bundle_most == 0;
+    bool apart = core->batcher == NULL;
     at[INSERT] = acs_clock_ns();
     if (apart)
         insert(core);

@@ -220,7 +220,7 @@ void acs_admission_kept(acs_context *context, int kind)
 
 void acs_admission_reclaim(acs_context *context, uint32_t devices)
 {
-    if (!acs_admission_on(context) || acs_context_is_lost(context)) /* what is given back may wait for an op that never ends */
+    if (!acs_admission_on(context) || acs_context_is_lost(context)) /* it may wait for an op that never ends */
         return;
     const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
     for (uint32_t d = 0; d < context->backend->devices; d++)

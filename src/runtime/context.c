@@ -9,6 +9,7 @@
 
 #include "backend/sim.h"
 #include "base/options.h"
+#include "bundles/bundler.h"
 #include "base/tuning.h"
 #include "runtime/compat.h"
 #include "runtime/copies.h"
@@ -277,6 +278,7 @@ static acs_status open_core(acs_context *context)
         .status_of = status_of,
         .now_ns = now_ns,
         .activity = context->activity,
+        .batcher = &acs_bundle_batcher,
     };
     return acs_core_init(&context->core, &config);
 }

@@ -188,7 +188,7 @@ static bool issued_at_once(acs_context *context, acs_op op)
  */
 static bool feeds(const acs_context *context, acs_op op)
 {
-    return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.bundle_most > 0 && !context->stepper;
+    return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.batcher && !context->stepper;
 }
 
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)

@@ -40,13 +40,23 @@ static bool ops_conflict(const acs_record *a, const acs_record *b)
     return false;
 }
 
+bool acs_check_batch_orders(const acs_batch *batch, uint32_t from, uint32_t to)
+{
+    bool behind[ACS_BATCH_ITEMS] = {false};
+    behind[from] = true;
+    for (uint32_t i = from + 1; i <= to; i++)
+        for (uint32_t e = 0; e < batch->items[i].edge_count && !behind[i]; e++)
+            behind[i] = behind[batch->edges[batch->items[i].first_edge + e]];
+    return behind[to];
+}
+
 /* Both were given to slots: is `before` in front of `entry`, which is in `batch`, there? */
 static bool ordered(acs_core *core, const acs_batch *batch, const acs_entry *before, const acs_entry *entry)
 {
     if (before->slot < 0)
         return false;
     if (entry->bundled && before->bundled && before->batch == entry->batch)
-        return acs_core_bundle_orders(batch, before->batch_count, entry->batch_count);
+        return acs_check_batch_orders(batch, before->batch_count, entry->batch_count);
     if (entry->slot == before->slot)
         return before->value < entry->value;
     const acs_slot *slot = &core->slots.slot[before->slot];

@@ -23,12 +23,12 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     core->in_order = options->serial || options->disable;
     core->check_overlap = options->check >= ACS_CHECK_OVERLAP;
     core->batch_limit = (uint32_t)options->batch;
-    acs_core_bundle_init(core);
     core->next_in_order = 1;
     acs_core_overdue_init(core);
     if (acs_lock_init(&core->lock, ACS_RANK_CORE))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     const uint32_t devices = config->backend->devices;
+    core->batch_least = UINT32_MAX;
     acs_window_config window = {
         .limit = options->serial ? 1 : (uint32_t)options->window,
         .slots = acs_backend_slots(acs_core_slots(options), devices),
@@ -44,6 +44,9 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     }
     if (status == ACS_OK)
         status = acs_fifo_create((uint32_t)options->fifo, &core->fifo);
+    core->batcher = core->in_order ? NULL : config->batcher;
+    if (status == ACS_OK && core->batcher)
+        status = core->batcher->open(core);
     if (status != ACS_OK)
         acs_core_fini(core);
     return status;
@@ -51,6 +54,8 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
 
 void acs_core_fini(acs_core *core)
 {
+    if (core->batcher)
+        core->batcher->close(core);
     if (core->fifo)
         acs_fifo_destroy(core->fifo);
     acs_slots_fini(&core->slots);
@@ -201,7 +206,7 @@ static bool insert(acs_core *core, uint32_t may)
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
     uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
-    bool is_short = core->bundle_most ? waiting <= core->bundle_most /* one more tells where a bundle ends */
+    bool is_short = core->batch_ahead ? waiting <= core->batch_ahead /* one more tells where a bundle ends */
                                       : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
         acs_core_insert_locked(core, only ? TUNE_INSERT_BESIDE : TUNE_INSERT_MOST);
@@ -313,8 +318,8 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted)
 
 static void perform_polls(acs_core *core, acs_action *action)
 {
-    const bool learns = core->learns && action->poll_count > 0;
-    if (learns)
+    const bool timed = core->reads_clock && action->poll_count > 0;
+    if (timed)
         action->polls_begin_ns = core->config.now_ns(core->config.user);
     for (uint32_t i = 0; i < action->poll_count && action->poll_status == ACS_OK; i++) {
         acs_poll *poll = &action->polls[i];
@@ -325,7 +330,7 @@ static void perform_polls(acs_core *core, acs_action *action)
             action->partial = true;
         }
     }
-    if (learns)
+    if (timed)
         action->polls_end_ns = core->config.now_ns(core->config.user);
     if (action->poll_status != ACS_OK)
         action->fault = *acs_error_thread();
@@ -412,13 +417,11 @@ static void book_polls(acs_core *core, acs_action *action)
     for (uint32_t d = 0; d < core->slots.devices; d++) {
         if (!(action->poll_devices >> d & 1))
             continue;
-        if (core->learns)
-            acs_shares_looked(&core->shares, d, action->polls_begin_ns);
-        if (!action->partial || acs_slots_all_looked_at(&core->slots, d)) { /* one slot tells nothing of the others */
+        const bool all = !action->partial || acs_slots_all_looked_at(&core->slots, d);
+        if (all) /* one slot tells nothing of the others */
             acs_slots_polled(&core->slots, d, is_idle(core, action), bundled(&action->batch, d));
-            if (core->learns)
-                acs_shares_polled(&core->shares, d, action->polls_end_ns);
-        }
+        if (core->batcher)
+            core->batcher->polled(core, action, d, all);
         if (!action->partial)
             core->since_poll[d] = (acs_since_poll){0, 0};
     }
@@ -435,13 +438,15 @@ void acs_core_done(acs_core *core, acs_action *action)
         acs_lock_release(&core->lock);
         return;
     }
-    core->bookings += action->type == ACS_ACTION_HOST || action->batch.items_used > 0;
+    if (core->batcher)
+        core->batcher->books(core, action);
     const bool turned_away = core->turned_away & action->poll_devices;
     if (action->type == ACS_ACTION_HOST) {
         book_host(core, action);
     } else {
         acs_core_book_batch_locked(core, action);
-        acs_core_bundle_over_locked(core, action);
+        if (core->batcher)
+            core->batcher->booked(core, action);
         book_polls(core, action);
     }
     acs_core_activity_locked(core);

@@ -21,8 +21,7 @@
 #include "base/lock.h"
 #include "base/tuning.h"
 #include "pool/record.h"
-#include "scheduler/cuts.h"
-#include "scheduler/shares.h"
+#include "scheduler/batcher.h"
 #include "scheduler/slots.h"
 #include "scheduler/trace.h"
 #include "window/fifo.h"
@@ -57,7 +56,7 @@ typedef struct acs_core_news {
     acs_core_load load;
 } acs_core_news;
 
-typedef struct acs_action {
+struct acs_action {
     acs_action_type type;
     struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
     bool abandoned;                    /* its ops were ended without it: C4 */
@@ -85,7 +84,7 @@ typedef struct acs_action {
     acs_status target_status;          /* callbacks: how their op ended */
     acs_status host_status;
     int host_native;
-} acs_action;
+};
 
 /* What a step may do; a mask. */
 enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7, ACS_MAY_LOOK = 8 /* by itself */ };
@@ -129,6 +128,7 @@ typedef struct acs_core_config {
     acs_status (*status_of)(void *user, acs_op op);               /* of an op that ended */
     acs_activity *activity; /* told what runs, as far as the core knows; NULL: nobody wants to know */
     uint64_t (*now_ns)(void *user); /* a clock, or NULL: nothing is learnt of what devices take; without the lock */
+    const acs_batcher *batcher; /* NULL: none; it is not asked where ops go in order */
 } acs_core_config;
 
 typedef struct acs_core_counters {
@@ -155,35 +155,13 @@ typedef struct acs_overdue {
     acs_patience slots[ACS_SLOTS_MAX];
 } acs_overdue;
 
-/* What could be issued when it was last looked at, and what is to become of it. Private to core_bundle.c. */
-typedef struct acs_gathering {
-    uint64_t seen;     /* how far the core was then, */
-    acs_op awaited;    /* and which op a caller waited for that was not issued; 0: none */
-    uint32_t rest;     /* decisions for which nothing is gathered */
-    bool complete;     /* all ops up to the end of a bundle are in the window */
-    uint32_t count, edge_count;
-    uint32_t due_count, due_next;
-    uint32_t entries[ACS_BATCH_ITEMS]; /* ops and joins, in an order in which they may be issued */
-    uint32_t generations[ACS_BATCH_ITEMS];
-    uint16_t part[ACS_BATCH_ITEMS];    /* another of the same part, nearer to the one that stands for it; itself: that one */
-    uint16_t ops_of[ACS_BATCH_ITEMS];  /* of the part that this one stands for */
-    uint64_t behind[ACS_BATCH_ITEMS];  /* the same: slots that it has to wait for */
-    uint16_t first[ACS_BATCH_ITEMS];   /* of a group, at the part that stands for it: the first that belongs to it, */
-    uint16_t next[ACS_BATCH_ITEMS];    /* and the one that follows in it */
-    uint16_t due[ACS_BATCH_ITEMS];     /* groups that are to be bundles */
-    struct {
-        uint16_t from; /* place in `entries` */
-        uint16_t next; /* of the edges to the same entry; 0: last */
-    } edges[ACS_BATCH_EDGES];          /* from 1 on */
-} acs_gathering;
-
 /* Submissions since all slots of a device were polled. */
 typedef struct acs_since_poll {
     uint32_t own; /* to that device */
     uint32_t all;
 } acs_since_poll;
 
-typedef struct acs_core {
+struct acs_core {
     acs_lock lock;           /* rank CORE; guards everything below */
     acs_window window;
     acs_slots slots;
@@ -209,22 +187,12 @@ typedef struct acs_core {
     uint64_t polled;         /* slots that were polled since the watchdog looked */
     acs_overdue overdue;
     uint32_t batch_limit;
-    /* bundles: core_bundle.c */
-    acs_vehicle vehicle;     /* what ACS_ISSUE asks for; constant, as the next two */
-    uint32_t bundle_most;    /* ops in a bundle; 0: there are none */
-    uint32_t bundle_least;
-    uint32_t bundled_out;    /* ops of bundles that have not ended */
-    uint64_t bookings;       /* actions whose results were booked */
-    acs_cuts cuts;           /* where they end */
-    acs_op cut;              /* the latest op before which one ends */
-    bool holding;            /* ready ops that can ride wait for more of them, and nothing else is ready */
-    uint32_t held;           /* decisions in a row for which nothing came in */
-    uint32_t least_now;      /* bundle_least, or more where smaller bundles were refused */
-    uint32_t few;            /* groups launched since bundles of their size were refused */
-    uint32_t refusals;       /* 1: a bundle was refused, so what is gathered next is launched one by one */
-    acs_gathering gathering;
-    bool learns;             /* what kernels take of a device; constant */
-    acs_shares shares;
+    const acs_batcher *batcher; /* NULL: each op is issued by itself; constant, as the next four */
+    struct acs_bundler *bundler; /* the batcher's own */
+    uint32_t batch_ahead;    /* ops that it wants to see in the window; 0: no batcher */
+    uint32_t batch_least;    /* fewer ops are no batch of its; UINT32_MAX: no batcher */
+    bool reads_clock;        /* when polls begin and end; constant */
+    bool holding;            /* ready ops are deferred for a batch of several, and nothing else is ready */
     acs_since_poll since_poll[ACS_DEVICES_MOST];
     uint32_t poll_next;      /* slot from which the next poll begins that may end before it asked about all */
     uint32_t running;        /* ops issued that have not ended */
@@ -242,7 +210,7 @@ typedef struct acs_core {
     acs_trace_fn trace;
     void *trace_user;
     acs_core_counters counters;
-} acs_core;
+};
 
 /* How many slots a context with these options has for each device. */
 uint32_t acs_core_slots(const acs_options *options);
@@ -307,6 +275,11 @@ void acs_core_want(acs_core *core, acs_op op);
 void acs_core_want_no_more(acs_core *core, acs_op op);
 
 /* Between the files of the core; all under the lock. */
+/* Whether it may be in a batch of several. One that was refused there is launched. */
+static inline bool acs_entry_rides(const acs_entry *entry)
+{
+    return entry->rides && !entry->bounced;
+}
 /* Whether an entry that was issued to a slot is a kernel that was launched by itself. */
 static inline bool acs_entry_launched(const acs_entry *entry)
 {
@@ -331,19 +304,11 @@ void acs_core_insert_locked(acs_core *core, uint32_t most);
 void acs_core_collect_locked(acs_core *core);
 /* Plain, or a bundle. `inserted`: something came into the window just now. */
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted);
-void acs_core_bundle_init(acs_core *core);
-/* A bundle, if one is due. */
-bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted);
-/* Whether a ready entry is not to be launched by itself: it is held, or to be in a bundle. */
-bool acs_core_holds(const acs_core *core, const acs_entry *entry);
-/* The batch is about to be booked: what became of it, if it is a bundle. */
-void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action);
-/* The batch was booked: if it is a bundle whose ops the device has told of meanwhile, they are retired now. */
-void acs_core_bundle_over_locked(acs_core *core, const acs_action *action);
-/* A kernel was issued by `vehicle`. */
-void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle);
-/* Whether a path of the bundle's edges leads from item `from` to item `to`. */
-bool acs_core_bundle_orders(const acs_batch *batch, uint32_t from, uint32_t to);
+/* Whether a ready entry is not to be launched by itself: it is deferred, or to be in a batch of several. */
+static inline bool acs_core_holds(const acs_core *core, const acs_entry *entry)
+{
+    return core->batcher && acs_entry_rides(entry) && !entry->alone && !core->dead;
+}
 void acs_core_book_batch_locked(acs_core *core, acs_action *action);
 void acs_core_push_host_locked(acs_core *core, acs_entry *entry);
 acs_entry *acs_core_pop_host_locked(acs_core *core);
@@ -360,7 +325,9 @@ static inline void acs_core_activity_locked(acs_core *core)
 }
 void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
                            const acs_batch *batch);
-/* check.c: report ops under way that conflict with `entry` and are not ordered before it. */
+/* check.c: whether a path of the batch's edges leads from item `from` to item `to`. */
+bool acs_check_batch_orders(const acs_batch *batch, uint32_t from, uint32_t to);
+/* Report ops under way that conflict with `entry` and are not ordered before it. */
 void acs_core_check_issue_locked(acs_core *core, const acs_batch *batch, const acs_entry *entry);
 
 #endif

@@ -121,7 +121,8 @@ static void collect_ended(acs_core *core)
     while ((entry = acs_window_pop_ended(&core->window))) {
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
-        core->bundled_out -= entry->bundled;
+        if (core->batcher)
+            core->batcher->left(core, entry);
         if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* C4 */
@@ -161,12 +162,6 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
     return learnt;
 }
 
-static void note_end(acs_core *core, const acs_entry *entry)
-{
-    const bool launched = acs_entry_launched(entry);
-    acs_shares_ended(&core->shares, entry->device, launched ? entry->op->type : 0, launched);
-}
-
 /*
  * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has each
  * value that the clocks of older ops of the slot have, or a later one (S4).
@@ -181,8 +176,8 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
         acs_entry *entry, *newest = NULL;
         while ((entry = acs_slots_pop_complete(&core->slots, s))) {
             newest = entry;
-            if (core->learns)
-                note_end(core, entry);
+            if (core->batcher)
+                core->batcher->completed(core, entry);
             acs_window_fetch_behind(&core->window, entry);
             __builtin_prefetch(entry->op, 1); /* goes back to its pool soon */
             acs_window_end(&core->window, entry, ACS_OK, 0);

@@ -39,19 +39,6 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
     return traits;
 }
 
-/* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
-static void look_for_cut(acs_core *core, const acs_record *op)
-{
-    uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->type : 0);
-    acs_op cut = core->bundle_most ? acs_cuts_add(&core->cuts, op->seq, type, op->flags & ACS_RECORD_REPEATS) : 0;
-    if (!cut)
-        return;
-    core->cut = cut;
-    acs_entry *entry = cut <= core->taken ? acs_window_find(&core->window, cut) : NULL; /* else it will be told then */
-    if (entry)
-        entry->cut = true;
-}
-
 /* This op and those behind it: what a few of them need from memory is asked for at once. */
 static void expect(acs_core *core, acs_record *op, uint32_t most)
 {
@@ -69,8 +56,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         if (!op)
             break;
         core->popped += !core->stalled;
-        if (!core->stalled)
-            look_for_cut(core, op);
+        if (!core->stalled && core->batcher)
+            core->batcher->popped(core, op);
         core->stalled = NULL;
         if (i % TUNE_EXPECT_OPS == 0)
             expect(core, op, most);
@@ -80,10 +67,10 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         }
         acs_entry_traits traits = traits_of(core, op);
         core->taken = op->seq;
-        if (core->window.live == 0 && core->bundle_most)
-            acs_cuts_restart(&core->cuts);
+        const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
-        entry->cut = op->seq == core->cut;
+        if (core->batcher)
+            core->batcher->inserted(core, entry, first);
         if (core->slots.devices > 1)
             entry->device = (uint8_t)op->device;
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
@@ -259,7 +246,7 @@ static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
         return NULL;
     if (ACS_UNLIKELY(core->slots.devices > 1))
         i = next_of_devices(core, c);
-    else if (!core->bundle_most)
+    else if (!core->batcher)
         return acs_window_pop_ready(w);
     while (i && acs_core_holds(core, &w->entries[i]))
         i = w->entries[i].queue_next;
@@ -272,7 +259,7 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
 {
     core->holding = false;
     bool urgent = acs_core_hurry_locked(core);
-    if (!urgent && core->bundle_most && acs_core_form_bundle_locked(core, action, inserted))
+    if (!urgent && core->batcher && core->batcher->form(core, action, inserted))
         return;
     followers list;
     list.count = list.edge_count = 0;
@@ -311,6 +298,20 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
 
 /* -------------------------------------------------------------------------------------------------------------- book */
 
+static void count_vehicle(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)
+{
+    acs_core_counters *c = &core->counters;
+    c->vehicles[vehicle]++;
+    if (vehicle != ACS_VEHICLE_LAUNCH)
+        return;
+    if (!core->batcher || !entry->rides)
+        c->launched_unfit++;
+    else if (entry->bounced)
+        c->launched_refused++;
+    else
+        c->launched_few++;
+}
+
 static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
 {
     core->counters.kinds[entry->asked]++;
@@ -318,11 +319,11 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
     core->counters.copies_as_kernels += became_kernel && !was_call;
     core->counters.calls_as_kernels += became_kernel && was_call;
     if (entry->asked == ACS_KIND_KERNEL)
-        acs_core_count_vehicle_locked(core, entry, vehicle);
+        count_vehicle(core, entry, vehicle);
     if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
-        if (core->learns)
-            acs_shares_issued(&core->shares, entry->device, acs_entry_launched(entry));
+        if (core->batcher)
+            core->batcher->issued(core, entry);
     }
     acs_window_issued(&core->window, entry);
     if (entry->slot >= 0)
@@ -338,7 +339,8 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
     acs_core_running_locked(core, -1);
     entry->slot = -1;
     entry->value = 0;
-    core->bundled_out -= entry->bundled;
+    if (core->batcher)
+        core->batcher->left(core, entry);
     entry->bundled = false;
     if (item->status == ACS_NOT_READY) {
         entry->bounced++;
@@ -365,7 +367,6 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     const acs_item *fatal = find_fatal(&action->batch);
     core->window.dead |= fatal != NULL; /* before anything settles: nothing that depends on a lost op ends well */
     acs_slots_batch_done(&core->slots, action->batch_id);
-    acs_core_bundle_booked_locked(core, action);
     acs_vehicle vehicle = action->batch.bundle ? (acs_vehicle)action->batch.vehicle : ACS_VEHICLE_LAUNCH;
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];

@@ -89,7 +89,7 @@ bool acs_core_hurry_locked(acs_core *core)
         return false;
     uint32_t count = waits_for_issue(wanted) ? list_urgent(core, wanted, urgent, TUNE_AWAITED_LOOK_BACK) : 0;
     bool ends_by_itself = count == 1 && wanted->on_host && wanted->state == ACS_ENTRY_PENDING;
-    if (count == 0 || ends_by_itself || (core->bundle_most && count >= core->bundle_least)) {
+    if (count == 0 || ends_by_itself || count >= core->batch_least) {
         core->hurried = wanted->seq; /* nothing is left to do for it, or so much that it is a bundle */
         return false;
     }

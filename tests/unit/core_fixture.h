@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "scheduler/core.h"
+#include "bundles/bundler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,7 +236,8 @@ static inline rig *rig_make(void)
 
 static inline rig *rig_start(rig *r)
 {
-    acs_core_config config = {.options = &r->options,
+    acs_core_config config = {.batcher = &acs_bundle_batcher,
+                              .options = &r->options,
                               .backend = &r->backend.base,
                               .records = r->pool,
                               .user = r,

@@ -57,8 +57,8 @@ static void many_ops_with_what_follows_them_are_one_bundle_in_one_slot(void **st
     assert_int_equal(batch_of(r)->items_used, 12);
     for (uint32_t i = 0; i < 12; i++)
         assert_int_equal(batch_of(r)->items[i].edge_count, i >= 4);
-    assert_true(acs_core_bundle_orders(batch_of(r), 0, 8));
-    assert_false(acs_core_bundle_orders(batch_of(r), 0, 9));
+    assert_true(acs_check_batch_orders(batch_of(r), 0, 8));
+    assert_false(acs_check_batch_orders(batch_of(r), 0, 9));
     finish(r, 0);
     assert_int_equal(r->backend.bundles, 1);
     assert_int_equal(r->core.counters.bundles, 1);
@@ -153,7 +153,7 @@ static void a_writer_behind_many_readers_follows_through_a_join(void **state)
     assert_true(joins > 0);
     assert_int_equal(at, batch_of(r)->items_used - 1);
     for (uint32_t i = 0; i < at; i++)
-        assert_true(acs_core_bundle_orders(batch_of(r), i, at));
+        assert_true(acs_check_batch_orders(batch_of(r), i, at));
     finish(r, 0);
     rig_close(r);
 }
@@ -420,7 +420,7 @@ static void a_refused_bundle_is_launched_op_by_op(void **state)
             RIDE(r, ACS_INOUT(AT(i * 64), 64));
     step(r);
     assert_int_equal(r->backend.refused, 1);
-    assert_int_equal(r->core.bundled_out, 0);
+    assert_int_equal(r->core.bundler->bundled_out, 0);
     assert_int_equal(r->core.running, 0);
     run_to_end(r);
     for (acs_op op = 1; op <= 12; op++) {
@@ -462,7 +462,7 @@ static void after_refusals_fewer_bundles_are_tried_until_one_is_taken(void **sta
     }
     assert_int_equal(r->backend.refused, 3);
     assert_true(r->backend.bundles > 10);
-    assert_int_equal(r->core.refusals, 0);
+    assert_int_equal(r->core.bundler->refusals, 0);
     rig_close(r);
 }
 
@@ -495,7 +495,7 @@ static void a_lost_device_ends_the_ops_of_a_bundle(void **state)
     assert_int_equal(r->faults, 1);
     for (acs_op op = 1; op <= 10; op++)
         assert_int_equal(r->status[op], ACS_ERR_DEVICE);
-    assert_int_equal(r->core.bundled_out, 0);
+    assert_int_equal(r->core.bundler->bundled_out, 0);
     rig_close(r);
 }
 

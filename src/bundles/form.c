@@ -11,37 +11,14 @@
  *
  * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again (cuts.h).
  */
-#include "scheduler/core.h"
+#include "bundles/bundler.h"
 
 #include "base/tuning.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { GATHERED_NONE = UINT16_MAX };
-
-void acs_core_bundle_init(acs_core *core)
-{
-    const acs_options *options = core->config.options;
-    uint32_t most = (uint32_t)options->window / 2;
-    core->vehicle = (acs_vehicle)options->issue;
-    core->bundle_most = core->backend->bundle_most < most ? core->backend->bundle_most : most;
-    if (options->watchdog_s && core->bundle_most > TUNE_BUNDLE_WATCHED_MOST)
-        core->bundle_most = TUNE_BUNDLE_WATCHED_MOST; /* ops in front of one mark share the watchdog's limit */
-    if (core->in_order || core->vehicle == ACS_VEHICLE_LAUNCH)
-        core->bundle_most = 0;
-    if (core->bundle_most > ACS_CUTS_MOST)
-        core->bundle_most = ACS_CUTS_MOST;
-    if (core->bundle_most)
-        acs_cuts_init(&core->cuts, core->bundle_most);
-    core->learns = core->bundle_most > 0 && core->vehicle == ACS_VEHICLE_AUTO && core->config.now_ns;
-    uint32_t least = core->vehicle == ACS_VEHICLE_AUTO ? TUNE_BUNDLE_LEAST : 1;
-    core->bundle_least = core->least_now = least < core->bundle_most ? least : core->bundle_most;
-}
-
-static bool rides(const acs_entry *entry)
-{
-    return entry->rides && !entry->bounced;
-}
 
 /* ------------------------------------------------------------------------------------------------------------ gather */
 
@@ -54,7 +31,7 @@ static uint32_t part_of(acs_gathering *g, uint32_t at)
 
 static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     uint32_t at = g->count++;
     if (entry->batch != stamp) { /* nothing gathered leads to it */
         entry->batch = stamp;
@@ -72,7 +49,7 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
 /* An edge from what was gathered: `down` has one less to wait for. A join follows here; ops in their turn. */
 static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t stamp)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     const uint8_t device = core->window.entries[g->entries[from]].device;
     if (down->state != ACS_ENTRY_PENDING || down->cause || g->edge_count + 1 == ACS_BATCH_EDGES)
         return;
@@ -95,7 +72,7 @@ static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t
 static void gather_with_joins(acs_core *core, acs_entry *entry, uint64_t stamp)
 {
     acs_window *w = &core->window;
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     uint32_t at = g->count;
     gather(core, entry, stamp);
     for (; at < g->count; at++)
@@ -114,7 +91,7 @@ static bool can_follow(const acs_entry *entry, uint64_t stamp)
 {
     bool follows = entry->state == ACS_ENTRY_PENDING && !entry->cause && entry->batch == stamp &&
                    entry->batch_count == entry->pending;
-    return (entry->state == ACS_ENTRY_READY || follows) && rides(entry);
+    return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_rides(entry);
 }
 
 /* Whether ops are on their way into the window, if only it had room. */
@@ -130,15 +107,15 @@ static bool ops_come(const acs_core *core)
 static void gather_all(acs_core *core)
 {
     acs_window *w = &core->window;
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     uint64_t stamp = ++core->batch_ids;
-    acs_op first = 0, likely = ops_come(core) ? acs_cuts_likely(&core->cuts) : 0;
+    acs_op first = 0, likely = ops_come(core) ? acs_boundary_likely(&core->bundler->boundary) : 0;
     g->count = g->edge_count = 0;
     g->complete = false;
     for (uint32_t i = w->order_head; i && g->count < ACS_BATCH_ITEMS - 1; i = w->entries[i].order_next) {
         acs_entry *entry = &w->entries[i];
         acs_window_fetch_behind(w, entry);
-        if (first && (entry->cut || entry->seq == likely || entry->seq >= first + core->bundle_most)) {
+        if (first && (entry->cut || entry->seq == likely || entry->seq >= first + core->bundler->most)) {
             g->complete = entry->seq != likely;
             if (g->count)
                 return;
@@ -151,7 +128,8 @@ static void gather_all(acs_core *core)
             gather_with_joins(core, entry, stamp);
     }
     /* All that came was looked at: is the next to come another bundle's? */
-    bool cut = core->stalled ? core->stalled->seq == core->cut : !ops_come(core) && acs_cuts_full(&core->cuts);
+    const acs_bundler *b = core->bundler;
+    bool cut = core->stalled ? core->stalled->seq == b->cut : !ops_come(core) && acs_boundary_full(&b->boundary);
     g->complete = first && cut;
 }
 
@@ -160,7 +138,7 @@ static void gather_all(acs_core *core)
 /* What one part is, at the place of the op that stands for it; groups of parts: the same, at that of their first part. */
 static void sum_parts(acs_core *core)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     memset(g->ops_of, 0, g->count * sizeof g->ops_of[0]);
     memset(g->behind, 0, g->count * sizeof g->behind[0]);
     for (uint32_t at = 0; at < g->count; at++) {
@@ -185,13 +163,13 @@ typedef struct grouping {
 
 static uint8_t device_of(const acs_core *core, uint32_t at)
 {
-    return core->window.entries[core->gathering.entries[at]].device;
+    return core->window.entries[core->bundler->gathering.entries[at]].device;
 }
 
 /* The group for a part: one of its kind, the smallest of them; the part itself where there may be one more. */
 static uint32_t group_for(const acs_core *core, grouping *all, uint32_t at)
 {
-    const acs_gathering *g = &core->gathering;
+    const acs_gathering *g = &core->bundler->gathering;
     const uint8_t device = device_of(core, at);
     bool more = g->behind[at] == 0 && all->free[device] < all->spread[device];
     uint32_t best = TUNE_BUNDLE_GROUPS_MOST;
@@ -209,7 +187,7 @@ static uint32_t group_for(const acs_core *core, grouping *all, uint32_t at)
 
 static void merge_parts(acs_core *core)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     grouping all = {.count = 0};
     uint32_t ops[ACS_DEVICES_MOST] = {0};
     for (uint32_t at = 0; at < g->count; at++)
@@ -239,8 +217,8 @@ static uint32_t outstanding_in(const acs_core *core, uint64_t slots)
 /* Whether a group of `ops` goes now, in whatever way. */
 static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 {
-    const acs_gathering *g = &core->gathering;
-    if (!behind || g->complete || core->held >= TUNE_BUNDLE_DEFERRED_STEPS || (g->awaited && !ops_come(core)))
+    const acs_gathering *g = &core->bundler->gathering;
+    if (!behind || g->complete || core->bundler->held >= TUNE_BUNDLE_DEFERRED_STEPS || (g->awaited && !ops_come(core)))
         return true;
     return ops >= 2 * outstanding_in(core, behind);
 }
@@ -271,27 +249,27 @@ static void list_groups(const acs_window *w, acs_gathering *g)
  * launches cost as much as a bundle. A bundle that is refused costs it the most: then the next ones must be larger, for a
  * while.
  */
-static bool is_few(acs_core *core, uint32_t ops)
+static bool count_few(acs_core *core, uint32_t ops)
 {
-    bool busy = core->running >= TUNE_BUSY_OPS && core->bundle_least > TUNE_BUNDLE_BUSY_LEAST &&
-                core->least_now == core->bundle_least;
-    bool few = ops < (busy ? TUNE_BUNDLE_BUSY_LEAST : core->least_now);
-    if (few && ops >= core->bundle_least && ++core->few % TUNE_BUNDLE_LEAST_GROUPS == 0)
-        core->least_now = core->bundle_least;
+    bool busy = core->running >= TUNE_BUSY_OPS && core->batch_least > TUNE_BUNDLE_BUSY_LEAST &&
+                core->bundler->least_now == core->batch_least;
+    bool few = ops < (busy ? TUNE_BUNDLE_BUSY_LEAST : core->bundler->least_now);
+    if (few && ops >= core->batch_least && ++core->bundler->few % TUNE_BUNDLE_LEAST_GROUPS == 0)
+        core->bundler->least_now = core->batch_least;
     return few;
 }
 
 /* Decide what becomes of each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
 static void decide_groups(acs_core *core)
 {
-    acs_gathering *g = &core->gathering;
-    bool refused = core->refusals > 0;
-    core->refusals = 0;
+    acs_gathering *g = &core->bundler->gathering;
+    bool refused = core->bundler->refusals > 0;
+    core->bundler->refusals = 0;
     g->due_count = g->due_next = 0;
     for (uint32_t group = 0; group < g->count; group++) {
         if (g->part[group] != group || !is_due(core, g->ops_of[group], g->behind[group]))
             continue;
-        if (!refused && !is_few(core, g->ops_of[group]))
+        if (!refused && !count_few(core, g->ops_of[group]))
             g->due[g->due_count++] = (uint16_t)group;
         else
             for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at])
@@ -310,7 +288,7 @@ typedef struct selection {
 /* False: something gathered is no longer as it was; all of it is gathered anew. */
 static bool select_group(acs_core *core, uint32_t group, selection *s)
 {
-    const acs_gathering *g = &core->gathering;
+    const acs_gathering *g = &core->bundler->gathering;
     s->count = s->ops = 0;
     for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at]) {
         const acs_entry *entry = &core->window.entries[g->entries[at]];
@@ -350,7 +328,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     acs_batch *batch = &action->batch;
     batch->bundle = true;
     batch->device = core->window.entries[s->entries[0]].device;
-    batch->vehicle = (uint8_t)core->vehicle;
+    batch->vehicle = (uint8_t)core->bundler->vehicle;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
     batch->slots = (uint8_t)core->slots.banks[batch->device].active;
     batch->device_ns = 0;
@@ -358,7 +336,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
         entry->batch = action->batch_id;
         action->entries[i] = s->entries[i];
-        list_edges(&core->gathering, s, batch, &batch->items[i], entry->batch_edge);
+        list_edges(&core->bundler->gathering, s, batch, &batch->items[i], entry->batch_edge);
         if (entry->kind == ACS_KIND_JOIN)
             continue;
         if (entry->state == ACS_ENTRY_READY)
@@ -366,19 +344,19 @@ static void take(acs_core *core, acs_action *action, const selection *s)
         entry->state = ACS_ENTRY_ISSUING;
         entry->bundled = true;
         entry->batch_count = i;
-        batch->device_ns += acs_shares_of(&core->shares, entry->device, entry->op->type);
+        batch->device_ns += acs_contention_of(&core->bundler->contention, entry->device, entry->op->type);
         acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);
         if (core->check_overlap)
             acs_core_check_issue_locked(core, batch, entry);
     }
     acs_core_running_locked(core, (int)s->ops);
-    core->bundled_out += s->ops;
+    core->bundler->bundled_out += s->ops;
 }
 
 /* The next group that is due. False: there is none, or it cannot be placed now. */
 static bool form_next(acs_core *core, acs_action *action)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     selection s;
     if (g->due_next == g->due_count)
         return false;
@@ -395,14 +373,14 @@ static bool form_next(acs_core *core, acs_action *action)
 }
 
 /* Whether anything happened since the last gathering that could change what it found. */
-static bool is_news(acs_core *core, bool inserted)
+static bool note_news(acs_core *core, bool inserted)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     bool more = inserted || ops_come(core);
-    core->held = more ? 0 : core->held + 1;
-    uint64_t now = core->window.counters.inserted + core->counters.retired + core->bookings + 1;
+    core->bundler->held = more ? 0 : core->bundler->held + 1;
+    uint64_t now = core->window.counters.inserted + core->counters.retired + core->bundler->bookings + 1;
     acs_op awaited = acs_core_awaited_locked(core);
-    bool news = now != g->seen || core->held == TUNE_BUNDLE_DEFERRED_STEPS || (awaited && awaited != g->awaited);
+    bool news = now != g->seen || core->bundler->held == TUNE_BUNDLE_DEFERRED_STEPS || (awaited && awaited != g->awaited);
     g->seen = now;
     g->awaited = awaited;
     return news;
@@ -412,42 +390,36 @@ static bool is_news(acs_core *core, bool inserted)
 static bool more_comes(const acs_core *core, bool inserted)
 {
     uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
-    return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting <= core->bundle_most &&
-           core->bundled_out >= core->bundle_most / 2;
+    return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting <= core->bundler->most &&
+           core->bundler->bundled_out >= core->bundler->most / 2;
 }
 
 /* After a look that took long and led to nothing the next is put off for as long, while the GPU has work. */
-static bool is_resting(acs_core *core)
+static bool take_rest(acs_core *core)
 {
-    acs_gathering *g = &core->gathering;
+    acs_gathering *g = &core->bundler->gathering;
     bool rests = g->rest > 0 && core->running > 0;
     g->rest -= rests;
     return rests;
 }
 
-bool acs_core_form_bundle_locked(acs_core *core, acs_action *action, bool inserted)
+static bool form(acs_core *core, acs_action *action, bool inserted)
 {
-    const acs_window *w = &core->window;
-    const acs_gathering *g = &core->gathering;
+    acs_window *w = &core->window;
+    acs_gathering *g = &core->bundler->gathering;
     if (form_next(core, action))
         return true;
-    if (is_resting(core))
+    if (take_rest(core) || g->due_next < g->due_count || !w->ready.head)
         return false;
-    if (g->due_next < g->due_count || !w->ready.head || !rides(&w->entries[w->ready.head]) || more_comes(core, inserted) ||
-        !is_news(core, inserted))
+    if (!acs_entry_rides(&w->entries[w->ready.head]) || more_comes(core, inserted) || !note_news(core, inserted))
         return false; /* what cannot ride and came first goes first: much may wait for it */
     gather_all(core);
     sum_parts(core);
     merge_parts(core);
-    list_groups(w, &core->gathering);
+    list_groups(w, g);
     decide_groups(core);
-    core->gathering.rest = core->gathering.due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
+    g->rest = g->due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
     return form_next(core, action);
-}
-
-bool acs_core_holds(const acs_core *core, const acs_entry *entry)
-{
-    return core->bundle_most && rides(entry) && !entry->alone && !core->dead;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- book */
@@ -470,53 +442,137 @@ static void note_inner(acs_core *core, const acs_action *action)
     }
 }
 
-void acs_core_bundle_booked_locked(acs_core *core, const acs_action *action)
+static void books(acs_core *core, const acs_action *action)
 {
+    acs_bundler *b = core->bundler;
+    b->bookings += action->type == ACS_ACTION_HOST || action->batch.items_used > 0;
     if (!action->batch.bundle)
         return;
-    bool refused = action->batch.items[0].status == ACS_NOT_READY;
+    const bool refused = action->batch.items[0].status == ACS_NOT_READY;
     if (core->config.activity && !refused)
         note_inner(core, action);
     core->counters.bundles += !refused;
     core->counters.bundles_refused += refused;
-    core->refusals = refused && core->vehicle == ACS_VEHICLE_AUTO;
-    uint32_t most = core->bundle_most < TUNE_BUNDLE_LEAST_MOST ? core->bundle_most : TUNE_BUNDLE_LEAST_MOST;
-    uint32_t more = action->batch.items_used < most ? action->batch.items_used + 1 : most;
-    if (core->refusals && more > core->least_now) {
-        core->least_now = more;
-        core->few = 0;
+    b->refusals = refused && b->vehicle == ACS_VEHICLE_AUTO;
+    const uint32_t most = b->most < TUNE_BUNDLE_LEAST_MOST ? b->most : TUNE_BUNDLE_LEAST_MOST;
+    const uint32_t more = action->batch.items_used < most ? action->batch.items_used + 1 : most;
+    if (b->refusals && more > b->least_now) {
+        b->least_now = more;
+        b->few = 0;
     }
 }
 
 /* The device tells of ops by itself, and may have told of these before they were booked: no poll comes back to them. */
-void acs_core_bundle_over_locked(acs_core *core, const acs_action *action)
+static void booked(acs_core *core, const acs_action *action)
 {
     if (action->batch.bundle && core->slots.slot[action->batch.items[0].slot].outstanding)
         acs_core_retire_locked(core, (uint32_t)action->batch.items[0].slot);
 }
 
-void acs_core_count_vehicle_locked(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)
+/* -------------------------------------------------------------------------------------------------------------- follow */
+
+/* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
+static void popped(acs_core *core, const acs_record *op)
 {
-    acs_core_counters *c = &core->counters;
-    c->vehicles[vehicle]++;
-    if (vehicle != ACS_VEHICLE_LAUNCH)
+    acs_bundler *b = core->bundler;
+    const uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->type : 0);
+    const acs_op cut = acs_boundary_add(&b->boundary, op->seq, type, op->flags & ACS_RECORD_REPEATS);
+    if (!cut)
         return;
-    if (core->bundle_most == 0 || !entry->rides)
-        c->launched_unfit++;
-    else if (entry->bounced)
-        c->launched_refused++;
-    else
-        c->launched_few++;
+    b->cut = cut;
+    acs_entry *entry = cut <= core->taken ? acs_window_find(&core->window, cut) : NULL; /* else it will be told then */
+    if (entry)
+        entry->cut = true;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- check */
-
-bool acs_core_bundle_orders(const acs_batch *batch, uint32_t from, uint32_t to)
+static void inserted(acs_core *core, acs_entry *entry, bool first)
 {
-    bool behind[ACS_BATCH_ITEMS] = {false};
-    behind[from] = true;
-    for (uint32_t i = from + 1; i <= to; i++)
-        for (uint32_t e = 0; e < batch->items[i].edge_count && !behind[i]; e++)
-            behind[i] = behind[batch->edges[batch->items[i].first_edge + e]];
-    return behind[to];
+    if (first)
+        acs_boundary_restart(&core->bundler->boundary);
+    entry->cut = entry->seq == core->bundler->cut;
 }
+
+static void issued(acs_core *core, const acs_entry *entry)
+{
+    if (core->bundler->learns)
+        acs_contention_issued(&core->bundler->contention, entry->device, acs_entry_launched(entry));
+}
+
+static void completed(acs_core *core, const acs_entry *entry)
+{
+    const bool launched = acs_entry_launched(entry);
+    if (core->bundler->learns)
+        acs_contention_ended(&core->bundler->contention, entry->device, launched ? entry->op->type : 0, launched);
+}
+
+static void left(acs_core *core, const acs_entry *entry)
+{
+    core->bundler->bundled_out -= entry->bundled;
+}
+
+static void polled(acs_core *core, const acs_action *action, uint32_t device, bool all)
+{
+    acs_bundler *b = core->bundler;
+    if (!b->learns)
+        return;
+    acs_contention_looked(&b->contention, device, action->polls_begin_ns);
+    if (all)
+        acs_contention_polled(&b->contention, device, action->polls_end_ns);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- open */
+
+static uint32_t lower(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Ops in front of one mark share the watchdog's limit. */
+static uint32_t most_ops(const acs_core *core)
+{
+    const acs_options *options = core->config.options;
+    uint32_t most = lower(core->backend->bundle_most, (uint32_t)options->window / 2);
+    most = options->watchdog_s ? lower(most, TUNE_BUNDLE_WATCHED_MOST) : most;
+    return options->issue == ACS_ISSUE_LAUNCH ? 0 : lower(most, ACS_BOUNDARY_MOST);
+}
+
+static acs_status open_bundler(acs_core *core)
+{
+    const uint32_t most = most_ops(core);
+    if (!most) {
+        core->batcher = NULL;
+        return ACS_OK;
+    }
+    acs_bundler *b = calloc(1, sizeof *b);
+    if (!b)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for bundles of kernels");
+    b->vehicle = (acs_vehicle)core->config.options->issue;
+    b->most = most;
+    b->learns = b->vehicle == ACS_VEHICLE_AUTO && core->config.now_ns;
+    b->least_now = lower(b->vehicle == ACS_VEHICLE_AUTO ? TUNE_BUNDLE_LEAST : 1, most);
+    acs_boundary_init(&b->boundary, most);
+    core->bundler = b;
+    core->batch_ahead = most;
+    core->batch_least = b->least_now;
+    core->reads_clock = b->learns;
+    return ACS_OK;
+}
+
+static void close_bundler(acs_core *core)
+{
+    free(core->bundler);
+}
+
+const acs_batcher acs_bundle_batcher = {
+    .open = open_bundler,
+    .close = close_bundler,
+    .popped = popped,
+    .inserted = inserted,
+    .form = form,
+    .books = books,
+    .booked = booked,
+    .issued = issued,
+    .completed = completed,
+    .left = left,
+    .polled = polled,
+};

@@ -13,14 +13,14 @@
  * Of equals the last: ops of one type are cut at the largest size. Ops that the program marked (acs_mark_repeat) are better
  * than all others, wherever they are.
  */
-#ifndef ACS_CUTS_H
-#define ACS_CUTS_H
+#ifndef ACS_BOUNDARY_H
+#define ACS_BOUNDARY_H
 
 #include "base/base.h"
 
-enum { ACS_CUTS_MOST = 256 };
+enum { ACS_BOUNDARY_MOST = 256 };
 
-typedef struct acs_cuts {
+typedef struct acs_boundary {
     uint32_t most;        /* ops of a piece */
     uint64_t type;        /* of the newest op, */
     uint64_t recent;      /* and of the last 32; those before are shifted out */
@@ -28,24 +28,24 @@ typedef struct acs_cuts {
     acs_op newest;
     acs_op best;          /* of those that came, the one before which it would end, and its rank; 0: too few came */
     uint32_t best_rank;
-    uint32_t rank[ACS_CUTS_MOST + 1]; /* by op modulo the size; of the piece at hand */
-} acs_cuts;
+    uint32_t rank[ACS_BOUNDARY_MOST + 1]; /* by op modulo the size; of the piece at hand */
+} acs_boundary;
 
-/* `most` is at most ACS_CUTS_MOST, and not 0. */
-void acs_cuts_init(acs_cuts *cuts, uint32_t most);
+/* `most` is at most ACS_BOUNDARY_MOST, and not 0. */
+void acs_boundary_init(acs_boundary *boundary, uint32_t most);
 /*
  * The next op in program order. @return the op before which the piece at hand ends, if that is known now, which may be this
  * one; else 0. That op begins the next piece.
  */
-acs_op acs_cuts_add(acs_cuts *cuts, acs_op op, uint64_t type, bool marked);
+acs_op acs_boundary_add(acs_boundary *boundary, acs_op op, uint64_t type, bool marked);
 /* A piece begins with the newest op, whatever came before: the runtime was idle. */
-void acs_cuts_restart(acs_cuts *cuts);
+void acs_boundary_restart(acs_boundary *boundary);
 /* The op before which the piece at hand ends if the best of those that came is the best of all; 0: too few came. */
-static inline acs_op acs_cuts_likely(const acs_cuts *cuts)
+static inline acs_op acs_boundary_likely(const acs_boundary *boundary)
 {
-    return cuts->best;
+    return boundary->best;
 }
 /* Whether all ops that the piece can have came. */
-bool acs_cuts_full(const acs_cuts *cuts);
+bool acs_boundary_full(const acs_boundary *boundary);
 
 #endif

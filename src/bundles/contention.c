@@ -2,7 +2,7 @@
  * What kernels take of a device (see shares.h). Called by core_submit.c and core_retire.c as ops are booked, by core.c as
  * polls come back, by core_bundle.c for what it bundles. Pure arithmetic.
  */
-#include "scheduler/shares.h"
+#include "bundles/contention.h"
 
 #include "base/tuning.h"
 
@@ -11,9 +11,9 @@ typedef struct sample {
     uint64_t least_ns, most_ns;
 } sample;
 
-void acs_shares_issued(acs_shares *shares, uint32_t device, bool launched)
+void acs_contention_issued(acs_contention *contention, uint32_t device, bool launched)
 {
-    acs_shares_device *d = &shares->device[device];
+    acs_contention_device *d = &contention->device[device];
     if (launched) {
         d->out++;
         return;
@@ -23,9 +23,9 @@ void acs_shares_issued(acs_shares *shares, uint32_t device, bool launched)
     d->few = false;
 }
 
-void acs_shares_ended(acs_shares *shares, uint32_t device, uint32_t type, bool launched)
+void acs_contention_ended(acs_contention *contention, uint32_t device, uint32_t type, bool launched)
 {
-    acs_shares_device *d = &shares->device[device];
+    acs_contention_device *d = &contention->device[device];
     uint32_t i = 0;
     if (!launched) {
         d->others--;
@@ -64,15 +64,15 @@ static uint32_t place_of(uint32_t type)
     return type & (TUNE_CONTENTION_TYPES - 1);
 }
 
-void acs_shares_looked(acs_shares *shares, uint32_t device, uint64_t begin_ns)
+void acs_contention_looked(acs_contention *contention, uint32_t device, uint64_t begin_ns)
 {
-    acs_shares_device *d = &shares->device[device];
+    acs_contention_device *d = &contention->device[device];
     if (!d->looked_ns)
         d->looked_ns = begin_ns;
 }
 
 /* How long the kernels of a sample took, that is over: when the first began and the last ended is known to a poll. */
-static sample sample_of(const acs_shares_device *d, uint64_t end_ns)
+static sample sample_of(const acs_contention_device *d, uint64_t end_ns)
 {
     const uint64_t begin_ns = d->began_ns + TUNE_CONTENTION_LATENCY_NS;
     return (sample){d->before_ns > begin_ns ? (d->before_ns - begin_ns) / d->ended : 0, (end_ns - d->first_ns) / d->ended};
@@ -82,9 +82,9 @@ static sample sample_of(const acs_shares_device *d, uint64_t end_ns)
  * What ends is taken to be what was out when the sample began: then the device took the time. Where more ended it ran some
  * as soon as they came, as where few were out at all.
  */
-void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
+void acs_contention_polled(acs_contention *contention, uint32_t device, uint64_t end_ns)
 {
-    acs_shares_device *d = &shares->device[device];
+    acs_contention_device *d = &contention->device[device];
     const uint64_t begin_ns = d->looked_ns ? d->looked_ns : end_ns;
     const bool sampled = d->began_ns && d->ended <= d->first_out;
     const bool went_through = (d->few || d->began_ns) && end_ns - d->polled_ns <= TUNE_CONTENTION_GAP_NS;
@@ -109,8 +109,8 @@ void acs_shares_polled(acs_shares *shares, uint32_t device, uint64_t end_ns)
     d->began_ns = d->others == 0 && d->out >= TUNE_CONTENTION_OUT_LEAST ? end_ns : 0;
 }
 
-uint32_t acs_shares_of(const acs_shares *shares, uint32_t device, uint32_t type)
+uint32_t acs_contention_of(const acs_contention *contention, uint32_t device, uint32_t type)
 {
-    const acs_share *share = &shares->device[device].known[place_of(type)];
+    const acs_share *share = &contention->device[device].known[place_of(type)];
     return type && share->type == type ? share->ns : 0;
 }

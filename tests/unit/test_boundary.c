@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "scheduler/cuts.h"
+#include "bundles/boundary.h"
 
 enum { OPS_MOST = 1 << 16 };
 
@@ -39,11 +39,11 @@ static void append(stream *s, uint32_t type, bool marked)
 /* Op i has the number `from` + i: numbers begin anywhere. */
 static void cut(stream *s, uint32_t most, acs_op from)
 {
-    acs_cuts cuts;
-    acs_cuts_init(&cuts, most);
+    acs_boundary cuts;
+    acs_boundary_init(&cuts, most);
     s->cut_count = 0;
     for (uint32_t i = 0; i < s->count; i++) {
-        acs_op found = acs_cuts_add(&cuts, from + i, s->type[i], s->marked[i]);
+        acs_op found = acs_boundary_add(&cuts, from + i, s->type[i], s->marked[i]);
         if (found)
             s->cut[s->cut_count++] = (uint32_t)(found - from);
     }
@@ -77,7 +77,7 @@ static uint32_t shapes(const stream *s, uint32_t first)
 static void one_type_is_cut_at_the_largest_size(void **state)
 {
     (void)state;
-    static const uint32_t sizes[] = {1, 2, 7, 32, 128, ACS_CUTS_MOST};
+    static const uint32_t sizes[] = {1, 2, 7, 32, 128, ACS_BOUNDARY_MOST};
     stream *s = make();
     for (int i = 0; i < 2000; i++)
         append(s, 3, false);
@@ -177,22 +177,22 @@ static void pieces_end_with_the_last_step_that_fits(void **state)
 static void a_gap_in_the_numbers_and_a_restart_begin_a_piece(void **state)
 {
     (void)state;
-    acs_cuts cuts;
-    acs_cuts_init(&cuts, 8);
+    acs_boundary cuts;
+    acs_boundary_init(&cuts, 8);
     for (acs_op op = 1; op <= 5; op++)
-        assert_int_equal(acs_cuts_add(&cuts, op, 1, false), 0);
+        assert_int_equal(acs_boundary_add(&cuts, op, 1, false), 0);
     for (acs_op op = 100; op < 108; op++)
-        assert_int_equal(acs_cuts_add(&cuts, op, 1, false), 0);
-    assert_true(acs_cuts_full(&cuts));
-    assert_int_equal(acs_cuts_likely(&cuts), 107);
-    assert_int_equal(acs_cuts_add(&cuts, 108, 1, false), 108);
-    assert_int_equal(acs_cuts_add(&cuts, 109, 1, false), 0);
-    assert_false(acs_cuts_full(&cuts));
-    assert_int_equal(acs_cuts_likely(&cuts), 0);
-    acs_cuts_restart(&cuts);
+        assert_int_equal(acs_boundary_add(&cuts, op, 1, false), 0);
+    assert_true(acs_boundary_full(&cuts));
+    assert_int_equal(acs_boundary_likely(&cuts), 107);
+    assert_int_equal(acs_boundary_add(&cuts, 108, 1, false), 108);
+    assert_int_equal(acs_boundary_add(&cuts, 109, 1, false), 0);
+    assert_false(acs_boundary_full(&cuts));
+    assert_int_equal(acs_boundary_likely(&cuts), 0);
+    acs_boundary_restart(&cuts);
     for (acs_op op = 110; op < 117; op++)
-        assert_int_equal(acs_cuts_add(&cuts, op, 1, false), 0);
-    assert_int_equal(acs_cuts_add(&cuts, 117, 1, false), 117);
+        assert_int_equal(acs_boundary_add(&cuts, op, 1, false), 0);
+    assert_int_equal(acs_boundary_add(&cuts, 117, 1, false), 117);
 }
 
 /* A rank of its own for each op, from the 32 types before: what cuts.h promises, found by looking at everything. */
@@ -212,7 +212,7 @@ static void cuts_are_where_a_search_finds_them(void **state)
     stream *s = make();
     acs_random random = {5};
     for (int round = 0; round < 60; round++) {
-        uint32_t most = 1 + acs_random_below(&random, ACS_CUTS_MOST), types = 1 + acs_random_below(&random, 20);
+        uint32_t most = 1 + acs_random_below(&random, ACS_BOUNDARY_MOST), types = 1 + acs_random_below(&random, 20);
         uint32_t marks = acs_random_below(&random, 3) ? 0 : 1 + acs_random_below(&random, 200), begin = 0;
         s->count = 0;
         while (s->count < 1500)

@@ -8,7 +8,7 @@
 
 enum { TYPE = 7, OTHER = 8, POLL_NS = 2000, DEVICE = 1 };
 
-static acs_shares *g_shares;
+static acs_contention *g_shares;
 static uint64_t g_now;
 
 static int begin(void **state)
@@ -29,24 +29,24 @@ static int end(void **state)
 static void polled_after(uint64_t ns)
 {
     g_now += ns;
-    acs_shares_looked(g_shares, DEVICE, g_now);
-    acs_shares_polled(g_shares, DEVICE, g_now);
+    acs_contention_looked(g_shares, DEVICE, g_now);
+    acs_contention_polled(g_shares, DEVICE, g_now);
 }
 
 static void end_one(uint32_t type)
 {
-    acs_shares_ended(g_shares, DEVICE, type, true);
+    acs_contention_ended(g_shares, DEVICE, type, true);
 }
 
 static uint32_t known(uint32_t type)
 {
-    return acs_shares_of(g_shares, DEVICE, type);
+    return acs_contention_of(g_shares, DEVICE, type);
 }
 
 static void launch_so_many(uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        acs_shares_issued(g_shares, DEVICE, true);
+        acs_contention_issued(g_shares, DEVICE, true);
 }
 
 /* All that is out ends, one each `each_ns`, seen by polls. */
@@ -140,9 +140,9 @@ static void a_round_of_polls_says_when_at_both_its_ends(void **state)
     for (int i = 0; i < 20; i++) {
         launch_so_many(8);
         for (int p = 0; p < 2; p++) {
-            acs_shares_looked(g_shares, DEVICE, g_now + 1000); /* several times, until all were asked about */
-            acs_shares_looked(g_shares, DEVICE, g_now + 8000);
-            acs_shares_polled(g_shares, DEVICE, g_now += 12000);
+            acs_contention_looked(g_shares, DEVICE, g_now + 1000); /* several times, until all were asked about */
+            acs_contention_looked(g_shares, DEVICE, g_now + 8000);
+            acs_contention_polled(g_shares, DEVICE, g_now += 12000);
         }
         for (int k = 0; k < 8; k++)
             end_one(TYPE);
@@ -152,8 +152,8 @@ static void a_round_of_polls_says_when_at_both_its_ends(void **state)
     assert_int_equal(known(TYPE), 0); /* eight may have taken 1 us + LATENCY_NS from end to beginning */
     const uint32_t before = learnt(OTHER);
     launch_so_many(8);
-    acs_shares_looked(g_shares, DEVICE, g_now + 1000);
-    acs_shares_polled(g_shares, DEVICE, g_now += 8 * (uint64_t)before + 1000);
+    acs_contention_looked(g_shares, DEVICE, g_now + 1000);
+    acs_contention_polled(g_shares, DEVICE, g_now += 8 * (uint64_t)before + 1000);
     for (int k = 0; k < 8; k++)
         end_one(OTHER);
     polled_after(1000);
@@ -213,12 +213,12 @@ static void beside_other_ops_nothing_is_forgotten(void **state)
     const uint32_t before = learnt(TYPE);
     for (int behind = 0; behind < 2; behind++) {
         if (!behind)
-            acs_shares_issued(g_shares, DEVICE, false);
+            acs_contention_issued(g_shares, DEVICE, false);
         polled_after(POLL_NS);
         if (behind)
-            acs_shares_issued(g_shares, DEVICE, false);
+            acs_contention_issued(g_shares, DEVICE, false);
         launch_so_many(2);
-        acs_shares_ended(g_shares, DEVICE, TYPE, false);
+        acs_contention_ended(g_shares, DEVICE, TYPE, false);
         end_one(TYPE);
         end_one(TYPE);
         polled_after(POLL_NS);
@@ -233,11 +233,11 @@ static void beside_other_ops_nothing_is_learnt(void **state)
     for (int when = 0; when < 3; when++) {
         for (int step = 0; step < 3; step++) {
             if (step == when)
-                acs_shares_issued(g_shares, DEVICE, false);
+                acs_contention_issued(g_shares, DEVICE, false);
             if (step == 0)
                 launch_so_many(12);
             if (step == 2 && when == 1)
-                acs_shares_ended(g_shares, DEVICE, TYPE, false);
+                acs_contention_ended(g_shares, DEVICE, TYPE, false);
             polled_after(20000);
         }
         for (int k = 0; k < 12; k++)
@@ -245,7 +245,7 @@ static void beside_other_ops_nothing_is_learnt(void **state)
         polled_after(20000);
         assert_int_equal(known(TYPE), 0);
         if (when != 1)
-            acs_shares_ended(g_shares, DEVICE, TYPE, false);
+            acs_contention_ended(g_shares, DEVICE, TYPE, false);
     }
     burst(12, TYPE, 20000);
     assert_true(known(TYPE) > 0);
@@ -273,8 +273,8 @@ static void what_one_device_takes_says_nothing_of_another(void **state)
     (void)state;
     burst(12, TYPE, 20000);
     assert_true(known(TYPE) > 0);
-    assert_int_equal(acs_shares_of(g_shares, DEVICE - 1, TYPE), 0);
-    assert_int_equal(acs_shares_of(g_shares, DEVICE + 1, TYPE), 0);
+    assert_int_equal(acs_contention_of(g_shares, DEVICE - 1, TYPE), 0);
+    assert_int_equal(acs_contention_of(g_shares, DEVICE + 1, TYPE), 0);
 }
 
 static void a_type_at_the_place_of_another_takes_it(void **state)
@@ -332,21 +332,21 @@ static void a_bundle_says_what_the_device_takes_for_it(void **state)
     r->now_ns = 1000000;
     rig_start(r);
     for (int turn = 0; turn < 6; turn++) {
-        r->core.least_now = r->core.bundle_least; /* as when nothing was refused for long */
+        r->core.bundler->least_now = r->core.batch_least; /* as when nothing was refused for long */
         launch_and_drain(r, TYPE);
     }
-    r->core.least_now = r->core.bundle_least;
+    r->core.bundler->least_now = r->core.batch_least;
     push_kernels(r, TYPE);
     assert_true(next(r, 0));
     assert_true(r->action[0].batch.bundle);
-    assert_int_equal(r->action[0].batch.device_ns, 12 * (uint64_t)acs_shares_of(&r->core.shares, 0, TYPE));
-    assert_in_range(acs_shares_of(&r->core.shares, 0, TYPE), 12000, 22000);
+    assert_int_equal(r->action[0].batch.device_ns, 12 * (uint64_t)acs_contention_of(&r->core.bundler->contention, 0, TYPE));
+    assert_in_range(acs_contention_of(&r->core.bundler->contention, 0, TYPE), 12000, 22000);
     assert_int_equal(r->action[0].batch.slots, r->core.slots.banks[0].active);
     finish(r, 0);
-    assert_int_equal(r->core.shares.device[0].others, 12);
+    assert_int_equal(r->core.bundler->contention.device[0].others, 12);
     run_to_end(r);
-    assert_int_equal(r->core.shares.device[0].out, 0);
-    assert_int_equal(r->core.shares.device[0].others, 0);
+    assert_int_equal(r->core.bundler->contention.device[0].out, 0);
+    assert_int_equal(r->core.bundler->contention.device[0].others, 0);
     push_kernels(r, OTHER);
     assert_true(next(r, 0));
     assert_true(r->action[0].batch.bundle);

@@ -1,0 +1,34 @@
+/*
+ * Between the core and what makes batches of several ops that go to the device as one (src/bundles). The core calls it under
+ * its lock; it calls no backend. A core without one issues each op by itself.
+ */
+#ifndef ACS_BATCHER_H
+#define ACS_BATCHER_H
+
+#include "window/window.h"
+
+typedef struct acs_core acs_core;
+typedef struct acs_action acs_action;
+
+typedef struct acs_batcher {
+    /* With the core's options and backend known. It sets core->bundler, batch_ahead and batch_least. ACS_ERR_MEMORY. */
+    acs_status (*open)(acs_core *core);
+    void (*close)(acs_core *core);
+    /* The next op in program order left the FIFO; it may still wait for room in the window. */
+    void (*popped)(acs_core *core, const acs_record *op);
+    /* It entered the window, which was empty if `first`. */
+    void (*inserted)(acs_core *core, acs_entry *entry, bool first);
+    /* Fill the action's batch, if one is due. `inserted`: something entered the window in this step. */
+    bool (*form)(acs_core *core, acs_action *action, bool inserted);
+    /* The action's results are about to be booked, and were booked. */
+    void (*books)(acs_core *core, const acs_action *action);
+    void (*booked)(acs_core *core, const acs_action *action);
+    /* An op of a slot was issued, by itself or in a batch; completed; left the window, or was not issued after all. */
+    void (*issued)(acs_core *core, const acs_entry *entry);
+    void (*completed)(acs_core *core, const acs_entry *entry);
+    void (*left)(acs_core *core, const acs_entry *entry);
+    /* Slots of the device were polled by the action; `all`: each that has something out. */
+    void (*polled)(acs_core *core, const acs_action *action, uint32_t device, bool all);
+} acs_batcher;
+
+#endif
