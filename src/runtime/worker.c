@@ -217,6 +217,8 @@ typedef struct waiting {
     uint32_t rounds; /* in which it might have begun to watch, but more than a few ops were out */
     bool stepped;    /* it did a worker's work */
     bool watches;    /* for completions, in the workers' place */
+    bool busy;       /* others are at work in the core: nothing is known of this round */
+    bool fresh;      /* `load` is what its own step, just now, found */
     acs_core_load load; /* what was left to do when this thread looked last */
 } waiting;
 
@@ -236,7 +238,7 @@ static void watch_no_more(waiting *w)
  * Whether to see if all is issued, and of many ops that the end is waited for. Where there is much to do the core's lock
  * is the workers', so while more than a few are out only one round in several has a look.
  */
-static bool looks_at_load(waiting *w)
+static bool try_look_at_load(waiting *w)
 {
     acs_core *core = &w->context->core;
     const uint64_t out = acs_fifo_last(core->fifo) - acs_core_ends(core);
@@ -247,14 +249,12 @@ static bool looks_at_load(waiting *w)
 }
 
 /* One caller at a time looks for completions in the workers' place, while nothing waits to be issued. */
-static bool watches_end(waiting *w)
+static bool try_watch(waiting *w)
 {
     uint32_t none = 0;
-    acs_core_load load = ACS_LOAD_BLOCKED;
-    if (looks_at_load(w) && !acs_core_look_try(&w->context->core, TUNE_WAITER_FEW_OPS, &load))
-        return false; /* somebody is at work: to wait for the lock could mean to sleep */
-    w->load = load;
-    if (load != ACS_LOAD_RUNNING) {
+    if (w->busy)
+        return false; /* to wait for the lock could mean to sleep */
+    if (w->load != ACS_LOAD_RUNNING) {
         watch_no_more(w);
         return false;
     }
@@ -270,17 +270,27 @@ static bool is_over(waiting *w)
     return w->try ? w->try(w->context, w->argument) : acs_core_true(&w->context->core, &w->watch);
 }
 
-/* The same, but looks only if an op has ended since the last look, and nobody is at work: workers need the lock more. */
-static bool seems_over(waiting *w)
+/*
+ * The look of one round: whether it is over, and, where this thread may watch, what is left to do. Takes the core's lock if
+ * an op has ended since the last look, or its own last step does not tell what is left; workers need the lock more.
+ */
+static bool look_for_end(waiting *w)
 {
-    uint64_t ends = acs_core_ends(&w->context->core);
+    acs_core *core = &w->context->core;
+    const uint64_t ends = acs_core_ends(core);
+    const bool known = w->fresh && w->load == ACS_LOAD_RUNNING && !acs_fifo_ready(core->fifo);
+    const bool looks = !known && try_look_at_load(w), ended = !w->try && ends != w->ends_seen;
     bool over = false;
-    if (w->try)
-        return is_over(w);
-    if (acs_core_settled(&w->context->core) >= w->watch.op)
+    w->busy = w->fresh = false;
+    if (w->try ? is_over(w) : acs_core_settled(core) >= w->watch.op)
         return true;
-    if (ends != w->ends_seen && acs_core_true_try(&w->context->core, &w->watch, &over))
-        w->ends_seen = ends;
+    acs_core_load load = known ? w->load : ACS_LOAD_BLOCKED;
+    if (looks || ended)
+        w->busy = !acs_core_look_try(core, w->try ? NULL : &w->watch, TUNE_WAITER_FEW_OPS, &over, &load);
+    if (w->busy)
+        return false;
+    w->ends_seen = ended ? ends : w->ends_seen;
+    w->load = looks || known ? load : ACS_LOAD_BLOCKED;
     return over;
 }
 
@@ -290,7 +300,7 @@ static bool seems_over(waiting *w)
  */
 static bool steps_itself(waiting *w, uint64_t now)
 {
-    if (watches_end(w))
+    if (try_watch(w))
         return true;
     return workers_asleep(w->context) || (w->idle_since && now - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
 }
@@ -312,6 +322,7 @@ static bool waiting_steps(waiting *w)
     const bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % TUNE_WAITER_LOOKS != 0;
     if (w->context->stepper)
         return w->context->stepper->step(w->context);
+    w->fresh = true;
     return caller_steps(w->context, one ? ACS_MAY_LOOK : caller_may(w->context), &w->load);
 }
 
@@ -342,19 +353,18 @@ static void wait_for(waiting *w)
 {
     w->ends_seen = UINT64_MAX;
     const acs_stepper *stepper = w->context->stepper;
-    if (!stepper && seems_over(w))
+    if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->watch.op)
         return;
     ACS_NOT_CANCELLED; /* the watch is on this thread's stack */
     while (stepper && !is_over(w))
         if (!stepper->wait(w->context))
             return;
-    while (!seems_over(w)) {
+    while (!stepper && !look_for_end(w)) {
         uint64_t now = acs_clock_ns();
         bool stepped = steps_itself(w, now) ? waiting_steps(w) : fills_window(w);
         w->stepped |= stepped;
         if (stepped) {
             w->idle_since = 0;
-            w->ends_seen = UINT64_MAX;
             continue;
         }
         if (!w->idle_since)

@@ -469,15 +469,6 @@ bool acs_core_true(acs_core *core, const acs_watch *watch)
     return is_true;
 }
 
-bool acs_core_true_try(acs_core *core, const acs_watch *watch, bool *is_true)
-{
-    if (!acs_lock_try(&core->lock))
-        return false;
-    *is_true = true_locked(core, watch);
-    acs_lock_release(&core->lock);
-    return true;
-}
-
 void acs_core_watch(acs_core *core, acs_watch *watch)
 {
     acs_lock_acquire(&core->lock);
@@ -525,10 +516,12 @@ acs_core_load acs_core_look(acs_core *core)
     return load;
 }
 
-bool acs_core_look_try(acs_core *core, uint32_t few, acs_core_load *load)
+bool acs_core_look_try(acs_core *core, const acs_watch *watch, uint32_t few, bool *is_true, acs_core_load *load)
 {
     if (!acs_lock_try(&core->lock))
         return false;
+    if (watch)
+        *is_true = true_locked(core, watch);
     *load = look_locked(core);
     if (*load == ACS_LOAD_RUNNING && core->running > few && !acs_core_awaits_end_locked(core))
         *load = ACS_LOAD_BLOCKED;

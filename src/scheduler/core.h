@@ -229,8 +229,6 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 
 /* Whether what a caller waits for has come true; ACS_WATCH_ROOM never does by itself. Takes the lock. */
 bool acs_core_true(acs_core *core, const acs_watch *watch);
-/* The same for threads that spin: false, and nothing is known, while another thread is at work in the core. */
-bool acs_core_true_try(acs_core *core, const acs_watch *watch, bool *is_true);
 void acs_core_watch(acs_core *core, acs_watch *watch);
 void acs_core_unwatch(acs_core *core, acs_watch *watch);
 /* How many ops have ended, about. Without the lock. */
@@ -244,8 +242,11 @@ acs_op acs_core_settled(const acs_core *core);
 void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes);
 /* What there is to do. Takes the lock. */
 acs_core_load acs_core_look(acs_core *core);
-/* For threads that spin, as above. BLOCKED also where one of more than `few` that are out is waited for, not the end. */
-bool acs_core_look_try(acs_core *core, uint32_t few, acs_core_load *load);
+/*
+ * Both for threads that spin: false, and nothing is known, while another thread is at work in the core. `watch` may be NULL,
+ * then *is_true stays as it is. *load is BLOCKED also where more than `few` are out and one of them is waited for, not all.
+ */
+bool acs_core_look_try(acs_core *core, const acs_watch *watch, uint32_t few, bool *is_true, acs_core_load *load);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);
 

@@ -1,20 +1,23 @@
 /*
  * Launches kernels over the double of the CUDA driver and prints which functions of the library that took: from before the
- * first launch until the wait has returned. Run by tests/route/route. The program has one thread (ACS_WORKERS=0), so the
+ * first launch until the wait has returned. Run by tests/route/route. With ACS_WORKERS=0 the program has one thread, so the
  * route is the same each time; what runs only once in a context (the first use of a kernel) is done before.
  *
  *   plain_launch launch   ACS_ISSUE=launch: one kernel, and a wait for it
  *   plain_launch bundles  the default: 256 kernels in 8 chains and their sum, again and again, then a wait
+ *   plain_launch locks    with a worker: how many locks the caller takes in a launch into an idle context, and in its wait:
+ *                         the least of several rounds, since a worker that looks at the same time costs the wait a try
  */
 #include "recorder.h"
 
 #include "acs.h"
 #include "cuda/twin.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CHAINS = 8, STEPS = 32, WARM_ROUNDS = 8, ROUNDS = 8 };
+enum { CHAINS = 8, STEPS = 32, WARM_ROUNDS = 8, ROUNDS = 8, LOCK_ROUNDS = 200 };
 
 static acs_context *g_context;
 static acs_kernel g_add;
@@ -59,7 +62,22 @@ static void run_chains(void)
     check(acs_sync(g_context) == ACS_OK, "acs_sync");
 }
 
-static void open_context(int32_t issue)
+static void count_locks(void)
+{
+    unsigned launch = UINT_MAX, wait = UINT_MAX;
+    for (int i = 0; i < LOCK_ROUNDS && !g_bad; i++) {
+        const unsigned before = recorder_locks();
+        acs_op op = launch_add(&g_memory[1], &g_memory[0]);
+        const unsigned launched = recorder_locks();
+        check(acs_wait(g_context, op) == ACS_OK, "acs_wait");
+        const unsigned waited = recorder_locks();
+        launch = launched - before < launch ? launched - before : launch;
+        wait = waited - launched < wait ? waited - launched : wait;
+    }
+    printf("locks %u %u\n", launch, wait);
+}
+
+static void open_context(int32_t issue, int64_t workers)
 {
     static const uint32_t sizes[] = {8, 8};
     static const char symbol;
@@ -71,7 +89,7 @@ static void open_context(int32_t issue)
     g_add = (acs_kernel){"add", &symbol, NULL, ACS_KERNEL_FUNCTION, 0};
     acs_options_init(&options, sizeof options);
     options.backend = ACS_BACKEND_CUDA;
-    options.workers = 0;
+    options.workers = workers;
     options.issue = issue;
     check(acs_open(&options, &g_context) == ACS_OK, "acs_open");
     void *memory = NULL;
@@ -79,21 +97,30 @@ static void open_context(int32_t issue)
     g_memory = memory;
 }
 
-int main(int argc, char **argv)
+static void record(void (*run)(void))
 {
-    const bool bundles = argc == 2 && strcmp(argv[1], "bundles") == 0;
-    if (!bundles && (argc != 2 || strcmp(argv[1], "launch") != 0)) {
-        fprintf(stderr, "usage: plain_launch launch|bundles\n");
-        return 2;
-    }
-    open_context(bundles ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH);
     for (int i = 0; i < WARM_ROUNDS && !g_bad; i++)
-        (bundles ? run_chains : run_one)();
+        run();
     recorder_start();
     for (int i = 0; i < ROUNDS && !g_bad; i++)
-        (bundles ? run_chains : run_one)();
+        run();
     recorder_stop();
     recorder_print();
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc == 2 ? argv[1] : "";
+    const bool locks = strcmp(mode, "locks") == 0, bundles = strcmp(mode, "bundles") == 0;
+    if (!locks && !bundles && strcmp(mode, "launch") != 0) {
+        fprintf(stderr, "usage: plain_launch launch|bundles|locks\n");
+        return 2;
+    }
+    open_context(bundles ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, locks);
+    if (locks)
+        count_locks();
+    else
+        record(bundles ? run_chains : run_one);
     check(acs_close(g_context) == ACS_OK, "acs_close");
     return g_bad;
 }

@@ -5,6 +5,8 @@
  */
 #include "recorder.h"
 
+#include "base/lock.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@ static void *g_deepest[DEPTH_MOST];
 static unsigned g_deepest_depth;
 static _Thread_local void *tl_stack[DEPTH_MOST];
 static _Thread_local unsigned tl_depth;
+static _Thread_local unsigned tl_locks;
 
 void __cyg_profile_func_enter(void *function, void *call_site);
 void __cyg_profile_func_exit(void *function, void *call_site);
@@ -44,6 +47,7 @@ static void note_depth(void)
 void __cyg_profile_func_enter(void *function, void *call_site)
 {
     (void)call_site;
+    tl_locks += function == (void *)(uintptr_t)acs_lock_acquire || function == (void *)(uintptr_t)acs_lock_try;
     if (tl_depth < DEPTH_MOST)
         tl_stack[tl_depth] = function;
     tl_depth++;
@@ -77,6 +81,11 @@ void recorder_start(void)
 void recorder_stop(void)
 {
     set_recording(false);
+}
+
+unsigned recorder_locks(void)
+{
+    return tl_locks;
 }
 
 void recorder_print(void)

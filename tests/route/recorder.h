@@ -7,6 +7,8 @@
 
 void recorder_start(void);
 void recorder_stop(void);
+/* How many locks of base/lock.h this thread has taken, or tried to take. */
+unsigned recorder_locks(void);
 /* Print the deepest nesting, the deepest stack from its outermost call on, and each function once: hexadecimal addresses. */
 void recorder_print(void);
 

@@ -324,7 +324,7 @@ static void what_long_launches_showed_does_not_hold_for_bundles(void **state)
 static acs_core_load load_of(rig *r, uint32_t few)
 {
     acs_core_load load;
-    assert_true(acs_core_look_try(&r->core, few, &load));
+    assert_true(acs_core_look_try(&r->core, NULL, few, NULL, &load));
     return load;
 }
 
