@@ -93,7 +93,7 @@ static uint32_t stage_burst(stage *s, uint64_t *ns)
         s->pattern->make(ops[i]->seq, period_of(s->limit), ops[i]->segments);
     }
     uint64_t start = acs_clock_ns();
-    while (inserted < s->burst && acs_window_has_room(&s->window, ops[inserted], false))
+    while (inserted < s->burst && acs_window_has_room(&s->window, ops[inserted]))
         (void)acs_window_insert(&s->window, ops[inserted++], &traits);
     *ns = acs_clock_ns() - start;
 

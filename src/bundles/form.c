@@ -389,7 +389,7 @@ static bool note_news(acs_core *core, bool inserted)
 /* The next step inserts more, and the GPU has work until then: what is gathered now would be gathered again. */
 static bool more_comes(const acs_core *core, bool inserted)
 {
-    uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
+    uint32_t waiting = core->window.live - core->running;
     return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting <= core->bundler->most &&
            core->bundler->bundled_out >= core->bundler->most / 2;
 }

@@ -205,7 +205,7 @@ static bool insert(acs_core *core, uint32_t may)
 {
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
-    uint32_t waiting = core->window.live + core->window.live_reserved - core->running;
+    uint32_t waiting = core->window.live - core->running;
     bool is_short = core->batch_ahead ? waiting <= core->batch_ahead /* one more tells where a bundle ends */
                                       : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
@@ -271,7 +271,7 @@ static bool true_locked(acs_core *core, const acs_watch *watch)
 
 static acs_core_load look_locked(const acs_core *core)
 {
-    uint32_t live = core->window.live + core->window.live_reserved;
+    uint32_t live = core->window.live;
     bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
     return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
 }

@@ -61,7 +61,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         core->stalled = NULL;
         if (i % TUNE_EXPECT_OPS == 0)
             expect(core, op, most);
-        if (!acs_window_has_room(&core->window, op, false)) {
+        if (!acs_window_has_room(&core->window, op)) {
             core->stalled = op;
             break;
         }

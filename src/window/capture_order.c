@@ -345,7 +345,7 @@ static bool cut(acs_capture_order *o)
 
 static bool has_room(const acs_capture_order *o, const acs_record *op)
 {
-    return o->window.live < o->config.limit && acs_window_has_room(&o->window, op, false);
+    return o->window.live < o->config.limit && acs_window_has_room(&o->window, op);
 }
 
 /* Room for one more op, whatever it takes. */

@@ -58,7 +58,7 @@ bool acs_join_fits(const acs_window *w, const acs_entry *entry, uint32_t edges)
     if (!entry->op)
         return false; /* the join of a block's former life: what there is room for belongs to others */
     uint64_t segments = (uint64_t)entry->op->segment_count + 1;
-    uint64_t promised = w->live + w->live_joins + w->live_reserved + TUNE_JOIN_EDGES * segments;
+    uint64_t promised = w->live + w->live_joins + TUNE_JOIN_EDGES * segments;
     return w->edges_used + (uint64_t)edges + promised <= w->edge_count && w->live_joins + 2 * segments < w->joins;
 }
 

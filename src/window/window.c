@@ -110,12 +110,12 @@ static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
     return entry;
 }
 
-bool acs_window_has_room(const acs_window *w, const acs_record *op, bool reserved)
+bool acs_window_has_room(const acs_window *w, const acs_record *op)
 {
-    uint32_t all = w->live + w->live_reserved + w->live_joins;
+    uint32_t all = w->live + w->live_joins;
     if (all == 0)
         return true; /* nothing to depend on: neither edges nor joins are needed */
-    if (reserved ? w->live_reserved >= w->reserve : w->live >= w->limit)
+    if (w->live >= w->limit)
         return false;
     /* At most two joins per segment, at most one edge from each entry, and the edges of those joins. */
     uint64_t joins = 2 * (uint64_t)op->segment_count + 2;
@@ -468,12 +468,8 @@ acs_entry *acs_window_pop_ended(acs_window *w)
 /* Only now may the place be used again; between end and here the core still reads the op's record and status. */
 void acs_window_free(acs_window *w, acs_entry *entry)
 {
-    if (entry->kind != ACS_KIND_JOIN) {
-        if (entry->reserved)
-            w->live_reserved--;
-        else
-            w->live--;
-    }
+    if (entry->kind != ACS_KIND_JOIN)
+        w->live--;
     entry->op = NULL;
     entry->state = ACS_ENTRY_FREE;
     entry->queue_next = w->free_entries;
@@ -510,13 +506,9 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     entry->observer = traits->observer;
     entry->immune = traits->immune;
     entry->carries = (op->flags & ACS_RECORD_CARRIES) != 0;
-    entry->reserved = traits->reserved;
-    entry->state = traits->held ? ACS_ENTRY_HELD : ACS_ENTRY_PENDING;
+    entry->state = ACS_ENTRY_PENDING;
     entry->level = 1;
-    if (traits->reserved)
-        w->live_reserved++;
-    else
-        w->live++;
+    w->live++;
     /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
     acs_depend_insert(w, entry);
     acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
@@ -525,7 +517,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     order_append(w, entry);
     w->by_seq[entry->seq & w->seq_mask] = acs_entry_index(w, entry);
     count_insertion(w, entry);
-    if (entry->pending == 0 && entry->state == ACS_ENTRY_PENDING)
+    if (entry->pending == 0)
         settle_one(w, entry);
     settle(w);
     return entry;

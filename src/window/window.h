@@ -4,13 +4,13 @@
  *
  * An entry lives from insertion until its end was collected:
  *
- *   HELD, WAITING_MEMORY -> PENDING -> READY -> ISSUING -> ISSUED -> ENDED -> free
- *                              |        ^---- bounced ---'             ^
- *                              '--- skipped, failed: DRAINING ---------'
+ *   PENDING -> READY -> ISSUING -> ISSUED -> ENDED -> free
+ *      |         ^---- bounced ---'            ^
+ *      '---- skipped, failed: DRAINING --------'
  *
  * Joins, and observers that run nothing on the device, go from PENDING to ENDED.
  *
- * W1  live ops <= limit; joins and ops of the runtime have places of their own, so they never wait for the program's.
+ * W1  live ops <= limit, or 1 where that is 0; joins have places of their own, so they never wait for those of ops.
  * W2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,
  *     except for ISSUING ops that follow an upstream op inside the same batch.
  * W3  an edge is in exactly one list: of its upstream entry, or of the free edges.
@@ -29,8 +29,6 @@
 
 typedef enum acs_entry_state {
     ACS_ENTRY_FREE,
-    ACS_ENTRY_HELD,           /* of a group that has not been submitted */
-    ACS_ENTRY_WAITING_MEMORY, /* waits for memory to become free */
     ACS_ENTRY_PENDING,
     ACS_ENTRY_READY,
     ACS_ENTRY_ISSUING,        /* in a batch, or running on the host, outside the lock */
@@ -76,7 +74,6 @@ typedef struct acs_entry {
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* names any byte or token */
     uint8_t writes;        /* names a segment that it writes */
-    uint8_t reserved;      /* inserted by the runtime */
     uint8_t rides;         /* a kernel that can be in a bundle */
     uint8_t bounced;       /* how often its issue was refused for now */
     uint8_t alone;         /* to be launched by itself, though it could be in a bundle */
@@ -154,7 +151,6 @@ typedef void (*acs_window_linked)(void *user, acs_entry *up, acs_entry *down);
 
 typedef struct acs_window {
     uint32_t limit;        /* W */
-    uint32_t reserve;      /* places for ops of the runtime */
     uint32_t joins;        /* places for joins */
     uint32_t readers_most; /* that a region remembers one by one: more become a join */
     uint32_t slots;
@@ -163,8 +159,7 @@ typedef struct acs_window {
     bool host_wait;        /* every edge is a RETIRE edge */
     bool sites;            /* see acs_window_config */
     bool dead;             /* the device is lost: what becomes ready ends with ACS_ERR_DEVICE */
-    uint32_t live;         /* the program's ops in the window */
-    uint32_t live_reserved;
+    uint32_t live;         /* ops in the window */
     uint32_t live_joins;
 
     uint32_t entry_count;  /* entries 1..entry_count; 0 means none */
@@ -259,21 +254,21 @@ static inline void acs_window_fetch_behind(const acs_window *window, const acs_e
     acs_entry_fetch(&window->entries[window->by_seq[(entry->seq + TUNE_WINDOW_FETCH_OPS) & window->seq_mask]]);
 }
 
-/* Whether an op with so many segments can be inserted now. `reserved`: on a place of the runtime's. */
-bool acs_window_has_room(const acs_window *window, const acs_record *op, bool reserved);
+/* Whether an op with so many segments can be inserted now. */
+bool acs_window_has_room(const acs_window *window, const acs_record *op);
 /*
  * Insert the next op in program order; needs room. Its edges are made and its segments become what later ops depend on. How
  * the op is treated (host, observer, immune) was decided by the caller in `traits`. The entry ends up PENDING, READY, or
  * settled into `ended` (observers without upstream ops, skips).
  */
 typedef struct acs_entry_traits {
-    bool on_host, observer, immune, reserved, held;
+    bool on_host, observer, immune;
     acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
 /* The next ops to be inserted are these, at most TUNE_EXPECT_OPS: what their insertion needs is asked of the cache. */
 void acs_window_expect(acs_window *window, acs_record *const *ops, uint32_t count);
-/* A held op may go; an op that was not issued after all waits again for what it depends on. */
+/* An op that was taken out of its queue, and not issued after all, waits again for what it depends on. */
 void acs_window_release(acs_window *window, acs_entry *entry);
 
 acs_entry *acs_window_pop_ready(acs_window *window);

@@ -11,7 +11,7 @@ bool acs_window_check(acs_window *w)
         const acs_entry *e = &w->entries[i];
         if (e->state == ACS_ENTRY_FREE)
             continue;
-        live += e->kind != ACS_KIND_JOIN && !e->reserved;
+        live += e->kind != ACS_KIND_JOIN;
         if ((e->state == ACS_ENTRY_READY || e->state == ACS_ENTRY_ISSUED) && e->pending != 0)
             return false;
         uint32_t waiters = 0;

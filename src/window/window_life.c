@@ -55,12 +55,11 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->sites = config->sites;
     w->linked = config->linked;
     w->user = config->user;
-    w->reserve = 8 + config->limit / 8;
     w->joins = 512 + 2 * config->limit;
-    w->entry_count = w->limit + w->reserve + w->joins;
+    w->entry_count = w->limit + w->joins;
     w->edge_count = w->entry_count * TUNE_WINDOW_EDGES;
     w->epoch = 1; /* a new region, all zero, is older: its first use takes the state of "all memory" */
-    uint32_t numbers = acs_round_up_pow2(2 * (w->limit + w->reserve));
+    uint32_t numbers = acs_round_up_pow2(4 * w->limit);
     w->seq_mask = numbers - 1;
     size_t places = (size_t)w->entry_count + 1;
     /* In a capture no op ends: those that only a join stands for can leave. */

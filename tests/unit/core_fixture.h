@@ -391,7 +391,7 @@ static inline void rig_close(rig *r)
     assert_int_equal(r->backend.breaches, 0);
     assert_int_equal(r->checks, 0);
     assert_true(acs_window_check(w));
-    assert_int_equal(w->live + w->live_reserved + w->live_joins + w->edges_used, 0);
+    assert_int_equal(w->live + w->live_joins + w->edges_used, 0);
     assert_int_equal(acs_window_oldest(w), 0);
     assert_int_equal(r->core.running, 0);
     for (uint32_t s = 0; s < r->core.slots.count; s++)

@@ -132,30 +132,6 @@ static void ready_queue_gives_first_come_order_unless_pushed_in_front(void **sta
     scene_close(s);
 }
 
-static void release_of_a_held_op_lets_it_go_when_its_upstream_is_issued(void **state)
-{
-    (void)state;
-    scene *s = scene_open(16, false);
-    acs_entry_traits held = {.held = true};
-    acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64));
-    acs_op early = scene_insert(s, ACS_KIND_KERNEL, held, SEGMENTS(ACS_IN(AT(0), 64)));
-    acs_op late = scene_insert(s, ACS_KIND_KERNEL, held, SEGMENTS(ACS_IN(AT(0), 64)));
-    acs_op behind = KERNEL(s, ACS_OUT(AT(0), 64));
-
-    acs_window_release(&s->w, scene_entry(s, early));
-    assert_int_equal(scene_state(s, early), ACS_ENTRY_PENDING);
-    scene_issue(s, writer, 0);
-    assert_int_equal(scene_state(s, early), ACS_ENTRY_READY);
-    assert_int_equal(scene_state(s, late), ACS_ENTRY_HELD);
-    scene_issue(s, early, 0);
-    assert_int_equal(scene_state(s, behind), ACS_ENTRY_PENDING);
-    acs_window_release(&s->w, scene_entry(s, late));
-    assert_int_equal(scene_state(s, late), ACS_ENTRY_READY);
-    scene_issue(s, late, 0);
-    assert_int_equal(scene_state(s, behind), ACS_ENTRY_READY);
-    scene_close(s);
-}
-
 /* --------------------------------------------------------------------------------------------------------- draining */
 
 static void skip_behind_an_issued_op_drains_until_that_op_ended(void **state)
@@ -230,37 +206,11 @@ static void has_room_of_a_full_window_is_false_until_an_op_is_freed(void **state
     acs_record *next = scene_record(s, ACS_KIND_KERNEL, NULL, 0);
     acs_entry_traits none = {0};
 
-    assert_false(acs_window_has_room(&s->w, next, false));
+    assert_false(acs_window_has_room(&s->w, next));
     scene_run(s, 2);
-    assert_true(acs_window_has_room(&s->w, next, false));
+    assert_true(acs_window_has_room(&s->w, next));
     acs_window_insert(&s->w, next, &none);
     assert_int_equal(s->w.counters.window_high, 3);
-    scene_close(s);
-}
-
-static void has_room_for_ops_of_the_runtime_when_the_program_has_filled_the_window(void **state)
-{
-    (void)state;
-    scene *s = scene_open(2, false);
-    acs_entry_traits reserved = {.reserved = true};
-    KERNEL(s, ACS_OUT(AT(0), 64));
-    KERNEL(s, ACS_OUT(AT(64), 64));
-    acs_record *next = scene_record(s, ACS_KIND_KERNEL, NULL, 0);
-    assert_false(acs_window_has_room(&s->w, next, false));
-
-    acs_op op = scene_insert(s, ACS_KIND_MEMCPY, reserved, SEGMENTS(ACS_IN(AT(0), 128)));
-
-    assert_int_equal(scene_state(s, op), ACS_ENTRY_PENDING);
-    scene_run(s, 1);
-    scene_run(s, 2);
-    scene_run(s, op);
-    assert_int_equal(s->w.live_reserved, 0);
-
-    /* The reserve is bounded too. */
-    for (uint32_t i = 0; i < s->w.reserve; i++)
-        scene_insert(s, ACS_KIND_MEMCPY, reserved, NULL, 0);
-    assert_false(acs_window_has_room(&s->w, next, true));
-    assert_true(acs_window_has_room(&s->w, next, false));
     scene_close(s);
 }
 
@@ -297,7 +247,7 @@ static void has_room_without_edges_is_false_until_ops_end(void **state)
 
     acs_record *next = scene_record(s, ACS_KIND_KERNEL, segments, COUNT);
     acs_entry_traits none = {0};
-    while (acs_window_has_room(&s->w, next, false)) {
+    while (acs_window_has_room(&s->w, next)) {
         acs_window_insert(&s->w, next, &none);
         next = scene_record(s, ACS_KIND_KERNEL, segments, COUNT);
     }
@@ -307,7 +257,7 @@ static void has_room_without_edges_is_false_until_ops_end(void **state)
     assert_true(acs_window_check(&s->w));
     for (acs_op op = 1; op <= 900; op++)
         scene_run(s, op);
-    assert_true(acs_window_has_room(&s->w, next, false));
+    assert_true(acs_window_has_room(&s->w, next));
     acs_window_insert(&s->w, next, &none);
     while (s->w.ready.count)
         scene_run(s, s->w.entries[s->w.ready.head].seq);
@@ -354,7 +304,7 @@ static void has_room_for_joins_of_both_kinds_leaves_edges_for_them(void **state)
     for (int i = 0; i < ACS_REGION_READERS; i++)
         scene_insert(s, ACS_KIND_KERNEL, none, segments + WHOLES, SHARED);
     acs_record *op = scene_record(s, ACS_KIND_KERNEL, segments, WHOLES + SHARED);
-    while (acs_window_has_room(&s->w, op, false)) /* as if the pool were as small as that */
+    while (acs_window_has_room(&s->w, op)) /* as if the pool were as small as that */
         s->w.edge_count--;
     s->w.edges[++s->w.edge_count].next = 0;
 
@@ -373,7 +323,7 @@ static void has_room_without_places_for_joins_is_false_until_ops_end(void **stat
     s->w.joins = 20;
     s->w.readers_most = ACS_REGION_READERS;
     acs_record *next = scene_record(s, ACS_KIND_KERNEL, &segment, 1);
-    while (acs_window_has_room(&s->w, next, false)) {
+    while (acs_window_has_room(&s->w, next)) {
         acs_window_insert(&s->w, next, &none);
         next = scene_record(s, ACS_KIND_KERNEL, &segment, 1);
     }
@@ -383,7 +333,7 @@ static void has_room_without_places_for_joins_is_false_until_ops_end(void **stat
     for (acs_op op = 1; op < next->seq; op++)
         scene_run(s, op);
     assert_int_equal(s->w.live_joins, 0);
-    assert_true(acs_window_has_room(&s->w, next, false));
+    assert_true(acs_window_has_room(&s->w, next));
     scene_close(s);
 }
 
@@ -573,12 +523,10 @@ int main(void)
         cmocka_unit_test(insert_behind_a_callback_target_waits_for_its_end),
         cmocka_unit_test(find_and_oldest_follow_what_is_in_the_window),
         cmocka_unit_test(ready_queue_gives_first_come_order_unless_pushed_in_front),
-        cmocka_unit_test(release_of_a_held_op_lets_it_go_when_its_upstream_is_issued),
         cmocka_unit_test(skip_behind_an_issued_op_drains_until_that_op_ended),
         cmocka_unit_test(fail_behind_an_issued_op_drains_and_so_does_what_comes_behind_later),
         cmocka_unit_test(dead_window_ends_what_becomes_ready_except_immune_ops),
         cmocka_unit_test(has_room_of_a_full_window_is_false_until_an_op_is_freed),
-        cmocka_unit_test(has_room_for_ops_of_the_runtime_when_the_program_has_filled_the_window),
         cmocka_unit_test(insert_of_an_op_with_1000_segments_into_a_window_of_one_works),
         cmocka_unit_test(has_room_without_edges_is_false_until_ops_end),
         cmocka_unit_test(insert_of_an_expected_op_whose_region_was_evicted_finds_its_own),

@@ -110,9 +110,9 @@ static void model_insert(model *m)
     acs_segment segments[MODEL_SEGMENTS];
     bool crowd = m->crowds && (m->forgets || below(m, 50));
     uint32_t count = crowd ? model_crowd(m, segments) : below(m, m->segments_max + 1);
-    acs_entry_traits traits = {.reserved = below(m, 20) == 0, .held = below(m, 30) == 0, .on_host = below(m, 8) == 0};
+    acs_entry_traits traits = {.on_host = below(m, 8) == 0};
     uint8_t kind = traits.on_host ? ACS_KIND_HOST : ACS_KIND_KERNEL;
-    if (!traits.held && below(m, 15) == 0) {
+    if (below(m, 15) == 0) {
         kind = ACS_KIND_OBSERVE;
         traits.observer = traits.on_host = true;
     }
@@ -122,7 +122,7 @@ static void model_insert(model *m)
         segments[i] = model_segment(m);
     acs_record *op = scene_record(s, kind, segments, count);
     op->any = !m->forgets && below(m, 100) == 0;
-    if (!acs_window_has_room(&s->w, op, traits.reserved)) {
+    if (!acs_window_has_room(&s->w, op)) {
         free(op);
         s->records[s->last--] = NULL;
         return;
@@ -229,7 +229,8 @@ static void model_act(model *m, uint32_t failures)
     } else if (dice < 92 && (e = random_live(m, below(m, 4) ? ACS_ENTRY_ISSUED : ACS_ENTRY_ISSUING))) {
         if (may_end(m, e))
             scene_end(s, e->seq);
-    } else if ((e = random_live(m, ACS_ENTRY_HELD))) {
+    } else if ((e = random_live(m, ACS_ENTRY_READY))) { /* as if its batch had been refused */
+        scene_take(s, e->seq);
         acs_window_release(&s->w, e);
         scene_collect(s);
     }
@@ -275,8 +276,6 @@ static void assert_state(model *m, acs_op op)
         if (!m->ops[i].observer && conflict(&m->ops[i].what, &m->ops[op].what))
             go = satisfied(m, i, op);
     acs_entry_state now = scene_state(m->s, op);
-    if (now == ACS_ENTRY_HELD)
-        return;
     if (!go)
         assert_int_equal(now, ACS_ENTRY_PENDING);
     else if (m->ops[op].poisoned)
@@ -308,13 +307,11 @@ static void model_check(model *m)
 
 static void model_drain(model *m)
 {
-    for (int i = 0; m->s->w.live + m->s->w.live_reserved > 0; i++) {
+    for (int i = 0; m->s->w.live > 0; i++) {
         assert_true(i < 100000);
         for (acs_op op = m->first_live; op <= m->s->last; op++) {
             acs_entry *e = acs_window_find(&m->s->w, op);
-            if (e && e->state == ACS_ENTRY_HELD)
-                acs_window_release(&m->s->w, e);
-            else if (e && e->state == ACS_ENTRY_READY && !m->ops[op].on_host)
+            if (e && e->state == ACS_ENTRY_READY && !m->ops[op].on_host)
                 model_issue(m, op, 0);
             else if (e && e->state != ACS_ENTRY_PENDING && e->state != ACS_ENTRY_DRAINING && may_end(m, e))
                 scene_end(m->s, op);

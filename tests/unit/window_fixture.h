@@ -110,7 +110,7 @@ static inline acs_op scene_insert(scene *s, uint8_t kind, acs_entry_traits trait
                                   uint32_t count)
 {
     acs_record *op = scene_record(s, kind, segments, count);
-    assert_true(acs_window_has_room(&s->w, op, traits.reserved));
+    assert_true(acs_window_has_room(&s->w, op));
     (void)acs_window_insert(&s->w, op, &traits);
     scene_collect(s);
     return op->seq;
