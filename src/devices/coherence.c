@@ -229,16 +229,6 @@ bool acs_coherence_sole(const acs_coherence *c, uint64_t from, uint32_t place, a
     return false;
 }
 
-uint64_t acs_coherence_held(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
-{
-    uint64_t held = 0;
-    for (uint32_t i = from < to ? piece_of(c, from) : c->count; i < c->count && c->pieces[i].from < to; i++) {
-        const acs_validity part = within(&c->pieces[i], from, to);
-        held += part.places & bit_of(place) ? part.to - part.from : 0;
-    }
-    return held;
-}
-
 acs_place_set acs_coherence_any(const acs_coherence *c)
 {
     acs_place_set any = 0;

@@ -60,8 +60,6 @@ void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t
 bool acs_coherence_missing(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, acs_validity *missing);
 /* The same for what is valid at `place` alone: what has to be copied before it may give its memory up. */
 bool acs_coherence_sole(const acs_coherence *c, uint64_t from, uint32_t place, acs_validity *sole);
-/* How many bytes of [from, to) are valid at the place. */
-uint64_t acs_coherence_held(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place);
 /* The places that hold any byte of the block; those that hold all bytes of [from, to) that anyone has written. */
 acs_place_set acs_coherence_any(const acs_coherence *c);
 acs_place_set acs_coherence_all(const acs_coherence *c, uint64_t from, uint64_t to);

@@ -394,15 +394,6 @@ acs_arena_counts acs_arena_count(const acs_arena *arena)
     return arena->counts;
 }
 
-uint64_t acs_arena_largest(const acs_arena *arena)
-{
-    uint64_t largest = 0;
-    for (uint32_t bin = BINS; bin-- > 0 && largest == 0;)
-        for (const acs_range *range = arena->bins[bin]; range; range = range->next)
-            largest = range->bytes > largest ? range->bytes : largest;
-    return largest;
-}
-
 static bool is_sound(const acs_range *range, uint32_t bin)
 {
     const acs_range *before = range->before, *behind = range->behind;

@@ -86,8 +86,6 @@ acs_range *acs_arena_cut(acs_range *range, uint64_t base, uint64_t bytes);
 acs_range *acs_arena_idle(const acs_arena *arena, acs_op settled, const acs_range *range);
 
 acs_arena_counts acs_arena_count(const acs_arena *arena);
-/* The largest free range. */
-uint64_t acs_arena_largest(const acs_arena *arena);
 bool acs_arena_check(const acs_arena *arena);
 
 #endif
