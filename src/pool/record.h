@@ -25,13 +25,12 @@ typedef enum acs_op_kind {
     ACS_KIND_COUNT
 } acs_op_kind;
 
-/* One row of the argument table. Bound to a device when the op is issued; at present the identity. */
+/* One row of the argument table. */
 typedef struct acs_arg_slot {
     uint16_t offset; /* into record->arg_bytes */
     uint16_t size;
     uint32_t type : 2;        /* acs_arg_type */
     uint32_t words : 30;      /* of ACS_ARG_POINTERS: which of its words of 8 bytes are pointers, a bit for each */
-    int64_t delta;            /* added to a pointer when bound; 0 */
 } acs_arg_slot;
 _Static_assert(ACS_ARG_BYTES_MAX <= UINT16_MAX, "a row has 16 bits for where an argument lies");
 

@@ -108,8 +108,8 @@ static inline acs_record *fixture_kernel(fixture *f, acs_host_body body, void *p
     op->grid = op->u.launch.block = (acs_dim3){1, 1, 1};
     memcpy(op->arg_bytes, &pointer, sizeof pointer);
     memcpy(op->arg_bytes + 8, &number, sizeof number);
-    op->args[0] = (acs_arg_slot){0, sizeof pointer, ACS_ARG_POINTER, 0, 0};
-    op->args[1] = (acs_arg_slot){8, sizeof number, ACS_ARG_VALUE, 0, 0};
+    op->args[0] = (acs_arg_slot){0, sizeof pointer, ACS_ARG_POINTER, 0};
+    op->args[1] = (acs_arg_slot){8, sizeof number, ACS_ARG_VALUE, 0};
     op->arg_count = 2;
     return op;
 }
