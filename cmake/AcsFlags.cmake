@@ -10,6 +10,13 @@ target_compile_options(acs_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>")
 target_compile_definitions(acs_flags INTERFACE $<${acs_c_and_cxx}:_GNU_SOURCE>)
 
+# Assertions of the library's invariants, and of the order of its locks (src/base/base.h).
+if(ACS_SANITIZE)
+    target_compile_definitions(acs_flags INTERFACE ACS_ASSERTIONS)
+else()
+    target_compile_definitions(acs_flags INTERFACE $<$<CONFIG:Debug>:ACS_ASSERTIONS>)
+endif()
+
 if(ACS_SANITIZE)
     # nvcc takes a comma in -Xcompiler for the end of a flag.
     string(REPLACE "," ";-Xcompiler=-fsanitize=" acs_nvcc_sanitize "-Xcompiler=-fsanitize=${ACS_SANITIZE}")

@@ -48,6 +48,19 @@ void acs_log(int level, const char *format, ...) ACS_PRINTF(2, 3);
 /* Whatever the level: for the notices that acs.h promises. Callers write each of them once. */
 void acs_log_always(int level, const char *format, ...) ACS_PRINTF(2, 3);
 
+/* The library is not as its sources promise: log the text, whatever the level, and abort. */
+void acs_fatal(const char *format, ...) ACS_PRINTF(1, 2) __attribute__((noreturn));
+/*
+ * An invariant holds here; its tag stands beside it (docs/invariants.md). Debug builds, and those with a sanitizer, define
+ * ACS_ASSERTIONS (cmake/AcsFlags.cmake). Others do not even evaluate the condition.
+ */
+#ifdef ACS_ASSERTIONS
+#define ACS_ASSERT(condition)                                                                                          \
+    (ACS_LIKELY(condition) ? (void)0 : acs_fatal("%s:%d: %s: not so: %s", __FILE__, __LINE__, __func__, #condition))
+#else
+#define ACS_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
+#endif
+
 /* Deterministic random numbers (splitmix64): the same seed gives the same choices everywhere. */
 typedef struct acs_random {
     uint64_t state;

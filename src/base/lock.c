@@ -1,18 +1,16 @@
 /*
- * Mutexes with ranks and condition variables on the monotonic clock, for every module that has threads. Debug builds
- * count the ranks that each thread holds and abort on a reversal, since that is a deadlock waiting for its moment; with
- * NDEBUG there is no check and no cost. Never waits on the wall clock.
+ * Mutexes with ranks and condition variables on the monotonic clock, for every module that has threads. Builds with
+ * ACS_ASSERTIONS count the ranks that each thread holds and abort on a reversal, since that is a deadlock waiting for its
+ * moment; others do not check, at no cost. Never waits on the wall clock.
  */
 #include "base/base.h"
 #include "base/lock.h"
 #include "base/tuning.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
-#ifndef NDEBUG
+#ifdef ACS_ASSERTIONS
 
 /* Counts, not flags: acs_lock_try may take a second lock of a rank that is held. */
 static _Thread_local unsigned tl_held[ACS_RANK_LOG + 1];
@@ -30,10 +28,8 @@ static void rank_check(const acs_lock *lock)
 {
     /* From its own rank on: of two locks of one rank neither comes first, so both orders would be allowed. */
     for (int held = lock->rank; held <= ACS_RANK_LOG; held++) {
-        if (tl_held[held]) {
-            fprintf(stderr, "acs: lock order: %s taken while %s is held\n", rank_name(lock->rank), rank_name(held));
-            abort();
-        }
+        if (tl_held[held])
+            acs_fatal("lock order: %s taken while %s is held", rank_name(lock->rank), rank_name(held));
     }
 }
 
@@ -44,10 +40,8 @@ static void rank_add(const acs_lock *lock)
 
 static void rank_remove(const acs_lock *lock)
 {
-    if (tl_held[lock->rank] == 0) {
-        fprintf(stderr, "acs: lock order: %s released by a thread that does not hold it\n", rank_name(lock->rank));
-        abort();
-    }
+    if (tl_held[lock->rank] == 0)
+        acs_fatal("lock order: %s released by a thread that does not hold it", rank_name(lock->rank));
     tl_held[lock->rank]--;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Mutexes with a rank. Take them in increasing rank; debug builds (NDEBUG not defined) abort on a reversal, naming both.
+ * Mutexes with a rank. Take them in increasing rank; builds with ACS_ASSERTIONS abort on a reversal, naming both.
  * No lock is held across a call of a backend that can block, or of user code (but for ACS_RANK_CAPTURE). The plain
  * mutexes of the default context and of the registry of contexts come before all of these.
  */

@@ -129,6 +129,16 @@ void acs_log_always(int level, const char *format, ...)
     (void)format;
 }
 
+void acs_fatal(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    model_fail("%s", text);
+}
+
 /* Time stands still: what sleeps after a while sleeps at once. */
 uint64_t acs_clock_ns(void)
 {
