@@ -13,7 +13,7 @@ enum { RING_FIRST = 64 };
 
 /* ------------------------------------------------------------------------------------------------- queue entries */
 
-/* Positions run free and are masked here alone (E1). */
+/* Positions run free and are masked here alone (EXEC-1). */
 static acs_host_entry *entry_at(const acs_host_slot *slot, uint32_t position)
 {
     return &slot->ring[position & (slot->capacity - 1)];

@@ -8,9 +8,9 @@
  * value of the last entry (or, the queue being empty, the timeline) to the mark's value, and the mark is complete when
  * the timeline reaches that. So recording cannot fail, and marks behind ops that failed complete too.
  *
- * E1  head, tail run free; tail - head <= capacity, a power of two.
- * E2  Values of a queue's entries that end something are above `completed` and increase.
- * E3  capacity >= number of slots, hence at least the waits of one item: it waits once for each slot at most.
+ * EXEC-1  head, tail run free; tail - head <= capacity, a power of two.
+ * EXEC-2  Values of a queue's entries that end something are above `completed` and increase.
+ * EXEC-3  capacity >= number of slots, hence at least the waits of one item: it waits once for each slot at most.
  * The owner's lock guards everything; `completed` alone may be read without it (pair A).
  */
 #ifndef ACS_HOST_EXECUTOR_H
@@ -47,7 +47,7 @@ void acs_host_slots_fini(acs_host_slots *slots);
  * already or an upstream item was not issued. Waits and marks take effect in any case: later ops may count on them.
  * An item without an op (slot -1) only records marks.
  * False: the slot's queue is full and there is no memory for a larger one; nothing was done. Once entries have left the
- * queue it succeeds: an empty queue has room for any item, since acs_host_slots_init reserved it (E3).
+ * queue it succeeds: an empty queue has room for any item, since acs_host_slots_init reserved it (EXEC-3).
  */
 bool acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *item);
 

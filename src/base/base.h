@@ -58,7 +58,7 @@ void acs_fatal(const char *format, ...) ACS_PRINTF(1, 2) __attribute__((noreturn
 #define ACS_ASSERT(condition)                                                                                          \
     (ACS_LIKELY(condition) ? (void)0 : acs_fatal("%s:%d: %s: not so: %s", __FILE__, __LINE__, __func__, #condition))
 #else
-#define ACS_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
+#define ACS_ASSERT(condition) ((void)(false && (condition)))
 #endif
 
 /* Deterministic random numbers (splitmix64): the same seed gives the same choices everywhere. */

@@ -253,6 +253,7 @@ bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs
     return true;
 }
 
+/* COH-1, COH-2. */
 bool acs_coherence_check(const acs_coherence *c)
 {
     uint64_t at = 0;

@@ -4,9 +4,10 @@
  * write leaves one valid place. A state machine in program order: it is told what is queued, before it happens; of a copy
  * that then fails the bytes are still at their origin. Not thread-safe.
  *
- * H1  the pieces follow each other from 0 to the block's size without gaps, none is empty, no two neighbours say the same.
- * H2  the origin of a piece is one of its places: where it was written, or, where that gave its memory up (`inherited`), a
- *     copy of it, which may have failed like others.
+ * COH-1  the pieces follow each other from 0 to the block's size without gaps, none is empty, no two neighbours say the
+ *        same.
+ * COH-2  the origin of a piece is one of its places: where it was written, or, where that gave its memory up
+ *        (`inherited`), a copy of it, which may have failed like others.
  */
 #ifndef ACS_DEVICES_COHERENCE_H
 #define ACS_DEVICES_COHERENCE_H
@@ -19,7 +20,7 @@ typedef uint32_t acs_place_set;
 typedef struct acs_validity {
     uint64_t from, to; /* bytes [from, to) of the block */
     acs_place_set places; /* that hold them; 0: nobody has written them, so there is nothing to copy */
-    uint32_t origin;      /* H2; 0 where there are no places */
+    uint32_t origin;      /* COH-2; 0 where there are no places */
     bool inherited;
 } acs_validity;
 

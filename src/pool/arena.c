@@ -403,6 +403,7 @@ static bool is_sound(const acs_range *range, uint32_t bin)
     return range->free && bin_of(range->bytes) == bin && bound && left && right;
 }
 
+/* ARENA-1, ARENA-2, ARENA-3, of what is free. */
 bool acs_arena_check(const acs_arena *arena)
 {
     uint64_t free_bytes = 0;

@@ -5,10 +5,10 @@
  * them (pages.h), so that what is free merges across all that was filled. Not thread-safe; allocates descriptors by malloc,
  * by the hundred, and keeps them until it is destroyed.
  *
- * A1  the ranges of a chunk, holes among them, lie behind each other without gaps; no two free ones, and no two holes, lie
- *     side by side.
- * A2  exactly the free ranges are in bins, each in that of its size; exactly the holes are in their list.
- * A3  all sizes and places are multiples of ACS_ARENA_ALIGN.
+ * ARENA-1  the ranges of a chunk, holes among them, lie behind each other without gaps; no two free ones, and no two
+ *          holes, lie side by side.
+ * ARENA-2  exactly the free ranges are in bins, each in that of its size; exactly the holes are in their list.
+ * ARENA-3  all sizes and places are multiples of ACS_ARENA_ALIGN.
  * acs_arena_check() tells whether these hold.
  */
 #ifndef ACS_ARENA_H

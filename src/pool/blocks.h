@@ -2,8 +2,8 @@
  * The blocks of pools that are out, by address: which chunks there are, which block begins at an address, and which holds
  * it. A state machine under its owner's lock (memory.h); never touches the memory that it knows of.
  *
- * B1  a block lies in one chunk, and begins at a multiple of ACS_ARENA_ALIGN from its start.
- * B2  exactly the blocks that are out are in the table, and have their bit in their chunk.
+ * BLOCK-1  a block lies in one chunk, and begins at a multiple of ACS_ARENA_ALIGN from its start.
+ * BLOCK-2  exactly the blocks that are out are in the table, and have their bit in their chunk.
  */
 #ifndef ACS_POOL_BLOCKS_H
 #define ACS_POOL_BLOCKS_H

@@ -8,9 +8,10 @@
  * and let less run at once. Who takes a place over comes behind its former users, as whoever touches the same bytes;
  * `taken_over` tells where a new life begins.
  *
- * P1  blocks that overlap have users of which all of one are before all of the other in `order`, by dependencies or slots.
- * P2  `order` has each op once, behind all that it depends on.
- * P3  every block lies within `peak` bytes.
+ * LIVE-1  blocks that overlap have users of which all of one are before all of the other in `order`, by dependencies or
+ *         slots.
+ * LIVE-2  `order` has each op once, behind all that it depends on.
+ * LIVE-3  every block lies within `peak` bytes.
  */
 #ifndef ACS_POOL_LIVENESS_H
 #define ACS_POOL_LIVENESS_H

@@ -7,8 +7,9 @@
  * It changes in three steps, of which the owner (memory.c) makes the first and the last under the arena's lock, and the
  * second, with the calls of the device, without it; a lock of its own keeps one change at a time.
  *
- * Q1  behind each address of a span that is no hole of the arena, and not part of a plan, stands memory of one piece.
- * Q2  a piece lies in one span, at a multiple of the page; its size is a multiple of it.
+ * PAGE-1  behind each address of a span that is no hole of the arena, and not part of a plan, stands memory of one
+ *         piece.
+ * PAGE-2  a piece lies in one span, at a multiple of the page; its size is a multiple of it.
  */
 #ifndef ACS_POOL_PAGES_H
 #define ACS_POOL_PAGES_H

@@ -6,13 +6,13 @@
  * be under way at once. No thread and no sleeping here: src/runtime adds those. Of clocks one for statistics,
  * and one that is passed in.
  *
- * C1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
- * C2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end (of
- *     failures_only, every bad one). Ops that one booking finds complete may be reported in any order: a completed op
- *     vouches for those of other slots.
- * C3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
- * C4  once the device was given up (core_overdue.c) the record of an op that had begun is never used again, and an action
- *     that was abandoned books nothing: whoever is inside one may return at any time, or never.
+ * CORE-1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
+ * CORE-2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end
+ *         (of failures_only, every bad one). Ops that one booking finds complete may be reported in any order: a
+ *         completed op vouches for those of other slots.
+ * CORE-3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
+ * CORE-4  once the device was given up (core_overdue.c) the record of an op that had begun is never used again, and an
+ *         action that was abandoned books nothing: whoever is inside one may return at any time, or never.
  */
 #ifndef ACS_CORE_H
 #define ACS_CORE_H
@@ -59,7 +59,7 @@ typedef struct acs_core_news {
 struct acs_action {
     acs_action_type type;
     struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
-    bool abandoned;                    /* its ops were ended without it: C4 */
+    bool abandoned;                    /* its ops were ended without it: CORE-4 */
     uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
     bool yields;                       /* its polls stop where an op is queued meanwhile */
     bool partial;                      /* they are of some slots only */
@@ -181,7 +181,7 @@ struct acs_core {
     uint32_t polling;        /* a bit for each device of which a poll is under way, */
     uint32_t turned_away;    /* and where another thread would have polled meanwhile */
     bool dead;               /* the device is lost */
-    bool given_up;           /* ops that had begun may still run, and may never end: C4 */
+    bool given_up;           /* ops that had begun may still run, and may never end: CORE-4 */
     uint32_t abandoned;      /* actions under way that were abandoned */
     acs_action *under_way;   /* all actions between acs_core_next and acs_core_done */
     uint64_t polled;         /* slots that were polled since the watchdog looked */

@@ -173,7 +173,7 @@ static void leave_records(acs_window *w)
         w->entries[i].left |= w->entries[i].state == ACS_ENTRY_ISSUED || w->entries[i].state == ACS_ENTRY_ISSUING;
 }
 
-/* From now on nothing may rest on an op's end (C4). */
+/* From now on nothing may rest on an op's end (CORE-4). */
 static void give_up_ops(acs_core *core)
 {
     if (core->given_up)

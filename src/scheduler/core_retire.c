@@ -82,7 +82,7 @@ static void count_end(acs_core *core, const acs_entry *entry)
     core->counters.failed += entry->status != ACS_ERR_SKIPPED;
 }
 
-/* W5: failed and skipped ops end when what they were to run behind is complete. */
+/* WIN-5: failed and skipped ops end when what they were to run behind is complete. */
 static bool end_drained(acs_core *core)
 {
     bool ended = false;
@@ -125,7 +125,7 @@ static void collect_ended(acs_core *core)
             core->batcher->left(core, entry);
         if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
             report_end(core, entry, 0, NULL);
-        if (!entry->left) /* C4 */
+        if (!entry->left) /* CORE-4 */
             release_op(core, entry, &chain);
         acs_window_free(&core->window, entry);
     }
@@ -164,7 +164,7 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
 
 /*
  * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has each
- * value that the clocks of older ops of the slot have, or a later one (S4).
+ * value that the clocks of older ops of the slot have, or a later one (SLOT-4).
  */
 void acs_core_retire_locked(acs_core *core, uint32_t slot)
 {

@@ -4,11 +4,11 @@
  * Each slot keeps a vector clock: per other slot the latest value that its next op is known to run behind. A wait is sent
  * only if it adds order (HuntKTm, section 4, prunes redundant synchronisation on the whole graph; clocks do it online).
  *
- * S1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
- * S2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
- * S3  active <= limit, and slots from `used` on were never issued to.
- * S4  a slot's clock never falls: of two ops of a slot the later one's clock is nowhere below the earlier one's.
- * S5  slot s is one of device s % devices, and gets ops of that device alone.
+ * SLOT-1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
+ * SLOT-2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
+ * SLOT-3  active <= limit, and slots from `used` on were never issued to.
+ * SLOT-4  a slot's clock never falls: of two ops of a slot the later one's clock is nowhere below the earlier one's.
+ * SLOT-5  slot s is one of device s % devices, and gets ops of that device alone.
  */
 #ifndef ACS_SLOTS_H
 #define ACS_SLOTS_H
@@ -70,7 +70,7 @@ typedef struct acs_slots {
     acs_slots_counters counters;
 } acs_slots;
 
-/* S5 */
+/* SLOT-5 */
 static inline uint32_t acs_slot_device(const acs_slots *slots, uint32_t slot)
 {
     return slots->devices == 1 ? 0 : slot % slots->devices;

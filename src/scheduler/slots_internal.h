@@ -1,5 +1,5 @@
 /*
- * Private to src/scheduler/slots*.c: the choice of a slot, and its marks. These are a ring, ordered by value (S2).
+ * Private to src/scheduler/slots*.c: the choice of a slot, and its marks. These are a ring, ordered by value (SLOT-2).
  */
 #ifndef ACS_SLOTS_INTERNAL_H
 #define ACS_SLOTS_INTERNAL_H

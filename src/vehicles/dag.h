@@ -2,10 +2,11 @@
  * The shape of a bundle: which of its ops must follow which, with every implied edge removed, in levels, and as a key that
  * equal shapes share. Pure arithmetic over a batch; called by backends when they issue one. Keeps nothing.
  *
- * D1  edges lead from a node to nodes with smaller numbers; none is implied by a path of others (transitive reduction).
- * D2  level of a node: 0 without edges, else one more than the highest of those it has edges to; a join adds none.
- * D3  joins that cost more than they save are resolved: those that follow one follow what it stands for, and it has no
- *     edges and none follow it (out_count 0). Nobody needs to make anything of it.
+ * DAG-1  edges lead from a node to nodes with smaller numbers; none is implied by a path of others (transitive
+ *        reduction).
+ * DAG-2  level of a node: 0 without edges, else one more than the highest of those it has edges to; a join adds none.
+ * DAG-3  joins that cost more than they save are resolved: those that follow one follow what it stands for, and it has
+ *        no edges and none follow it (out_count 0). Nobody needs to make anything of it.
  */
 #ifndef ACS_DAG_H
 #define ACS_DAG_H

@@ -4,10 +4,11 @@
  * clock, no backend calls. Memory is taken when a copy is added only; the number of nodes of all copies is bounded, and so
  * is what is remembered of keys without copies.
  *
- * K1  a copy is free, taken (between acs_kept_take or _add, and _launched or _release), or busy: until (slot, value) of its
- *     latest launch completed. An executable graph never overlaps with itself, so only free copies are given out.
- * K2  nodes of all copies <= the budget.
- * K3  only free copies are evicted, the least recently used first.
+ * KEPT-1  a copy is free, taken (between acs_kept_take or _add, and _launched or _release), or busy: until (slot, value)
+ *         of its latest launch completed. An executable graph never overlaps with itself, so only free copies are given
+ *         out.
+ * KEPT-2  nodes of all copies <= the budget.
+ * KEPT-3  only free copies are evicted, the least recently used first.
  */
 #ifndef ACS_KEPT_H
 #define ACS_KEPT_H

@@ -2,9 +2,9 @@
  * Layers: how the ops of a bundle are laid into a kept graph of levels with a barrier between them, in which each level has
  * some cells (nodes) for each type of kernel. Pure arithmetic over a shape (dag.h); called by backends. Keeps nothing.
  *
- * Y1  an op is in a strictly higher level than every op that it follows, over joins too; joins are in no cell.
- * Y2  each op has a cell of its type for itself.
- * Y3  a level of the bundle for which there are too few cells spills into the next ones.
+ * LAYER-1  an op is in a strictly higher level than every op that it follows, over joins too; joins are in no cell.
+ * LAYER-2  each op has a cell of its type for itself.
+ * LAYER-3  a level of the bundle for which there are too few cells spills into the next ones.
  */
 #ifndef ACS_LAYOUT_H
 #define ACS_LAYOUT_H

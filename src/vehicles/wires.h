@@ -3,9 +3,10 @@
  * where one node would release more than one execution of a graph may launch. Pure arithmetic over a bundle's shape; called
  * by the cuda backend; allocates nothing. Also read by device code, so this header includes nothing of the library.
  *
- * W1  the end of a node causes at most `weight` launches and passed joins together, and weight <= TUNE_RELEASE_MOST.
- * W2  `upstream` is how often a node is named in the lists of followers of others; 0: the head launches it.
- * W3  only ops and fans are launched, and every fan has followers; what a join's end causes is counted where the join is.
+ * WIRE-1  the end of a node causes at most `weight` launches and passed joins together, and weight <= TUNE_RELEASE_MOST.
+ * WIRE-2  `upstream` is how often a node is named in the lists of followers of others; 0: the head launches it.
+ * WIRE-3  only ops and fans are launched, and every fan has followers; what a join's end causes is counted where the
+ *         join is.
  */
 #ifndef ACS_WIRES_H
 #define ACS_WIRES_H

@@ -3,10 +3,10 @@
  * of all ops; nothing is issued and nothing retires, so here an op leaves when later ops find all that they owe it through
  * others. A state machine like the window: no threads, no CUDA but through config.join; its owner calls it under one lock.
  *
- * G1  an op's `behind`, with all that those nodes are behind, holds the end nodes of every earlier op that it conflicts
- *     with; and nothing else but where a window of `limit` ops overflowed, or a join node stands for many.
- * G2  no node is in `behind` that another one there is known to be behind. What the last TUNE_CAPTURE_REACH ops are behind
- *     is known exactly; what lies further back is looked for (X2 in reduction.h).
+ * CAP-1  an op's `behind`, with all that those nodes are behind, holds the end nodes of every earlier op that it
+ *        conflicts with; and nothing else but where a window of `limit` ops overflowed, or a join node stands for many.
+ * CAP-2  no node is in `behind` that another one there is known to be behind. What the last TUNE_CAPTURE_REACH ops are
+ *        behind is known exactly; what lies further back is looked for (RED-2 in reduction.h).
  */
 #ifndef ACS_CAPTURE_ORDER_H
 #define ACS_CAPTURE_ORDER_H

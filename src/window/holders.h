@@ -1,5 +1,5 @@
 /*
- * Private to src/window/: who is remembered of a region, by references that go dead when an op ends (W4). For depend.c,
+ * Private to src/window/: who is remembered of a region, by references that go dead when an op ends (WIN-4). For depend.c,
  * which says when; the lists of readers, and the joins that stand for many ops, are made in holders.c.
  */
 #ifndef ACS_HOLDERS_H

@@ -2,8 +2,8 @@
  * The transitive reduction of a graph that grows at its end: nodes come in an order in which edges lead back, and of the
  * edges of a new node those that others imply are told apart. Used by capture_order.c. A state machine; no threads.
  *
- * X1  the edges that are kept lead wherever those lead that were given.
- * X2  no kept edge is implied by others, but where a search was given up after TUNE_REDUCTION_VISITS nodes.
+ * RED-1  the edges that are kept lead wherever those lead that were given.
+ * RED-2  no kept edge is implied by others, but where a search was given up after TUNE_REDUCTION_VISITS nodes.
  *
  * Whether an edge is implied is found by a walk from the newer nodes back. It stops at nodes that are older than what it
  * looks for, or no deeper in the graph. So it takes time where an edge leads far back, and is exact for graphs of as many

@@ -4,10 +4,11 @@
  * by place (tile_grid.h) and linked with the regions that it overlaps. The dependency state inside a region belongs to
  * window/depend.c. No threads, no clock; single owner.
  *
- * R1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other was
- *     made and has since been evicted.
- * R2  links are symmetric; `covers` at one end is `covered` at the other.
- * R3  a region that is not idle is never evicted. acs_regions_check() asserts R1 and R2 by brute force.
+ * REG-1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other was
+ *        made and has since been evicted.
+ * REG-2  links are symmetric; `covers` at one end is `covered` at the other.
+ * REG-3  a region that is not idle is never evicted.
+ * acs_regions_check() tells by brute force whether REG-1 and REG-2 hold.
  */
 #ifndef ACS_REGIONS_H
 #define ACS_REGIONS_H
@@ -96,7 +97,7 @@ bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
 bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
 
 /*
- * Find or make the region of a shape, linked as R1 says. NULL: memory is exhausted; the table is as before. A region
+ * Find or make the region of a shape, linked as REG-1 says. NULL: memory is exhausted; the table is as before. A region
  * never moves, but one that is idle may be gone after the next call.
  */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
@@ -136,7 +137,7 @@ void acs_regions_evict_idle(acs_regions *regions);
 void acs_regions_each(acs_regions *regions, void (*visit)(void *user, acs_region *region), void *user);
 uint32_t acs_regions_count(const acs_regions *regions);
 uint64_t acs_regions_bytes(const acs_regions *regions);
-/* Invariants R1, R2 by brute force, for tests. */
+/* Invariants REG-1, REG-2 by brute force, for tests. */
 bool acs_regions_check(acs_regions *regions);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "window/regions_internal.h"
 
-/* R2 for the links of one region, and that each is true. */
+/* REG-2 for the links of one region, and that each is true. */
 static bool check_links(const acs_region *a)
 {
     for (uint32_t i = 0; i < a->link_count; i++) {
@@ -24,7 +24,7 @@ static bool check_links(const acs_region *a)
     return true;
 }
 
-/* R1 for one region against those made under a higher id: the links are as many as the overlaps, and none is double. */
+/* REG-1 for one region against those made under a higher id: the links are as many as the overlaps, and none is double. */
 static bool check_overlaps(acs_regions *t, const acs_region *a)
 {
     uint32_t overlaps = 0;

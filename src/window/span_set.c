@@ -185,7 +185,7 @@ static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
     entry_close(set, level, at + 1);
 }
 
-/* A span below the first key goes into the first chunk, whose key is not used (S2): keys need not be lowered. */
+/* A span below the first key goes into the first chunk, whose key is not used (SPAN-2): keys need not be lowered. */
 bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint32_t id)
 {
     uint32_t l = level_of(first, last);
@@ -231,10 +231,10 @@ void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint3
     acs_span_entry *entry = &level->entries[e];
     uint32_t i = span_find(entry, first, id);
     acs_span *span = &entry->chunk->spans[i];
-    /* S1 leaves one place where it can be. */
+    /* SPAN-1 leaves one place where it can be. */
     if (i == entry->count || span->first != first || span->id != id)
         return;
-    /* The chunk keeps its key although its first span may be gone: S2 asks only that the key is not above any. */
+    /* The chunk keeps its key although its first span may be gone: SPAN-2 asks only that the key is not above any. */
     entry->count--;
     memmove(span, span + 1, (entry->count - i) * sizeof *span);
     set->count--;

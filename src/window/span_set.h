@@ -3,10 +3,10 @@
  * equal. Flat: sorted chunks under one sorted directory, apart for each class of lengths, so that a few long spans do
  * not make the search among short ones slow. Private to src/window/; single owner.
  *
- * S1  the spans of a level are sorted by (first, id), across its chunks; no chunk is empty.
- * S2  a directory entry's key is above the spans of the chunks before it and not above its own; the first one's is not
- *     used.
- * S3  last - first <= reach for every span of a level.
+ * SPAN-1  the spans of a level are sorted by (first, id), across its chunks; no chunk is empty.
+ * SPAN-2  a directory entry's key is above the spans of the chunks before it and not above its own; the first one's is
+ *         not used.
+ * SPAN-3  last - first <= reach for every span of a level.
  */
 #ifndef ACS_SPAN_SET_H
 #define ACS_SPAN_SET_H
@@ -45,7 +45,7 @@ typedef struct acs_span_chunk {
 } acs_span_chunk;
 
 typedef struct acs_span_entry {
-    uint64_t first; /* key, with id: S2 */
+    uint64_t first; /* key, with id: SPAN-2 */
     uint32_t id;
     uint32_t count; /* spans in the chunk */
     acs_span_chunk *chunk;
@@ -54,7 +54,7 @@ typedef struct acs_span_entry {
 typedef struct acs_span_level {
     acs_span_entry *entries;
     uint32_t count, capacity;
-    uint64_t reach; /* S3; falls back to 0 when the level becomes empty */
+    uint64_t reach; /* SPAN-3; falls back to 0 when the level becomes empty */
 } acs_span_level;
 
 typedef struct acs_span_set {

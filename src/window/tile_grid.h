@@ -6,9 +6,9 @@
  * touch very many of its cells, search an ordered set of bounding ranges, which a plane keeps while it is asked for it.
  * Private to src/window/; single owner.
  *
- * T1  a tile's level has cells of 2^row_shift by 2^column_shift, at least the tile's rows and width.
- * T2  the bounds of a grid, while `bounded`, hold the bounding range of each of its tiles.
- * T3  every tile of a grid lies within [low, high].
+ * TILE-1  a tile's level has cells of 2^row_shift by 2^column_shift, at least the tile's rows and width.
+ * TILE-2  the bounds of a grid, while `bounded`, hold the bounding range of each of its tiles.
+ * TILE-3  every tile of a grid lies within [low, high].
  */
 #ifndef ACS_TILE_GRID_H
 #define ACS_TILE_GRID_H

@@ -432,7 +432,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     entry->status = status;
     bool carried = entry->carries && status == ACS_OK;
     entry->cause = entry->immune ? 0 : carried ? entry->cause : cause;
-    /* Before the edges: regions that still name this op must find a dead reference from here on (W4). */
+    /* Before the edges: regions that still name this op must find a dead reference from here on (WIN-4). */
     acs_entry_hold(w, entry)->generation++;
     if ((status != ACS_OK || carried) && entry->cause && !entry->observer)
         acs_depend_poison(w, entry->op, entry->cause);

@@ -10,14 +10,15 @@
  *
  * Joins, and observers that run nothing on the device, go from PENDING to ENDED.
  *
- * W1  live ops <= limit, or 1 where that is 0; joins have places of their own, so they never wait for those of ops.
- * W2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,
- *     except for ISSUING ops that follow an upstream op inside the same batch.
- * W3  an edge is in exactly one list: of its upstream entry, or of the free edges.
- * W4  a reference (acs_ref) whose generation differs from its entry's is dead: that op has ended.
- * W5  an op ends only when everything that it depends on has completed, also when it failed or was skipped: who waits for it
- *     need not look further.
- * acs_window_check() asserts W1-W3.
+ * WIN-1  live ops <= limit, or 1 where that is 0; joins have places of their own, so they never wait for those of ops.
+ * WIN-2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,
+ *        except for ISSUING ops that follow an upstream op inside the same batch.
+ * WIN-3  an edge is in exactly one list: of its upstream entry, or of the free edges.
+ * WIN-4  a reference (acs_ref) whose generation differs from its entry's is dead: that op has ended.
+ * WIN-5  an op ends only when everything that it depends on has completed, also when it failed or was skipped: who waits
+ *        for it need not look further.
+ * WIN-6  an insertion that begins can end: acs_window_has_room counts all joins and edges that it may take.
+ * acs_window_check() tells whether WIN-1, WIN-2 and WIN-3 hold.
  */
 #ifndef ACS_WINDOW_H
 #define ACS_WINDOW_H
@@ -279,7 +280,7 @@ void acs_window_remove_ready(acs_window *window, acs_entry *entry);
 void acs_window_issued(acs_window *window, acs_entry *entry);
 /* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */
 void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
-/* The same once all its needs are complete (W5); the core ends what is in `draining`. */
+/* The same once all its needs are complete (WIN-5); the core ends what is in `draining`. */
 void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
 acs_entry *acs_window_pop_draining(acs_window *window);
 /* Collect one ended entry (never a join); NULL: none. The caller then frees it. */

@@ -1,9 +1,10 @@
 /*
- * The window's invariants W1 to W3 (window.h), as a check that tests run between steps. Called by tests and by nothing else,
+ * The window's invariants (window.h) as a check, which tests run between steps and the core asserts now and then. Called
  * under whatever lock the window has. Reads only.
  */
 #include "window/window.h"
 
+/* WIN-1, WIN-3, and of WIN-2 what each entry shows. */
 bool acs_window_check(acs_window *w)
 {
     uint32_t used = 0, live = 0;

@@ -138,7 +138,7 @@ static bool reached(const acs_nodes *behind, const void *end)
     return false;
 }
 
-/* G1: every op that it conflicts with lies behind it. */
+/* CAP-1: every op that it conflicts with lies behind it. */
 static void check_sound(const taken *op, const acs_nodes *behind)
 {
     uint32_t self = (uint32_t)(op - g_ops);
@@ -148,7 +148,7 @@ static void check_sound(const taken *op, const acs_nodes *behind)
                 fail_msg("op %u is not behind op %u", self, i);
 }
 
-/* G1: nothing else does. */
+/* CAP-1: nothing else does. */
 static void check_precise(const taken *op, const acs_nodes *behind)
 {
     uint32_t self = (uint32_t)(op - g_ops);
@@ -158,7 +158,7 @@ static void check_precise(const taken *op, const acs_nodes *behind)
             fail_msg("op %u is behind op %u without need", self, i);
 }
 
-/* G2. */
+/* CAP-2. */
 static void check_reduced(const acs_nodes *behind)
 {
     for (uint32_t i = 0; i < behind->count; i++)

@@ -74,7 +74,7 @@ static bool implied(const fixture *f, uint32_t i, uint32_t to)
     return false;
 }
 
-/* A join whose n edges and m followers' are not many more as n times m edges is resolved (D3). */
+/* A join whose n edges and m followers' are not many more as n times m edges is resolved (DAG-3). */
 static void judge_join(fixture *f, uint32_t i, uint32_t *spare)
 {
     uint32_t n = 0, m = 0, more;

@@ -25,7 +25,7 @@ enum { BYTES = 64000, HALF = BYTES / 2, OPS = 64, BLOCKS = 4 };
 /* Where each op ran, as the core was told. */
 typedef struct record_of_run {
     int device[OPS];
-    uint32_t breaches; /* of rule S5 */
+    uint32_t breaches; /* of rule SLOT-5 */
 } record_of_run;
 
 static void note(void *user, const acs_trace_event *event)

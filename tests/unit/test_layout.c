@@ -64,7 +64,7 @@ static void make_random(fixture *f, acs_random *random, uint32_t types)
     }
 }
 
-/* Y1, and what a join stands for. */
+/* LAYER-1, and what a join stands for. */
 static void judge_edges(fixture *f, uint32_t i)
 {
     const acs_dag_node *node = &f->dag.node[i];
@@ -79,7 +79,7 @@ static void judge_edges(fixture *f, uint32_t i)
     }
 }
 
-/* Y2: a cell of its own, among those of its type. */
+/* LAYER-2: a cell of its own, among those of its type. */
 static void judge_cell(fixture *f, const acs_layout_template *shape, uint32_t i)
 {
     uint32_t level = f->layout.level[i], cell = f->layout.cell[i], t = 0, from = 0;

@@ -1,6 +1,6 @@
 /*
- * Unit tests of pool/liveness: programs whose least memory is known, and random ones against what a plan promises (P1 to
- * P3), looked at pair by pair.
+ * Unit tests of pool/liveness: programs whose least memory is known, and random ones against what a plan promises (LIVE-1,
+ * LIVE-2, LIVE-3), looked at pair by pair.
  */
 #include <setjmp.h>
 #include <stdarg.h>

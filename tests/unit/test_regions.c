@@ -186,7 +186,7 @@ enum { LIVE = 150, STEPS = 2500 };
 
 /*
  * Random shapes; up to LIVE of them are live, in a ring, so that the oldest goes idle when a new one comes. Every live
- * one must be in the table where it was, and all pairs must be linked as R1 and R2 say.
+ * one must be in the table where it was, and all pairs must be linked as REG-1 and REG-2 say.
  */
 static void run_random(uint64_t seed, const mix *m, uint32_t soft_cap)
 {

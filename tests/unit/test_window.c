@@ -1,5 +1,5 @@
 /*
- * Unit tests of window/window: states, edge types, room, held and reserved ops, draining (W5), and which ops are
+ * Unit tests of window/window: states, edge types, room, draining (WIN-5), and which ops are
  * skipped behind a failed one. Random sequences are in test_window_model.c.
  */
 #include "window_fixture.h"

@@ -9,7 +9,7 @@
  * Launches. A graph may be launched as the child of the graph that launches it, or as a sibling: the child of its parent.
  * An execution has room for 120 children. Siblings are preferred, since a graph ends only when its children have, level by
  * level; room for as many as an op may release is reserved in the parent first, or else taken in the graph itself, where it
- * is never missing: wires.h, W1. So no launch can be refused for want of room; any other refusal is a fault of the device.
+ * is never missing: WIRE-1. So no launch can be refused for want of room; any other refusal is a fault of the device.
  */
 #include "window.h"
 
