@@ -345,8 +345,9 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
     if (item->status == ACS_NOT_READY) {
         entry->bounced++;
         put_back(core, entry);
-    } else if (item->status == ACS_ERR_SKIPPED) {
-        acs_window_release(&core->window, entry); /* its upstream op failed or bounced: skipped, pending or ready */
+    } else if (item->status == ACS_ERR_SKIPPED || entry->pending > 0) {
+        /* Its upstream op failed or bounced: skipped, pending or ready. Lost with that op, it ends behind it (WIN-5). */
+        acs_window_release(&core->window, entry);
     } else {
         acs_core_fail_locked(core, entry, item->status, item->native, item->text);
     }

@@ -426,6 +426,47 @@ static void records_of_ops_that_had_begun_are_never_used_again(void **state)
     rig_close_given_up(r, first, second);
 }
 
+/* ------------------------------------------------------------------------------------------------------------- lost */
+
+static void lose_all(acs_backend *backend, acs_batch *batch)
+{
+    (void)backend;
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        acs_item_result(&batch->items[i], ACS_ERR_DEVICE, 0, "lost");
+}
+
+/* The one before it still has to wait for another thread's batch, in a slot that it was to run behind. */
+static void op_lost_with_the_one_before_it_ends_behind_that(void **state)
+{
+    (void)state;
+    static acs_backend_ops ops;
+    rig *r = rig_open();
+    KERNEL(r, ACS_OUT(AT(0), 8));
+    KERNEL(r, ACS_OUT(AT(64), 8));
+    step(r);
+    step(r); /* their marks */
+    acs_op under_way = KERNEL(r, ACS_IN(AT(0), 8));
+    assert_true(next(r, 1));
+    assert_int_equal(r->action[1].batch.items[0].slot, 0);
+    acs_op upstream = KERNEL(r, ACS_IN(AT(0), 8), ACS_INOUT(AT(64), 8)), behind = KERNEL(r, ACS_INOUT(AT(64), 8));
+    assert_true(next(r, 0));
+    assert_int_equal(r->action[0].batch.items_used, 2);
+    assert_int_equal(r->action[0].batch.items[1].edge_count, 1);
+
+    ops = g_fake_ops;
+    ops.submit = lose_all;
+    r->backend.base.ops = &ops;
+    finish(r, 0);
+    assert_non_null(acs_window_find(&r->core.window, upstream));
+    assert_non_null(acs_window_find(&r->core.window, behind));
+    finish(r, 1);
+
+    for (acs_op op = 1; op <= behind; op++)
+        assert_int_equal(r->status[op], ACS_ERR_DEVICE);
+    assert_null(acs_window_find(&r->core.window, under_way));
+    rig_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +486,7 @@ int main(void)
         cmocka_unit_test(submission_that_returns_after_all_is_booked),
         cmocka_unit_test(frees_free_nothing_and_callbacks_are_called),
         cmocka_unit_test(records_of_ops_that_had_begun_are_never_used_again),
+        cmocka_unit_test(op_lost_with_the_one_before_it_ends_behind_that),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
