@@ -182,6 +182,7 @@ static uint64_t number_next(acs_capture_order *o, const reach *reached)
     if (!acs_reduction_add(&o->graph, o->kept, o->kept_count)) /* it counts as `numbers` does */
         return 0;
     uint64_t number = ++o->numbers;
+    ACS_ASSERT(number + 1 == o->graph.node_count); /* CAP-2 */
     o->ring[number % TUNE_CAPTURE_REACH] = *reached;
     return number;
 }
@@ -237,6 +238,7 @@ static void linked(void *user, acs_entry *up, acs_entry *down)
             join->uses = 0;
             join->followed = false;
             to->count = 0;
+            ACS_ASSERT(o->join_count < o->window.joins);
             o->joins[o->join_count++] = index;
         }
     } else if (up->kind == ACS_KIND_JOIN) {
@@ -401,6 +403,7 @@ acs_status acs_capture_order_put(acs_capture_order *o, const acs_nodes *ends, ui
     known->generation = o->window.holds[o->current].generation;
     known->followed = false;
     known->ends.count = 0;
+    ACS_ASSERT(o->current != 0 && o->current <= o->window.entry_count);
     bool transparent = is_transparent(o, ends);
     for (uint32_t i = 0; i < ends->count; i++) {
         upstream end = {ends->list[i], *number, o->current, known->generation};
@@ -414,6 +417,7 @@ acs_status acs_capture_order_put(acs_capture_order *o, const acs_nodes *ends, ui
 
 bool acs_capture_order_implies(const acs_capture_order *o, uint64_t number)
 {
+    ACS_ASSERT(number <= o->numbers);
     return reach_has(&o->found_reach, o->numbers + 1 - number);
 }
 

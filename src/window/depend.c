@@ -33,6 +33,7 @@ static void region_empty(acs_window *w, acs_region *region)
 /* Since a write of all memory everything that a region remembered is implied by that write. */
 static inline void region_refresh(acs_window *w, acs_region *region)
 {
+    ACS_ASSERT(region->in_table); /* REG-3 */
     if (ACS_LIKELY(region->epoch >= w->epoch))
         return;
     region_empty(w, region);
@@ -315,6 +316,7 @@ static void collect_common(acs_window *w, acs_entry *entry, uint8_t access)
 /* What it covers was emptied before. */
 static void register_write(acs_window *w, acs_entry *entry, acs_region *region)
 {
+    ACS_ASSERT(region->in_table); /* REG-3 */
     region_empty(w, region);
     region->writer = acs_ref_make(w, entry);
     region->level_write = entry->level;
@@ -322,6 +324,7 @@ static void register_write(acs_window *w, acs_entry *entry, acs_region *region)
 
 static void register_read(acs_window *w, acs_entry *entry, acs_region *region)
 {
+    ACS_ASSERT(region->in_table); /* REG-3 */
     if (region->level_read < entry->level)
         region->level_read = entry->level;
     acs_readers_add(w, region, entry);
@@ -340,6 +343,7 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
     acs_ref_drop(w, &w->all_writer);
     w->all_writer = acs_ref_make(w, entry);
     /* One more than the op's own number: above the epoch of acs_window_init also for the very first op. */
+    ACS_ASSERT(w->epoch <= w->insertion + 1);
     w->epoch = w->insertion + 1;
     w->level_all = entry->level;
 }
@@ -373,6 +377,8 @@ static bool make_region(acs_window *w, const acs_segment *segment, op_regions *f
         return true; /* empty; bad ones were refused at the launch */
     pin(found);
     *region = acs_regions_get(w->regions, &shape);
+    ACS_ASSERT(w->insertion % TUNE_CHECKED_INSERTIONS || acs_regions_count(w->regions) > TUNE_CHECKED_REGIONS ||
+               acs_regions_check(w->regions)); /* REG-1, REG-2 */
     return *region != NULL;
 }
 
@@ -394,6 +400,7 @@ static acs_region *const *find_expected(acs_window *w, const acs_record *op, uin
     *count = 0;
     if (e->next == e->op_count || e->seq[e->next] != op->seq)
         return NULL;
+    ACS_ASSERT(e->next < e->op_count);
     uint32_t first = e->first[e->next++];
     *count = e->first[e->next] - first;
     return &e->regions[first];
@@ -434,6 +441,7 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
         found->reads[found->read_count] = found->writes[found->write_count] = region;
         found->read_count += !writes(s->access);
         found->write_count += writes(s->access);
+        ACS_ASSERT(found->read_count < w->scratch_capacity && found->write_count < w->scratch_capacity);
         links |= region->link_count;
         if (ACS_UNLIKELY(found->pinned))
             region->pins++;
@@ -503,6 +511,7 @@ static void note_life(acs_window *w, const acs_shape *block, acs_op seq, const a
             w->lives[kept++] = w->lives[i];
     if (w->life_count == w->joins)
         w->life_count = kept;
+    ACS_ASSERT(w->life_count < w->joins); /* WIN-1 */
     w->lives[w->life_count++] = (acs_life){*block, seq, join->index, w->holds[join->index].generation};
 }
 

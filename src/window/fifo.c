@@ -4,8 +4,7 @@
  * in ticket order. Producers call push on the caller's path; whoever holds the core's lock calls pop. After create it
  * never allocates; it never blocks and never owns the records.
  *
- * The turn of the cell of ticket t is t when the cell is free for it, t + 1 once it holds the record, and t + capacity
- * after the pop, which is "free" for the ticket one lap later. Counters run free; only differences mean anything.
+ * FIFO-1 (fifo.h) says what a turn means. Counters run free; only differences mean anything.
  *
  * A  push: write seq and cell, turn release -> pop: turn acquire, read cell and record.
  *    Broken: the consumer reads a record that is not there yet, or half of one.
@@ -157,6 +156,7 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
     fetch_ahead(fifo, head + TUNE_FIFO_FETCH_OPS);
     acs_record *record = cell->record;
     atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+    ACS_ASSERT(record->seq == head - fifo->first + 1); /* FIFO-1 */
     /* relaxed: others only guess from it */
     atomic_store_explicit(&fifo->head, head + 1, memory_order_relaxed);
     return record;

@@ -3,6 +3,9 @@
  * (whoever holds the core's lock). Lock-free; it moves pointers to records and never touches what they point to, except
  * that a push sets record->seq, and a pop asks the cache for the next few. Sequence numbers count from 1 without gaps:
  * the n-th record pushed is op n.
+ *
+ * FIFO-1  the turn of the cell of ticket t is t when the cell is free for it, t + 1 once it holds the record, and
+ *         t + capacity after the pop, which is "free" for the ticket one lap later.
  */
 #ifndef ACS_FIFO_H
 #define ACS_FIFO_H

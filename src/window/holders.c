@@ -31,6 +31,7 @@ static bool is_shared(const acs_window *w, const acs_shared *shared, const acs_r
 /* The set was met: no join stands for it yet. */
 static void share(acs_window *w, acs_shared *shared, const acs_ref *refs, uint32_t count)
 {
+    ACS_ASSERT(count <= TUNE_JOIN_SHARED_MOST);
     acs_ref_drop(w, &shared->join);
     shared->count = count;
     memcpy(shared->refs, refs, count * sizeof *refs);
@@ -47,8 +48,10 @@ static acs_entry *shared_join(acs_window *w, const acs_shared *shared)
 static acs_entry *join_of(acs_window *w, const acs_ref *refs, uint32_t count, acs_op seq)
 {
     acs_entry *join = acs_window_new_join(w, seq);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        ACS_ASSERT(acs_ref_live(w, refs[i])); /* WIN-4 */
         acs_window_link(w, &w->entries[refs[i].entry], join);
+    }
     acs_window_close_join(w, join);
     return join;
 }
@@ -154,6 +157,7 @@ void acs_readers_fold(acs_window *w, acs_region *region, const acs_entry *entry)
 static uint32_t make_room(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
     uint32_t joined = count < TUNE_JOIN_EDGES ? count : TUNE_JOIN_EDGES;
+    ACS_ASSERT(joined > 0);
     acs_ref join = join_readers(w, readers, joined, seq);
     memmove(readers + 1, readers + joined, (count - joined) * sizeof *readers);
     readers[0] = join;
@@ -180,6 +184,7 @@ void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry)
         readers_full(w, region, entry);
         used = region->reader_count;
     }
+    ACS_ASSERT(used < 1u << region->readers_bits);
     region->readers[used] = acs_ref_make(w, entry);
     region->reader_count = used + 1;
 }
@@ -191,6 +196,7 @@ void acs_readers_add_all(acs_window *w, const acs_entry *entry)
         used = compact(w, w->all_readers, used);
     if (used == TUNE_ALL_READERS)
         used = make_room(w, w->all_readers, used, entry->seq);
+    ACS_ASSERT(used < TUNE_ALL_READERS);
     w->all_readers[used] = acs_ref_make(w, entry);
     w->all_reader_count = used + 1;
 }

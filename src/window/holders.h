@@ -14,6 +14,7 @@
 static inline void acs_ref_drop(acs_window *w, acs_ref *ref)
 {
     acs_hold *hold = &w->holds[ref->entry];
+    ACS_ASSERT(hold->generation != ref->generation || hold->refs > 0);
     hold->refs -= hold->generation == ref->generation;
     *ref = (acs_ref){0, 0};
 }
@@ -21,6 +22,7 @@ static inline void acs_ref_drop(acs_window *w, acs_ref *ref)
 static inline acs_ref acs_ref_make(acs_window *w, const acs_entry *entry)
 {
     acs_hold *hold = acs_entry_hold(w, entry);
+    ACS_ASSERT(entry->state != ACS_ENTRY_FREE && entry->state != ACS_ENTRY_ENDED); /* WIN-4 */
     hold->refs++;
     return (acs_ref){entry->index, hold->generation};
 }
@@ -35,6 +37,7 @@ static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *ent
 {
     const acs_hold *hold = &w->holds[upstream.entry];
     bool alive = hold->generation == upstream.generation;
+    ACS_ASSERT(!alive || w->entries[upstream.entry].state != ACS_ENTRY_FREE); /* WIN-4 */
     if (alive && hold->stamp != entry->own_stamp)
         acs_window_link(w, &w->entries[upstream.entry], entry);
     return alive;

@@ -10,6 +10,7 @@
 /* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
 static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
 {
+    ACS_ASSERT(cause != 0 && region->in_table);
     w->poisoned += !region->poison_read && !region->poison_write;
     if ((access & ACS_READ) && !region->poison_read)
         region->poison_read = cause;
@@ -101,6 +102,7 @@ static void forget_overlapping(void *user, acs_region *region)
     if ((!region->poison_read && !region->poison_write) || !acs_shape_overlap(&f->block, &region->shape))
         return;
     forget_region(NULL, region);
+    ACS_ASSERT(f->window->poisoned > 0);
     f->window->poisoned--;
 }
 

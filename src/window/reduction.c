@@ -109,6 +109,7 @@ static void walk(acs_reduction *r, search *s)
                 continue;
             r->nodes[number].seen = r->walks;
             s->left -= is_sought(s, number);
+            ACS_ASSERT(number < r->node_count && height < r->stack_room);
             if (may_lead(r, s, number))
                 r->stack[height++] = number;
         }
@@ -155,6 +156,8 @@ uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t co
     if (!r->node_count)
         r->nodes[r->node_count++] = (node){0};
     uint32_t depth = 0;
+    for (uint32_t i = 0; i < count; i++)
+        ACS_ASSERT(behind[i] != 0 && behind[i] < r->node_count);
     for (uint32_t i = 0; i < count; i++)
         depth = r->nodes[behind[i]].depth > depth ? r->nodes[behind[i]].depth : depth;
     if (count)

@@ -87,6 +87,7 @@ static void hash_insert(acs_regions *t, bucket entry)
 {
     uint32_t i = entry.tag & t->mask;
 
+    ACS_ASSERT(t->count <= t->mask);
     while (t->buckets[i].id != ACS_NO_REGION)
         i = (i + 1) & t->mask;
     t->buckets[i] = entry;
@@ -97,6 +98,7 @@ static void hash_remove(acs_regions *t, const acs_region *region)
 {
     uint32_t gap = (uint32_t)region->hash & t->mask;
 
+    ACS_ASSERT(region->in_table && region->hash == shape_hash(&region->shape));
     while (t->buckets[gap].id != region->id)
         gap = (gap + 1) & t->mask;
     for (uint32_t i = (gap + 1) & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
@@ -174,6 +176,7 @@ static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t 
     acs_region *region = &s->region, was = *region;
     uint32_t *at = &t->free;
 
+    ACS_ASSERT(!was.in_table && was.link_count == 0);
     while (*at != was.id)
         at = &slot_at(t, *at)->region.next_free;
     *at = was.next_free;
@@ -222,6 +225,8 @@ static void link_add(acs_region *a, acs_region *b)
     /* Geometry is computed once, when the link is made; insertions of ops only read the two flags. */
     uint8_t covers = acs_shape_covers(&a->shape, &b->shape), covered = acs_shape_covers(&b->shape, &a->shape);
 
+    ACS_ASSERT(a != b && acs_shape_overlap(&a->shape, &b->shape)); /* REG-1 */
+    ACS_ASSERT(a->link_count < a->link_capacity && b->link_count < b->link_capacity);
     a->links[a->link_count] = (acs_link){b, b->link_count, covers, covered};
     b->links[b->link_count] = (acs_link){a, a->link_count, covered, covers};
     a->link_count++;
@@ -231,11 +236,13 @@ static void link_add(acs_region *a, acs_region *b)
 /* Forget one end: the last link takes its place, and that one's other end is told so. */
 static void link_drop(acs_region *region, uint32_t index)
 {
+    ACS_ASSERT(index < region->link_count);
     acs_link moved = region->links[--region->link_count];
 
     if (index == region->link_count)
         return;
     region->links[index] = moved;
+    ACS_ASSERT(moved.region->links[moved.mirror].region == region); /* REG-2 */
     moved.region->links[moved.mirror].mirror = index;
 }
 
@@ -295,6 +302,7 @@ static void evict(acs_regions *t, slot *s)
 {
     acs_region *region = &s->region;
 
+    ACS_ASSERT(region->in_table && t->idle(t->user, region)); /* REG-3 */
     for (uint32_t i = 0; i < region->link_count; i++)
         link_drop(region->links[i].region, region->links[i].mirror);
     region->link_count = 0;
@@ -377,6 +385,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     for (uint32_t i = 0; i < t->found_live; i++)
         link_add(&s->region, &slot_at(t, t->found.ids[i])->region);
     hash_insert(t, (bucket){(uint32_t)hash, s->region.id});
+    ACS_ASSERT(hash_find(t, shape, hash) == s);
     return &s->region;
 }
 

@@ -47,6 +47,7 @@ struct acs_regions {
 /* Ids count from 1; 0 is ACS_NO_REGION. */
 static inline slot *slot_at(const acs_regions *t, uint32_t id)
 {
+    ACS_ASSERT(id != ACS_NO_REGION && id <= t->high);
     return &t->chunks[(id - 1) >> CHUNK_BITS][(id - 1) & (CHUNK_SLOTS - 1)];
 }
 

@@ -23,11 +23,6 @@ bool acs_id_list_grow(acs_id_list *list)
     return true;
 }
 
-void acs_span_set_init(acs_span_set *set)
-{
-    memset(set, 0, sizeof *set);
-}
-
 /* Leaves an empty set behind, ready for insertions: bounds that are dropped may be built again. */
 void acs_span_set_fini(acs_span_set *set)
 {
@@ -66,6 +61,7 @@ static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t
     const acs_span_entry *base = level->entries;
     uint32_t n = level->count;
 
+    ACS_ASSERT(n > 0);
     while (n > 1) {
         uint32_t half = n / 2;
         base += only_if(half, !key_less(first, id, base[half].first, base[half].id));
@@ -168,6 +164,7 @@ static bool entry_split(acs_span_set *set, acs_span_level *level, uint32_t at)
     memcpy(high->chunk->spans, &low->chunk->spans[low->count], high->count * sizeof(acs_span));
     high->first = high->chunk->spans[0].first;
     high->id = high->chunk->spans[0].id;
+    ACS_ASSERT(low->count > 0 && high->count > 0); /* SPAN-1 */
     return true;
 }
 
@@ -180,6 +177,8 @@ static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
     acs_span_entry *low = &level->entries[at], *high = low + 1;
     if (low->count + high->count > ACS_SPAN_CHUNK / 2)
         return;
+    ACS_ASSERT(low->count > 0 && !key_less(high->first, high->id, low->chunk->spans[low->count - 1].first,
+                                           low->chunk->spans[low->count - 1].id)); /* SPAN-2 */
     memcpy(&low->chunk->spans[low->count], high->chunk->spans, high->count * sizeof(acs_span));
     low->count += high->count;
     entry_close(set, level, at + 1);
@@ -208,6 +207,10 @@ bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint3
     acs_span_entry *entry = &level->entries[e];
     uint32_t i = span_find(entry, first, id);
     acs_span *span = &entry->chunk->spans[i];
+    ACS_ASSERT(first <= last && entry->count < ACS_SPAN_CHUNK);
+    ACS_ASSERT(i == 0 || key_less(span[-1].first, span[-1].id, first, id));      /* SPAN-1 */
+    ACS_ASSERT(i == entry->count || key_less(first, id, span->first, span->id)); /* SPAN-1 */
+    ACS_ASSERT(e == 0 || !key_less(first, id, entry->first, entry->id));         /* SPAN-2 */
     memmove(span + 1, span, (entry->count - i) * sizeof *span);
     *span = (acs_span){first, last, id};
     entry->count++;
@@ -234,6 +237,7 @@ void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint3
     /* SPAN-1 leaves one place where it can be. */
     if (i == entry->count || span->first != first || span->id != id)
         return;
+    ACS_ASSERT(span->last - span->first <= level->reach); /* SPAN-3 */
     /* The chunk keeps its key although its first span may be gone: SPAN-2 asks only that the key is not above any. */
     entry->count--;
     memmove(span, span + 1, (entry->count - i) * sizeof *span);

@@ -57,6 +57,7 @@ typedef struct acs_span_level {
     uint64_t reach; /* SPAN-3; falls back to 0 when the level becomes empty */
 } acs_span_level;
 
+/* All zero: empty. */
 typedef struct acs_span_set {
     acs_span_level levels[ACS_SPAN_LEVELS];
     uint32_t used; /* bit per level that has spans */
@@ -64,7 +65,6 @@ typedef struct acs_span_set {
     uint64_t bytes; /* allocated */
 } acs_span_set;
 
-void acs_span_set_init(acs_span_set *set);
 void acs_span_set_fini(acs_span_set *set);
 /* False: memory is exhausted; the set is as before. A pair of span and id must not be in the set twice. */
 bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint32_t id);

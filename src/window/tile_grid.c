@@ -204,6 +204,7 @@ static void level_remove(acs_tile_grid *grid, const acs_tile_node *node)
         grid->nodes[node->level_prev].level_next = node->level_next;
     else
         level->first = node->level_next;
+    ACS_ASSERT(level->count > 0);
     if (node->level_next != 0)
         grid->nodes[node->level_next].level_prev = node->level_prev;
     level->count--;
@@ -232,6 +233,8 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
         return 0;
 
+    ACS_ASSERT((r.rows - 1) >> grid->levels[level].row_shift == 0);     /* TILE-1 */
+    ACS_ASSERT((r.width - 1) >> grid->levels[level].column_shift == 0); /* TILE-1 */
     uint32_t index = grid->node_free;
     acs_tile_node *node = &grid->nodes[index];
     grid->node_free = node->next;
@@ -245,6 +248,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     if (grid->count == 0 || last_byte(shape) > grid->high)
         grid->high = last_byte(shape);
     grid->count++;
+    ACS_ASSERT(!grid->bounded || grid->bounds.count == grid->count); /* TILE-2 */
     return index;
 }
 
@@ -253,6 +257,8 @@ static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id
 {
     acs_tile_node *node = &grid->nodes[index];
 
+    ACS_ASSERT(node->id == id && grid->count > 0);
+    ACS_ASSERT(grid->low <= shape->base && last_byte(shape) <= grid->high); /* TILE-3 */
     bucket_remove(grid, index);
     level_remove(grid, node);
     grid->wrapping -= node->column + node->width > grid->pitch;
@@ -262,6 +268,7 @@ static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id
     grid->count--;
     if (grid->bounded)
         acs_span_set_remove(&grid->bounds, shape->base, last_byte(shape), id);
+    ACS_ASSERT(!grid->bounded || grid->bounds.count == grid->count); /* TILE-2 */
 }
 
 /* The grid of a shape: that of its pitch, or one that is empty. ACS_TILE_MIXED: there is none. */
@@ -425,6 +432,7 @@ static bool bounds_build(acs_tile_grid *grid)
         }
     }
     grid->bounded = true;
+    ACS_ASSERT(grid->bounds.count == grid->count); /* TILE-2 */
     return true;
 }
 

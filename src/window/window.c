@@ -15,6 +15,8 @@
 static void queue_push(acs_window *w, acs_queue *queue, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(w, entry);
+    ACS_ASSERT(index != 0 && index <= w->entry_count);
+    ACS_ASSERT((queue->head == 0) == (queue->count == 0));
     entry->queue_next = 0;
     if (queue->tail)
         w->entries[queue->tail].queue_next = index;
@@ -28,6 +30,7 @@ static acs_entry *queue_pop(acs_window *w, acs_queue *queue)
 {
     if (!queue->head)
         return NULL;
+    ACS_ASSERT(queue->count > 0);
     acs_entry *entry = &w->entries[queue->head];
     queue->head = entry->queue_next;
     if (!queue->head)
@@ -40,6 +43,7 @@ static acs_entry *queue_pop(acs_window *w, acs_queue *queue)
 static void order_append(acs_window *w, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(w, entry);
+    ACS_ASSERT(!w->order_tail || w->entries[w->order_tail].seq < entry->seq);
     entry->order_prev = w->order_tail;
     entry->order_next = 0;
     if (w->order_tail)
@@ -51,6 +55,8 @@ static void order_append(acs_window *w, acs_entry *entry)
 
 static void order_remove(acs_window *w, acs_entry *entry)
 {
+    ACS_ASSERT((entry->order_prev ? w->entries[entry->order_prev].order_next : w->order_head) == entry->index);
+    ACS_ASSERT((entry->order_next ? w->entries[entry->order_next].order_prev : w->order_tail) == entry->index);
     if (entry->order_prev)
         w->entries[entry->order_prev].order_next = entry->order_next;
     else
@@ -97,6 +103,7 @@ static void entry_clear(acs_entry *entry)
 static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
 {
     acs_entry *entry = &w->entries[w->free_entries];
+    ACS_ASSERT(w->free_entries != 0 && entry->state == ACS_ENTRY_FREE); /* WIN-1, WIN-6 */
     w->free_entries = entry->queue_next;
     uint32_t index = entry->index;
     entry_clear(entry);
@@ -133,6 +140,7 @@ acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
     join->kind = ACS_KIND_JOIN;
     join->state = ACS_ENTRY_PENDING;
     w->live_joins++;
+    ACS_ASSERT(w->live_joins <= w->joins); /* WIN-1, WIN-6 */
     w->counters.joins++;
     return join;
 }
@@ -142,8 +150,10 @@ static void drop_claim(acs_window *w, acs_entry *entry, uint32_t slot)
 {
     const acs_need *need = &acs_entry_needs(w, entry)[slot];
     acs_entry *holder = &w->entries[need->entry];
-    if (w->holds[need->entry].generation == need->generation)
+    if (w->holds[need->entry].generation == need->generation) {
+        ACS_ASSERT(holder->claims > 0);
         holder->claims--;
+    }
     entry->claim_mask &= ~(1ull << slot);
 }
 
@@ -156,6 +166,7 @@ void acs_entry_drop_claims(acs_window *w, acs_entry *entry)
 /* Of several needs in one slot the newest stands for all: a slot runs in order. */
 static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need need)
 {
+    ACS_ASSERT(slot < w->slots);
     uint64_t bit = 1ull << slot;
     acs_need *mine = &acs_entry_needs(w, entry)[slot];
     if ((entry->need_mask & bit) && mine->value >= need.value)
@@ -229,6 +240,8 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
         w->linked(w->user, up, down);
         return;
     }
+    ACS_ASSERT(up->state != ACS_ENTRY_FREE && up->state != ACS_ENTRY_ENDED); /* WIN-4 */
+    ACS_ASSERT(down->state == ACS_ENTRY_PENDING);
     uint8_t type = edge_type(w, up, down);
     bool issued = up->state == ACS_ENTRY_ISSUED;
     /* Behind an op that is issued already an ISSUE edge is only a need; a JOIN edge is kept for its second half. */
@@ -243,6 +256,7 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     }
     down->unretired += to_join;
     uint32_t index = w->edges_free;
+    ACS_ASSERT(index != 0 && w->edges_used < w->edge_count); /* WIN-3, WIN-6 */
     acs_edge *edge = &w->edges[index];
     w->edges_free = edge->next;
     w->edges_used++;
@@ -255,6 +269,7 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
 
 static void edge_free(acs_window *w, uint32_t index)
 {
+    ACS_ASSERT(index != 0 && w->edges_used > 0); /* WIN-3 */
     w->edges[index].next = w->edges_free;
     w->edges_free = index;
     w->edges_used--;
@@ -265,6 +280,8 @@ static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
 {
     if (up->cause && !down->immune && !down->cause)
         down->cause = up->cause;
+    ACS_ASSERT(down->state == ACS_ENTRY_PENDING || down->state == ACS_ENTRY_ISSUING);
+    ACS_ASSERT(down->pending > 0); /* WIN-2 */
     if (--down->pending != 0)
         return;
     if (ACS_UNLIKELY(w->sites) && up->op)
@@ -321,6 +338,7 @@ static void satisfy_end(acs_window *w, acs_entry *entry, bool issued)
         entry->edges = edge.next;
         edge_free(w, index);
         if (edge.type == ACS_EDGE_JOIN) {
+            ACS_ASSERT(down->kind == ACS_KIND_JOIN && down->unretired > 0);
             down->unretired--;
             if (!issued)
                 satisfy(w, entry, down);
@@ -349,6 +367,7 @@ static void settle_join(acs_window *w, acs_entry *join)
     acs_entry_drop_claims(w, join);
     acs_entry_hold(w, join)->generation++;
     satisfy_end(w, join, true);
+    ACS_ASSERT(w->live_joins > 0);
     w->live_joins--;
     acs_window_free(w, join);
 }
@@ -356,6 +375,7 @@ static void settle_join(acs_window *w, acs_entry *join)
 /* Nothing is left to wait for. */
 static void settle_one(acs_window *w, acs_entry *entry)
 {
+    ACS_ASSERT(entry->pending == 0); /* WIN-2 */
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
     } else if (entry->cause && !entry->immune && !entry->carries) {
@@ -381,6 +401,7 @@ static void settle(acs_window *w)
 acs_entry *acs_window_pop_ready(acs_window *w)
 {
     acs_entry *entry = queue_pop(w, &w->ready);
+    ACS_ASSERT(!entry || entry->state == ACS_ENTRY_READY);
     if (entry && w->ready.head)
         w->entries[w->ready.head].queue_prev = 0;
     return entry;
@@ -388,6 +409,7 @@ acs_entry *acs_window_pop_ready(acs_window *w)
 
 void acs_window_push_ready(acs_window *w, acs_entry *entry, bool front)
 {
+    ACS_ASSERT(entry->pending == 0 && entry->kind != ACS_KIND_JOIN); /* WIN-2 */
     entry->state = ACS_ENTRY_READY;
     if (!front || !w->ready.head) {
         entry->queue_prev = w->ready.tail;
@@ -403,6 +425,8 @@ void acs_window_push_ready(acs_window *w, acs_entry *entry, bool front)
 
 void acs_window_remove_ready(acs_window *w, acs_entry *entry)
 {
+    ACS_ASSERT(entry->state == ACS_ENTRY_READY && w->ready.count > 0);
+    ACS_ASSERT((entry->queue_prev ? w->entries[entry->queue_prev].queue_next : w->ready.head) == entry->index);
     if (entry->queue_prev)
         w->entries[entry->queue_prev].queue_next = entry->queue_next;
     else
@@ -416,6 +440,7 @@ void acs_window_remove_ready(acs_window *w, acs_entry *entry)
 
 void acs_window_issued(acs_window *w, acs_entry *entry)
 {
+    ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING && entry->pending == 0); /* WIN-2 */
     entry->state = ACS_ENTRY_ISSUED;
     satisfy_issue(w, entry);
     settle(w);
@@ -427,6 +452,8 @@ void acs_window_issued(acs_window *w, acs_entry *entry)
 void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
 {
     bool issued = entry->state == ACS_ENTRY_ISSUED;
+    ACS_ASSERT(entry->kind != ACS_KIND_JOIN && entry->state != ACS_ENTRY_FREE && entry->state != ACS_ENTRY_ENDED);
+    ACS_ASSERT(entry->pending == 0); /* WIN-5 */
     acs_entry_drop_claims(w, entry);
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
@@ -438,6 +465,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);
     satisfy_end(w, entry, issued);
+    ACS_ASSERT(entry->claim_mask == 0 && !entry->edges);
     queue_push(w, &w->ended, entry);
 }
 
@@ -448,6 +476,7 @@ void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op
         acs_window_end(w, entry, status, cause);
         return;
     }
+    ACS_ASSERT(status != ACS_OK);
     entry->state = ACS_ENTRY_DRAINING;
     entry->status = status;
     entry->cause = cause;
@@ -468,6 +497,9 @@ acs_entry *acs_window_pop_ended(acs_window *w)
 /* Only now may the place be used again; between end and here the core still reads the op's record and status. */
 void acs_window_free(acs_window *w, acs_entry *entry)
 {
+    ACS_ASSERT(entry->kind == ACS_KIND_JOIN || entry->state == ACS_ENTRY_ENDED);
+    ACS_ASSERT(entry->kind == ACS_KIND_JOIN || w->live > 0); /* WIN-1 */
+    ACS_ASSERT(!entry->edges);                               /* WIN-3 */
     if (entry->kind != ACS_KIND_JOIN)
         w->live--;
     entry->op = NULL;
@@ -495,6 +527,7 @@ static void count_insertion(acs_window *w, const acs_entry *entry)
 
 acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_traits *traits)
 {
+    ACS_ASSERT(w->linked || acs_window_has_room(w, op)); /* WIN-6 */
     w->insertion++;
     for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; ACS_UNLIKELY(r != NULL); r = r->next)
         acs_depend_reuse(w, op->seq, r);
@@ -509,6 +542,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     entry->state = ACS_ENTRY_PENDING;
     entry->level = 1;
     w->live++;
+    ACS_ASSERT(w->live <= (w->limit ? w->limit : 1)); /* WIN-1 */
     /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
     acs_depend_insert(w, entry);
     acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
@@ -525,6 +559,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
 
 void acs_window_release(acs_window *w, acs_entry *entry)
 {
+    ACS_ASSERT(entry->state == ACS_ENTRY_READY || entry->state == ACS_ENTRY_ISSUING);
     entry->state = ACS_ENTRY_PENDING;
     if (entry->pending == 0)
         queue_push(w, &w->settle, entry);

@@ -4,26 +4,46 @@
  */
 #include "window/window.h"
 
-/* WIN-1, WIN-3, and of WIN-2 what each entry shows. */
+/* What the edges of an entry add up to. */
+typedef struct sums {
+    uint64_t edges, unsatisfied, unretired; /* unretired: of joins */
+} sums;
+
+/* WIN-3: the entry's own list, which leads to entries that are there. */
+static bool check_edges(const acs_window *w, const acs_entry *entry, sums *all)
+{
+    uint32_t waiters = 0;
+    for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
+        const acs_edge *edge = &w->edges[at];
+        bool join = edge->type == ACS_EDGE_JOIN;
+        if (++waiters > w->edges_used || w->entries[edge->down].state == ACS_ENTRY_FREE)
+            return false;
+        all->unsatisfied += !join || entry->state != ACS_ENTRY_ISSUED;
+        all->unretired += join;
+    }
+    all->edges += waiters;
+    return waiters == entry->waiters;
+}
+
+/* WIN-1, WIN-2, WIN-3; of the counts of pending and unretired edges the sums. */
 bool acs_window_check(acs_window *w)
 {
-    uint32_t used = 0, live = 0;
+    uint64_t pending = 0, unretired = 0;
+    uint32_t live = 0, joins = 0;
+    sums all = {0};
     for (uint32_t i = 1; i <= w->entry_count; i++) {
         const acs_entry *e = &w->entries[i];
         if (e->state == ACS_ENTRY_FREE)
             continue;
         live += e->kind != ACS_KIND_JOIN;
+        joins += e->kind == ACS_KIND_JOIN;
+        pending += e->pending;
+        unretired += e->unretired;
         if ((e->state == ACS_ENTRY_READY || e->state == ACS_ENTRY_ISSUED) && e->pending != 0)
             return false;
-        uint32_t waiters = 0;
-        for (uint32_t at = e->edges; at; at = w->edges[at].next) {
-            used++;
-            waiters++;
-            if (w->entries[w->edges[at].down].state == ACS_ENTRY_FREE)
-                return false;
-        }
-        if (waiters != e->waiters)
+        if (!check_edges(w, e, &all))
             return false;
     }
-    return used == w->edges_used && live == w->live && w->live <= (w->limit ? w->limit : 1);
+    return all.edges == w->edges_used && all.unsatisfied == pending && all.unretired == unretired && live == w->live &&
+           joins == w->live_joins && w->live <= (w->limit ? w->limit : 1) && w->live_joins <= w->joins;
 }

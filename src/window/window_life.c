@@ -53,6 +53,7 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->slots = config->slots;
     w->host_wait = config->host_wait;
     w->sites = config->sites;
+    ACS_ASSERT(w->slots >= 1 && w->slots <= 64); /* a bit each: acs_entry.need_mask */
     w->linked = config->linked;
     w->user = config->user;
     w->joins = 512 + 2 * config->limit;
