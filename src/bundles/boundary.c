@@ -11,6 +11,7 @@
 
 void acs_boundary_init(acs_boundary *boundary, uint32_t most)
 {
+    ACS_ASSERT(most > 0 && most <= ACS_BOUNDARY_MOST);
     *boundary = (acs_boundary){.most = most};
 }
 
@@ -70,6 +71,7 @@ acs_op acs_boundary_add(acs_boundary *boundary, acs_op op, uint64_t type, bool m
     consider(boundary, op);
     if (op < boundary->start + boundary->most)
         return 0;
+    ACS_ASSERT(boundary->best > boundary->start && boundary->best <= op);
     begin_piece(boundary, boundary->best);
     return boundary->start;
 }

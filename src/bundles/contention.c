@@ -27,6 +27,7 @@ void acs_contention_ended(acs_contention *contention, uint32_t device, uint32_t 
 {
     acs_contention_device *d = &contention->device[device];
     uint32_t i = 0;
+    ACS_ASSERT((launched ? d->out : d->others) > 0);
     if (!launched) {
         d->others--;
         return;
@@ -74,6 +75,7 @@ void acs_contention_looked(acs_contention *contention, uint32_t device, uint64_t
 /* How long the kernels of a sample took, that is over: when the first began and the last ended is known to a poll. */
 static sample sample_of(const acs_contention_device *d, uint64_t end_ns)
 {
+    ACS_ASSERT(d->ended > 0 && d->began_ns);
     const uint64_t begin_ns = d->began_ns + TUNE_CONTENTION_LATENCY_NS;
     return (sample){d->before_ns > begin_ns ? (d->before_ns - begin_ns) / d->ended : 0, (end_ns - d->first_ns) / d->ended};
 }

@@ -32,6 +32,7 @@ static uint32_t part_of(acs_gathering *g, uint32_t at)
 static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
 {
     acs_gathering *g = &core->bundler->gathering;
+    ACS_ASSERT(g->count < ACS_BATCH_ITEMS);
     uint32_t at = g->count++;
     if (entry->batch != stamp) { /* nothing gathered leads to it */
         entry->batch = stamp;
@@ -306,8 +307,10 @@ static bool select_group(acs_core *core, uint32_t group, selection *s)
 static void list_edges(const acs_gathering *g, const selection *s, acs_batch *batch, acs_item *item, uint32_t edge)
 {
     item->first_edge = (uint16_t)batch->edges_used;
-    for (uint32_t e = edge; e; e = g->edges[e].next)
+    for (uint32_t e = edge; e; e = g->edges[e].next) {
+        ACS_ASSERT(s->place[g->edges[e].from] < item - batch->items && batch->edges_used < ACS_BATCH_EDGES);
         batch->edges[batch->edges_used++] = s->place[g->edges[e].from];
+    }
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
@@ -326,6 +329,7 @@ static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
 static void take(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
+    ACS_ASSERT(!core->dead && s->count <= ACS_BATCH_ITEMS && batch->items_used == s->count); /* CORE-3 */
     batch->bundle = true;
     batch->device = core->window.entries[s->entries[0]].device;
     batch->vehicle = (uint8_t)core->bundler->vehicle;
@@ -339,6 +343,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
         list_edges(&core->bundler->gathering, s, batch, &batch->items[i], entry->batch_edge);
         if (entry->kind == ACS_KIND_JOIN)
             continue;
+        ACS_ASSERT(entry->state == ACS_ENTRY_READY || entry->batch_edge); /* WIN-2 */
         if (entry->state == ACS_ENTRY_READY)
             acs_window_remove_ready(&core->window, entry);
         entry->state = ACS_ENTRY_ISSUING;
@@ -449,6 +454,7 @@ static void books(acs_core *core, const acs_action *action)
     if (!action->batch.bundle)
         return;
     const bool refused = action->batch.items[0].status == ACS_NOT_READY;
+    ACS_ASSERT(action->batch.items[0].op && action->batch.items[0].slot >= 0);
     if (core->config.activity && !refused)
         note_inner(core, action);
     core->counters.bundles += !refused;
@@ -507,6 +513,7 @@ static void completed(acs_core *core, const acs_entry *entry)
 
 static void left(acs_core *core, const acs_entry *entry)
 {
+    ACS_ASSERT(core->bundler->bundled_out >= entry->bundled);
     core->bundler->bundled_out -= entry->bundled;
 }
 

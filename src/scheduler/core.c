@@ -68,6 +68,7 @@ void acs_core_fini(acs_core *core)
 
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
 {
+    ACS_ASSERT(action->poll_count < ACS_SLOTS_MAX);
     acs_poll *poll = &action->polls[action->poll_count];
     poll->slot = (uint16_t)slot;
     poll->completed = 0;
@@ -181,6 +182,7 @@ static bool is_work(const acs_entry *entry)
 static void begin_host(acs_core *core, acs_action *action)
 {
     acs_entry *entry = acs_core_pop_host_locked(core);
+    ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING); /* CORE-1 */
     action->type = ACS_ACTION_HOST;
     action->host_entry = acs_entry_index(&core->window, entry);
     action->host_op = entry->op;
@@ -378,6 +380,8 @@ void acs_core_perform(acs_core *core, acs_action *action)
 static void book_host(acs_core *core, acs_action *action)
 {
     acs_entry *entry = acs_window_entry(&core->window, action->host_entry);
+    ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING && entry->op == action->host_op); /* CORE-1 */
+    ACS_ASSERT(core->host_running >= is_work(entry));
     core->counters.kinds[entry->kind]++;
     core->host_running -= is_work(entry);
     acs_core_running_locked(core, -1);
@@ -409,6 +413,7 @@ static void book_polls(acs_core *core, acs_action *action)
         core->poll_next = action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         const acs_poll *poll = &action->polls[i];
+        ACS_ASSERT(poll->mark_count > 0);
         core->polled |= 1ull << poll->slot;
         acs_slots_looked_at(&core->slots, poll->slot, poll->marks[poll->mark_count - 1].value);
         acs_slots_completed(&core->slots, poll->slot, poll->completed);
@@ -427,6 +432,14 @@ static void book_polls(acs_core *core, acs_action *action)
     }
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);
+}
+
+/* For assertions: now and then, and where the action left nothing in a small window. */
+static inline bool is_check_due(const acs_core *core, const acs_action *action)
+{
+    bool emptied = core->window.live == 0 && core->counters.retired != action->retired_before;
+    return core->batch_ids % TUNE_CHECKED_STEPS == 0 ||
+           (emptied && core->window.entry_count <= TUNE_CHECKED_ENTRIES);
 }
 
 void acs_core_done(acs_core *core, acs_action *action)
@@ -451,6 +464,8 @@ void acs_core_done(acs_core *core, acs_action *action)
     }
     acs_core_activity_locked(core);
     acs_core_collect_locked(core);
+    ACS_ASSERT(core->window.live || !(core->window.live_joins | core->window.edges_used)); /* WIN-3 */
+    ACS_ASSERT(!is_check_due(core, action) || acs_window_check(&core->window));            /* WIN-1, WIN-2, WIN-3 */
     const bool cut = action->yields && action->partial; /* an op was queued: not the time to rest */
     action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 || cut ||
                        core->counters.retired != action->retired_before;

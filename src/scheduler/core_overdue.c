@@ -43,6 +43,7 @@ void acs_core_overdue_init(acs_core *core)
 
 void acs_core_enlist_locked(acs_core *core, acs_action *action)
 {
+    ACS_ASSERT(core->under_way != action); /* CORE-1 */
     action->abandoned = false;
     action->waited_ns = 0;
     action->ends_seen = core->counters.retired;
@@ -56,6 +57,7 @@ bool acs_core_delist_locked(acs_core *core, acs_action *action)
     while (*at != action)
         at = &(*at)->next_under_way;
     *at = action->next_under_way;
+    ACS_ASSERT(core->abandoned >= action->abandoned);
     core->abandoned -= action->abandoned;
     return !action->abandoned;
 }
@@ -205,10 +207,12 @@ static void abandon(acs_core *core, acs_action *action)
 {
     acs_window *w = &core->window;
     give_up_ops(core);
+    ACS_ASSERT(core->given_up && !action->abandoned); /* CORE-4 */
     action->abandoned = true;
     core->abandoned++;
     if (action->type == ACS_ACTION_HOST) {
         acs_entry *entry = acs_window_entry(w, action->host_entry);
+        ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING); /* CORE-1 */
         entry->left = 1;
         acs_core_running_locked(core, -1);
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);

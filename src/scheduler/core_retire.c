@@ -11,6 +11,7 @@ enum { SUSPECTS_NAMED = 4 };
 
 void acs_core_running_locked(acs_core *core, int change)
 {
+    ACS_ASSERT((int64_t)core->running + change >= 0);
     core->running = (uint32_t)((int)core->running + change);
     if (core->counters.running_high < core->running)
         core->counters.running_high = core->running;
@@ -108,6 +109,7 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 static void publish(acs_core *core)
 {
     acs_op oldest = acs_window_oldest(&core->window);
+    ACS_ASSERT(oldest <= core->taken);
     atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
     atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* B */
     if (!core->given_up) /* else ops that ended may still run */
@@ -119,6 +121,9 @@ static void collect_ended(acs_core *core)
     acs_record_chain chain = {0};
     acs_entry *entry;
     while ((entry = acs_window_pop_ended(&core->window))) {
+        ACS_ASSERT(entry->state == ACS_ENTRY_ENDED && entry->pending == 0); /* WIN-5 */
+        ACS_ASSERT(!entry->left || core->given_up);                         /* CORE-4 */
+        ACS_ASSERT(!entry->reported || entry->status != ACS_OK);            /* CORE-2 */
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
         if (core->batcher)
@@ -142,6 +147,7 @@ void acs_core_collect_locked(acs_core *core)
 
 void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
 {
+    ACS_ASSERT(!entry->reported && status != ACS_OK); /* CORE-2 */
     entry->status = status;
     report_end(core, entry, native, text);
     entry->reported = 1;
@@ -225,6 +231,7 @@ static void end_slot_ops(acs_core *core, acs_slot *slot)
 {
     while (slot->head) {
         acs_entry *entry = acs_window_entry(&core->window, slot->head);
+        ACS_ASSERT(entry->state == ACS_ENTRY_ISSUED && slot->outstanding > 0);
         slot->head = entry->slot_next;
         slot->outstanding--;
         acs_core_running_locked(core, -1);

@@ -66,6 +66,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
             break;
         }
         acs_entry_traits traits = traits_of(core, op);
+        ACS_ASSERT(op->seq == core->taken + 1); /* FIFO-1 */
         core->taken = op->seq;
         const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
@@ -102,6 +103,7 @@ void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
 acs_entry *acs_core_pop_host_locked(acs_core *core)
 {
     acs_entry *entry = &core->window.entries[core->host_queue.head];
+    ACS_ASSERT(core->host_queue.count > 0 && entry->state == ACS_ENTRY_ISSUING);
     core->host_queue.head = entry->queue_next;
     if (!core->host_queue.head)
         core->host_queue.tail = 0;
@@ -179,6 +181,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
             down->batch_count = 0;
         }
         down->batch_count++;
+        ACS_ASSERT(down->batch_count <= down->pending); /* WIN-2 */
         acs_entry_add_need(w, down, entry);
         follow->edges[follow->edge_count].down = w->edges[at].down;
         follow->edges[follow->edge_count++].item = item;
@@ -197,11 +200,14 @@ static void list_inner_edges(acs_action *action, const acs_entry *entry, uint32_
     for (uint32_t i = 0; i < follow->edge_count; i++)
         if (follow->edges[i].down == index)
             batch->edges[batch->edges_used++] = follow->edges[i].item;
+    ACS_ASSERT(batch->edges_used <= ACS_BATCH_EDGES);
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
 static bool place(acs_core *core, acs_action *action, acs_entry *entry, followers *follow_list)
 {
+    ACS_ASSERT(!core->dead);                                                                                  /* CORE-3 */
+    ACS_ASSERT(entry->state == ACS_ENTRY_READY || (entry->state == ACS_ENTRY_PENDING && entry->batch_count)); /* WIN-2 */
     if (!acs_slots_place(&core->slots, &action->batch, action->batch_id, entry))
         return false;
     uint32_t index = acs_entry_index(&core->window, entry);
@@ -376,6 +382,8 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
             acs_entry_fetch(acs_window_entry(&core->window, action->entries[i + TUNE_BOOK_FETCH_OPS]));
         if (!item->op)
             continue;
+        ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING && entry->op == item->op); /* CORE-1 */
+        ACS_ASSERT(entry->slot == item->slot && entry->value == item->value);
         if (item->status == ACS_OK)
             book_issued(core, entry, vehicle);
         else

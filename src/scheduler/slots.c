@@ -68,6 +68,7 @@ void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager
         slots->banks[d] = (acs_bank){.active = slots->first, .deep_now = deep};
     if (slots->limit < slots->first)
         slots->limit = slots->first;
+    ACS_ASSERT(slots->limit <= each && slots->used <= slots->count); /* SLOT-3 */
 }
 
 void acs_slots_fini(acs_slots *slots)
@@ -245,6 +246,7 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
         }
         batch->waits[batch->waits_used++] = mark;
     }
+    ACS_ASSERT(batch->marks_used <= ACS_BATCH_MARKS && batch->waits_used <= ACS_BATCH_WAITS);
     item->mark_count = (uint16_t)(batch->marks_used - item->first_mark);
     item->wait_count = (uint16_t)plan->wait_count;
     slots->counters.same_slot += plan->same;
@@ -257,6 +259,9 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
 static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t clock, acs_item *item)
 {
     acs_slot *slot = &slots->slot[s];
+    ACS_ASSERT(s < slots->used);                            /* SLOT-3 */
+    ACS_ASSERT(acs_slot_device(slots, s) == entry->device); /* SLOT-5 */
+    ACS_ASSERT(slot->completed <= slot->issued);            /* SLOT-1 */
     slot->outstanding++;
     entry->slot = (int16_t)s;
     entry->value = ++slot->issued;
@@ -274,9 +279,20 @@ static void keep_clock(acs_slots *slots, const acs_entry *entry)
     memcpy(acs_entry_clock(slots->window, entry), slots->slot[entry->slot].clock, slots->used * sizeof(uint64_t));
 }
 
+/* For assertions: `from` is nowhere above `to`, nor that above what was issued. */
+static inline bool is_clock_behind(const acs_slots *slots, const uint64_t *from, const uint64_t *to)
+{
+    for (uint32_t s = 0; s < slots->used; s++)
+        if (from[s] > to[s] || to[s] > slots->slot[s].issued)
+            return false;
+    return true;
+}
+
 static void take_slot(acs_slots *slots, uint64_t batch_id, const placement *plan)
 {
     acs_slot *slot = &slots->slot[plan->slot];
+    ACS_ASSERT(acs_slot_free(slot, batch_id));
+    ACS_ASSERT(is_clock_behind(slots, slot->clock, plan->known)); /* SLOT-1, SLOT-4 */
     slot->batch = batch_id;
     memcpy(slot->clock, plan->known, slots->used * sizeof(uint64_t));
 }
@@ -322,6 +338,7 @@ static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_
 
 static acs_item *add_item(acs_batch *batch, acs_record *op)
 {
+    ACS_ASSERT(batch->items_used < ACS_BATCH_ITEMS);
     acs_item *item = &batch->items[batch->items_used++];
     memset(item, 0, sizeof *item);
     item->op = op;
@@ -373,6 +390,7 @@ static bool plan_bundle(acs_slots *slots, const acs_batch *batch, uint64_t batch
     if (mask)
         memcpy(own, acs_entry_needs(w, first), slots->used * sizeof *own);
     acs_entry_drop_claims(w, first);
+    ACS_ASSERT(first->kind != ACS_KIND_JOIN);
     for (uint32_t i = 1; i < count; i++)
         absorb_needs(w, first, acs_window_entry(w, entries[i]));
     if (plan_place(slots, batch, batch_id, first, true, plan))
@@ -410,6 +428,7 @@ bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_i
 
 void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id, uint64_t of)
 {
+    ACS_ASSERT(batch->items_used < ACS_BATCH_ITEMS);
     acs_item *item = &batch->items[batch->items_used];
     memset(item, 0, sizeof *item);
     item->slot = -1;

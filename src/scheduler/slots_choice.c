@@ -83,6 +83,8 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
     if (bank->may_grow > 0)
         bank->may_grow--;
     bank->active++;
+    ACS_ASSERT(bank->active <= slots->limit && is_of(slots, s, device)); /* SLOT-3, SLOT-5 */
+    ACS_ASSERT(s < slots->used || slots->slot[s].issued == 0);           /* SLOT-3 */
     slots->slot[s].completed_before = slots->slot[s].completed;
     if (slots->used <= s)
         slots->used = s + 1;
@@ -127,6 +129,7 @@ static void pause_ends(acs_slots *slots, acs_bank *bank)
 void acs_slots_fed(acs_slots *slots, const acs_entry *entry)
 {
     acs_bank *bank = &slots->banks[entry->device];
+    ACS_ASSERT(entry->slot >= 0 && is_of(slots, (uint32_t)entry->slot, entry->device)); /* SLOT-5 */
     if (bank->pause)
         pause_ends(slots, bank);
     bank->burst++;
@@ -174,6 +177,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
         quick |= kept_up(bank, s, slot);
         slot->completed_before = slot->completed;
     }
+    ACS_ASSERT(bank->active >= slots->first && bank->active <= slots->limit); /* SLOT-3 */
     bank->looked = bank->fed = 0;
     bank->wants_poll = false;
     bank->pause = idle;

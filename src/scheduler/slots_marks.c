@@ -35,6 +35,8 @@ acs_mark acs_mark_add(acs_slots *slots, uint32_t s)
 {
     acs_slot *slot = &slots->slot[s];
     acs_mark *mark = mark_at(slots, slot, slot->mark_count);
+    ACS_ASSERT(slot->mark_count < slots->mark_capacity);                                                /* SLOT-2 */
+    ACS_ASSERT(!slot->mark_count || mark_at(slots, slot, slot->mark_count - 1)->value <= slot->issued); /* SLOT-2 */
     mark->slot = (uint16_t)s;
     mark->index = (uint16_t)((slot->mark_first + slot->mark_count) & (slots->mark_capacity - 1));
     mark->value = slot->issued;
@@ -71,6 +73,7 @@ void acs_slots_looked_at(acs_slots *slots, uint32_t s, uint64_t value)
 void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
 {
     acs_slot *slot = &slots->slot[s];
+    ACS_ASSERT(value <= slot->issued); /* SLOT-1 */
     if (value > slot->completed)
         slot->completed = value;
     while (slot->mark_count && mark_at(slots, slot, 0)->value <= slot->completed) {
@@ -86,6 +89,7 @@ void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id)
     for (uint32_t s = 0; s < slots->used; s++) {
         if (slots->slot[s].batch != batch_id)
             continue;
+        ACS_ASSERT(slots->slot[s].stable <= slots->slot[s].marked);
         slots->slot[s].batch = 0;
         slots->slot[s].stable = slots->slot[s].marked;
     }
@@ -93,6 +97,7 @@ void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id)
 
 void acs_slots_cancel(acs_slots *slots, int slot)
 {
+    ACS_ASSERT(slot < 0 || slots->slot[slot].outstanding > 0);
     if (slot >= 0)
         slots->slot[slot].outstanding--;
 }
@@ -101,6 +106,7 @@ void acs_slots_append(acs_slots *slots, acs_entry *entry)
 {
     acs_slot *slot = &slots->slot[entry->slot];
     uint32_t index = acs_entry_index(slots->window, entry);
+    ACS_ASSERT(!slot->tail || slots->window->entries[slot->tail].value < entry->value);
     entry->slot_next = 0;
     if (slot->tail)
         slots->window->entries[slot->tail].slot_next = index;
@@ -116,6 +122,7 @@ acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t s)
     if (!slot->head || slots->window->entries[slot->head].value > slot->completed)
         return NULL;
     acs_entry *entry = &slots->window->entries[slot->head];
+    ACS_ASSERT(entry->state == ACS_ENTRY_ISSUED && slot->outstanding > 0);
     slot->head = entry->slot_next;
     if (!slot->head)
         slot->tail = 0;
