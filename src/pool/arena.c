@@ -89,6 +89,9 @@ static uint32_t bin_of(uint64_t bytes)
 static void bin_add(acs_arena *arena, acs_range *range)
 {
     uint32_t bin = bin_of(range->bytes);
+    ACS_ASSERT(!range->free && !range->hole && bin < BINS);                                                    /* ARENA-2 */
+    ACS_ASSERT(!(range->before && range->before->free) && !(range->behind && range->behind->free));            /* ARENA-1 */
+    ACS_ASSERT(range->bytes > 0 && range->base % ACS_ARENA_ALIGN == 0 && range->bytes % ACS_ARENA_ALIGN == 0); /* ARENA-3 */
     acs_range *first = arena->bins[bin], *newest = arena->tails[bin];
     range->free = true;
     range->next = range->last ? NULL : first;
@@ -101,6 +104,7 @@ static void bin_add(acs_arena *arena, acs_range *range)
 static void bin_remove(acs_arena *arena, acs_range *range)
 {
     uint32_t bin = bin_of(range->bytes);
+    ACS_ASSERT(range->free && (arena->filled[bin / 64] >> bin % 64 & 1)); /* ARENA-2 */
     range->free = false;
     *(range->next ? &range->next->previous : &arena->tails[bin]) = range->previous;
     *(range->previous ? &range->previous->next : &arena->bins[bin]) = range->next;
@@ -184,6 +188,7 @@ static acs_range *cut_off(acs_arena *arena, acs_range *range, uint64_t bytes)
         rest->behind->before = rest;
     range->behind = rest;
     range->bytes = bytes;
+    ACS_ASSERT(bytes > 0 && bytes % ACS_ARENA_ALIGN == 0); /* ARENA-3 */
     return rest;
 }
 
@@ -206,12 +211,14 @@ acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes, acs_op settled)
     bin_remove(arena, range);
     split(arena, range, bytes);
     arena->counts.taken += range->bytes;
+    ACS_ASSERT(range->bytes >= bytes && arena->counts.taken <= arena->counts.reserved);
     return range;
 }
 
 /* `behind` becomes part of `range`. */
 static void absorb(acs_arena *arena, acs_range *range, acs_range *behind)
 {
+    ACS_ASSERT(range->behind == behind && range->base + range->bytes == behind->base); /* ARENA-1 */
     range->bytes += behind->bytes;
     if (range->last < behind->last)
         range->last = behind->last;
@@ -225,6 +232,7 @@ void acs_arena_give(acs_range *range)
 {
     acs_arena *arena = range->arena;
     acs_range *before = range->before, *behind = range->behind;
+    ACS_ASSERT(!range->free && !range->hole && arena->counts.taken >= range->bytes); /* ARENA-2 */
     arena->counts.taken -= range->bytes;
     if (behind && behind->free) {
         bin_remove(arena, behind);
@@ -247,6 +255,7 @@ bool acs_arena_remove(acs_arena *arena, acs_op settled, uint64_t *base, uint64_t
             *base = range->base;
             *bytes = range->bytes;
             bin_remove(arena, range);
+            ACS_ASSERT(arena->counts.chunks > 0 && arena->counts.reserved >= range->bytes);
             arena->counts.reserved -= range->bytes;
             arena->counts.chunks--;
             discard(arena, range);
@@ -259,6 +268,8 @@ bool acs_arena_remove(acs_arena *arena, acs_op settled, uint64_t *base, uint64_t
 
 static void hole_add(acs_arena *arena, acs_range *range)
 {
+    ACS_ASSERT(!range->free && !range->hole);                                                       /* ARENA-2 */
+    ACS_ASSERT(!(range->before && range->before->hole) && !(range->behind && range->behind->hole)); /* ARENA-1 */
     range->hole = true;
     range->last = 0;
     range->previous = NULL;
@@ -270,6 +281,7 @@ static void hole_add(acs_arena *arena, acs_range *range)
 
 static void hole_remove(acs_arena *arena, acs_range *range)
 {
+    ACS_ASSERT(range->hole && !range->free); /* ARENA-2 */
     range->hole = false;
     *(range->previous ? &range->previous->next : &arena->holes) = range->next;
     if (range->next)
@@ -325,6 +337,7 @@ acs_range *acs_arena_fill(acs_range *range, uint64_t least, acs_op settled)
 {
     acs_arena *arena = range->arena;
     acs_range *before = range->before, *behind = range->behind;
+    ACS_ASSERT(!range->free && !range->hole);
     arena->counts.reserved += range->bytes;
     arena->counts.taken += range->bytes;
     least = (least + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
@@ -354,6 +367,7 @@ acs_range *acs_arena_cut(acs_range *range, uint64_t base, uint64_t bytes)
 {
     acs_arena *arena = range->arena;
     acs_range *low = base > range->base ? range : NULL, *rest = NULL;
+    ACS_ASSERT(base >= range->base && base - range->base + bytes <= range->bytes);
     bin_remove(arena, range);
     if (low)
         range = cut_off(arena, low, base - low->base);

@@ -81,9 +81,11 @@ typedef struct acs_batch {
 /* Whether all that the item follows inside the batch was issued; if not, it must not be. */
 static inline bool acs_item_may_follow(const acs_batch *batch, const acs_item *item)
 {
-    for (uint32_t i = 0; i < item->edge_count; i++)
+    for (uint32_t i = 0; i < item->edge_count; i++) {
+        ACS_ASSERT(&batch->items[batch->edges[item->first_edge + i]] < item);
         if (batch->items[batch->edges[item->first_edge + i]].status != ACS_OK)
             return false;
+    }
     return true;
 }
 

@@ -69,6 +69,7 @@ acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
     if (!chunks_fit(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
     uint32_t at = chunks_up_to(b, base);
+    ACS_ASSERT(at == 0 || b->chunks[at - 1].base + b->chunks[at - 1].bytes <= base);
     memmove(&b->chunks[at + 1], &b->chunks[at], (b->chunk_count++ - at) * sizeof *b->chunks);
     b->chunks[at] = (acs_chunk){base, bytes, starts};
     return ACS_OK;
@@ -77,6 +78,7 @@ acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 void acs_blocks_remove_chunk(acs_blocks *b, uint64_t base)
 {
     uint32_t at = chunks_up_to(b, base) - 1;
+    ACS_ASSERT(at < b->chunk_count && b->chunks[at].base == base);
     acs_places_fini(&b->chunks[at].starts);
     memmove(&b->chunks[at], &b->chunks[at + 1], (--b->chunk_count - at) * sizeof *b->chunks);
 }
@@ -95,6 +97,8 @@ bool acs_blocks_add(acs_blocks *b, acs_range *range)
     if (range->hash_failed)
         return false;
     acs_chunk *chunk = chunk_of(b, range->base);
+    ACS_ASSERT(chunk && range->base - chunk->base + range->bytes <= chunk->bytes); /* BLOCK-1 */
+    ACS_ASSERT((range->base - chunk->base) % ACS_ARENA_ALIGN == 0);                /* BLOCK-1 */
     acs_places_add(&chunk->starts, place_in(chunk, range->base));
     return true;
 }

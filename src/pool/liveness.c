@@ -157,6 +157,8 @@ static bool has_gone(const work *w, uint32_t op)
 
 static void emit(work *w, uint32_t op)
 {
+    ACS_ASSERT(w->done < w->ops && !has_gone(w, op));                                          /* LIVE-2 */
+    ACS_ASSERT(is_subset(acs_op_set(w->plan->before, op), w->emitted.bits, w->emitted.words)); /* LIVE-2 */
     w->rank[op] = w->done;
     w->plan->order[w->done++] = op;
     include(w->emitted.bits, op);
@@ -216,6 +218,7 @@ static void find_order(work *w)
     for (uint32_t op = 0; op < w->ops; op++)
         if (!acs_op_set_has(needed, op) && !has_gone(w, op))
             emit_with_upstream(w, op);
+    ACS_ASSERT(w->done == w->ops); /* LIVE-2 */
     memset(needed, 0, w->order.words * sizeof *needed);
 }
 
@@ -389,8 +392,10 @@ static acs_status place_blocks(work *w, int way)
     if (way > 0 && peak >= w->plan->peak)
         return ACS_OK;
     w->plan->peak = peak;
-    for (uint32_t b = 0; b < w->blocks; b++)
+    for (uint32_t b = 0; b < w->blocks; b++) {
+        ACS_ASSERT(w->offsets[b] % ALIGN == 0 && w->offsets[b] + rounded(&w->plan->blocks[b]) <= peak); /* LIVE-3 */
         w->plan->blocks[b].offset = w->offsets[b];
+    }
     return ACS_OK;
 }
 
@@ -399,10 +404,14 @@ static void find_taken_over(const work *w)
     acs_live_block *blocks = w->plan->blocks;
     for (uint32_t b = 0; b < w->blocks; b++) {
         blocks[b].taken_over = false;
-        for (uint32_t other = 0; other < w->blocks; other++)
+        for (uint32_t other = 0; other < w->blocks; other++) {
+            ACS_ASSERT(other == b || precedes(w, other, b) || precedes(w, b, other) ||
+                       blocks[other].offset >= blocks[b].offset + rounded(&blocks[b]) ||
+                       blocks[b].offset >= blocks[other].offset + rounded(&blocks[other])); /* LIVE-1 */
             blocks[b].taken_over |= other != b && precedes(w, other, b) &&
                                     blocks[other].offset < blocks[b].offset + rounded(&blocks[b]) &&
                                     blocks[b].offset < blocks[other].offset + rounded(&blocks[other]);
+        }
     }
 }
 

@@ -68,6 +68,7 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
 static void end_rest_locked(acs_pool *p, acs_rest *rest)
 {
     acs_range *range = rest->first;
+    ACS_ASSERT(rest->bytes >= range->bytes && p->counts.resting >= range->bytes);
     rest->first = range->next;
     rest->bytes -= range->bytes;
     p->counts.resting -= range->bytes;
@@ -107,6 +108,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 static void count_taken_locked(acs_pool *p, uint64_t bytes)
 {
     p->counts.live += bytes;
+    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
     if (p->counts.peak < p->counts.live + p->counts.resting)
         p->counts.peak = p->counts.live + p->counts.resting;
 }
@@ -146,6 +148,7 @@ acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_rang
     range->site = r->site;
     range->mark = NULL;
     range->id = ++m->taken_total;
+    ACS_ASSERT(m->taken_total % TUNE_CHECKED_TAKES || acs_arena_check(range->arena)); /* ARENA-1, ARENA-2, ARENA-3 */
     if (!acs_blocks_add(&m->blocks, range)) {
         acs_arena_give(range);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of blocks");
@@ -277,6 +280,7 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
 {
     acs_pool *p = &m->pools[block->kind];
     acs_lock_acquire(&m->lock);
+    ACS_ASSERT(p->counts.live >= block->bytes); /* MEM-1 */
     p->counts.live -= block->bytes;
     acs_lock_release(&m->lock);
     acs_status status = m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
@@ -352,6 +356,7 @@ acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_bloc
         *block = block_of(range);
         acs_blocks_remove(&m->blocks, range);
         acs_pool *p = &m->pools[range->kind];
+        ACS_ASSERT(p->counts.live >= range->bytes && !range->free && !range->hole); /* MEM-1 */
         p->counts.live -= range->bytes;
         p->counts.changed |= range->id <= p->noted;
         rest_locked(m, range, last);

@@ -7,6 +7,8 @@
  * until they have. Where that is long in coming, and the taker can order ops, it is handed out before: `behind` says so.
  * As much may rest as is in use (16 MiB at least, config.slack at most), so that a program which runs ahead of its ops does
  * not fill the device.
+ *
+ * MEM-1  what is in use and what rests are parts of what is reserved, and that is within the limit.
  */
 #ifndef ACS_POOL_MEMORY_H
 #define ACS_POOL_MEMORY_H

@@ -21,6 +21,7 @@ static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
     bool room = bytes <= limit && p->counts.reserved <= limit - bytes;
     if (room)
         p->counts.reserved += bytes;
+    ACS_ASSERT(!room || p->counts.reserved <= limit); /* MEM-1 */
     return room;
 }
 
@@ -38,6 +39,7 @@ static bool is_admitted(acs_memory *m, int kind, uint64_t bytes)
 static void count_off(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_lock_acquire(&m->lock);
+    ACS_ASSERT(m->pools[kind].counts.reserved >= bytes); /* MEM-1 */
     m->pools[kind].counts.reserved -= bytes;
     acs_lock_release(&m->lock);
 }
@@ -70,6 +72,7 @@ static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came
 /* Reserved for nothing. */
 static uint64_t idle_locked(const acs_pool *p)
 {
+    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
     return p->counts.reserved - p->counts.live - p->counts.resting;
 }
 

@@ -107,6 +107,7 @@ static span *span_of(const acs_pages *p, uint64_t address)
 static piece *piece_at(const acs_pages *p, uint64_t address)
 {
     const span *s = span_of(p, address);
+    ACS_ASSERT(s && (address - s->base) % p->ops->page == 0); /* PAGE-2 */
     return &s->pieces[(address - s->base) / p->ops->page];
 }
 
@@ -135,6 +136,7 @@ static uint64_t whole_pieces(const acs_pages *p, const acs_range *range, uint64_
         at += page;
     for (*base = at; at < end && bytes < wanted;) {
         const uint64_t size = piece_at(p, at)->pages * page;
+        ACS_ASSERT(size > 0); /* PAGE-1 */
         if (size > end - at || size > most - bytes)
             break;
         at += size;
@@ -299,6 +301,7 @@ static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
         *piece_at(p, at) = (piece){0, 0};
         at += l->pieces[i].pages * p->ops->page;
     }
+    ACS_ASSERT(at == end); /* PAGE-2 */
     run->unmapped = true;
     return ACS_OK;
 }
@@ -337,9 +340,11 @@ static acs_status map_all(acs_pages *p, acs_page_plan *plan, const loose *l)
     }
     at = plan->range->base;
     for (uint64_t i = 0; i < l->count; i++) {
+        ACS_ASSERT(piece_at(p, at)->pages == 0); /* PAGE-1 */
         *piece_at(p, at) = l->pieces[i];
         at += l->pieces[i].pages * p->ops->page;
     }
+    ACS_ASSERT(at == plan->range->base + plan->range->bytes); /* PAGE-1 */
     plan->done = true;
     return ACS_OK;
 }

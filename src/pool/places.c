@@ -33,6 +33,7 @@ void acs_places_fini(acs_places *p)
 
 void acs_places_add(acs_places *p, uint64_t place)
 {
+    ACS_ASSERT(!(p->levels[0][place / 64] >> place % 64 & 1)); /* BLOCK-2 */
     for (uint32_t level = 0; level < p->depth; level++, place /= 64) {
         uint64_t *word = &p->levels[level][place / 64];
         bool known = *word != 0; /* the level above says so already */
@@ -44,6 +45,7 @@ void acs_places_add(acs_places *p, uint64_t place)
 
 void acs_places_remove(acs_places *p, uint64_t place)
 {
+    ACS_ASSERT(p->levels[0][place / 64] >> place % 64 & 1); /* BLOCK-2 */
     for (uint32_t level = 0; level < p->depth; level++, place /= 64) {
         uint64_t *word = &p->levels[level][place / 64];
         *word &= ~(UINT64_C(1) << place % 64);

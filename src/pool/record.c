@@ -4,8 +4,8 @@
  * warms up, and for single blocks beyond the largest class. It knows nothing of what an op means.
  *
  * Everything here is a stack of indices: free records, the free blocks of each size class, the unused block numbers.
- * There are as many numbers as records, so however the sizes shift, cached and used blocks together are never more than
- * records: a class that runs empty when all numbers are given out takes a block from another class.
+ * There are as many numbers as records (REC-1), so a class that runs empty when all are given out takes a block from
+ * another class.
  *
  * C  push: last use of the item, link it, top release -> pop: top acquire, read the link, use the item.
  *    Broken: two owners write one record or block at once. Every change of `top` is a read-modify-write, so a pop
@@ -203,6 +203,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     /*
      * Only what must hold for any kind is set: site, union and rows are the producer's to write, and not cleared first.
      */
+    ACS_ASSERT(index < pool->count); /* REC-1 */
     acs_record *record = (acs_record *)(void *)(pool->records + index * pool->stride);
     record->seq = 0;
     record->asked = ACS_KIND_KERNEL;
@@ -289,6 +290,8 @@ static struct block *block_take(acs_record_pool *pool, uint64_t bytes, uint32_t 
     if (ACS_LIKELY(stack_pop_hint(&pool->classes[c], pool->block_links, &number, &next))) {
         if (next)
             fetch_for_write(block_at(pool, next - 1), bytes);
+        ACS_ASSERT(block_at(pool, number)->number == number); /* REC-1 */
+        ACS_ASSERT(block_at(pool, number)->bytes == (uint64_t)BLOCK_BYTES_MIN << c);
         return block_at(pool, number);
     }
 
@@ -302,6 +305,7 @@ static struct block *block_take(acs_record_pool *pool, uint64_t bytes, uint32_t 
         stack_push(&pool->unused, pool->block_links, number);
         return NULL;
     }
+    ACS_ASSERT(number < pool->count && !block_at(pool, number)); /* REC-1 */
     block->number = number;
     block_set(pool, number, block);
     return block;
@@ -373,6 +377,7 @@ static void release_block(acs_record_pool *pool, const acs_record *record)
 /* The block first: once the record is pushed, another thread may own it and write its fields. */
 void acs_record_release(acs_record_pool *pool, acs_record *record)
 {
+    ACS_ASSERT((unsigned char *)record == pool->records + record->index * pool->stride); /* REC-2 */
     release_block(pool, record);
     stack_push(&pool->free, pool->record_links, record->index);
 }
@@ -389,6 +394,7 @@ static void release_blocks(acs_record_pool *pool, acs_record_chain *chain)
 static void gather_block(acs_record_pool *pool, acs_record_chain *chain, const acs_record *record)
 {
     const struct block *block = record->block;
+    ACS_ASSERT(record->block_class <= BLOCK_EXACT);
     if (record->block_class == BLOCK_EXACT) {
         release_block(pool, record);
         return;
@@ -406,6 +412,7 @@ static void gather_block(acs_record_pool *pool, acs_record_chain *chain, const a
 void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_record *record)
 {
     uint32_t index = record->index;
+    ACS_ASSERT((unsigned char *)record == pool->records + index * pool->stride); /* REC-2 */
     if (record->block)
         gather_block(pool, chain, record);
     /* relaxed: nobody else looks before the chain is pushed, C */

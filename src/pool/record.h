@@ -4,6 +4,10 @@
  *
  * Common sizes of arguments and segments lie inside the record. Larger ones lie in one block of a pooled size class; the
  * pool grows by malloc only while it is warming up, and never shrinks before the context closes.
+ *
+ * REC-1  there are as many numbers of blocks as records: however sizes shift, cached and used blocks of a class are together
+ *        no more than records.
+ * REC-2  a record is its pool's, and has one owner at any time.
  */
 #ifndef ACS_RECORD_H
 #define ACS_RECORD_H
