@@ -16,6 +16,7 @@ enum { RING_FIRST = 64 };
 /* Positions run free and are masked here alone (EXEC-1). */
 static acs_host_entry *entry_at(const acs_host_slot *slot, uint32_t position)
 {
+    ACS_ASSERT(slot->tail - slot->head <= slot->capacity && !(slot->capacity & (slot->capacity - 1))); /* EXEC-1 */
     return &slot->ring[position & (slot->capacity - 1)];
 }
 
@@ -124,6 +125,9 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
     bool runs = item->status == ACS_OK;
     uint32_t count = runs ? entries_of(item) : item->wait_count;
 
+    ACS_ASSERT(item->wait_count <= slots->count && slots->count <= slot->capacity);                       /* EXEC-3 */
+    ACS_ASSERT(slot->tail - slot->head + count <= slot->capacity);                                        /* EXEC-1 */
+    ACS_ASSERT(!runs || slot->head == slot->tail || entry_at(slot, slot->tail - 1)->value < item->value); /* EXEC-2 */
     for (uint32_t i = 0; i < count; i++) {
         acs_host_entry entry = {NULL, 0, 0, 0};
         if (i < item->wait_count) {
@@ -177,6 +181,7 @@ bool acs_host_satisfied(const acs_host_slots *slots, const acs_host_entry *entry
 void acs_host_finish(acs_host_slots *slots, uint32_t slot)
 {
     acs_host_slot *s = &slots->slot[slot];
+    ACS_ASSERT(s->head != s->tail);
     uint64_t value = entry_at(s, s->head)->value;
 
     s->head++;

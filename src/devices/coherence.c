@@ -4,6 +4,8 @@
  */
 #include "devices/coherence.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +68,7 @@ static uint32_t cut(acs_coherence *c, uint64_t byte)
     uint32_t i = byte < c->bytes ? piece_of(c, byte) : c->count;
     if (i == c->count || c->pieces[i].from == byte)
         return i;
+    ACS_ASSERT(c->count < c->capacity && c->pieces[i].from < byte && byte < c->pieces[i].to); /* COH-1 */
     memmove(&c->pieces[i + 1], &c->pieces[i], (c->count++ - i) * sizeof *c->pieces);
     c->pieces[i].to = c->pieces[i + 1].from = byte;
     return i + 1;
@@ -95,6 +98,7 @@ static void join(acs_coherence *c, uint32_t first, uint32_t last)
 
 static void keep_at(acs_validity *piece, uint32_t place)
 {
+    ACS_ASSERT(place < 8 * sizeof piece->places);
     piece->places = bit_of(place);
     piece->origin = place;
     piece->inherited = false;
@@ -133,6 +137,7 @@ static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t 
             piece->places |= bit_of(place);
     }
     join(c, first ? first - 1 : 0, last + 1);
+    ACS_ASSERT(c->count > TUNE_CHECKED_PIECES || acs_coherence_check(c)); /* COH-1, COH-2 */
     return ACS_OK;
 }
 
@@ -151,6 +156,7 @@ void acs_coherence_drop(acs_coherence *c, uint32_t place)
     for (uint32_t i = 0; i < c->count; i++)
         leave(&c->pieces[i], place);
     join(c, 0, c->count - 1);
+    ACS_ASSERT(c->count > TUNE_CHECKED_PIECES || acs_coherence_check(c)); /* COH-1, COH-2 */
 }
 
 static void settle(acs_validity *piece, uint32_t place)
@@ -178,6 +184,7 @@ static void for_pieces(acs_coherence *c, uint64_t from, uint64_t to, void (*act)
     for (uint32_t i = first; i <= last; i++)
         act(&c->pieces[i], place);
     join(c, first ? first - 1 : 0, last + 1);
+    ACS_ASSERT(c->count > TUNE_CHECKED_PIECES || acs_coherence_check(c)); /* COH-1, COH-2 */
 }
 
 void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)

@@ -82,6 +82,7 @@ static void named_by(const acs_batch *batch, const acs_item *item, const joins *
 static void keep_edge(acs_dag *dag, acs_dag_node *node, uint32_t to)
 {
     acs_dag_node *end = &dag->node[to];
+    ACS_ASSERT(to < (uint32_t)(node - dag->node) && dag->edges_used < ACS_DAG_EDGES); /* DAG-1 */
     uint32_t level = end->level + (node->type ? 1u : 0u);
 
     dag->edges[dag->edges_used++] = (uint16_t)to;
@@ -127,6 +128,7 @@ static void resolve(acs_dag *dag, uint32_t join, uint64_t key, joins *j, node_se
         dag->node[to].out_count--;
         set_add(stands_for, to);
     }
+    ACS_ASSERT(node->out_count == 0); /* DAG-3 */
     dag->edges_used = node->first_edge;
     dag->key = key;
     node->edge_count = node->level = 0;
@@ -139,6 +141,7 @@ static void count_levels(acs_dag *dag)
 
     for (uint32_t i = 0; i < dag->nodes; i++) {
         const acs_dag_node *node = &dag->node[i];
+        ACS_ASSERT(node->edge_count || node->level == 0); /* DAG-2 */
         if (!node->type)
             continue;
         dag->ops++;

@@ -153,6 +153,7 @@ acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key)
             continue;
         unlist(kept, c);
         list(kept, c);
+        ACS_ASSERT(c->state != COPY_TAKEN); /* KEPT-1 */
         c->state = COPY_TAKEN;
         return &c->shown;
     }
@@ -200,6 +201,7 @@ void acs_kept_launched(acs_kept *kept, acs_kept_copy *shown, int slot, uint64_t 
     copy *c = copy_of(shown);
 
     (void)kept;
+    ACS_ASSERT(c->state == COPY_TAKEN && slot >= 0 && (uint32_t)slot < kept->slots); /* KEPT-1 */
     c->state = COPY_LAUNCHED;
     c->slot = slot;
     c->value = value;
@@ -208,6 +210,7 @@ void acs_kept_launched(acs_kept *kept, acs_kept_copy *shown, int slot, uint64_t 
 void acs_kept_release(acs_kept *kept, acs_kept_copy *shown)
 {
     (void)kept;
+    ACS_ASSERT(copy_of(shown)->state == COPY_TAKEN); /* KEPT-1 */
     copy_of(shown)->state = COPY_FREE;
 }
 
@@ -225,6 +228,7 @@ static void *forget(acs_kept *kept, copy *c)
     void *object = c->shown.object;
     keyed *of = c->of;
 
+    ACS_ASSERT(kept->count > 0 && kept->nodes >= c->shown.nodes);
     unlist(kept, c);
     kept->nodes -= c->shown.nodes;
     kept->count--;
@@ -245,6 +249,7 @@ bool acs_kept_has_room(const acs_kept *kept, uint64_t nodes)
 static void *throw_out(acs_kept *kept, copy *c)
 {
     uint64_t key = c->of->key;
+    ACS_ASSERT(is_free(kept, c)); /* KEPT-3 */
     void *object = forget(kept, c);
     seen *place = place_of(kept, key);
 
@@ -308,11 +313,13 @@ acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *
     list(kept, c);
     kept->nodes += nodes;
     kept->count++;
+    ACS_ASSERT(kept->nodes <= kept->budget); /* KEPT-2 */
     return &c->shown;
 }
 
 void *acs_kept_drop(acs_kept *kept, acs_kept_copy *shown)
 {
+    ACS_ASSERT(copy_of(shown)->state == COPY_TAKEN); /* KEPT-1 */
     return forget(kept, copy_of(shown));
 }
 

@@ -108,6 +108,8 @@ bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_l
             level++;
         if (t == shape->types || level >= shape->levels)
             return false;
+        ACS_ASSERT(level >= earliest(dag, node, after)); /* LAYER-1, LAYER-3 */
+        ACS_ASSERT(used[level][t] < shape->cells[t]);    /* LAYER-2 */
         layout->level[i] = (uint16_t)level;
         layout->cell[i] = (uint16_t)(acs_layout_first_cell(shape, t) + used[level][t]++);
         after[i] = (uint16_t)(level + 1);

@@ -27,6 +27,8 @@ static void turn_round(const acs_dag *dag, acs_wires *wires)
     for (uint32_t i = 0; i < dag->nodes; i++)
         for (uint32_t e = 0; e < dag->node[i].edge_count; e++)
             wires->out[filled[dag->edges[dag->node[i].first_edge + e]]++] = (uint16_t)i;
+    for (uint32_t i = 0; i < dag->nodes; i++)
+        ACS_ASSERT(filled[i] == wires->node[i].first_out + wires->node[i].out_count); /* WIRE-2 */
     wires->head.first_out = (uint16_t)used;
     for (uint32_t i = 0; i < dag->nodes; i++)
         if (dag->node[i].edge_count == 0)
@@ -44,6 +46,7 @@ static uint32_t cost(const acs_wires_node *node)
 /* A fan for followers [from, to) of `node`. They are released by the fan, which is released like a follower. */
 static bool add_fan(acs_wires *wires, const acs_wires_node *node, bool head, uint32_t from, uint32_t to, uint32_t weight)
 {
+    ACS_ASSERT(from < to && weight <= TUNE_RELEASE_MOST); /* WIRE-1, WIRE-3 */
     if (wires->nodes == ACS_WIRES_NODES)
         return false;
     wires->node[wires->nodes++] = (acs_wires_node){
@@ -77,6 +80,7 @@ static bool split(acs_wires *wires, acs_wires_node *node, bool head)
         return false;
     for (uint32_t fan = first_fan; fan < wires->nodes; fan++)
         wires->out[wires->out_used++] = (uint16_t)fan;
+    ACS_ASSERT(wires->out_used <= ACS_WIRES_OUT && wires->nodes - first_fan <= TUNE_RELEASE_MOST); /* WIRE-1 */
     node->first_out = (uint16_t)out;
     node->out_count = node->weight = (uint16_t)(wires->nodes - first_fan);
     return true;
