@@ -135,8 +135,8 @@ static const char *issue(acs_sim_state *s, acs_batch *batch)
     acs_vehicle by = ACS_VEHICLE_AUTO;
 
     acs_dag_make(batch, &s->vehicles.dag);
-    if (bundle && acs_sim_due_room(s, s->vehicles.dag.ops) &&
-        acs_sim_work_room(s, s->vehicles.dag.ops + ACS_LAYOUT_LEVELS)) {
+    if (bundle && acs_sim_due_reserve(s, s->vehicles.dag.ops) &&
+        acs_sim_work_reserve(s, s->vehicles.dag.ops + ACS_LAYOUT_LEVELS)) {
         bundle->slot = (uint32_t)first->slot;
         bundle->first = first->value;
         bundle->ops = s->vehicles.dag.ops;

@@ -77,7 +77,7 @@ static bool noted_take(acs_sim_noted *noted, const acs_record *op)
 }
 
 /* Room to note one more; without it nothing happens to the op, since nobody would know that it did. */
-static bool noted_room(acs_sim_noted *noted)
+static bool noted_reserve(acs_sim_noted *noted)
 {
     uint32_t capacity = noted->capacity ? noted->capacity * 2 : 16;
     const acs_record **grown;
@@ -111,7 +111,7 @@ void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
     again = noted_take(&faults->bounced, item->op);
     if (noted_take(&faults->doomed, item->op) || acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
         refuse(faults, item);
-    } else if (!again && noted_room(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
+    } else if (!again && noted_reserve(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
         faults->bounced.op[faults->bounced.used++] = item->op;
         item->status = ACS_NOT_READY;
         item->text = "injected";
@@ -125,7 +125,7 @@ bool acs_sim_fault_bundle(acs_sim_faults *faults, const acs_batch *batch)
 
     for (uint32_t i = 0; i < batch->items_used; i++) {
         const acs_record *op = batch->items[i].op;
-        if (!op || !noted_room(&faults->doomed) || !acs_sim_fault(faults, ACS_FAULT_LAUNCH))
+        if (!op || !noted_reserve(&faults->doomed) || !acs_sim_fault(faults, ACS_FAULT_LAUNCH))
             continue;
         faults->doomed.op[faults->doomed.used++] = op;
         any = true;

@@ -143,12 +143,12 @@ uint64_t acs_sim_threads(const acs_sim_state *s, const acs_record *op);
 /* What a kernel needs, and how long it takes, drawn where the seed decides. */
 acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot);
 /* Room to list `ops` more as due. False: no memory. */
-bool acs_sim_due_room(acs_sim_state *s, uint32_t ops);
+bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops);
 
 /* sim_work.c: what the machine tells of, and progress inside bundles. */
 
 /* Works for `count` things that are about to be issued: acs_sim_work_take gives them. False: no memory. */
-bool acs_sim_work_room(acs_sim_state *s, uint32_t count);
+bool acs_sim_work_reserve(acs_sim_state *s, uint32_t count);
 acs_sim_work *acs_sim_work_take(acs_sim_state *s, const acs_record *op, acs_sim_bundle *bundle, uint32_t position);
 /* It has ended. */
 void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when);

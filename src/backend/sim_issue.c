@@ -175,7 +175,7 @@ static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
 }
 
 /* Every op that was issued has room among those that are due. */
-bool acs_sim_due_room(acs_sim_state *s, uint32_t ops)
+bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops)
 {
     uint32_t capacity = acs_round_up_pow2(s->in_flight + ops < 64 ? 64 : s->in_flight + ops);
     const acs_record **grown;
@@ -246,7 +246,7 @@ static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     if (wrong)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
     judge(s, batch, item);
-    if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_room(s, 1) && acs_sim_work_room(s, 1)))
+    if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_reserve(s, 1) && acs_sim_work_reserve(s, 1)))
         acs_sim_lose(s, item, 0, "no memory for an op that was issued");
     if (item->status == ACS_OK && item->slot >= 0)
         launch(s, item->op, (uint32_t)item->slot);

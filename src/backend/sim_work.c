@@ -36,7 +36,7 @@ void acs_sim_works_fini(acs_sim_state *s)
     free(s->blocks);
 }
 
-bool acs_sim_work_room(acs_sim_state *s, uint32_t count)
+bool acs_sim_work_reserve(acs_sim_state *s, uint32_t count)
 {
     while (s->free_work_count < count) {
         acs_sim_work *made = block_of(s, sizeof *made);

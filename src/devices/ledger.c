@@ -51,7 +51,7 @@ void acs_ledger_leave(acs_ledger *l)
  * Its owner may truncate the file, and to touch a page that is gone is SIGBUS. A ledger that lost pages stays unusable: the
  * account was in them. Who truncates it between this look and the use, within microseconds, still ends the program.
  */
-static bool is_whole(acs_ledger *l)
+static bool confirm_whole(acs_ledger *l)
 {
     struct stat is;
     if (fstat(l->file, &is) != 0 || is.st_size < (off_t)sizeof *l->table)
@@ -60,10 +60,10 @@ static bool is_whole(acs_ledger *l)
 }
 
 /* Another program may have made a new table where the file was truncated: this one's entry is not in it. */
-static bool has_entry(acs_ledger *l)
+static bool confirm_entry(acs_ledger *l)
 {
     if (l->own && !acs_ledger_get(&l->own->used))
-        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* as in is_whole */
+        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* as in confirm_whole */
     return !atomic_load_explicit(&l->cut, memory_order_relaxed);
 }
 
@@ -75,7 +75,7 @@ acs_status acs_ledger_enter(acs_ledger *l)
         pthread_mutex_unlock(&l->lock);
         return status;
     }
-    if (!l->table || (is_whole(l) && has_entry(l)))
+    if (!l->table || (confirm_whole(l) && confirm_entry(l)))
         return ACS_OK;
     acs_ledger_leave(l);
     return ACS_FAIL(ACS_ERR_STATE, 0, "the ledger cannot be used: its file was truncated");
@@ -83,7 +83,7 @@ acs_status acs_ledger_enter(acs_ledger *l)
 
 bool acs_ledger_usable(acs_ledger *l)
 {
-    return is_whole(l);
+    return confirm_whole(l);
 }
 
 /* Whether somebody holds the entry, this process included. */
@@ -319,7 +319,7 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
 
 void acs_ledger_tell(acs_ledger *l)
 {
-    if (!is_whole(l))
+    if (!confirm_whole(l))
         return; /* those that wait look by themselves, too */
     atomic_fetch_add_explicit(&l->table->changes, 1, memory_order_release); /* who sees it sees what was given */
     (void)syscall(SYS_futex, &l->table->changes, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -487,7 +487,7 @@ acs_status acs_ledger_pass(acs_ledger *l)
 
 void acs_ledger_reclaimable(acs_ledger *l, uint64_t bytes)
 {
-    if (!is_whole(l))
+    if (!confirm_whole(l))
         return;
     acs_ledger_set(&l->own->reclaimable, bytes); /* its own, and one store: who reads it sees this or what was before */
 }
@@ -513,7 +513,7 @@ void acs_ledger_give(acs_ledger *l, uint64_t bytes, uint64_t obtained)
 
 uint64_t acs_ledger_reserved(acs_ledger *l)
 {
-    return is_whole(l) ? acs_ledger_get(&l->own->reserved) : 0;
+    return confirm_whole(l) ? acs_ledger_get(&l->own->reserved) : 0;
 }
 
 uint64_t acs_ledger_total(const acs_ledger *l)
@@ -525,7 +525,7 @@ uint64_t acs_ledger_total(const acs_ledger *l)
 
 void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
 {
-    if (!is_whole(l))
+    if (!confirm_whole(l))
         return;
     acs_ledger_set(&l->own->threads, demand->threads); /* its own; who reads between these sees some of each */
     acs_ledger_set(&l->own->registers, demand->registers);

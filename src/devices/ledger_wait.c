@@ -31,7 +31,8 @@ typedef struct patience {
     uint64_t since;  /* and when it became so little, or that the first */
 } patience;
 
-static bool is_over(patience *p, const acs_ledger_account *a)
+/* Time went by. True: it was longer than the first of them may keep others waiting. */
+static bool spend_patience(patience *p, const acs_ledger_account *a)
 {
     const uint64_t now = acs_clock_ns();
     const uint64_t doubled = a->due_in_vain < TUNE_LEDGER_DOUBLED_MOST ? a->due_in_vain : TUNE_LEDGER_DOUBLED_MOST;
@@ -84,7 +85,7 @@ static acs_status try_locked(wait *w, uint32_t which)
 {
     acs_ledger *l = w->ledgers[which];
     acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
-    if (is_over(&w->patience[which], &a)) {
+    if (spend_patience(&w->patience[which], &a)) {
         acs_ledger_pass_anew_locked(l, w->ticket);
         a = acs_ledger_account_locked(l, w->ticket);
     }
@@ -255,7 +256,7 @@ static acs_status look_whether_due(acs_ledger *l, uint64_t ticket, patience *p, 
 {
     ACS_TRY(acs_ledger_enter(l));
     const acs_ledger_account a = acs_ledger_account_all_locked(l, ticket);
-    const bool in_vain = is_over(p, &a);
+    const bool in_vain = spend_patience(p, &a);
     if (in_vain)
         acs_ledger_pass_anew_locked(l, ticket);
     *due = a.due && !in_vain;

@@ -30,8 +30,8 @@ static bool is_shared(const acs_memory *m, int kind)
     return m->config.admit && acs_memory_is_device(kind);
 }
 
-/* The context's limit had room; whether others leave it. */
-static bool is_admitted(acs_memory *m, int kind, uint64_t bytes)
+/* The context's limit had room; whether others leave it, who count it as taken then. */
+static bool try_admit(acs_memory *m, int kind, uint64_t bytes)
 {
     return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, kind, bytes) == ACS_OK;
 }
@@ -49,7 +49,7 @@ static bool reserve(acs_memory *m, int kind, uint64_t bytes)
     acs_lock_acquire(&m->lock);
     bool room = reserve_locked(m, kind, bytes);
     acs_lock_release(&m->lock);
-    if (!room || is_admitted(m, kind, bytes))
+    if (!room || try_admit(m, kind, bytes))
         return room;
     count_off(m, kind, bytes);
     return false;
@@ -222,7 +222,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
         if (!atomic_load_explicit(&m->paged, memory_order_relaxed)) /* under `growing` */
             return ACS_OK; /* look again, elsewhere */
     }
-    const bool admitted = room && is_admitted(m, ACS_MEMORY_DEVICE, plan.fresh);
+    const bool admitted = room && try_admit(m, ACS_MEMORY_DEVICE, plan.fresh);
     acs_status status = admitted ? acs_pages_carry_out(m->pages, &plan) : ACS_NOT_READY;
     note_came(m, ACS_MEMORY_DEVICE, admitted ? plan.came : 0);
     note_returned(m, ACS_MEMORY_DEVICE, plan.gone, plan.gone - (plan.fresh - plan.came));

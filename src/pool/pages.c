@@ -262,7 +262,7 @@ typedef struct loose {
     uint64_t count, capacity;
 } loose;
 
-static bool loose_fits(loose *l)
+static bool loose_reserve(loose *l)
 {
     if (l->count < l->capacity)
         return true;
@@ -285,7 +285,7 @@ static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
 {
     const uint64_t before = l->count, end = run->range->base + run->range->bytes;
     for (uint64_t at = run->range->base; at < end; at += piece_at(p, at)->pages * p->ops->page) {
-        if (!loose_fits(l)) {
+        if (!loose_reserve(l)) {
             l->count = before;
             return no_memory();
         }
@@ -313,7 +313,7 @@ static acs_status create(acs_pages *p, uint64_t bytes, loose *l)
     while (bytes > 0) {
         const uint64_t size = bytes < usual ? bytes : usual;
         piece made = {0, size / page};
-        if (!loose_fits(l))
+        if (!loose_reserve(l))
             return no_memory();
         ACS_TRY(p->ops->create(p->user, size, &made.handle));
         l->pieces[l->count++] = made;

@@ -351,7 +351,7 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
 /* ------------------------------------------------------------------------------------------------------------ insert */
 
 /* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. Never empty. */
-static bool scratch_fit(acs_window *w, uint32_t count)
+static bool scratch_reserve(acs_window *w, uint32_t count)
 {
     if (ACS_LIKELY(count < w->scratch_capacity))
         return true;
@@ -420,7 +420,7 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
 {
     uint32_t links = 0;
     *found = (op_regions){.all = op->any ? ACS_UPDATE : 0};
-    if (!scratch_fit(w, op->segment_count)) {
+    if (!scratch_reserve(w, op->segment_count)) {
         find_nothing(w, op, found);
         return;
     }

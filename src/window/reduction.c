@@ -142,7 +142,8 @@ uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
 
 /* ---------------------------------------------------------------------------------------------------------------- add */
 
-static bool has_room(acs_reduction *r, uint32_t count)
+/* For one more node with so many edges. */
+static bool reserve_node(acs_reduction *r, uint32_t count)
 {
     return reserve((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
            reserve((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
@@ -151,7 +152,7 @@ static bool has_room(acs_reduction *r, uint32_t count)
 
 uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)
 {
-    if (!has_room(r, count))
+    if (!reserve_node(r, count))
         return 0;
     if (!r->node_count)
         r->nodes[r->node_count++] = (node){0};
