@@ -23,8 +23,6 @@ const mode modes[] = {
     {"acs-s4", "ACS, 4 streams", [](acs_options &o) { o.streams = 4; }},
     {"acs-launch", "ACS, a launch for each kernel (ACS_ISSUE=launch)",
      [](acs_options &o) { o.issue = ACS_ISSUE_LAUNCH; }},
-    {"acs-graph", "ACS, kept graphs that the host sets (ACS_ISSUE=graph)",
-     [](acs_options &o) { o.issue = ACS_ISSUE_GRAPH; }},
     {"acs-replay", "ACS, kept graphs of what was seen before (ACS_ISSUE=replay)",
      [](acs_options &o) { o.issue = ACS_ISSUE_REPLAY; }},
     {"acs-layers", "ACS, kept graphs of layers (ACS_ISSUE=layers)", [](acs_options &o) { o.issue = ACS_ISSUE_LAYERS; }},
@@ -132,7 +130,7 @@ private:
     /* How the kernels were issued, in percent. */
     std::string vehicles(const acs_statistics &s) const
     {
-        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
+        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
         std::string text;
         const uint64_t kernels = s.kernels - before_.kernels;
         for (int i = 0; kernels && i < ACS_ISSUE_COUNT; i++) {

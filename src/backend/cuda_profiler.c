@@ -113,7 +113,7 @@ static bool __attribute__((format(printf, 3, 4))) add(char *message, size_t boun
 /* "gpu: 41 ops: motor x20, joint x21"; with many kernels the first of them, and how many more there are. */
 static void write_message(const contents *all, acs_vehicle vehicle, char *message)
 {
-    static const char *const vehicles[ACS_VEHICLE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
+    static const char *const vehicles[ACS_VEHICLE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
     uint32_t i = 0;
     *message = 0;
     (void)add(message, MESSAGE_BYTES, "%s: %u ops", vehicles[vehicle], all->ops);

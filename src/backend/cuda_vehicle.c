@@ -303,8 +303,7 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     CUresult result = CUDA_SUCCESS;
     if (!exec)
         return ACS_NOT_READY;
-    bool by_host = b->batch->vehicle == ACS_VEHICLE_GRAPH;
-    acs_cuda_range_begin(self, b->batch, by_host ? ACS_VEHICLE_GRAPH : ACS_VEHICLE_REPLAY);
+    acs_cuda_range_begin(self, b->batch, ACS_VEHICLE_REPLAY);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
         if (b->batch->items[i].op)
@@ -331,7 +330,7 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
     return acs_cuda_window_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
-/* What ACS_ISSUE asks for, or nothing. In a graph that it calls `graph` the host sets what differs. */
+/* What ACS_ISSUE asks for, or nothing. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
     switch (b->batch->vehicle) {
@@ -341,8 +340,6 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
         return by_layers(self, b, 1);
     case ACS_VEHICLE_GPU:
         return by_gpu(self, b, 0);
-    case ACS_VEHICLE_GRAPH:
-        return by_shape(self, b, ~b->key, true, TUNE_ASKED_SIGHTINGS);
     default:
         return ACS_NOT_READY;
     }

@@ -31,7 +31,6 @@ typedef struct acs_sim_mark {
 
 enum {
     ACS_SIM_NEWS = 4,           /* how much progress inside bundles a slot remembers that nobody has seen */
-    ACS_SIM_GRAPH_STREAMS = 8,  /* of the backend's own, for short graphs */
     ACS_SIM_WINDOWS = 8         /* bundles that the GPU itself issues, at once */
 };
 
@@ -78,8 +77,6 @@ typedef struct acs_sim_vehicles {
     uint32_t *spare;            /* graphs of the machine that nobody uses */
     uint32_t spare_used, spare_capacity;
     uint32_t window[ACS_SIM_WINDOWS], windows;
-    uint32_t stream[ACS_SIM_GRAPH_STREAMS], event[ACS_BATCH_ITEMS + 1]; /* made at the first use */
-    uint32_t streams, events;
     uint32_t type_count;
     struct acs_sim_type *types;
 } acs_sim_vehicles;

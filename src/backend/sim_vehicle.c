@@ -12,8 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    COPIES_MOST = 4,         /* of one key, but for short graphs */
-    CHAIN_MOST = 8,          /* ops of a short graph */
+    COPIES_MOST = 4,         /* of one key */
     LAYER_NODES_MOST = 4096,
     SEED_SIGHTINGS = 4       /* where the seed decides: a shape is kept after one sighting three times in four */
 };
@@ -34,7 +33,7 @@ static const acs_sim_kernel small = {.ctas = 1, .threads = 1}; /* a head, a join
 
 const char *acs_sim_vehicle_name(acs_vehicle vehicle)
 {
-    static const char *const names[ACS_VEHICLE_COUNT] = {"refused", "launch", "graph", "replay", "layers", "gpu"};
+    static const char *const names[ACS_VEHICLE_COUNT] = {"refused", "launch", "replay", "layers", "gpu"};
     return names[vehicle];
 }
 
@@ -313,170 +312,11 @@ static bool issue_gpu(const trip *t)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------ short graphs */
-
-/*
- * A piece: ops of which each but the first follows the one before it and nothing else, and each but the last is followed by
- * the next only; or a join, which launches nothing. Pieces in the order of their first nodes: all that one follows have
- * been launched before it.
- */
-typedef struct piece {
-    uint16_t first, ops; /* first: node; ops 0: a join */
-    uint32_t stream;
-    bool followed;
-    uint64_t key;
-    acs_kept_copy *copy;
-} piece;
-
-typedef struct pieces {
-    uint32_t count;
-    piece piece[ACS_BATCH_ITEMS];
-    uint16_t of[ACS_BATCH_ITEMS];   /* node: its piece */
-    uint16_t next[ACS_BATCH_ITEMS]; /* node: the one behind it in its piece */
-    uint32_t latest[ACS_SIM_GRAPH_STREAMS]; /* piece launched there last, plus 1 */
-} pieces;
-
-static void split(const acs_dag *dag, pieces *p)
-{
-    p->count = 0;
-    for (uint32_t i = 0; i < dag->nodes; i++) {
-        const acs_dag_node *node = &dag->node[i];
-        uint32_t up = node->edge_count ? dag->edges[node->first_edge] : 0;
-        bool chained = node->type && node->edge_count == 1 && dag->node[up].type && dag->node[up].out_count == 1 &&
-                       p->piece[p->of[up]].ops < CHAIN_MOST;
-        if (chained) {
-            p->next[up] = (uint16_t)i;
-            p->of[i] = p->of[up];
-        } else {
-            p->of[i] = (uint16_t)p->count++;
-            p->piece[p->of[i]] = (piece){.first = (uint16_t)i, .key = 1};
-        }
-        p->piece[p->of[i]].ops += node->type != 0;
-        p->piece[p->of[i]].key = acs_hash64(p->piece[p->of[i]].key ^ (uint64_t)node->type << 16);
-        for (uint32_t e = 0; e < node->edge_count && !chained; e++)
-            p->piece[p->of[dag->edges[node->first_edge + e]]].followed = true;
-    }
-}
-
-static acs_kept_copy *short_graph(const trip *t, const piece *of)
-{
-    acs_kept_copy *copy = take(t, of->key);
-
-    if (copy)
-        return copy;
-    copy = instantiate(t, of->key, of->ops);
-    for (uint32_t n = 0; copy && n < of->ops; n++) {
-        acs_sim_graph_node(t->s->machine, graph_of(copy->object), &small, ACS_SIM_NODE_FIXED, NULL);
-        if (n)
-            acs_sim_graph_edge(t->s->machine, graph_of(copy->object), n - 1, n);
-    }
-    return copy;
-}
-
-/* All graphs are there before the first is launched: a bundle is issued as a whole or not at all. */
-static bool take_short_graphs(const trip *t, pieces *p)
-{
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (!p->piece[i].ops)
-            continue;
-        p->piece[i].copy = short_graph(t, &p->piece[i]);
-        if (p->piece[i].copy)
-            continue;
-        while (i-- > 0)
-            if (p->piece[i].copy)
-                acs_kept_release(t->v->kept, p->piece[i].copy);
-        return false;
-    }
-    return true;
-}
-
-/* Streams, and an event for each piece and for the bundle's start. False: no memory. */
-static bool make_streams(acs_sim_state *s)
-{
-    acs_sim_vehicles *v = &s->vehicles;
-
-    while (v->streams < ACS_SIM_GRAPH_STREAMS && (v->stream[v->streams] = acs_sim_stream(s->machine, 0)) != ACS_SIM_NONE)
-        v->streams++;
-    while (v->events <= ACS_BATCH_ITEMS && (v->event[v->events] = acs_sim_event(s->machine)) != ACS_SIM_NONE)
-        v->events++;
-    return v->streams == ACS_SIM_GRAPH_STREAMS && v->events > ACS_BATCH_ITEMS;
-}
-
-/* Behind a piece that is the latest in its stream, else the next stream in turn; waits for all others. */
-static void order_piece(const trip *t, pieces *p, uint32_t i)
-{
-    const acs_dag_node *head = &t->dag->node[p->piece[i].first];
-    uint32_t behind = ACS_SIM_NONE;
-
-    p->piece[i].stream = i % ACS_SIM_GRAPH_STREAMS;
-    for (uint32_t e = 0; e < head->edge_count && behind == ACS_SIM_NONE; e++) {
-        uint32_t up = p->of[t->dag->edges[head->first_edge + e]];
-        if (p->latest[p->piece[up].stream] != up + 1)
-            continue;
-        behind = up;
-        p->piece[i].stream = p->piece[up].stream;
-    }
-    if (!head->edge_count)
-        acs_sim_wait(t->s->machine, t->s->now, t->v->stream[p->piece[i].stream], t->v->event[ACS_BATCH_ITEMS]);
-    for (uint32_t e = 0; e < head->edge_count; e++) {
-        uint32_t up = p->of[t->dag->edges[head->first_edge + e]];
-        t->s->now += up == behind ? 0 : t->s->gpu.host.wait;
-        if (up != behind)
-            acs_sim_wait(t->s->machine, t->s->now, t->v->stream[p->piece[i].stream], t->v->event[up]);
-    }
-    p->latest[p->piece[i].stream] = i + 1;
-}
-
-static void launch_piece(const trip *t, const pieces *p, uint32_t i, const uint16_t *positions)
-{
-    const acs_sim_host_costs *c = &t->s->gpu.host;
-    const piece *of = &p->piece[i];
-    uint32_t stream = t->v->stream[of->stream];
-
-    for (uint32_t n = 0, node = of->first; n < of->ops; n++, node = p->next[node])
-        set_op(t, graph_of(of->copy->object), n, node, positions[node]);
-    if (of->ops) {
-        t->s->now += (of->ops > 1 ? c->graph_launch : c->graph1_launch) + (uint64_t)c->graph_set_node * of->ops;
-        acs_sim_graph_launch(t->s->machine, t->s->now, stream, graph_of(of->copy->object));
-        acs_kept_launched(t->v->kept, of->copy, (int)t->slot, t->last);
-    }
-    t->s->now += c->record;
-    acs_sim_record(t->s->machine, t->s->now, stream, t->v->event[i]);
-}
-
-static bool issue_graph(const trip *t)
-{
-    uint32_t stream = t->s->slot[t->slot].stream, ops = 0;
-    uint16_t positions[ACS_BATCH_ITEMS];
-    pieces p;
-
-    split(t->dag, &p);
-    for (uint32_t i = 0; i < ACS_SIM_GRAPH_STREAMS; i++)
-        p.latest[i] = 0;
-    for (uint32_t i = 0; i < t->dag->nodes; i++) {
-        positions[i] = (uint16_t)ops;
-        ops += t->dag->node[i].type != 0;
-    }
-    if (!make_streams(t->s) || !take_short_graphs(t, &p))
-        return false;
-    acs_sim_record(t->s->machine, t->s->now, stream, t->v->event[ACS_BATCH_ITEMS]);
-    for (uint32_t i = 0; i < p.count; i++) {
-        order_piece(t, &p, i);
-        launch_piece(t, &p, i, positions);
-    }
-    for (uint32_t i = 0; i < p.count; i++)
-        if (!p.piece[i].followed)
-            acs_sim_wait(t->s->machine, t->s->now, stream, t->v->event[i]);
-    return true;
-}
-
 /* ------------------------------------------------------------------------------------------------------------- choice */
 
 static bool issue_by(const trip *t, acs_vehicle vehicle)
 {
     switch (vehicle) {
-    case ACS_VEHICLE_GRAPH:
-        return issue_graph(t);
     case ACS_VEHICLE_REPLAY:
         return issue_replay(t);
     case ACS_VEHICLE_LAYERS:
@@ -534,7 +374,7 @@ static uint64_t threads(const trip *t)
 /* By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches. */
 static acs_vehicle choose(const trip *t)
 {
-    static const acs_vehicle any[] = {ACS_VEHICLE_GRAPH, ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
+    static const acs_vehicle any[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
     acs_choice_bundle bundle = {.ops = t->dag->ops, .levels = t->dag->levels, .edges = t->dag->edges_used,
                                 .beside = t->batch->beside, .path = acs_dag_path(t->dag),
                                 .device_ns = t->batch->device_ns, .slots = t->batch->slots,

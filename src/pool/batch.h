@@ -12,7 +12,6 @@
 typedef enum acs_vehicle {
     ACS_VEHICLE_AUTO,
     ACS_VEHICLE_LAUNCH, /* one launch for each op */
-    ACS_VEHICLE_GRAPH,  /* kept graphs, their parameters set by the host */
     ACS_VEHICLE_REPLAY, /* a kept graph of exactly this bundle's types and edges */
     ACS_VEHICLE_LAYERS, /* a kept graph of layers, into which any bundle of few types fits */
     ACS_VEHICLE_GPU,    /* finished kernels launch what they release */

@@ -199,11 +199,11 @@ static void report_vehicles(const acs_statistics *s)
     const uint64_t *by = s->issued_by;
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
-            "), graphs set by the host %" PRIu64 ", replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
+            "), replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
             "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills, %" PRIu64
             " library calls as kernels; %" PRIu64 " nodes of graphs built\n",
             by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
-            by[ACS_ISSUE_GRAPH], by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
+            by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], s->bundles,
             s->bundles_refused, s->copies_as_kernels, s->calls_as_kernels, s->nodes_built);
 }
 

@@ -73,7 +73,6 @@ static void name_by(acs_vehicle by, const char *message)
 static void ranges_name_the_kernels_with_every_vehicle(void **state)
 {
     (void)state;
-    name_by(ACS_VEHICLE_GRAPH, "graph: 41 ops: joint x21, motor x20");
     name_by(ACS_VEHICLE_REPLAY, "replay: 41 ops: joint x21, motor x20");
     name_by(ACS_VEHICLE_LAYERS, "layers: 41 ops: joint x21, motor x20");
 }

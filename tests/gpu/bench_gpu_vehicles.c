@@ -96,7 +96,7 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_vehicle vehicle, 
     qsort(alone, WARM, sizeof alone[0], by_value);
     qsort(host, ROUNDS, sizeof host[0], by_value);
     qsort(whole, ROUNDS, sizeof whole[0], by_value);
-    static const char *const names[] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
+    static const char *const names[] = {"auto", "launch", "replay", "layers", "gpu"};
     printf("%-10s of %3u, %4u ns, %-6s%s: %.3f us per kernel, host in submit %.3f, to an idle GPU %.3f; slowest submit "
            "%.0f us%s\n",
            b->name, ops, ns, names[vehicle], fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2],

@@ -160,8 +160,7 @@ static void copies_between_kernels_keep_their_order_by_every_way_to_issue()
 {
     enum { CHAINS = 16, STEPS = 300, WORDS = 33 };
     const bool bundles = forms_bundles();
-    for (const int issue : {ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS,
-                            ACS_ISSUE_GPU}) {
+    for (const int issue : {ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU}) {
         device_buffer<uint32_t> words(CHAINS * WORDS), back(CHAINS * WORDS);
         std::vector<uint32_t> truth(CHAINS * WORDS), returned(CHAINS * WORDS);
         acs_options options = check_options();

@@ -204,7 +204,6 @@ static void kernels_are_seen_by_their_names_with_every_vehicle_of_the_host()
         const char *name;
         bool exact;
     } ways[] = {{ACS_ISSUE_LAUNCH, "launch", true},
-                {ACS_ISSUE_GRAPH, "graph", true},
                 {ACS_ISSUE_REPLAY, "replay", true},
                 {ACS_ISSUE_LAYERS, "layers", false}};
     for (const auto &way : ways) {

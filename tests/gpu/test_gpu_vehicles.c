@@ -148,11 +148,6 @@ static void replay_runs_bundles_from_the_second_sighting_on(void)
     shapes_by(ACS_VEHICLE_REPLAY, 8); /* a copy for each of two slots, and what finds them busy */
 }
 
-static void host_sets_the_nodes_of_short_graphs(void)
-{
-    shapes_by(ACS_VEHICLE_GRAPH, 8);
-}
-
 /* The same arguments so often that the nodes get fixed, then others. */
 static void arguments_that_recur_are_fixed_until_they_change(void)
 {
@@ -287,7 +282,7 @@ static uint32_t wrong_so_far(uint32_t ops)
 /* Slow ops, and a look at what was written each time that more of them are said to have ended. */
 static void progress_inside_a_bundle_is_told_and_true(void)
 {
-    static const acs_vehicle vehicles[] = {ACS_VEHICLE_LAYERS, ACS_VEHICLE_REPLAY, ACS_VEHICLE_GRAPH};
+    static const acs_vehicle vehicles[] = {ACS_VEHICLE_LAYERS, ACS_VEHICLE_REPLAY};
     shape s = {.ops = 256, .width = 8, .kernels = 1, .slow = true};
     for (size_t v = 0; v < sizeof vehicles / sizeof vehicles[0]; v++) {
         uint32_t inside = 0;
@@ -316,7 +311,6 @@ static const struct {
     TEST(layers_run_bundles_of_every_shape),
     TEST(the_gpu_runs_bundles_of_every_shape),
     TEST(replay_runs_bundles_from_the_second_sighting_on),
-    TEST(host_sets_the_nodes_of_short_graphs),
     TEST(arguments_that_recur_are_fixed_until_they_change),
     TEST(layers_take_bundles_never_seen_before),
     TEST(shapes_beyond_the_bound_are_evicted),

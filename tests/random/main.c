@@ -194,7 +194,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         c->ahead = (uint32_t)PICK(&later, 0, 8, 50, 200);
     }
     c->options.issue = (int32_t)PICK(&d, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH,
-                                     ACS_ISSUE_GRAPH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU);
+                                     ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU);
     if (s->issue >= 0)
         c->options.issue = (int32_t)s->issue;
     c->options.graph_nodes = PICK(&d, 64, 200, 1000, 16384);
@@ -206,7 +206,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         choose_lazy(c);
 }
 
-static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "graph", "replay", "layers", "gpu"};
+static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
 
 static void describe(char *text, size_t bytes, const random_config *c)
 {
@@ -352,9 +352,9 @@ static void report(const random_totals *t, double seconds)
            t->waits_implied, t->waits_complete, t->caller_waits, t->barriers, t->checked, t->checked_pairs,
            t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers, t->spilled);
     if (t->bundles + t->bundles_refused)
-        printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " graph %" PRIu64 " replay %" PRIu64
+        printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " replay %" PRIu64
                " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],
-               t->issued_by[ACS_ISSUE_GRAPH], t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
+               t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
                t->issued_by[ACS_ISSUE_GPU]);
     if (t->copies_as_kernels)
         printf("copies and fills as kernels: %" PRIu64 ", library calls: %" PRIu64 "\n", t->copies_as_kernels,
@@ -387,7 +387,7 @@ static int usage(const char *bad)
             "  --ops N        most steps of a program (default 300)\n"
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
-            "  --issue I      auto, launch, graph, replay, layers or gpu, instead of the seed's choice\n"
+            "  --issue I      auto, launch, replay, layers or gpu, instead of the seed's choice\n"
             "  --devices N    so many, 2 to 8 by the seed if 0 (default 1); cuda: with 0 on as many GPUs as there are\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce); cuda without a GPU: lost\n"

@@ -195,7 +195,7 @@ static void refused_bundle_runs_nothing_and_its_marks_complete(void **state)
     acs_random random = {5};
 
     (void)state;
-    for (int vehicle = ACS_VEHICLE_GRAPH; vehicle < ACS_VEHICLE_COUNT; vehicle++) {
+    for (int vehicle = ACS_VEHICLE_REPLAY; vehicle < ACS_VEHICLE_COUNT; vehicle++) {
         fixture *f = open_sim(1, 1000, "vehicle");
         trace *t = calloc(1, sizeof *t);
         make(f, &random, t, 0, 0, &m);

@@ -28,7 +28,7 @@ bool model_number(const acs_sim_gpu &gpu, uint32_t *number)
 /* What went by launches and as bundles, where anything did. */
 std::string issued(const acs_statistics &s)
 {
-    static const char *const names[] = {"", "launch", "graph", "replay", "layers", "gpu"};
+    static const char *const names[] = {"", "launch", "replay", "layers", "gpu"};
 
     if (!s.bundles && !s.bundles_refused)
         return "";
@@ -87,7 +87,6 @@ void add_core(std::vector<vehicle_kind> &list)
     } ways[] = {
         {"acs", "ACS itself: the real core with its default options, on the sim backend", play_core<-1>},
         {"acs-launch", "the same with ACS_ISSUE=launch: a launch for each kernel", play_core<ACS_ISSUE_LAUNCH>},
-        {"acs-graph", "ACS_ISSUE=graph: kept graphs that the host sets", play_core<ACS_ISSUE_GRAPH>},
         {"acs-replay", "ACS_ISSUE=replay: a kept graph for each shape of a bundle", play_core<ACS_ISSUE_REPLAY>},
         {"acs-layers", "ACS_ISSUE=layers: kept graphs of layers", play_core<ACS_ISSUE_LAYERS>},
         {"acs-gpu", "ACS_ISSUE=gpu: kernels launch what they release", play_core<ACS_ISSUE_GPU>},
