@@ -14,14 +14,12 @@
 
 #include <stdlib.h>
 
-typedef enum copy_state { COPY_FREE, COPY_TAKEN, COPY_LAUNCHED } copy_state;
-
 typedef struct keyed keyed;
 
 typedef struct copy {
     acs_kept_copy shown; /* first: callers hold pointers to it */
-    copy_state state;
-    int slot;
+    bool taken;
+    int slot;       /* of the latest launch, which ends at `value` */
     uint64_t value;
     keyed *of;
     struct copy *prev, *next;         /* by use */
@@ -125,7 +123,7 @@ static keyed *find(const acs_kept *kept, uint64_t key)
 
 static bool is_free(const acs_kept *kept, const copy *c)
 {
-    return c->state == COPY_FREE || (c->state == COPY_LAUNCHED && c->value <= kept->completed[c->slot]);
+    return !c->taken && c->value <= kept->completed[c->slot];
 }
 
 /* Put a copy in front of both lists. */
@@ -153,8 +151,8 @@ acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key)
             continue;
         unlist(kept, c);
         list(kept, c);
-        ACS_ASSERT(c->state != COPY_TAKEN); /* KEPT-1 */
-        c->state = COPY_TAKEN;
+        ACS_ASSERT(!c->taken); /* KEPT-1 */
+        c->taken = true;
         return &c->shown;
     }
     return NULL;
@@ -168,14 +166,14 @@ acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot)
     if (!of)
         return NULL;
     DL_FOREACH2(of->copies, c, of_next) {
-        if (c->state == COPY_LAUNCHED && (slot < 0 || c->slot == slot))
+        if (!c->taken && (slot < 0 || c->slot == slot))
             found = c;
     }
     if (!found)
         return NULL;
     unlist(kept, found);
     list(kept, found);
-    found->state = COPY_TAKEN;
+    found->taken = true;
     return &found->shown;
 }
 
@@ -201,17 +199,10 @@ void acs_kept_launched(acs_kept *kept, acs_kept_copy *shown, int slot, uint64_t 
     copy *c = copy_of(shown);
 
     (void)kept;
-    ACS_ASSERT(c->state == COPY_TAKEN && slot >= 0 && (uint32_t)slot < kept->slots); /* KEPT-1 */
-    c->state = COPY_LAUNCHED;
+    ACS_ASSERT(c->taken && slot >= 0 && (uint32_t)slot < kept->slots); /* KEPT-1 */
+    c->taken = false;
     c->slot = slot;
     c->value = value;
-}
-
-void acs_kept_release(acs_kept *kept, acs_kept_copy *shown)
-{
-    (void)kept;
-    ACS_ASSERT(copy_of(shown)->state == COPY_TAKEN); /* KEPT-1 */
-    copy_of(shown)->state = COPY_FREE;
 }
 
 void acs_kept_completed(acs_kept *kept, int slot, uint64_t value)
@@ -309,7 +300,7 @@ acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *
         free(c);
         return NULL;
     }
-    *c = (copy){.shown = {object, key, nodes}, .state = COPY_TAKEN, .of = of};
+    *c = (copy){.shown = {object, key, nodes}, .taken = true, .of = of};
     list(kept, c);
     kept->nodes += nodes;
     kept->count++;

@@ -4,8 +4,8 @@
  * clock, no backend calls. Memory is taken when a copy is added only; the number of nodes of all copies is bounded, and so
  * is what is remembered of keys without copies.
  *
- * KEPT-1  a copy is free, taken (between acs_kept_take or _add, and _launched or _release), or busy: until (slot, value)
- *         of its latest launch completed. An executable graph never overlaps with itself, so only free copies are given
+ * KEPT-1  a copy is free, taken (between acs_kept_take or _add, and _launched), or busy: until (slot, value) of its latest
+ *         launch completed. An executable graph never overlaps with itself, so only free copies are given
  *         out.
  * KEPT-2  nodes of all copies <= the budget.
  * KEPT-3  only free copies are evicted, the least recently used first.
@@ -47,8 +47,6 @@ acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot);
 uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy);
 /* A taken copy was launched as the work that ends at `value` of `slot`. */
 void acs_kept_launched(acs_kept *kept, acs_kept_copy *copy, int slot, uint64_t value);
-/* A taken copy was not launched. */
-void acs_kept_release(acs_kept *kept, acs_kept_copy *copy);
 /*
  * A slot has completed all up to `value`, as a mark tells. What is told of ops inside a bundle does not count: a graph may
  * have more to do when its last op has ended.

@@ -19,7 +19,7 @@ typedef struct model_copy {
     void *object;
     uint64_t key, value;
     uint32_t nodes, used; /* when it was used last */
-    int slot;             /* -1: free; -2: taken */
+    int slot;             /* of its latest launch; -1: taken */
 } model_copy;
 
 typedef struct fixture {
@@ -53,7 +53,7 @@ static int teardown(void **state)
 
 static bool model_free(const fixture *f, const model_copy *c)
 {
-    return c->copy && (c->slot == -1 || (c->slot >= 0 && c->value <= f->completed[c->slot]));
+    return c->copy && c->slot >= 0 && c->value <= f->completed[c->slot];
 }
 
 static uint64_t model_nodes(const fixture *f)
@@ -103,7 +103,7 @@ static model_copy *model_taken(fixture *f, acs_random *random)
 
     for (uint32_t i = 0; i < MOST; i++) {
         model_copy *c = &f->copies[(from + i) % MOST];
-        if (c->copy && c->slot == -2)
+        if (c->copy && c->slot == -1)
             return c;
     }
     return NULL;
@@ -121,7 +121,7 @@ static void step_take(fixture *f, uint64_t key)
         return;
     assert_ptr_equal(copy->object, expected->object);
     assert_true(copy->key == key);
-    expected->slot = -2;
+    expected->slot = -1;
     expected->used = ++f->clock;
 }
 
@@ -144,7 +144,7 @@ static void step_add(fixture *f, uint64_t key, uint32_t nodes)
         return;
     while (place->copy)
         place++;
-    *place = (model_copy){copy, object, key, 0, nodes, ++f->clock, -2};
+    *place = (model_copy){copy, object, key, 0, nodes, ++f->clock, -1};
 }
 
 static void step_finish(fixture *f, acs_random *random)
@@ -157,9 +157,6 @@ static void step_finish(fixture *f, acs_random *random)
     if (what == 0) {
         assert_ptr_equal(acs_kept_drop(f->kept, c->copy), c->object);
         c->copy = NULL;
-    } else if (what == 1) {
-        acs_kept_release(f->kept, c->copy);
-        c->slot = -1;
     } else {
         c->slot = (int)slot;
         c->value = ++f->issued[slot];
@@ -225,6 +222,12 @@ static void random_steps_are_as_the_model_says(void **state)
 
 /* ----------------------------------------------------------------------------------------------------------- bounds */
 
+/* It is launched, and ends at once. */
+static void use(fixture *f, acs_kept_copy *copy)
+{
+    acs_kept_launched(f->kept, copy, 0, 0);
+}
+
 static void busy_copy_is_neither_given_out_nor_evicted(void **state)
 {
     fixture *f = *state;
@@ -241,7 +244,7 @@ static void busy_copy_is_neither_given_out_nor_evicted(void **state)
     assert_false(acs_kept_has_room(f->kept, 1));
     acs_kept_completed(f->kept, 1, 5);
     assert_ptr_equal(acs_kept_take(f->kept, 1), copy);
-    acs_kept_release(f->kept, copy);
+    use(f, copy);
     assert_ptr_equal(acs_kept_evict(f->kept, 1), &object);
     assert_null(acs_kept_take(f->kept, 1));
 }
@@ -251,7 +254,7 @@ static void graph_beyond_the_budget_throws_nothing_out(void **state)
     fixture *f = *state;
     int object;
 
-    acs_kept_release(f->kept, acs_kept_add(f->kept, 1, 2, &object));
+    use(f, acs_kept_add(f->kept, 1, 2, &object));
     assert_null(acs_kept_evict(f->kept, BUDGET + 1));
     assert_null(acs_kept_add(f->kept, 2, BUDGET + 1, &object));
     assert_int_equal(acs_kept_count(f->kept), 1);
@@ -265,8 +268,8 @@ static void sightings_begin_again_when_the_last_copy_is_evicted(void **state)
 
     for (uint32_t i = 1; i <= 5; i++)
         assert_int_equal(acs_kept_sight(f->kept, 1), i);
-    acs_kept_release(f->kept, acs_kept_add(f->kept, 1, BUDGET / 2, &object[0]));
-    acs_kept_release(f->kept, acs_kept_add(f->kept, 1, BUDGET / 2, &object[1]));
+    use(f, acs_kept_add(f->kept, 1, BUDGET / 2, &object[0]));
+    use(f, acs_kept_add(f->kept, 1, BUDGET / 2, &object[1]));
     assert_non_null(acs_kept_evict(f->kept, BUDGET / 2));
     assert_int_equal(acs_kept_sight(f->kept, 1), 6);
     assert_non_null(acs_kept_evict(f->kept, BUDGET));
