@@ -29,7 +29,7 @@ typedef enum acs_op_kind {
     ACS_KIND_COUNT
 } acs_op_kind;
 
-/* One row of the argument table. */
+/* One row of the argument table: where an argument lies, and which of it are pointers. */
 typedef struct acs_arg_slot {
     uint16_t offset; /* into record->arg_bytes */
     uint16_t size;

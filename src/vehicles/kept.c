@@ -310,7 +310,7 @@ acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *
 
 void *acs_kept_drop(acs_kept *kept, acs_kept_copy *shown)
 {
-    ACS_ASSERT(copy_of(shown)->state == COPY_TAKEN); /* KEPT-1 */
+    ACS_ASSERT(copy_of(shown)->taken); /* KEPT-1 */
     return forget(kept, copy_of(shown));
 }
 
