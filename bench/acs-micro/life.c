@@ -66,7 +66,7 @@ static acs_status null_poll(acs_backend *backend, int slot, const acs_mark *mark
     return ACS_OK;
 }
 
-static const acs_backend_ops g_null_ops = {.name = "null", .submit = null_submit, .poll = null_poll};
+static const acs_backend_ops g_null_ops = {.submit = null_submit, .poll = null_poll};
 
 /* --------------------------------------------------------------------------------------------------------- programs */
 

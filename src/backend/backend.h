@@ -75,7 +75,6 @@ typedef struct acs_call_room {
 } acs_call_room;
 
 typedef struct acs_backend_ops {
-    const char *name;
     int id;             /* ACS_BACKEND_* */
     bool notifies;      /* calls config.notify on completions, so that threads may sleep without polling */
     bool host_calls;    /* library calls run as host functions, after their upstream ops retired */

@@ -547,7 +547,6 @@ acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr)
 }
 
 const acs_backend_ops acs_backend_cuda = {
-    .name = "cuda",
     .id = ACS_BACKEND_CUDA,
     .open = cuda_open,
     .close = cuda_close,

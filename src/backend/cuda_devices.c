@@ -232,7 +232,6 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
 }
 
 const acs_backend_ops acs_backend_cuda_devices = {
-    .name = "cuda",
     .id = ACS_BACKEND_CUDA,
     .open = acs_cuda_devices_open,
     .close = devices_close,

@@ -501,7 +501,6 @@ static acs_status host_inline_poll(acs_backend *backend, int slot, const acs_mar
 }
 
 const acs_backend_ops acs_backend_host = {
-    .name = "host",
     .id = ACS_BACKEND_HOST,
     .notifies = true,
     .host_calls = true,
@@ -526,7 +525,6 @@ const acs_backend_ops acs_backend_host = {
 };
 
 const acs_backend_ops acs_backend_host_inline = {
-    .name = "host",
     .id = ACS_BACKEND_HOST,
     .notifies = false,
     .host_calls = true,

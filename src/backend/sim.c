@@ -316,7 +316,6 @@ static acs_status sim_open(const acs_backend_config *config, acs_backend **backe
 }
 
 const acs_backend_ops acs_backend_sim = {
-    .name = "sim",
     .id = ACS_BACKEND_SIM,
     .notifies = false,
     .host_calls = true,

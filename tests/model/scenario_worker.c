@@ -135,7 +135,7 @@ static void *executor(void *of)
 }
 
 static const acs_backend_ops g_ops = {
-    .name = "model", .notifies = true, .thread_enter = thread_enter, .submit = submit, .poll = poll};
+    .notifies = true, .thread_enter = thread_enter, .submit = submit, .poll = poll};
 
 static void setup_executors(uint32_t devices)
 {

@@ -145,8 +145,7 @@ static inline void fake_event_release(acs_backend *backend, void *event)
     ((fake *)backend)->events_released++;
 }
 
-static const acs_backend_ops g_fake_ops = {.name = "fake",
-                                           .submit = fake_submit,
+static const acs_backend_ops g_fake_ops = {.submit = fake_submit,
                                            .poll = fake_poll,
                                            .event_release = fake_event_release};
 
