@@ -30,10 +30,13 @@ static const char g_head[] =
     "# Tuning\n\n"
     "Generated from `src/base/tuning.def`; `build/<preset>/tools/tuning_doc` writes it.\n\n"
     "The constants of judgement: with other numbers the library would be as correct, but slower, larger or later. They are\n"
-    "compiled in; what a program or its user may set is in [options.md](options.md). *Origin* says what shows that the\n"
-    "number is right: an experiment or a result ([bench/experiments](../bench/experiments/README.md),\n"
-    "[bench/results](../bench/results/README.md)), a measurement of which nothing was kept, a limit that somebody else has\n"
-    "set, or nothing: a guess. Where only the rule was measured and not the number, that is said.\n";
+    "compiled in; what a program or its user may set is in [options.md](options.md). The rows of the cost model may come\n"
+    "from a file of the GPU instead ([vehicles.md](vehicles.md#the-costs-of-a-gpu)); `TUNE_COST_HOP_NS` is `hop_ns` there.\n"
+    "\n"
+    "*Origin* says what shows that the number is right: an experiment or a result\n"
+    "([bench/experiments](../bench/experiments/README.md), [bench/results](../bench/results/README.md)), a measurement of\n"
+    "which nothing was kept, a limit that somebody else has set, or nothing: a guess. Where only the rule was measured and\n"
+    "not the number, that is said.\n";
 
 /* ------------------------------------------------------------------------------------------------------------- check */
 

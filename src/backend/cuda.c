@@ -352,6 +352,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     acs_cuda_profiler_init(self);
     if (acs_cuda_device_init(self))
         acs_cuda_vehicles_init(self, options);
+    ACS_TRY(acs_cuda_costs_init(self, options));
     acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
     acs_cuda_window_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);

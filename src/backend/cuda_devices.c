@@ -179,18 +179,11 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
     return acs_cuda_memory_free(member_of(backend, acs_memory_device(memory)), kind, ptr);
 }
 
-/*
- * An older driver does not tell: then what was measured is not found again. Of several devices of a GPU the further ones
- * have a number behind its name: whether this is one.
- */
+/* Of several devices of a GPU the further ones have a number behind its name: whether this is one. */
 static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 {
-    CUuuid uuid;
     uint32_t before = 0;
-    if (self->cu.cuDeviceGetUuid && self->cu.cuDeviceGetUuid(&uuid, self->device) == CUDA_SUCCESS)
-        acs_topology_id(id, uuid.bytes);
-    else
-        (void)snprintf(id, ACS_DEVICE_ID_BYTES, "cuda-%d", self->device);
+    acs_cuda_gpu_id(self, id);
     for (uint32_t i = 0; i < self->member; i++)
         before += self->members[i]->device == self->device;
     if (before)

@@ -20,6 +20,7 @@
 #include "backend/backend.h"
 #include "base/lock.h"
 #include "pool/memory.h"
+#include "vehicles/costs.h"
 
 #include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>
@@ -111,7 +112,8 @@
     X(cuMemGetInfo, 3020, 12000)                                                                                       \
     X(cuDeviceCanAccessPeer, 4000, 12000)                                                                              \
     X(cuCtxEnablePeerAccess, 4000, 12000)                                                                              \
-    X(cuDeviceGetUuid, 11040, 12000)
+    X(cuDeviceGetUuid, 11040, 12000)                                                                                   \
+    X(cuDeviceGetName, 2000, 12000)
 
 enum { ACS_CUDA_ARGS_MOST = 4096 }; /* arguments of one kernel */
 
@@ -180,6 +182,7 @@ struct acs_cuda {
     acs_backend base; /* first */
     acs_cuda_driver cu;
     acs_cuda_limits limits;
+    acs_costs costs; /* of the cost model, on this GPU; filled at opening */
     uint64_t serial; /* tells this backend from an earlier one at the same address; the same for all members */
     acs_cuda *members[ACS_DEVICES_MOST]; /* base.devices, each a GPU or a part of one; the first is the backend */
     uint32_t member; /* which of them this is */
@@ -327,6 +330,12 @@ CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
 void acs_cuda_pages_init(acs_cuda *self);
 acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
+
+/* cuda_costs.c; no scope needed */
+/* By the file that ACS_COSTS names, by the one that acs-info keeps, or by the table. ACS_ERR_OPTION: the first is wrong. */
+acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options);
+/* Its id; "cuda-N" where an older driver does not tell: then what was measured is not found again. */
+void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 
 /* cuda_profiler.c */
 /* Look for a profiler, when the device is opened. */

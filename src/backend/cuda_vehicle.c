@@ -138,7 +138,8 @@ static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template 
     acs_lock_release(&v->lock);
     if (same && acs_layout_make(dag, shape, layout))
         return true;
-    if (!acs_layout_choose(dag, &acs_choice_layers, TUNE_LAYERS_NODES, shape, layout))
+    const acs_layout_costs costs = acs_choice_layers(&self->costs);
+    if (!acs_layout_choose(dag, &costs, TUNE_LAYERS_NODES, shape, layout))
         return false;
     acs_lock_acquire(&v->lock);
     v->layers = *shape;
@@ -209,10 +210,11 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
         return b->dag;
     acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
-    b->cost = (acs_choice_bundle){.ops = b->ops, .levels = b->dag->levels, .edges = b->dag->edges_used,
-                                  .kernel_ns = kernel_ns(self, b->batch), .beside = b->batch->beside,
-                                  .path = acs_dag_path(b->dag), .launch_ns = acs_cuda_launch_ns(self),
-                                  .device_ns = b->batch->device_ns, .slots = b->batch->slots, .threads = threads(b->batch),
+    b->cost = (acs_choice_bundle){.costs = &self->costs, .ops = b->ops, .levels = b->dag->levels,
+                                  .edges = b->dag->edges_used, .kernel_ns = kernel_ns(self, b->batch),
+                                  .beside = b->batch->beside, .path = acs_dag_path(b->dag),
+                                  .launch_ns = acs_cuda_launch_ns(self), .device_ns = b->batch->device_ns,
+                                  .slots = b->batch->slots, .threads = threads(b->batch),
                                   .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
     if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
@@ -353,9 +355,9 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /* How often it must have come, to gain what is between the two. */
-static uint32_t sightings(uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
+static uint32_t sightings(const acs_cuda *self, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
 {
-    return acs_choice_sightings(nodes, fixed, without > with ? without - with : 0);
+    return acs_choice_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
 }
 
 /* Layers and GPU-side issue, the cheaper one first, where they cost less than launches. */
@@ -370,7 +372,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
             status = by_gpu(self, b, !earned ? 0 : (gpu < layers ? lesser(launch, layers) : launch) - gpu);
             b->by = ACS_VEHICLE_GPU;
         } else if (!by_device && layers < launch) {
-            status = by_layers(self, b, sightings(nodes, false, earned ? launch : lesser(launch, gpu), layers));
+            status = by_layers(self, b, sightings(self, nodes, false, earned ? launch : lesser(launch, gpu), layers));
             b->by = ACS_VEHICLE_LAYERS;
         }
     }
@@ -395,8 +397,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                               memory_order_relaxed);
     const uint32_t nodes = replay_nodes(b);
     const uint64_t without = acs_choice_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
-    status = by_replay(self, b, sightings(nodes, true, without, acs_choice_replay_ns(&b->cost, true)),
-                       sightings(nodes, false, without, acs_choice_replay_ns(&b->cost, false)));
+    status = by_replay(self, b, sightings(self, nodes, true, without, acs_choice_replay_ns(&b->cost, true)),
+                       sightings(self, nodes, false, without, acs_choice_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     if (launch > layers || launch > gpu)

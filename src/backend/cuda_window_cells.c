@@ -310,9 +310,9 @@ static uint32_t cells_needed(const acs_wires *wires)
 }
 
 /* New cells that a bundle may cost: as many as the core's choice of a vehicle allows, or as were earned (ski rental). */
-static uint32_t may_grow_locked(const acs_cuda_window *window, const acs_batch *batch, uint64_t gain_ns)
+static uint32_t may_grow_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
 {
-    const uint64_t earned = window->lost_ns / TUNE_COST_CELL_NS;
+    const uint64_t earned = self->window->lost_ns / self->costs.cell_ns;
     if (batch->vehicle == ACS_VEHICLE_GPU)
         return UINT32_MAX;
     return gain_ns && earned < TUNE_GPU_GROW ? (uint32_t)earned : TUNE_GPU_GROW;
@@ -328,11 +328,11 @@ bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs
         return false;
     acs_lock_acquire(&window->lock);
     lane->busy = true;
-    const uint32_t grow = state.grow = may_grow_locked(window, batch, gain_ns);
+    const uint32_t grow = state.grow = may_grow_locked(self, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
     if (gain_ns)
-        window->lost_ns -= (uint64_t)(grow - state.grow) * TUNE_COST_CELL_NS;
-    if (!all && state.short_of && window->lost_ns < (uint64_t)TUNE_GPU_GROW * TUNE_COST_CELL_NS)
+        window->lost_ns -= (uint64_t)(grow - state.grow) * self->costs.cell_ns;
+    if (!all && state.short_of && window->lost_ns < (uint64_t)TUNE_GPU_GROW * self->costs.cell_ns)
         window->lost_ns += gain_ns;
     if (window->types)
         hold_all_locked(window, lane, slot);

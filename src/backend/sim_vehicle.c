@@ -255,13 +255,19 @@ static void set_layers(const trip *t, uint32_t graph, const acs_layout_template 
             set_op(t, graph, layer_node(shape, layout->level[i], layout->cell[i]), i, position++);
 }
 
+static bool layout_choose(const trip *t, acs_layout_template *shape)
+{
+    const acs_layout_costs costs = acs_choice_layers(&acs_costs_table);
+    return acs_layout_choose(t->dag, &costs, LAYER_NODES_MOST, shape, &t->v->layout);
+}
+
 static bool issue_layers(const trip *t)
 {
     acs_layout_template shape;
     acs_kept_copy *copy;
     uint64_t key;
 
-    if (!acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
+    if (!layout_choose(t, &shape))
         return false;
     key = acs_layout_key(&shape);
     copy = take(t, key);
@@ -328,6 +334,8 @@ static bool issue_by(const trip *t, acs_vehicle vehicle)
     }
 }
 
+#define SIGHTINGS(nodes, gain_ns) acs_choice_sightings(&acs_costs_table, nodes, false, gain_ns)
+
 /* Whether a replay is there, or would pay: `others_ns` is what the cheapest of the others takes. */
 static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_t others_ns)
 {
@@ -336,8 +344,7 @@ static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_
 
     if (ns >= others_ns)
         return false;
-    return copies > busy || (copies < COPIES_MOST &&
-                             t->sightings >= acs_choice_sightings(t->dag->nodes + 1, false, others_ns - ns));
+    return copies > busy || (copies < COPIES_MOST && t->sightings >= SIGHTINGS(t->dag->nodes + 1, others_ns - ns));
 }
 
 /* Whether a graph of layers is there, or was wanted so often that it would pay. */
@@ -348,7 +355,7 @@ static bool worth_layers(const trip *t, const acs_layout_template *shape, uint64
     uint32_t busy, copies = acs_kept_copies(t->v->kept, key, &busy);
     uint32_t seen = acs_kept_sight(t->v->kept, key);
 
-    return copies > busy || (copies < COPIES_MOST && seen >= acs_choice_sightings(nodes, false, others_ns - ns));
+    return copies > busy || (copies < COPIES_MOST && seen >= SIGHTINGS(nodes, others_ns - ns));
 }
 
 static uint64_t longest_ns(const trip *t)
@@ -375,8 +382,8 @@ static uint64_t threads(const trip *t)
 static acs_vehicle choose(const trip *t)
 {
     static const acs_vehicle any[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
-    acs_choice_bundle bundle = {.ops = t->dag->ops, .levels = t->dag->levels, .edges = t->dag->edges_used,
-                                .beside = t->batch->beside, .path = acs_dag_path(t->dag),
+    acs_choice_bundle bundle = {.costs = &acs_costs_table, .ops = t->dag->ops, .levels = t->dag->levels,
+                                .edges = t->dag->edges_used, .beside = t->batch->beside, .path = acs_dag_path(t->dag),
                                 .device_ns = t->batch->device_ns, .slots = t->batch->slots,
                                 .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
     uint64_t layers = UINT64_MAX, gpu, launch, least;
@@ -388,7 +395,7 @@ static acs_vehicle choose(const trip *t)
     bundle.threads = threads(t);
     gpu = acs_choice_gpu_ns(&bundle);
     launch = acs_choice_launch_ns(&bundle);
-    if (acs_layout_choose(t->dag, &acs_choice_layers, LAYER_NODES_MOST, &shape, &t->v->layout))
+    if (layout_choose(t, &shape))
         layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
     least = gpu < launch ? gpu : launch;
     if (worth_replay(t, &bundle, acs_choice_queued(&bundle) ? launch : layers < least ? layers : least))

@@ -471,8 +471,8 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
                     "says, and the default is used. So it is with a file\nthat the last two name and "
                     "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"
-                    "that run with another user's rights (set-user-ID) do not take `ACS_DOT`, `ACS_LEDGER`, "
-                    "`ACS_MEMORY_LOG` and\n`ACS_TOPOLOGY`, which name files, from the environment, nor the links that "
+                    "that run with another user's rights (set-user-ID) do not take `ACS_COSTS`, `ACS_DOT`, "
+                    "`ACS_LEDGER`, `ACS_MEMORY_LOG` and\n`ACS_TOPOLOGY`, which name files, from the environment, nor what "
                     "`acs-info --measure` keeps below\n`XDG_CACHE_HOME` or `HOME`.\n\n"
                     "| variable | field | values | default | meaning |\n"
                     "| --- | --- | --- | --- | --- |\n");

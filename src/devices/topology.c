@@ -4,21 +4,19 @@
  */
 #include "devices/topology.h"
 
-#include <errno.h>
+#include "base/cache_file.h"
+
 #include <locale.h>
 #include <string.h>
 
-enum { LINE_BYTES = 256, SHOWN_BYTES = 80, WHY_BYTES = 256 };
+enum { WHY_BYTES = 256 };
 
 static const char g_head[] = "acs-topology 1";
 
 /* A file that is being read. */
 typedef struct reading {
     acs_topology *t;
-    FILE *file;
-    const char *name;
-    int number; /* of the line */
-    bool begun; /* the head was there */
+    acs_cache_lines in;
     int links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* the line that says it; 0: none */
 } reading;
 
@@ -149,54 +147,28 @@ static bool read_link(reading *r, const char *line)
     if (a > r->t->count || b > r->t->count)
         return true; /* of devices that are not ours */
     r->t->links[a][b] = (acs_route){bandwidth * 1e9, latency * 1e-6, peer};
-    r->links[a][b] = r->number;
-    return true;
-}
-
-static bool says_nothing(const char *line)
-{
-    line += strspn(line, " \t\r\n");
-    return *line == '\0' || *line == '#';
-}
-
-/* Of a line that is too long the rest is passed by, and its end shows that: only a comment can be so long. */
-static bool next_line(reading *r, char line[LINE_BYTES])
-{
-    int c;
-    if (!fgets(line, LINE_BYTES, r->file))
-        return false;
-    r->number++;
-    if (strlen(line) < LINE_BYTES - 1 || line[LINE_BYTES - 2] == '\n')
-        return true;
-    while ((c = fgetc(r->file)) != EOF && c != '\n')
-        continue;
-    memcpy(line + LINE_BYTES - 4, "...", 4);
+    r->links[a][b] = r->in.number;
     return true;
 }
 
 static acs_status read_lines(reading *r)
 {
-    char line[LINE_BYTES];
-    while (next_line(r, line)) {
+    char line[ACS_CACHE_LINE_BYTES];
+    bool begun = false; /* the head was there */
+    while (acs_cache_line(&r->in, line)) {
         char id[ACS_DEVICE_ID_BYTES];
-        const bool head = strncmp(line, g_head, sizeof g_head - 1) == 0 && says_nothing(line + sizeof g_head - 1);
-        if (says_nothing(line) || (r->begun && (sscanf(line, "device %63s", id) == 1 || read_link(r, line))))
+        if (acs_cache_line_is_empty(line) || (begun && (sscanf(line, "device %63s", id) == 1 || read_link(r, line))))
             continue;
-        if (r->begun || !head)
-            return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: '%.*s' is not '%s'", r->name, r->number,
-                            (int)(strcspn(line, "\r\n") < SHOWN_BYTES ? strcspn(line, "\r\n") : SHOWN_BYTES), line,
-                            r->begun ? "link FROM TO GB/s us peer|staged" : g_head);
-        r->begun = true;
+        if (begun || !acs_cache_line_is(line, g_head))
+            return acs_cache_line_refuse(&r->in, line, begun ? "link FROM TO GB/s us peer|staged" : g_head);
+        begun = true;
     }
-    if (ferror(r->file)) /* as with a folder */
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", r->name, strerror(errno));
-    return r->begun ? ACS_OK : ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: the file ends, but there is no '%s'", r->name,
-                                        r->number + 1, g_head);
+    return acs_cache_lines_end(&r->in, begun, g_head);
 }
 
 acs_status acs_topology_read(acs_topology *t, FILE *file, const char *name)
 {
-    reading r = {.t = t, .file = file, .name = name};
+    reading r = {.t = t, .in = {.file = file, .name = name}};
     char why[WHY_BYTES];
     uint32_t from, to;
     locale_t before, plain = enter_text(&before);

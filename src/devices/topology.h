@@ -7,10 +7,11 @@
 #define ACS_DEVICES_TOPOLOGY_H
 
 #include "base/base.h"
+#include "base/cache_file.h"
 
 #include <stdio.h>
 
-enum { ACS_DEVICE_ID_BYTES = 64, ACS_TOPOLOGY_PATH_BYTES = 4096 };
+enum { ACS_DEVICE_ID_BYTES = 64, ACS_TOPOLOGY_PATH_BYTES = ACS_CACHE_PATH_BYTES };
 
 /* From one place to another. */
 typedef struct acs_route {

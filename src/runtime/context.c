@@ -249,7 +249,10 @@ static acs_status open_backend(acs_context *context)
         .cpu_next = acs_context_cpu_next,
         .activity = context->activity,
     };
-    return acs_backend_open(&config, &context->backend);
+    ACS_TRY(acs_backend_open(&config, &context->backend));
+    if (o->costs[0] && context->backend->ops->id != ACS_BACKEND_CUDA)
+        acs_log(ACS_LOG_WARN, "ACS_COSTS has no effect: the costs are a GPU's");
+    return ACS_OK;
 }
 
 /* On the sim backend the simulated host's, so that runs can be replayed. */

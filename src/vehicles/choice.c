@@ -1,12 +1,15 @@
 /*
- * Costs of the vehicles (choice.h), as formulas over measured figures. Called by backends when they issue a bundle, on any
- * thread. Keeps nothing; never looks at a clock.
+ * Costs of the vehicles (choice.h), as formulas over the costs of a device. Called by backends when they issue a bundle, on
+ * any thread. Keeps nothing; never looks at a clock.
  */
 #include "vehicles/choice.h"
 
 #include "base/tuning.h"
 
-const acs_layout_costs acs_choice_layers = {TUNE_COST_LAYERS_LEVEL_NS, TUNE_COST_REPLAY_OP_NS, TUNE_COST_LAYERS_OFF_NS};
+acs_layout_costs acs_choice_layers(const acs_costs *costs)
+{
+    return (acs_layout_costs){costs->layers_level_ns, costs->replay_op_ns, costs->layers_off_ns};
+}
 
 static uint64_t greater(uint64_t a, uint64_t b)
 {
@@ -15,7 +18,7 @@ static uint64_t greater(uint64_t a, uint64_t b)
 
 static uint64_t calls(const acs_choice_bundle *b)
 {
-    return b->ops * (TUNE_COST_PLACE_NS + (b->launch_ns ? b->launch_ns : TUNE_COST_LAUNCH_NS));
+    return b->ops * (b->costs->place_ns + (b->launch_ns ? b->launch_ns : b->costs->launch_ns));
 }
 
 /* Threads that launches bring to the device at once: one op of each slot that they share, of one level. */
@@ -62,51 +65,53 @@ static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
 {
     const uint64_t device = acs_choice_queued(b) ? b->device_ns : work(b);
-    return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + TUNE_COST_HOP_NS)));
+    return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + b->costs->hop_ns)));
 }
 
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
 static uint64_t idle(const acs_choice_bundle *b, uint64_t ns)
 {
-    return ns / (1 + (b->beside < TUNE_COST_OVERLAP_MOST ? b->beside : TUNE_COST_OVERLAP_MOST));
+    const uint32_t most = b->costs->overlap_most;
+    return ns / (1 + (b->beside < most ? b->beside : most));
 }
 
 static uint64_t submitted(const acs_choice_bundle *b, uint64_t ns)
 {
-    return greater(ns, TUNE_COST_SUBMIT_NS + (uint64_t)b->ops * TUNE_COST_SUBMIT_OP_NS);
+    return greater(ns, b->costs->submit_ns + (uint64_t)b->ops * b->costs->submit_op_ns);
 }
 
 uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
 {
     uint32_t more_edges = b->edges > b->ops ? b->edges - b->ops : 0;
-    uint64_t front = (uint64_t)b->ops * (fixed ? TUNE_COST_FIXED_OP_NS : TUNE_COST_REPLAY_OP_NS) +
-                     (uint64_t)more_edges * TUNE_COST_EDGE_NS;
-    uint64_t path = b->levels * (b->kernel_ns + TUNE_COST_REPLAY_HOP_NS);
-    return submitted(b, idle(b, TUNE_COST_REPLAY_START_NS) + greater(greater(front, work(b)), idle(b, path)));
+    uint64_t front = (uint64_t)b->ops * (fixed ? b->costs->fixed_op_ns : b->costs->replay_op_ns) +
+                     (uint64_t)more_edges * b->costs->edge_ns;
+    uint64_t path = b->levels * (b->kernel_ns + b->costs->replay_hop_ns);
+    return submitted(b, idle(b, b->costs->replay_start_ns) + greater(greater(front, work(b)), idle(b, path)));
 }
 
 uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
 {
-    uint64_t front = acs_layout_cost(shape, &acs_choice_layers, b->ops);
-    return greater(submitted(b, front + idle(b, TUNE_COST_LAYERS_START_NS + levels * b->kernel_ns)),
-                   idle(b, TUNE_COST_LAYERS_START_NS) + work(b));
+    const acs_layout_costs layers = acs_choice_layers(b->costs);
+    uint64_t front = acs_layout_cost(shape, &layers, b->ops);
+    return greater(submitted(b, front + idle(b, b->costs->layers_start_ns + levels * b->kernel_ns)),
+                   idle(b, b->costs->layers_start_ns) + work(b));
 }
 
 uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
 {
-    uint64_t path = TUNE_COST_GPU_START_NS + b->levels * (b->kernel_ns + TUNE_COST_GPU_HOP_NS);
-    return greater(submitted(b, (uint64_t)b->ops * TUNE_COST_GPU_OP_NS + idle(b, path)),
-                   idle(b, TUNE_COST_GPU_START_NS) + work(b));
+    uint64_t path = b->costs->gpu_start_ns + b->levels * (b->kernel_ns + b->costs->gpu_hop_ns);
+    return greater(submitted(b, (uint64_t)b->ops * b->costs->gpu_op_ns + idle(b, path)),
+                   idle(b, b->costs->gpu_start_ns) + work(b));
 }
 
 uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *b)
 {
-    return (uint64_t)b->beside * b->ops * TUNE_COST_GPU_OP_NS;
+    return (uint64_t)b->beside * b->ops * b->costs->gpu_op_ns;
 }
 
-uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns)
+uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed, uint64_t gain_ns)
 {
-    uint64_t build = (uint64_t)nodes * (fixed ? TUNE_COST_BUILD_FIXED_NS : TUNE_COST_BUILD_NS);
+    uint64_t build = (uint64_t)nodes * (fixed ? costs->build_fixed_ns : costs->build_ns);
     uint64_t times = gain_ns ? build / gain_ns + 1 : UINT32_MAX;
     if (times > UINT32_MAX)
         return UINT32_MAX;

@@ -1,22 +1,23 @@
 /*
  * Which vehicle a bundle should take, by what each would cost: a small model of a GPU, and of how long kernels take, which
- * is learnt. Its figures were measured on an H200, but for what a bundle takes of the host and how far bundles overlap:
- * these are estimates. Pure arithmetic; called by backends.
+ * is learnt. Its figures are the costs of a device (costs.h). Pure arithmetic; called by backends.
  *
  * Costs are of the GPU or of the host, whichever is busy for longer, in nanoseconds per bundle: good enough to rank.
  */
 #ifndef ACS_CHOICE_H
 #define ACS_CHOICE_H
 
+#include "vehicles/costs.h"
 #include "vehicles/layout.h"
 
 /* What matters of a bundle. */
 typedef struct acs_choice_bundle {
+    const acs_costs *costs; /* of the device */
     uint32_t ops, levels, edges;
     uint64_t kernel_ns; /* of the longest of its types, as learnt; 0: not known */
     uint32_t beside;    /* bundles like it in other slots: what it waits for on the GPU, the GPU does not wait for */
     uint32_t path;      /* levels where nothing waits for the end of a bundle (acs_dag_path); 0: all */
-    uint64_t launch_ns; /* what a launch takes of the host here; 0: as on an H200's host */
+    uint64_t launch_ns; /* what a launch takes of the host here; 0: as the costs say */
     uint64_t device_ns; /* what the device takes for its ops, beside each other as launches are; 0: not known */
     uint32_t slots;     /* that its ops would share if they were launched */
     uint64_t threads;   /* of all its ops, */
@@ -47,10 +48,10 @@ uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *bundle);
  * `gain_ns`: so often that building it costs no more than was lost by then, which is at most twice the least cost that was
  * possible (the ski-rental rule). UINT32_MAX: never.
  */
-uint32_t acs_choice_sightings(uint32_t nodes, bool fixed, uint64_t gain_ns);
+uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed, uint64_t gain_ns);
 
 /* Costs of layers, for acs_layout_choose. */
-extern const acs_layout_costs acs_choice_layers;
+acs_layout_costs acs_choice_layers(const acs_costs *costs);
 
 /* What is known of the time that kernels of one type take, after a bundle with them took `level_ns` per level. */
 uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns);

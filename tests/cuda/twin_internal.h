@@ -314,6 +314,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuDevicePrimaryCtxRelease, 11000)                                                                                \
     X(cuDevicePrimaryCtxGetState, 7000)                                                                                \
     X(cuDeviceGetAttribute, 2000)                                                                                      \
+    X(cuDeviceGetName, 2000)                                                                                           \
     X(cuDeviceCanAccessPeer, 4000)                                                                                     \
     X(cuCtxEnablePeerAccess, 4000)                                                                                     \
     X(cuCtxGetCurrent, 4000)                                                                                           \

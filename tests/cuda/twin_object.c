@@ -4,6 +4,7 @@
  */
 #include "twin_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,6 +263,14 @@ TWIN_DEFINE(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUd
              : grid                                                            ? TWIN_GRID_MOST
              : flag                                                            ? !g_twin.plain
                                                                                : TWIN_BLOCK_MOST;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuDeviceGetName, (char *name, int bytes, CUdevice device), (name, bytes, device))
+{
+    if (!device_exists(device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    (void)snprintf(name, (size_t)bytes, "Twin %d", device);
     return CUDA_SUCCESS;
 }
 

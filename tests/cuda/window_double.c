@@ -414,6 +414,7 @@ void double_open(uint64_t seed, uint64_t graph_nodes)
         .cuDeviceGetAttribute = device_attribute, .cuLibraryGetKernel = library_kernel,
         .cuKernelGetFunction = kernel_function,
     };
+    self->costs = acs_costs_table;
     self->slots = DOUBLE_SLOTS;
     self->streams = calloc(DOUBLE_SLOTS, sizeof *self->streams);
     self->vehicles = calloc(1, sizeof *self->vehicles);

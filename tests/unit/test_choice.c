@@ -16,7 +16,7 @@ static const acs_layout_template g_wide = {.levels = 8, .types = 1, .type = {1},
 static void many_short_kernels_cost_least_in_their_own_graph_and_most_by_launches(void **state)
 {
     (void)state;
-    const acs_choice_bundle stencil = {.ops = 256, .levels = 8, .edges = 700};
+    const acs_choice_bundle stencil = {.costs = &acs_costs_table, .ops = 256, .levels = 8, .edges = 700};
     uint64_t fixed = acs_choice_replay_ns(&stencil, true), set = acs_choice_replay_ns(&stencil, false);
     uint64_t layers = acs_choice_layers_ns(&stencil, &g_wide, 8), gpu = acs_choice_gpu_ns(&stencil);
     assert_true(fixed < set);
@@ -29,7 +29,7 @@ static void many_short_kernels_cost_least_in_their_own_graph_and_most_by_launche
 static void a_chain_of_long_kernels_is_launched(void **state)
 {
     (void)state;
-    const acs_choice_bundle chain = {.ops = 64, .levels = 64, .edges = 63, .kernel_ns = 50000};
+    const acs_choice_bundle chain = {.costs = &acs_costs_table, .ops = 64, .levels = 64, .edges = 63, .kernel_ns = 50000};
     const acs_layout_template narrow = {.levels = 64, .types = 1, .type = {1}, .cells = {1}};
     assert_true(acs_choice_launch_ns(&chain) <= acs_choice_layers_ns(&chain, &narrow, 64));
     assert_true(acs_choice_launch_ns(&chain) <= acs_choice_gpu_ns(&chain));
@@ -38,7 +38,7 @@ static void a_chain_of_long_kernels_is_launched(void **state)
 static void long_kernels_side_by_side_are_not(void **state)
 {
     (void)state;
-    const acs_choice_bundle wide = {.ops = 256, .levels = 8, .edges = 700, .kernel_ns = 50000};
+    const acs_choice_bundle wide = {.costs = &acs_costs_table, .ops = 256, .levels = 8, .edges = 700, .kernel_ns = 50000};
     assert_true(acs_choice_layers_ns(&wide, &g_wide, 8) < acs_choice_launch_ns(&wide));
 }
 
@@ -46,7 +46,8 @@ static void long_kernels_side_by_side_are_not(void **state)
 static void long_kernels_are_launched_where_bundles_would_end_ragged(void **state)
 {
     (void)state;
-    const acs_choice_bundle even = {.ops = 128, .levels = 25, .edges = 250, .kernel_ns = 200000, .path = 25};
+    const acs_choice_bundle even = {.costs = &acs_costs_table, .ops = 128, .levels = 25, .edges = 250,
+                                    .kernel_ns = 200000, .path = 25};
     acs_choice_bundle ragged = even;
     ragged.path = 20;
     assert_true(acs_choice_replay_ns(&even, false) < acs_choice_launch_ns(&even));
@@ -57,7 +58,7 @@ static void long_kernels_are_launched_where_bundles_would_end_ragged(void **stat
 static void launches_are_charged_for_host_kernels_and_streams(void **state)
 {
     (void)state;
-    acs_choice_bundle b = {.ops = 28, .levels = 6, .edges = 40, .slots = 4, .kernel_ns = 10000};
+    acs_choice_bundle b = {.costs = &acs_costs_table, .ops = 28, .levels = 6, .edges = 40, .slots = 4, .kernel_ns = 10000};
     const uint64_t launched = acs_choice_launch_ns(&b), calls = 28 * 3500;
     assert_true(acs_choice_gpu_ns(&b) < launched);
     assert_in_range(launched, calls * 5 / 4, calls * 8 / 5);
@@ -67,7 +68,7 @@ static void launches_are_charged_for_host_kernels_and_streams(void **state)
     assert_in_range(acs_choice_launch_ns(&b), 9 * 101500, 10 * 101500); /* Graham: 6 to 11.5 */
     b.slots = 32;
     assert_in_range(acs_choice_launch_ns(&b), 6 * 101500, 7 * 101500);
-    b = (acs_choice_bundle){.levels = 1, .slots = 4, .kernel_ns = 50000};
+    b = (acs_choice_bundle){.costs = &acs_costs_table, .levels = 1, .slots = 4, .kernel_ns = 50000};
     for (b.ops = 6; b.ops <= 64; b.ops++) { /* side by side */
         const uint64_t rounds = (b.ops + 3) / 4;
         assert_in_range(acs_choice_launch_ns(&b), rounds * 51500, rounds * 51500 + 51500);
@@ -77,7 +78,7 @@ static void launches_are_charged_for_host_kernels_and_streams(void **state)
 static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
 {
     (void)state;
-    const acs_choice_bundle alone = {.ops = 12, .levels = 6, .edges = 14};
+    const acs_choice_bundle alone = {.costs = &acs_costs_table, .ops = 12, .levels = 6, .edges = 14};
     acs_choice_bundle beside = alone;
     beside.beside = 8;
     assert_true(acs_choice_gpu_ns(&alone) > acs_choice_launch_ns(&alone));
@@ -88,7 +89,7 @@ static void what_the_gpu_waits_for_counts_less_beside_others(void **state)
 static void what_the_gpu_issues_beside_a_bundle_is_as_much_for_each(void **state)
 {
     (void)state;
-    acs_choice_bundle wide = {.ops = 256, .levels = 1};
+    acs_choice_bundle wide = {.costs = &acs_costs_table, .ops = 256, .levels = 1};
     assert_int_equal(acs_choice_gpu_others_ns(&wide), 0);
     wide.beside = 1;
     const uint64_t one = acs_choice_gpu_others_ns(&wide);
@@ -100,7 +101,8 @@ static void what_the_gpu_issues_beside_a_bundle_is_as_much_for_each(void **state
 /* A product of a matrix and a vector in 16 parts: each takes an eighth of the device's threads, and all of its memory. */
 static acs_choice_bundle parts(uint32_t slots)
 {
-    return (acs_choice_bundle){.ops = 16, .levels = 1, .slots = slots, .kernel_ns = 2000, .device_ns = 16 * 10000,
+    return (acs_choice_bundle){.costs = &acs_costs_table, .ops = 16, .levels = 1, .slots = slots,
+                               .kernel_ns = 2000, .device_ns = 16 * 10000,
                                .threads = 16 * 128 * 256, .device_threads = 132 * 2048};
 }
 
@@ -184,12 +186,30 @@ static void the_longest_path_may_take_longer_than_the_device(void **state)
 static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
 {
     (void)state;
-    uint32_t soon = acs_choice_sightings(128, false, 300000), late = acs_choice_sightings(128, false, 10000);
+    uint32_t soon = acs_choice_sightings(&acs_costs_table, 128, false, 300000);
+    uint32_t late = acs_choice_sightings(&acs_costs_table, 128, false, 10000);
     assert_int_equal(soon, 7);
     assert_int_equal(late, 193);
-    assert_true(acs_choice_sightings(128, true, 10000) < late);
-    assert_true(acs_choice_sightings(1, true, 1000000000) > 1); /* never at first sight */
-    assert_int_equal(acs_choice_sightings(128, false, 0), UINT32_MAX);
+    assert_true(acs_choice_sightings(&acs_costs_table, 128, true, 10000) < late);
+    assert_true(acs_choice_sightings(&acs_costs_table, 1, true, 1000000000) > 1); /* never at first sight */
+    assert_int_equal(acs_choice_sightings(&acs_costs_table, 128, false, 0), UINT32_MAX);
+}
+
+/* A GPU on which a kernel that another one launches begins late: there layers are better, and graphs that cost more wait. */
+static void other_costs_lead_to_another_choice(void **state)
+{
+    (void)state;
+    acs_costs slow = acs_costs_table;
+    acs_choice_bundle b = {.costs = &acs_costs_table, .ops = 64, .levels = 8, .edges = 100};
+    const acs_layout_template shape = {.levels = 8, .types = 1, .type = {1}, .cells = {64}};
+    assert_true(acs_choice_gpu_ns(&b) < acs_choice_layers_ns(&b, &shape, 8));
+    slow.gpu_hop_ns *= 3;
+    b.costs = &slow;
+    assert_true(acs_choice_gpu_ns(&b) > acs_choice_layers_ns(&b, &shape, 8));
+    slow.build_ns *= 2;
+    assert_true(acs_choice_sightings(&slow, 128, false, 10000) > acs_choice_sightings(&acs_costs_table, 128, false, 10000));
+    slow.layers_level_ns *= 4;
+    assert_true(acs_choice_layers(&slow).level == 4 * acs_choice_layers(&acs_costs_table).level);
 }
 
 static void an_estimate_falls_at_once_and_rises_slowly(void **state)
@@ -223,6 +243,7 @@ int main(void)
         cmocka_unit_test(what_a_bundle_gains_is_in_doubt_where_kernels_queued_up),
         cmocka_unit_test(the_longest_path_may_take_longer_than_the_device),
         cmocka_unit_test(a_graph_is_built_when_as_much_was_lost_as_it_costs),
+        cmocka_unit_test(other_costs_lead_to_another_choice),
         cmocka_unit_test(an_estimate_falls_at_once_and_rises_slowly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
