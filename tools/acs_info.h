@@ -8,6 +8,7 @@
 
 #include "devices/ledger.h"
 #include "devices/topology.h"
+#include "vehicles/costs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,14 @@ typedef struct info_gpu {
     uint64_t memory_bytes;
     char why[128]; /* not empty: the device was counted, but says nothing of itself */
 } info_gpu;
+
+/* What issuing kernels costs on a GPU. */
+typedef struct info_costs {
+    acs_costs costs;
+    bool known, failed;               /* measured at some time; asked to measure, and could not measure or keep */
+    char why[ACS_ERROR_TEXT_BYTES];   /* why they are not known, or not kept */
+    char kept[ACS_CACHE_PATH_BYTES];  /* the file that they are in; empty: none */
+} info_costs;
 
 /* One line of acs_options_dump. */
 typedef struct info_option {
@@ -59,6 +68,7 @@ typedef struct info {
     acs_topology links; /* between the GPUs; count 0: not known */
     char links_why[ACS_ERROR_TEXT_BYTES];
     char links_kept[ACS_TOPOLOGY_PATH_BYTES]; /* the file that they are in; empty: none */
+    info_costs costs[INFO_GPUS_MOST]; /* by GPU */
     acs_ledger_line ledger[INFO_LEDGER_MOST]; /* the programs in it */
     uint32_t ledger_count;
     char ledger_why[ACS_ERROR_TEXT_BYTES];    /* why there are none */
@@ -71,6 +81,9 @@ void info_read_gpus(info *to);
  * `devices`, as a context takes them; 0: of all.
  */
 void info_read_links(info *to, uint32_t devices, bool measure);
+
+/* What it costs to issue kernels on each GPU; as with links. */
+void info_read_costs(info *to, uint32_t devices, bool measure);
 
 /* Who is in the ledger that ACS_LEDGER names, or in that of ACS_LEDGER=on. */
 void info_read_ledger(info *to, const char *option);

@@ -15,7 +15,7 @@ void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
         (void)snprintf(id, ACS_DEVICE_ID_BYTES, "cuda-%d", self->device);
 }
 
-static void name_gpu(acs_cuda *self, acs_costs_gpu *gpu)
+void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu)
 {
     acs_cuda_gpu_id(self, gpu->id);
     if (!self->cu.cuDeviceGetName ||
@@ -52,7 +52,7 @@ acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options)
     self->costs = acs_costs_table;
     if (!options->costs[0] && !self->vehicles)
         return ACS_OK; /* nobody asks the model */
-    name_gpu(self, &gpu);
+    acs_cuda_costs_gpu(self, &gpu);
     if (options->costs[0])
         return acs_costs_open(&self->costs, &gpu, options->costs);
     load_costs(self, &gpu);

@@ -336,6 +336,8 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
 acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options);
 /* Its id; "cuda-N" where an older driver does not tell: then what was measured is not found again. */
 void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
+/* The same with the name of its model. */
+void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 
 /* cuda_profiler.c */
 /* Look for a profiler, when the device is opened. */
