@@ -1,8 +1,9 @@
 /*
  * acs-info: what this installation of ACS is and what it can do here: version and build, the backends that open or why
- * they do not, the one that `auto` takes, the GPUs with links and costs, and each option with its value and source; as text or as JSON. Run by
- * people, and for reports of defects; it queues no op. Exit status: 0; 1 where a program that sets nothing would get an
- * error from acs_open, as with a bad value of a variable, or nothing could be measured or kept; 2 for a bad command line.
+ * they do not, the one that `auto` takes, the GPUs with links and costs, and each option with its value and source; as text
+ * or as JSON. Run by people, and for reports of defects; it queues no op, but for what it measures where it is asked to.
+ * status: 0; 1 where a program that sets nothing would get an error from acs_open, as with a bad value of a variable, or
+ * nothing could be measured or kept; 2 for a bad command line.
  */
 #include "acs_info.h"
 
@@ -246,7 +247,8 @@ int main(int count, char **words)
         info_print_json(it);
     else
         info_print_text(it);
-    bool failed = !it->program.opened || (measure && (*it->links_why || costs_failed(it))) || fflush(stdout) != 0 || ferror(stdout);
+    bool failed = !it->program.opened || (measure && (*it->links_why || costs_failed(it)));
+    failed |= fflush(stdout) != 0 || ferror(stdout);
     release(it);
     return failed;
 }

@@ -1,6 +1,6 @@
 /*
- * Measuring the rows of the cost model on a GPU, for acs-info --measure: what each row is made of (acs_info_measure.c) and the
- * bundles that are timed for it (acs_info_meter.c).
+ * Measuring the rows of the cost model on a GPU, for acs-info --measure: what each row is made of (acs_info_measure.c) and
+ * the bundles that are timed for it (acs_info_meter.c).
  */
 #ifndef ACS_INFO_MEASURE_H
 #define ACS_INFO_MEASURE_H
@@ -29,6 +29,7 @@ typedef enum meter_way {
     METER_STREAM, /* launches into one stream, which run one after the other */
     METER_EVENTS  /* launches into two streams in turn, each behind the one before by an event */
 } meter_way;
+enum { METER_WAYS = METER_EVENTS + 1 };
 
 /* All return ACS_OK, ACS_NOT_READY (the GPU or its driver does not offer that way) or an error through ACS_FAIL. */
 acs_status meter_open(int device, meter **opened);
