@@ -1,7 +1,7 @@
 /*
  * acs-info: what this installation of ACS is and what it can do here: version and build, the backends that open or why
  * they do not, the one that `auto` takes, the GPUs with links and costs, and each option with its value and source; as text
- * or as JSON. Run by people, and for reports of defects; it queues no op, but for what it measures where it is asked to.
+ * or as JSON. Run by people, and for reports of defects; it queues no op, but for a measurement where it is asked for one.
  * status: 0; 1 where a program that sets nothing would get an error from acs_open, as with a bad value of a variable, or
  * nothing could be measured or kept; 2 for a bad command line.
  */
@@ -17,8 +17,8 @@ static const char g_usage[] =
     "Shows version and build of ACS, the backends that work here or why they do not, the GPUs and the links between\n"
     "them, and each option with its value and where the value comes from.\n"
     "  --json     the same for programs, as one JSON object\n"
-    "  --measure  measure the links between the GPUs and the host, and what it costs to issue kernels on each GPU: some\n"
-    "             seconds a GPU, at most a minute; and keep what was found, the links for these GPUs and for the first\n"
+    "  --measure  measure the links between the GPUs and the host, and the costs of issuing kernels on each GPU: some\n"
+    "             seconds a GPU, at most a minute; and keep the figures, the links for these GPUs and for the first\n"
     "             of them. Nothing else should use the GPUs meanwhile. ACS_DEVICES=N: the first N alone\n"
     "  --help     this text\n"
     "Exit status: 0; 1 if acs_open would fail, as with a variable that has a bad value, or --measure measured or kept\n"

@@ -34,7 +34,7 @@ typedef struct info_gpu {
     char why[128]; /* not empty: the device was counted, but says nothing of itself */
 } info_gpu;
 
-/* What issuing kernels costs on a GPU. */
+/* The costs of issuing kernels on a GPU. */
 typedef struct info_costs {
     acs_costs costs;
     bool known, failed;               /* measured at some time; asked to measure, and could not measure or keep */
@@ -82,7 +82,7 @@ void info_read_gpus(info *to);
  */
 void info_read_links(info *to, uint32_t devices, bool measure);
 
-/* What it costs to issue kernels on each GPU; as with links. */
+/* The costs of issuing kernels on each GPU; as with links. */
 void info_read_costs(info *to, uint32_t devices, bool measure);
 
 /* Who is in the ledger that ACS_LEDGER names, or in that of ACS_LEDGER=on. */

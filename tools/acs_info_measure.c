@@ -1,6 +1,6 @@
 /*
- * What each row of the cost model is made of (see acs_info_measure.h): times of a few bundles of different shape, from whose
- * differences the rows follow. Each step is repeated; medians count, and a row whose samples lie too far apart is not taken.
+ * How each row of the cost model is made (see acs_info_measure.h): of the times of a few bundles of different shape, from
+ * whose differences the rows follow. Each step is repeated; medians count, and a row whose samples lie too far apart is not taken.
  */
 #include "acs_info_measure.h"
 
@@ -186,7 +186,7 @@ static void clear(sample *s)
 /* --------------------------------------------------------------------------------------------------------------- run */
 
 /* As often as there is time for; one more at first, which warms up. ACS_NOT_READY: fewer samples than count. */
-static acs_status run_step(meter *m, const step *what, const sample *known, sample *samples, uint32_t *count)
+static acs_status run_step(meter *m, const step *one, const sample *known, sample *samples, uint32_t *count)
 {
     const uint64_t begin = acs_clock_ns();
     acs_status status = ACS_OK;
@@ -195,7 +195,7 @@ static acs_status run_step(meter *m, const step *what, const sample *known, samp
         if (late && *count >= SAMPLES_LEAST)
             break;
         clear(&samples[*count]);
-        status = what->run(m, known, &samples[*count]);
+        status = one->run(m, known, &samples[*count]);
         *count += status == ACS_OK && turn > 0;
     }
     if (status == ACS_NOT_READY && *count < SAMPLES_LEAST)

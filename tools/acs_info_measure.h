@@ -1,6 +1,6 @@
 /*
- * Measuring the rows of the cost model on a GPU, for acs-info --measure: what each row is made of (acs_info_measure.c) and
- * the bundles that are timed for it (acs_info_meter.c).
+ * Measuring the rows of the cost model on a GPU, for acs-info --measure: how each row is made (acs_info_measure.c), and the
+ * bundles that are timed for it (acs_info_meter.c).
  */
 #ifndef ACS_INFO_MEASURE_H
 #define ACS_INFO_MEASURE_H
@@ -17,7 +17,7 @@ acs_status info_measure_costs(int device, const char *name, acs_costs_measured *
 
 /* -------------------------------------------------------------------------------------------------------------- meter */
 
-/* A GPU, opened as the library opens it, with one bundle of kernels that do nothing, and what takes the time. */
+/* A GPU, opened as the library opens it, with one bundle of kernels that do nothing, and a clock. */
 typedef struct meter meter;
 
 /* Ways to issue the bundle. */
@@ -43,13 +43,13 @@ uint32_t meter_edges(const meter *m);
 /* Cells that each level has, for METER_LAYERS. */
 void meter_cells(meter *m, uint32_t cells);
 
-/* What the GPU takes for the bundle, behind others of the same way. The host has issued them all before the first begins. */
+/* Time of the GPU for the bundle, behind others of the same way. The host has issued them all before the first begins. */
 acs_status meter_time(meter *m, meter_way way, double *ns);
-/* What the host takes for a launch. */
+/* Time of the host for a launch. */
 acs_status meter_launch(meter *m, double *ns);
-/* What the host takes to build a graph for the bundle, by node, and what another thread loses that launches meanwhile. */
+/* Time of the host to build a graph for the bundle, by node, and the loss of another thread that launches meanwhile. */
 acs_status meter_build(meter *m, meter_way way, double *ns);
-/* What the host takes to build a cell, while another thread launches. */
+/* Time of the host to build a cell, while another thread launches. */
 acs_status meter_cell(meter *m, double *ns);
 
 #endif

@@ -143,7 +143,7 @@ acs_status meter_open(int device, meter **opened)
     return status;
 }
 
-/* As far as it was opened; what does not go is nobody's error any more. */
+/* As far as it was opened; a failure is nobody's error any more. */
 void meter_close(meter *m)
 {
     const CUevent events[] = {m->begin, m->end, m->turn[0], m->turn[1]};
@@ -340,7 +340,7 @@ static acs_status time_held(meter *m, meter_way way, uint32_t times, double *ns)
 }
 
 /*
- * The first one builds what it needs. Graphs need not be held up: the host issues them faster than they run. Then the first
+ * The first one builds its graph. Graphs need not be held up: the host issues them faster than they run. Then the first
  * of them begins a little late, which is a small part of the time.
  */
 acs_status meter_time(meter *m, meter_way way, double *ns)

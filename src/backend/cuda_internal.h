@@ -334,7 +334,7 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
 /* cuda_costs.c; no scope needed */
 /* By the file that ACS_COSTS names, by the one that acs-info keeps, or by the table. ACS_ERR_OPTION: the first is wrong. */
 acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options);
-/* Its id; "cuda-N" where an older driver does not tell: then what was measured is not found again. */
+/* Its id; "cuda-N" where an older driver does not tell: then a measurement is not found again. */
 void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 /* The same with the name of its model. */
 void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);

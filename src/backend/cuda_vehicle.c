@@ -138,8 +138,7 @@ static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template 
     acs_lock_release(&v->lock);
     if (same && acs_layout_make(dag, shape, layout))
         return true;
-    const acs_layout_costs costs = acs_choice_layers(&self->costs);
-    if (!acs_layout_choose(dag, &costs, TUNE_LAYERS_NODES, shape, layout))
+    if (!acs_layout_choose(dag, &ACS_CHOICE_LAYERS(&self->costs), TUNE_LAYERS_NODES, shape, layout))
         return false;
     acs_lock_acquire(&v->lock);
     v->layers = *shape;

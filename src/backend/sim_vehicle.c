@@ -257,8 +257,7 @@ static void set_layers(const trip *t, uint32_t graph, const acs_layout_template 
 
 static bool layout_choose(const trip *t, acs_layout_template *shape)
 {
-    const acs_layout_costs costs = acs_choice_layers(&acs_costs_table);
-    return acs_layout_choose(t->dag, &costs, LAYER_NODES_MOST, shape, &t->v->layout);
+    return acs_layout_choose(t->dag, &ACS_CHOICE_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape, &t->v->layout);
 }
 
 static bool issue_layers(const trip *t)

@@ -1,6 +1,6 @@
 /*
- * Files in the user's cache folder (see cache_file.h). Called by whoever keeps something between runs: devices/topology_file
- * and vehicles/costs_file. It knows nothing of what is in them.
+ * Files in the user's cache folder (see cache_file.h). Called by devices/topology_file and vehicles/costs_file. It
+ * knows nothing of their contents.
  */
 #include "base/cache_file.h"
 
@@ -73,7 +73,7 @@ uint64_t acs_cache_hash(const char *text)
 acs_status acs_cache_path(const char *name, uint64_t hash, char path[ACS_CACHE_PATH_BYTES])
 {
     const char *cache = acs_environment_folder("XDG_CACHE_HOME"), *home = acs_environment_folder("HOME");
-    const bool named = cache && *cache == '/'; /* the specification says to ignore what is relative */
+    const bool named = cache && *cache == '/'; /* the specification says to ignore a relative path */
     if (!named && !(home && *home == '/'))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "neither XDG_CACHE_HOME nor HOME names a folder");
     int length = snprintf(path, ACS_CACHE_PATH_BYTES, "%s%s/acs/%s-%016llx", named ? cache : home, named ? "" : "/.cache",

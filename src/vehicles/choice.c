@@ -6,11 +6,6 @@
 
 #include "base/tuning.h"
 
-acs_layout_costs acs_choice_layers(const acs_costs *costs)
-{
-    return (acs_layout_costs){costs->layers_level_ns, costs->replay_op_ns, costs->layers_off_ns};
-}
-
 static uint64_t greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -91,8 +86,7 @@ uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
 
 uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
 {
-    const acs_layout_costs layers = acs_choice_layers(b->costs);
-    uint64_t front = acs_layout_cost(shape, &layers, b->ops);
+    uint64_t front = acs_layout_cost(shape, &ACS_CHOICE_LAYERS(b->costs), b->ops);
     return greater(submitted(b, front + idle(b, b->costs->layers_start_ns + levels * b->kernel_ns)),
                    idle(b, b->costs->layers_start_ns) + work(b));
 }

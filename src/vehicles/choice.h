@@ -17,7 +17,7 @@ typedef struct acs_choice_bundle {
     uint64_t kernel_ns; /* of the longest of its types, as learnt; 0: not known */
     uint32_t beside;    /* bundles like it in other slots: what it waits for on the GPU, the GPU does not wait for */
     uint32_t path;      /* levels where nothing waits for the end of a bundle (acs_dag_path); 0: all */
-    uint64_t launch_ns; /* what a launch takes of the host here; 0: as the costs say */
+    uint64_t launch_ns; /* of the host, for a launch here; 0: as in the costs */
     uint64_t device_ns; /* what the device takes for its ops, beside each other as launches are; 0: not known */
     uint32_t slots;     /* that its ops would share if they were launched */
     uint64_t threads;   /* of all its ops, */
@@ -51,7 +51,8 @@ uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *bundle);
 uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed, uint64_t gain_ns);
 
 /* Costs of layers, for acs_layout_choose. */
-acs_layout_costs acs_choice_layers(const acs_costs *costs);
+#define ACS_CHOICE_LAYERS(costs)                                                                                       \
+    ((const acs_layout_costs){(costs)->layers_level_ns, (costs)->replay_op_ns, (costs)->layers_off_ns})
 
 /* What is known of the time that kernels of one type take, after a bundle with them took `level_ns` per level. */
 uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns);

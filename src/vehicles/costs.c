@@ -50,7 +50,7 @@ uint32_t acs_cost_value(const acs_costs *costs, uint32_t row)
 
 acs_status acs_costs_write(const acs_costs_measured *m, FILE *file)
 {
-    static const char about[] = "# ROW VALUE: what it costs to issue kernels on this GPU, in ns; overlap_most: bundles";
+    static const char about[] = "# ROW VALUE: the costs of issuing kernels on this GPU, in ns; overlap_most: bundles";
     bool well = fprintf(file, "%s\n%s\ngpu %s %s\n", g_head, about, m->gpu.id, m->gpu.name) > 0;
     for (uint32_t row = 0; row < ACS_COST_ROWS; row++)
         well = fprintf(file, "%-16s %-8u%s%s\n", g_names[row], acs_cost_value(&m->costs, row), *m->note[row] ? " # " : "",
@@ -70,7 +70,7 @@ typedef struct reading {
     int line[ACS_COST_ROWS]; /* that has the row, of ours; 0: none */
 } reading;
 
-/* Without what stands around it. */
+/* Without the white space around it. */
 static char *trimmed(char *text)
 {
     text += strspn(text, " \t");

@@ -48,8 +48,8 @@ uint32_t *acs_cost_at(acs_costs *costs, uint32_t row);
 uint32_t acs_cost_value(const acs_costs *costs, uint32_t row);
 
 /*
- * As text: a line for the GPU, then one for each row, which people can edit. Reading takes what stands below a line of this
- * GPU, by its id, or by its name where the id is "any"; what the file says of other GPUs is skipped, and a row that is
+ * As text: a line for the GPU, then one for each row, which people can edit. Reading takes the rows below a line of this
+ * GPU, by its id, or by its name where the id is "any"; rows of other GPUs are skipped, and a row that is
  * missing keeps its value. ACS_ERR_OPTION: it cannot be read; not such a file, no such row, or a value that cannot be, with
  * `name` and the line; or there is nothing of this GPU. The costs are then as before.
  */

@@ -1,6 +1,6 @@
 /*
  * Unit tests of backend/cuda_costs: which figures the cost model of an open device has: by ACS_COSTS, by the file that
- * acs-info keeps, or by the table; and what is said where there is no file, or a wrong one.
+ * acs-info keeps, or by the table; and the messages where there is no file, or a wrong one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* With ACS_COSTS=path, NULL: without; what was logged. */
+/* With ACS_COSTS=path, NULL: without; `said`: the log. */
 static acs_status open_with(const char *path, int backend, int64_t devices, acs_context **context, char said[SAID_BYTES])
 {
     acs_options options;

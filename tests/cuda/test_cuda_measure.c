@@ -1,6 +1,6 @@
 /*
  * acs-info's measurement of costs over the double of the driver, where each kernel takes a microsecond and nothing else
- * takes time: which rows follow from that, which keep the table's value, and what is left where a call fails.
+ * takes time: which rows follow from that, which keep the table's value, and that nothing is told where a call fails.
  */
 #include <setjmp.h>
 #include <stdarg.h>

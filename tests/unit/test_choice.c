@@ -209,7 +209,7 @@ static void other_costs_lead_to_another_choice(void **state)
     slow.build_ns *= 2;
     assert_true(acs_choice_sightings(&slow, 128, false, 10000) > acs_choice_sightings(&acs_costs_table, 128, false, 10000));
     slow.layers_level_ns *= 4;
-    assert_true(acs_choice_layers(&slow).level == 4 * acs_choice_layers(&acs_costs_table).level);
+    assert_true(ACS_CHOICE_LAYERS(&slow).level == 4 * ACS_CHOICE_LAYERS(&acs_costs_table).level);
 }
 
 static void an_estimate_falls_at_once_and_rises_slowly(void **state)
