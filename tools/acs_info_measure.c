@@ -1,6 +1,7 @@
 /*
  * How each row of the cost model is made (see acs_info_measure.h): of the times of a few bundles of different shape, from
- * whose differences the rows follow. Each step is repeated; medians count, and a row whose samples lie too far apart is not taken.
+ * whose differences the rows follow. Each step is repeated; medians count, and a row whose samples lie too far apart is not
+ * taken.
  */
 #include "acs_info_measure.h"
 

@@ -1,6 +1,6 @@
 /*
- * Text files that are kept between runs, below the user's cache folder: measurements. Their lines, their paths, and how a new one
- * takes the place of an old one.
+ * Text files that are kept between runs, below the user's cache folder: measurements. Their lines, their paths, and how a
+ * new one takes the place of an old one.
  */
 #ifndef ACS_CACHE_FILE_H
 #define ACS_CACHE_FILE_H
