@@ -210,9 +210,14 @@ static void add_point(uint32_t at, int thread, const uint32_t *clock)
         s->backtrack |= could ? could & -could : s->enabled;
 }
 
-/* The operation that `thread` is about to do, against the steps so far that are not in its past. */
+/*
+ * The operation that `thread` is about to do, against the steps so far that are not in its past. Without a reduction each
+ * step has all backtracking points from the start.
+ */
 static void find_races(int thread)
 {
+    if (model_unreduced())
+        return;
     const model_op *op = &g_fibers[thread].op;
     mask left = ((1u << MODEL_THREADS) - 1) & ~(1u << thread);
     uint32_t clock[MODEL_THREADS];
