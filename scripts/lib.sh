@@ -46,3 +46,23 @@ install_missing()
 }
 
 step() { echo "== $* (after $SECONDS s)"; }
+
+# Copies what ninja or ctest prints, but for steps and tests that pass. Of them it tells how many are done, in one line that
+# changes on a terminal, in a line every ten seconds elsewhere.
+show_progress() # <what>
+{
+    local line clear="" shown=$SECONDS
+    [ ! -t 1 ] || clear=$'\r\033[K'
+    while IFS= read -r line; do
+        if [[ $line =~ ^\ +Start\ +[0-9]+: || ! $line ]]; then
+            continue
+        elif [[ $line == *"***"[FTEN]* || ! $line =~ ^\ *([0-9]+)/([0-9]+)\  ]]; then
+            printf '%s%s\n' "$clear" "$line"
+        elif [ -n "$clear" ] || [ $((SECONDS - shown)) -ge 10 ]; then
+            shown=$SECONDS
+            printf '%s%s' "$clear" "$1 ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} (after $SECONDS s)"
+            [ -n "$clear" ] || echo
+        fi
+    done
+    printf '%s' "$clear"
+}
