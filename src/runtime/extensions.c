@@ -80,7 +80,7 @@ static bool submit(acs_draft *draft, acs_op *op)
         queued(draft, *op);
         return true;
     }
-    if (draft->modes & ACS_MODE_REUSES)
+    if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* what it begins anew may have begun lives */
         acs_reuse_attach(draft);
     return false;
 }
