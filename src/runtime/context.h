@@ -76,9 +76,9 @@ struct acs_context {
     acs_activity *activity; /* what runs at once; NULL without ACS_STATS */
     uint64_t opened_ns;
 
-    /* actions for callers that step: a bit in free_actions for each that no thread has */
+    /* actions for callers that step, and which of them a thread has */
     acs_action *actions[TUNE_CALLER_ACTIONS];
-    _Atomic(uint32_t) free_actions;
+    _Atomic(bool) action_taken[TUNE_CALLER_ACTIONS];
 
     /* threads */
     pthread_t threads[ACS_THREADS_MAX];

@@ -104,27 +104,30 @@ static bool step_with(acs_context *context, acs_action *action, uint32_t may)
     return action->progress;
 }
 
-/* An action that is the calling thread's until action_give, or NULL: as many callers step already as there are. */
+/*
+ * An action that is the calling thread's until action_give, or NULL: as many callers step already as there are. Each thread
+ * looks at another one first, so that they do not meet.
+ */
 static acs_action *action_take(acs_context *context)
 {
-    uint32_t free_ones = atomic_load_explicit(&context->free_actions, memory_order_relaxed); /* G: tried below */
-    uint32_t lowest;
-    do {
-        if (!free_ones)
-            return NULL;
-        lowest = free_ones & -free_ones;
-    } while (!atomic_compare_exchange_weak_explicit(&context->free_actions, &free_ones, free_ones & ~lowest,
-                                                    memory_order_acquire, memory_order_relaxed)); /* G; relaxed: again */
-    return context->actions[__builtin_ctz(lowest)];
+    const uint64_t first = acs_thread_number();
+    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS; i++) {
+        const uint64_t at = (first + i) % TUNE_CALLER_ACTIONS;
+        bool taken = false; /* relaxed: somebody else has it */
+        if (atomic_compare_exchange_strong_explicit(&context->action_taken[at], &taken, true, memory_order_acquire, /* G */
+                                                    memory_order_relaxed))
+            return context->actions[at];
+    }
+    return NULL;
 }
 
 /* G: release; pairs with action_take. The next thread that has the action finds what this one wrote into it. */
-static void action_give(acs_context *context, acs_action *action)
+static void action_give(acs_context *context, const acs_action *action)
 {
-    uint32_t i = 0;
-    while (context->actions[i] != action)
-        i++;
-    atomic_fetch_add_explicit(&context->free_actions, 1u << i, memory_order_release); /* its bit is not set */
+    uint32_t at = 0;
+    while (context->actions[at] != action)
+        at++;
+    atomic_store_explicit(&context->action_taken[at], false, memory_order_release);
 }
 
 static uint32_t caller_may(acs_context *context)
@@ -241,9 +244,11 @@ static void watch_no_more(waiting *w)
 static bool try_look_at_load(waiting *w)
 {
     acs_core *core = &w->context->core;
+    if (w->context->issuers == 0 || w->context->backend->ops->notifies)
+        return false;
     const uint64_t out = acs_fifo_last(core->fifo) - acs_core_ends(core);
     const bool rarely = !w->watches && out > TUNE_WAITER_FEW_OPS;
-    if (w->context->issuers == 0 || w->context->backend->ops->notifies || out > TUNE_WAITER_ORDERED_OPS)
+    if (out > TUNE_WAITER_ORDERED_OPS)
         return false;
     return !rarely || ++w->rounds % TUNE_WAITER_ROUNDS == 0;
 }
@@ -278,11 +283,11 @@ static bool look_for_end(waiting *w)
 {
     acs_core *core = &w->context->core;
     const uint64_t ends = acs_core_ends(core);
-    const bool known = w->fresh && w->load == ACS_LOAD_RUNNING && !acs_fifo_ready(core->fifo);
+    const bool known = w->fresh && w->watches && w->load == ACS_LOAD_RUNNING && !acs_fifo_ready(core->fifo);
     const bool looks = !known && try_look_at_load(w), ended = !w->try && ends != w->ends_seen;
     bool over = false;
     w->busy = w->fresh = false;
-    if (w->try ? is_over(w) : acs_core_settled(core) >= w->watch.op)
+    if (w->try ? is_over(w) : ended && acs_core_settled(core) >= w->watch.op)
         return true;
     acs_core_load load = known ? w->load : ACS_LOAD_BLOCKED;
     if (looks || ended)
@@ -529,12 +534,9 @@ acs_status acs_workers_start(acs_context *context)
     uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
     uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
     /* Virtual workers have their own, and callers step through them: 16 more would take most of the time of acs_open. */
-    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS && !context->stepper; i++) {
-        context->actions[i] = calloc(1, sizeof *context->actions[i]);
-        if (!context->actions[i])
+    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS && !context->stepper; i++)
+        if ((context->actions[i] = calloc(1, sizeof *context->actions[i])) == NULL)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
-        atomic_fetch_add_explicit(&context->free_actions, 1u << i, memory_order_relaxed); /* nobody else has the context */
-    }
     context->issuers = workers; /* before the first of them runs */
     for (uint32_t i = 0; i < workers; i++) {
         int error = thread_make(context, false);

@@ -173,6 +173,7 @@ struct acs_core {
     acs_record *stalled;     /* next op in program order, for which the window had no room */
     acs_op taken;            /* newest op in the window */
     uint64_t popped;         /* ops taken from the FIFO, `stalled` included */
+    uint64_t published;      /* counters.retired when `ends` and `settled` were stored last */
     acs_op host_turn;        /* in order: the newest op that runs on the host; what follows waits for its end */
     acs_op next_in_order;    /* ACS_SERIAL, ACS_DISABLE: the op to issue next */
     bool in_order;

@@ -108,6 +108,9 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 /* What callers read without the lock. Poison first: who finds that ops have settled finds what they left, too. */
 static void publish(acs_core *core)
 {
+    if (core->published == core->counters.retired)
+        return; /* nothing has ended since */
+    core->published = core->counters.retired;
     acs_op oldest = acs_window_oldest(&core->window);
     ACS_ASSERT(oldest <= core->taken);
     atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */

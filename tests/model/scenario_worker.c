@@ -3,6 +3,7 @@
  * are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up may be lost, and
  * what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the calls are left out.
  */
+#include "internal.h"
 #include "scenarios.h"
 
 #include "backend/host_executor.h"
@@ -22,6 +23,14 @@ static work *g_work;
 static const acs_site g_site = {"scenario", __FILE__, 0};
 
 /* ---------------------------------------------------------------------------------------------- stands for the rest */
+
+/* Threads with the same number look at the same action first. */
+static bool g_same_number;
+
+uint64_t acs_thread_number(void)
+{
+    return g_same_number ? 0 : (uint64_t)model_current();
+}
 
 bool acs_inside(void)
 {
@@ -150,6 +159,7 @@ static void setup_executors(uint32_t devices)
 
 static void setup_context(uint32_t workers, uint32_t records, uint32_t devices)
 {
+    g_same_number = false;
     g_work = calloc(OPS, sizeof *g_work);
     g_context = calloc(1, sizeof *g_context);
     acs_context *c = g_context;
@@ -176,6 +186,12 @@ static void setup_worker(void)
 static void setup_no_worker(void)
 {
     setup_context(0, OPS, 1);
+}
+
+static void setup_same_number(void)
+{
+    setup_context(0, OPS, 1);
+    g_same_number = true;
 }
 
 static void setup_one_record(void)
@@ -358,6 +374,9 @@ const model_scenario scenario_workers_devices = {
 const model_scenario scenario_caller_kernel = {
     .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
     .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
+const model_scenario scenario_callers_action = {
+    .name = "callers_action", .what = "two callers that share an action", .setup = setup_same_number,
+    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 1, .most = 10000};
 const model_scenario scenario_callers = {
     .name = "callers", .what = "two callers queue and wait, no worker", .setup = setup_no_worker,
     .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 2};
