@@ -30,15 +30,12 @@ if(ACS_STACK_PROTECTOR)
     target_compile_options(acs_hardening INTERFACE "$<$<AND:${acs_c_and_cxx},${acs_optimised}>:-fstack-protector-strong>")
     # What each op goes through: here functions with arrays of characters are checked, and not each one that takes the address
     # of a variable: that took 3 % more instructions an op, this 0.7 %.
-    foreach(file IN ITEMS base/lock.c pool/record.c window/depend.c window/fifo.c window/holders.c window/regions.c
-            window/shape.c window/span_set.c window/tile_grid.c window/window.c scheduler/core.c bundles/form.c
-            scheduler/core_retire.c scheduler/core_submit.c scheduler/core_wanted.c bundles/contention.c scheduler/slots.c
-            scheduler/slots_choice.c scheduler/slots_marks.c runtime/bind.c runtime/check_segments.c runtime/context.c
-            runtime/launch.c runtime/wait.c runtime/worker.c backend/host.c backend/host_executor.c backend/host_kernel.c
-            backend/host_queue.c)
-        list(APPEND acs_hot_sources ${PROJECT_SOURCE_DIR}/src/${file})
-    endforeach()
-    set_source_files_properties(${acs_hot_sources} PROPERTIES COMPILE_OPTIONS "$<${acs_optimised}:-fstack-protector>")
+    set(ACS_HOT_SOURCES base/lock.c window/record.c window/depend.c window/fifo.c window/holders.c window/regions.c
+        window/shape.c window/span_set.c window/tile_grid.c window/window.c scheduler/step.c scheduler/insert.c
+        scheduler/retire.c scheduler/awaited.c scheduler/slots.c scheduler/slots_choice.c scheduler/slots_marks.c
+        bundles/form.c bundles/contention.c residency/bind.c api/check_segments.c api/context.c api/launch.c api/wait.c
+        api/threads.c host/host.c host/host_executor.c host/host_kernel.c host/host_queue.c)
+    set(ACS_HOT_OPTIONS "$<${acs_optimised}:-fstack-protector>") # of ACS_HOT_SOURCES: AcsModule
 endif()
 foreach(word IN ITEMS relro now)
     string(TOUPPER ${word} name)

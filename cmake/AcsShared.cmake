@@ -8,7 +8,7 @@ if(ACS_HAVE_CUDA AND NOT TARGET CUDA::cudart)
         "install it, or set ACS_SHARED=OFF")
 endif()
 
-add_library(acs_shared SHARED $<TARGET_OBJECTS:acs_objects>)
+add_library(acs_shared SHARED ${ACS_OBJECTS})
 add_library(acs::shared ALIAS acs_shared)
 # Before 1.0 each minor version may change the interface, so it has a name of its own for the loader. The installed
 # library finds the CUDA runtime where the toolkit is.

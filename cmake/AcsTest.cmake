@@ -40,13 +40,13 @@ function(acs_register_test name)
     endif()
 endfunction()
 
-# acs_add_test_program(<name> SOURCES <file...> [LIBS <library...>]): build a cmocka program; acs_register_test runs it.
-# Defines no target where cmocka or a source is missing.
+# acs_add_test_program(<name> SOURCES <file...> [LIBS <library...>] [CORE]): build a cmocka program; acs_register_test runs
+# it. CORE: it links the core alone. Defines no target where cmocka or a source is missing.
 function(acs_add_test_program name)
     if(NOT CMOCKA_FOUND)
         return()
     endif()
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "CORE" "" "SOURCES;LIBS")
     foreach(source IN LISTS arg_SOURCES)
         if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
             message(STATUS "ACS: not there yet: ${CMAKE_CURRENT_SOURCE_DIR}/${source}")
@@ -55,13 +55,17 @@ function(acs_add_test_program name)
     endforeach()
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-    target_link_libraries(${name} PRIVATE acs acs_flags PkgConfig::CMOCKA ${arg_LIBS})
+    target_link_libraries(${name} PRIVATE $<IF:$<BOOL:${arg_CORE}>,acs_core,acs> acs_flags PkgConfig::CMOCKA ${arg_LIBS})
 endfunction()
 
-# acs_add_test(<name> SOURCES <file...> [LIBS <library...>] [LABELS <label...>]): build and register.
+# acs_add_test(<name> SOURCES <file...> [LIBS <library...>] [LABELS <label...>] [CORE]): build and register.
 function(acs_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;LABELS")
-    acs_add_test_program(${name} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+    cmake_parse_arguments(PARSE_ARGV 1 arg "CORE" "" "SOURCES;LIBS;LABELS")
+    set(core "")
+    if(arg_CORE)
+        set(core CORE)
+    endif()
+    acs_add_test_program(${name} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS} ${core})
     if(TARGET ${name})
         acs_register_test(${name} COMMAND ${name} LABELS ${arg_LABELS})
     endif()

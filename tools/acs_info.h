@@ -8,7 +8,7 @@
 
 #include "devices/ledger.h"
 #include "devices/topology.h"
-#include "vehicles/costs.h"
+#include "bundles/costs.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #ifndef ACS_INFO_MEASURE_H
 #define ACS_INFO_MEASURE_H
 
-#include "vehicles/costs.h"
+#include "bundles/costs.h"
 
 /*
  * Measure on one GPU, by its CUDA device number; `name` stands in the lines of progress that go to standard error. Takes a

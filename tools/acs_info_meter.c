@@ -5,7 +5,7 @@
  */
 #include "acs_info_measure.h"
 
-#include "backend/cuda_window.h"
+#include "cuda/cuda_window.h"
 
 #include <pthread.h>
 #include <stdlib.h>

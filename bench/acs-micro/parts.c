@@ -3,7 +3,7 @@
  * without a block for its arguments and segments, and a trip through the FIFO. Called by main.
  */
 #include "micro.h"
-#include "pool/record.h"
+#include "window/record.h"
 #include "window/fifo.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * What kernels take of a device (see shares.h). Called by core_submit.c and core_retire.c as ops are booked, by core.c as
- * polls come back, by core_bundle.c for what it bundles. Pure arithmetic.
+ * What kernels take of a device (see contention.h). Called by insert.c and retire.c as ops are booked, by step.c as
+ * polls come back, by form.c for what it bundles. Pure arithmetic.
  */
 #include "bundles/contention.h"
 

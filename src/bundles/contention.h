@@ -7,7 +7,7 @@
 #ifndef ACS_CONTENTION_H
 #define ACS_CONTENTION_H
 
-#include "backend/backend.h"
+#include "scheduler/backend.h"
 #include "base/tuning.h"
 
 typedef struct acs_share {

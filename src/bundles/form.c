@@ -1,6 +1,6 @@
 /*
  * Bundles: which ops of the window leave it together, to be issued by a vehicle that costs less than a launch for each.
- * Called by core_submit.c under the core's lock; never calls a backend.
+ * Called by insert.c under the core's lock; never calls a backend.
  *
  * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait for
  * gathered ones only. What edges connect is a *part*. Parts that run behind the same slots share a bundle; those that run
@@ -9,7 +9,7 @@
  * is about to run dry, a caller waits for what is not issued, or for a while nothing came. Few ops that nothing holds are
  * launched one by one.
  *
- * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again (cuts.h).
+ * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again (boundary.h).
  */
 #include "bundles/bundler.h"
 

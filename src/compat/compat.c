@@ -13,7 +13,7 @@
  * here. It does reach libraries' calls that ACS runs for the program (acs_call): there acs_compat_drain returns at once,
  * because the thread is inside ACS.
  */
-#include "runtime/compat.h"
+#include "api/compat.h"
 
 #include <cuda_runtime_api.h>
 

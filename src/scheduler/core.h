@@ -3,7 +3,7 @@
  *
  * A step has three parts. acs_core_next decides, under the lock, what to do; acs_core_perform does it without the lock (the
  * only place where backend functions and user code run); acs_core_done books the result, under the lock. Several steps may
- * be under way at once. No thread and no sleeping here: src/runtime adds those. Of clocks one for statistics,
+ * be under way at once. No thread and no sleeping here: src/api adds those. Of clocks one for statistics,
  * and one that is passed in.
  *
  * CORE-1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
@@ -11,16 +11,16 @@
  *         (of failures_only, every bad one). Ops that one booking finds complete may be reported in any order: a
  *         completed op vouches for those of other slots.
  * CORE-3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
- * CORE-4  once the device was given up (core_overdue.c) the record of an op that had begun is never used again, and an
+ * CORE-4  once the device was given up (overdue.c) the record of an op that had begun is never used again, and an
  *         action that was abandoned books nothing: whoever is inside one may return at any time, or never.
  */
 #ifndef ACS_CORE_H
 #define ACS_CORE_H
 
-#include "backend/backend.h"
+#include "scheduler/backend.h"
 #include "base/lock.h"
 #include "base/tuning.h"
-#include "pool/record.h"
+#include "window/record.h"
 #include "scheduler/batcher.h"
 #include "scheduler/slots.h"
 #include "scheduler/trace.h"
@@ -60,7 +60,7 @@ struct acs_action {
     acs_action_type type;
     struct acs_action *next_under_way; /* from acs_core_next to acs_core_done */
     bool abandoned;                    /* its ops were ended without it: CORE-4 */
-    uint64_t waited_ns, ends_seen;     /* how long it is under way, for core_overdue.c */
+    uint64_t waited_ns, ends_seen;     /* how long it is under way, for overdue.c */
     bool yields;                       /* its polls stop where an op is queued meanwhile */
     bool partial;                      /* they are of some slots only */
     bool marked;                       /* it submits marks and polls nothing: its next step does */
@@ -148,7 +148,7 @@ typedef struct acs_patience {
     uint64_t ends_seen; /* counters.retired when it became the oldest */
 } acs_patience;
 
-/* What core_overdue.c remembers from look to look. */
+/* What overdue.c remembers from look to look. */
 typedef struct acs_overdue {
     uint64_t limit_ns; /* 0: ops may take as long as they like; constant */
     uint64_t looked_ns, ends_seen;
@@ -206,7 +206,7 @@ struct acs_core {
     _Atomic(uint64_t) ends;  /* ops that ended; read without the lock to see whether looking is worth while */
     _Atomic(acs_op) settled; /* all ops up to this one have ended */
     _Atomic(bool) poisoned;  /* failed ops have left regions that make later ones skip */
-    _Atomic(acs_op) wanted;  /* what a caller waits for; 0: nothing, or more than one op. A hint: see core_wanted.c */
+    _Atomic(acs_op) wanted;  /* what a caller waits for; 0: nothing, or more than one op. A hint: see awaited.c */
     unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
     void *trace_user;
@@ -252,7 +252,7 @@ bool acs_core_look_try(acs_core *core, const acs_watch *watch, uint32_t few, boo
 void acs_core_clear(acs_core *core);
 
 /*
- * The watchdog (core_overdue.c). Look whether an op has run for longer than options.watchdog_s; then give the device up.
+ * The watchdog (overdue.c). Look whether an op has run for longer than options.watchdog_s; then give the device up.
  * True: something was given up, so every wait is or soon will be over. To be called now and then while ops are out, at
  * least four times in the limit, right after a step that found nothing to do; `now_ns` is any clock that never goes back.
  */
@@ -270,7 +270,7 @@ void acs_core_overdue_unit(uint64_t unit_ns);
 
 /*
  * A caller waits for this op, and does not any more: what leads to it is issued first while there is little to do, and a
- * step with ACS_MAY_LOOK looks whether it has ended (core_wanted.c). Hints, without the lock; of several callers the
+ * step with ACS_MAY_LOOK looks whether it has ended (awaited.c). Hints, without the lock; of several callers the
  * newest counts.
  */
 void acs_core_want(acs_core *core, acs_op op);

@@ -1,5 +1,5 @@
 /*
- * Slots: waits and marks for ready ops (see slots.h). Called by core_submit.c and core.c under the core's
+ * Slots: waits and marks for ready ops (see slots.h). Called by insert.c and step.c under the core's
  * lock. It decides; it never calls a backend and never blocks.
  */
 #include "scheduler/slots_internal.h"

@@ -13,7 +13,7 @@
 #ifndef ACS_SLOTS_H
 #define ACS_SLOTS_H
 
-#include "backend/backend.h"
+#include "scheduler/backend.h"
 #include "window/window.h"
 
 enum { ACS_SLOTS_MAX = ACS_BACKEND_SLOTS_MOST };

@@ -6,7 +6,7 @@
 #ifndef ACS_TRACE_H
 #define ACS_TRACE_H
 
-#include "backend/backend.h"
+#include "scheduler/backend.h"
 
 typedef enum acs_trace_type {
     ACS_TRACE_INSERT, /* the op entered the window; op->segments and op->any are readable */

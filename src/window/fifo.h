@@ -11,7 +11,7 @@
 #define ACS_FIFO_H
 
 #include "base/base.h"
-#include "pool/record.h"
+#include "window/record.h"
 
 typedef struct acs_fifo acs_fifo;
 

@@ -25,7 +25,7 @@
 
 #include "base/base.h"
 #include "base/tuning.h"
-#include "pool/record.h"
+#include "window/record.h"
 #include "window/regions.h"
 
 typedef enum acs_entry_state {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "backend/backend.h"
+#include "scheduler/backend.h"
 #include "twin.h"
 
 enum { SLOTS = 3, MARKS = 64 };

@@ -5,7 +5,7 @@
 #include "backend_cuda.h"
 
 #include "acs.h"
-#include "backend/cuda_graph.h"
+#include "cuda/cuda_graph.h"
 
 #include <string.h>
 

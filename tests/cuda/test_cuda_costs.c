@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda_internal.h"
+#include "cuda/cuda_internal.h"
 #include "twin.h"
-#include "runtime/context.h"
+#include "api/context.h"
 #include "unit/report_fixture.h"
 
 #include <stdlib.h>

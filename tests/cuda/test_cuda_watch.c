@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda_graph.h"
+#include "cuda/cuda_graph.h"
 
 #include <stdlib.h>
 #include <string.h>

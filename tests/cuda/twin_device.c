@@ -4,7 +4,7 @@
  */
 #include "twin_internal.h"
 
-#include "backend/device/device.h"
+#include "cuda/device/device.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef CUDA_WINDOW_DOUBLE_H
 #define CUDA_WINDOW_DOUBLE_H
 
-#include "backend/cuda_window.h"
+#include "cuda/cuda_window.h"
 
 enum { DOUBLE_SLOTS = 4, DOUBLE_TYPES = 12, DOUBLE_OPS = 1 << 15, DOUBLE_ARGS = 32 };
 

@@ -5,7 +5,7 @@
 #ifndef GPU_BUNDLE_H
 #define GPU_BUNDLE_H
 
-#include "backend/backend.h"
+#include "scheduler/backend.h"
 
 enum {
     BUNDLE_WORDS = 64,

@@ -5,7 +5,7 @@
 #ifndef GPU_WINDOW_BUNDLES_H
 #define GPU_WINDOW_BUNDLES_H
 
-#include "backend/cuda_window.h"
+#include "cuda/cuda_window.h"
 #include "check.h"
 #include "window_kernels.h"
 

@@ -30,11 +30,11 @@ model_mutant(fifo_ticket_not_exchanged fifo_producers window/fifo
         break;
 ]==])
 
-model_mutant(record_no_tag record_aba pool/record
+model_mutant(record_no_tag record_aba window/record
     "return (((top >> 32) + 1) << 32) | entry;"
     "return ((top >> 32) << 32) | entry;")
 
-model_mutant(record_before_block record_blocks pool/record
+model_mutant(record_before_block record_blocks window/record
 [==[
     release_block(pool, record);
     stack_push(&pool->free, pool->record_links, record->index);
@@ -43,15 +43,15 @@ model_mutant(record_before_block record_blocks pool/record
     release_block(pool, record);
 ]==])
 
-model_mutant(record_chain_cut record_chain pool/record
+model_mutant(record_chain_cut record_chain window/record
     "pool->record_links, chain->first - 1, chain->last - 1);"
     "pool->record_links, chain->first - 1, chain->first - 1);")
 
-model_mutant(gate_opened_without_epoch gate runtime/gate
+model_mutant(gate_opened_without_epoch gate api/gate
     "    gate->epoch++;\n"
     "")
 
-model_mutant(gate_epoch_read_late gate runtime/gate
+model_mutant(gate_epoch_read_late gate api/gate
 [==[
     acs_lock_acquire(&gate->lock);
     bool in_time = true;
@@ -61,19 +61,19 @@ model_mutant(gate_epoch_read_late gate runtime/gate
     bool in_time = true;
 ]==])
 
-model_mutant(worker_sleeps_without_a_look worker_queue runtime/worker
+model_mutant(worker_sleeps_without_a_look worker_queue api/threads
     "    if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {"
     "    if (!stopping(context)) {")
 
-model_mutant(worker_taken_for_awake worker_queue runtime/worker
+model_mutant(worker_taken_for_awake worker_queue api/threads
     "return acs_gate_sleepers(&context->work) >= context->issuers;"
     "return acs_gate_sleepers(&context->work) > context->issuers;")
 
-model_mutant(came_in_vain_and_sleeps workers_kernel scheduler/core
+model_mutant(came_in_vain_and_sleeps workers_kernel scheduler/step
     "    core->turned_away |= core->polling;\n"
     "")
 
-model_mutant(worker_stopped_before_the_flag worker_stop runtime/worker
+model_mutant(worker_stopped_before_the_flag worker_stop api/threads
 [==[
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
     acs_gate_open(&context->work);
@@ -84,7 +84,7 @@ model_mutant(worker_stopped_before_the_flag worker_stop runtime/worker
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
 ]==])
 
-model_mutant(caller_announces_after_the_look worker_wait runtime/worker
+model_mutant(caller_announces_after_the_look worker_wait api/threads
 [==[
     uint64_t epoch = acs_gate_announce(&context->ends);
     bool stepped = false;
@@ -96,18 +96,18 @@ model_mutant(caller_announces_after_the_look worker_wait runtime/worker
     if (!over) {
 ]==])
 
-model_mutant(left_over_wakes_oneself worker_host runtime/worker
+model_mutant(left_over_wakes_oneself worker_host api/threads
     "acs_gate_open(has_host_thread(context) ? &context->host_work : issuers);"
     "acs_gate_open(issuers);")
 
-model_mutant(watch_not_told worker_wait scheduler/core
+model_mutant(watch_not_told worker_wait scheduler/step
     "        news.watched |= came_true;\n"
     "")
 
-model_mutant(completed_before_the_op timeline_wait backend/host_executor
+model_mutant(completed_before_the_op timeline_wait host/host_executor
     "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot);"
     "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot) + 1;")
 
-model_mutant(default_opened_twice default_open runtime/default
+model_mutant(default_opened_twice default_open api/default
     "    context = atomic_load_explicit(&g_default, memory_order_relaxed); /* set under this lock only */\n"
     "")

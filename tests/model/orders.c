@@ -22,12 +22,12 @@ static const struct unneeded {
      "not needed: the tag says that it reads the store that the load acquired; C11 wants no less than on failure"},
     {"gate.c", "acs_gate_announce", "&gate->sleepers", MODEL_ADD, false, "not needed: the fence behind it orders it"},
     /* Two flags that say all there is to know: nothing is read through them. */
-    {"worker.c", "has_host_thread", "&context->host_thread", MODEL_LOAD, false, "not needed: no data goes with it"},
-    {"worker.c", "acs_host_thread_start", "&context->host_thread", MODEL_CAS, false, "not needed: no data goes with it"},
-    {"worker.c", "acs_host_thread_start", "&context->host_thread", MODEL_STORE, false,
+    {"threads.c", "has_host_thread", "&context->host_thread", MODEL_LOAD, false, "not needed: no data goes with it"},
+    {"threads.c", "acs_host_thread_start", "&context->host_thread", MODEL_CAS, false, "not needed: no data goes with it"},
+    {"threads.c", "acs_host_thread_start", "&context->host_thread", MODEL_STORE, false,
      "not needed: thread_count is read by acs_close alone, after all calls"},
-    {"worker.c", "stopping", "&context->stop", MODEL_LOAD, false, "not needed: the worker ends, and reads nothing more"},
-    {"worker.c", "acs_workers_stop", "&context->stop", MODEL_STORE, false,
+    {"threads.c", "stopping", "&context->stop", MODEL_LOAD, false, "not needed: the worker ends, and reads nothing more"},
+    {"threads.c", "acs_workers_stop", "&context->stop", MODEL_STORE, false,
      "not needed: the worker ends, and reads nothing more"},
 };
 

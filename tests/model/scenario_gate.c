@@ -1,10 +1,10 @@
 /*
- * Scenarios of the gates (src/runtime/gate.c): who announces itself and looks once more is woken by who has news. A
+ * Scenarios of the gates (src/api/gate.c): who announces itself and looks once more is woken by who has news. A
  * lost wake-up is a thread that waits forever, since timed waits never time out here.
  */
 #include "scenarios.h"
 
-#include "runtime/gate.h"
+#include "api/gate.h"
 
 #include <stdatomic.h>
 

@@ -1,10 +1,10 @@
 /*
- * Scenarios of the record pool (src/pool/record.c): no record or block has two owners at once, the next owner sees what
+ * Scenarios of the record pool (src/window/record.c): no record or block has two owners at once, the next owner sees what
  * the one before wrote, and none is lost.
  */
 #include "scenarios.h"
 
-#include "pool/record.h"
+#include "window/record.h"
 
 enum { LARGE_1 = 400, LARGE_2 = 900, RECORDS_MOST = 4 }; /* argument bytes that take blocks of two classes */
 

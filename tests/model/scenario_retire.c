@@ -1,12 +1,12 @@
 /*
  * Scenarios of completion and opening: the timeline of a CPU backend's slot, which is read without its lock
- * (src/backend/host_executor.c, pair A), and the default context that two threads open at once (src/runtime/default.c).
+ * (src/host/host_executor.c, pair A), and the default context that two threads open at once (src/api/default.c).
  */
 #include "scenarios.h"
 
-#include "backend/host_executor.h"
-#include "backend/host_kernel.h"
-#include "runtime/context.h"
+#include "host/host_executor.h"
+#include "host/host_kernel.h"
+#include "api/context.h"
 
 static acs_host_slots *g_slots;
 static acs_lock *g_lock;

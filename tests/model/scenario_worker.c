@@ -1,14 +1,14 @@
 /*
- * Scenarios of threads around the core: src/runtime/worker.c and gate.c over the whole core, window and FIFO, as they
+ * Scenarios of threads around the core: src/api/threads.c and gate.c over the whole core, window and FIFO, as they
  * are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up may be lost, and
  * what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the calls are left out.
  */
 #include "internal.h"
 #include "scenarios.h"
 
-#include "backend/host_executor.h"
-#include "runtime/admission.h"
-#include "runtime/context.h"
+#include "host/host_executor.h"
+#include "groups/admission.h"
+#include "api/context.h"
 
 enum { OPS = 4 };
 

@@ -4,7 +4,7 @@
  */
 #include "program.h"
 #include "shrink.h"
-#include "backend/sim.h"
+#include "simulator/sim.h"
 
 #include <errno.h> /* program_invocation_short_name */
 #include <inttypes.h>

@@ -4,8 +4,8 @@
  */
 #include "moving.h"
 
-#include "runtime/movable.h"
-#include "runtime/spread.h"
+#include "residency/movable.h"
+#include "residency/spread.h"
 
 #include <inttypes.h>
 

@@ -7,7 +7,7 @@
 #include "fibers.h"
 #include "moving.h"
 #include "program.h"
-#include "runtime/context.h"
+#include "api/context.h"
 
 #include <inttypes.h>
 #include <pthread.h>

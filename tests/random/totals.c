@@ -4,8 +4,8 @@
  */
 #include "program.h"
 
-#include "backend/sim.h"
-#include "runtime/context.h"
+#include "simulator/sim.h"
+#include "api/context.h"
 
 #include <inttypes.h>
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "pool/record.h"
+#include "window/record.h"
 
 #include <pthread.h>
 #include <sched.h>

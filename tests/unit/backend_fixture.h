@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "backend/backend.h"
+#include "library/select.h"
 
 #include <sched.h>
 #include <semaphore.h>

@@ -4,7 +4,7 @@
  */
 #include "api_fixture.h"
 
-#include "runtime/context.h"
+#include "api/context.h"
 
 #include <pthread.h>
 #include <sched.h>

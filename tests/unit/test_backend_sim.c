@@ -1,7 +1,7 @@
 /* The sim backend: replay by seed, orders that are allowed and no others, faults, progress, rules of marks. */
 #include "backend_fixture.h"
 
-#include "backend/sim.h"
+#include "simulator/sim.h"
 
 enum { SEEDS = 200 };
 

@@ -5,7 +5,7 @@
 #include "api_fixture.h"
 
 #include "base/tuning.h"
-#include "runtime/bad_ops.h"
+#include "api/bad_ops.h"
 
 static const acs_site g_site = {"site", "file", 1}, g_other = {"other", "file", 2};
 

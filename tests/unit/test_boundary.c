@@ -1,6 +1,6 @@
 /*
  * Unit tests of scheduler/cuts: that pieces have the sizes they may have, that equal streams are cut alike wherever they
- * begin, that repeats of any length give the same few pieces, marks, and what cuts.h says in general against a slow search.
+ * begin, that repeats of any length give the same few pieces, marks, and what boundary.h says in general against a slow search.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -195,7 +195,7 @@ static void a_gap_in_the_numbers_and_a_restart_begin_a_piece(void **state)
     assert_int_equal(acs_boundary_add(&cuts, 117, 1, false), 117);
 }
 
-/* A rank of its own for each op, from the 32 types before: what cuts.h promises, found by looking at everything. */
+/* A rank of its own for each op, from the 32 types before: what boundary.h promises, found by looking at everything. */
 static uint64_t rank(const stream *s, uint32_t at)
 {
     uint64_t recent = 0;

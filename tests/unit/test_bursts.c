@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "backend/sim.h"
-#include "runtime/context.h"
+#include "simulator/sim.h"
+#include "api/context.h"
 
 enum { TURNS = 30, FIRST_SLOTS = 4, WIDE_MOST = 32, BLOCKS = 8, CELL = 64 };
 

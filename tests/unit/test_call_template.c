@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "vehicles/call_template.h"
+#include "bundles/call_template.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "window/capture_order.h"
+#include "capture/capture_order.h"
 #include "window/regions.h"
 
 #include <string.h>

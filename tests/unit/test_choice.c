@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "vehicles/choice.h"
+#include "bundles/choice.h"
 
 static const acs_layout_template g_wide = {.levels = 8, .types = 1, .type = {1}, .cells = {32}};
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/tuning.h"
-#include "vehicles/costs.h"
+#include "bundles/costs.h"
 
 #include <stdlib.h>
 #include <string.h>

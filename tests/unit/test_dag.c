@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "vehicles/dag.h"
+#include "bundles/dag.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 
 #include "add_kernel.h"
 #include "memory_fixture.h"
-#include "runtime/context.h"
-#include "runtime/dispatch.h"
+#include "api/context.h"
+#include "groups/dispatch.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "vehicles/kept.h"
+#include "bundles/kept.h"
 
 #include <stdlib.h>
 #include <string.h>

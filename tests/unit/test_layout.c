@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "vehicles/layout.h"
+#include "bundles/layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 
 #include "add_kernel.h"
 #include "memory_fixture.h"
-#include "runtime/context.h"
-#include "runtime/spread.h"
+#include "api/context.h"
+#include "residency/spread.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "pool/liveness.h"
+#include "groups/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>

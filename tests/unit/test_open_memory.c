@@ -5,8 +5,8 @@
  */
 #include "api_fixture.h"
 
-#include "runtime/compat.h"
-#include "runtime/context.h"
+#include "api/compat.h"
+#include "api/context.h"
 
 #include <pthread.h>
 #include <sched.h>

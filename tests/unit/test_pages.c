@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backend/host_kernel.h"
+#include "host/host_kernel.h"
 #include "pool/memory.h"
 
 #include <pthread.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pool/record.h"
+#include "window/record.h"
 
 enum { RECORDS = 5, BIG_SEGMENTS = 60000 /* beyond the largest class */ };
 

@@ -5,7 +5,7 @@
 #include "report_fixture.h"
 
 #include "base/base.h"
-#include "window/reduction.h"
+#include "capture/reduction.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

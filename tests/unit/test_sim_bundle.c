@@ -4,7 +4,7 @@
  */
 #include "backend_fixture.h"
 
-#include "backend/sim.h"
+#include "simulator/sim.h"
 
 enum { SEEDS = 60, OPS = 48, BUNDLES = 4 };
 

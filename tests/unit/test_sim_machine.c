@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "sim/machine.h"
+#include "simulator/machine.h"
 
 #include <stdlib.h>
 #include <string.h>

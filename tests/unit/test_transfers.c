@@ -12,7 +12,7 @@
 
 #include "add_kernel.h"
 #include "memory_fixture.h"
-#include "runtime/context.h"
+#include "api/context.h"
 
 enum { BYTES = 6400, HALF = BYTES / 2, EIGHTH = BYTES / 8 };
 

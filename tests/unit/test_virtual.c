@@ -5,7 +5,7 @@
  */
 #include "api_fixture.h"
 
-#include "runtime/movable.h"
+#include "residency/movable.h"
 
 #include <pthread.h>
 #include <sched.h>

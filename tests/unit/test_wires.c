@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/tuning.h"
-#include "vehicles/dag.h"
-#include "vehicles/wires.h"
+#include "bundles/dag.h"
+#include "bundles/wires.h"
 
 #include <stdlib.h>
 #include <string.h>

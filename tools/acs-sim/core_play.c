@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/sim.h"
-#include "runtime/context.h"
+#include "simulator/sim.h"
+#include "api/context.h"
 
 enum { CELL_BYTES = 64 };
 #define FIRST_CELL ((uint64_t)1 << 32)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "acs.h"
-#include "sim/machine.h"
+#include "simulator/machine.h"
 
 typedef struct core_task {
     acs_sim_kernel kernel;

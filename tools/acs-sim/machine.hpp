@@ -8,7 +8,7 @@
 #include <cstdint>
 
 extern "C" {
-#include "sim/machine.h"
+#include "simulator/machine.h"
 }
 
 #endif

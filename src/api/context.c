@@ -1,0 +1,541 @@
+/*
+ * Contexts: open, close, the registry of open ones, and the gate through which every public call enters. Owns the
+ * lifetime of everything a context has. Never issues an op itself.
+ */
+
+#include "api/context.h"
+
+#include "base/options.h"
+#include "base/tuning.h"
+#include "api/compat.h"
+#include "api/copies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PINNED_MOST = 256 };
+
+static pthread_mutex_t g_registry_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank REGISTRY: taken before all others */
+static pthread_cond_t g_unpinned = PTHREAD_COND_INITIALIZER;
+static acs_context *g_open;      /* guarded by g_registry_mutex */
+static acs_context *g_free;      /* structs of closed contexts, for reuse */
+static acs_context *g_kept;      /* closed ones that may be in use for ever */
+static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
+static _Atomic(uint32_t) g_fork_generation = 1;
+
+/* --------------------------------------------------------------------------------------------------------- the gate */
+
+/* No fork falls between two stores to the lists: the child, which has the forking thread only, may open contexts. */
+static void fork_begins(void)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+}
+
+static void fork_ends(void)
+{
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static void forked_child(void)
+{
+    pthread_mutex_unlock(&g_registry_mutex);
+    pthread_cond_init(&g_unpinned, NULL); /* whoever waited there is not in this process */
+    acs_default_forked();
+    atomic_fetch_add_explicit(&g_fork_generation, 1, memory_order_relaxed); /* the child has one thread */
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(fork_begins, fork_ends, forked_child);
+}
+
+static bool is_open(const acs_context *context)
+{
+    /* relaxed: a handle that another thread passed on was published by that; a racing close is the caller's error */
+    return ACS_LIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) == 1);
+}
+
+static bool is_of_this_process(const acs_context *context)
+{
+    /* relaxed: changes only in a forked child, before it has a second thread */
+    return ACS_LIKELY(context->fork_generation == atomic_load_explicit(&g_fork_generation, memory_order_relaxed));
+}
+
+acs_context *acs_context_enter(acs_context *context, const char *function)
+{
+    if (ACS_UNLIKELY(acs_inside())) {
+        acs_fail(ACS_ERR_STATE, 0, function, "ACS was called from inside a callback, host function or footprint function");
+        return NULL;
+    }
+    if (!context) {
+        context = acs_default();
+        if (!context)
+            return NULL;
+    }
+    if (!is_open(context)) {
+        acs_fail(ACS_ERR_STATE, 0, function, "the context is closed");
+        return NULL;
+    }
+    if (!is_of_this_process(context)) {
+        acs_fail(ACS_ERR_STATE, 0, function, "the context belongs to the parent of this forked process");
+        return NULL;
+    }
+    return context;
+}
+
+/* The op that is refused leaves a hole in program order, of which the context's waits shall tell. */
+void acs_context_refuse_op(acs_context *context, const acs_site *site)
+{
+    if (site)
+        acs_error_thread()->site = *site;
+    if (!acs_inside())
+        return; /* there is no context to keep it in */
+    if (!context)
+        context = acs_default_opened();
+    if (context && is_open(context) && is_of_this_process(context))
+        (void)acs_failures_refuse(context, site);
+}
+
+acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site)
+{
+    acs_context *entered = acs_context_enter(context, function);
+    if (ACS_UNLIKELY(!entered))
+        acs_context_refuse_op(context, site);
+    return entered;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- open */
+
+static acs_context *struct_take(void)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    acs_context *context = g_free;
+    if (context)
+        g_free = context->next;
+    pthread_mutex_unlock(&g_registry_mutex);
+    if (!context)
+        context = aligned_alloc(ACS_CACHE_LINE, sizeof *context);
+    if (context)
+        memset(context, 0, sizeof *context);
+    return context;
+}
+
+static void struct_give(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    context->next = g_free;
+    g_free = context;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+void acs_context_keep(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    context->next = g_kept;
+    g_kept = context;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static void registry_add(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    context->next = g_open;
+    g_open = context;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static bool has_memory_at(const acs_context *context, uint64_t address, acs_block *block)
+{
+    acs_allocation allocation;
+    if (context->pooled)
+        return acs_memory_find(context->memory, address, block) != ACS_PLACE_FOREIGN;
+    if (!acs_allocations_find(context->allocations, address, &allocation) || allocation.state != ACS_ALLOCATION_LIVE)
+        return false;
+    *block = acs_allocation_block(&allocation);
+    return true;
+}
+
+/* A context leaves the list before its memory goes, so what is in it can be asked under the lock. */
+const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block)
+{
+    *block = (acs_block){0};
+    pthread_mutex_lock(&g_registry_mutex);
+    const acs_context *other = g_open;
+    while (other && (other == context || other->fork_generation != context->fork_generation ||
+                     !has_memory_at(other, address, block)))
+        other = other->next;
+    pthread_mutex_unlock(&g_registry_mutex);
+    return other;
+}
+
+static void unpin(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    if (--context->pins == 0)
+        pthread_cond_broadcast(&g_unpinned);
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+/* Waits for drains of acs::compat that have hold of the context. */
+static void registry_remove(acs_context *context)
+{
+    pthread_mutex_lock(&g_registry_mutex);
+    while (context->pins > 0)
+        pthread_cond_wait(&g_unpinned, &g_registry_mutex);
+    acs_context **at = &g_open;
+    while (*at && *at != context)
+        at = &(*at)->next;
+    if (*at)
+        *at = context->next;
+    pthread_mutex_unlock(&g_registry_mutex);
+}
+
+static void on_end(void *user, const acs_end *end)
+{
+    acs_context *context = user;
+    if (ACS_UNLIKELY(end->status != ACS_OK))
+        acs_failures_end(context, end);
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_DEVICES))
+        context->hooks->ended(context, end);
+    if (ACS_UNLIKELY(context->pairs != NULL))
+        acs_pairs_end(context->pairs, end);
+}
+
+static void on_fault(void *user, const acs_error *error)
+{
+    acs_failures_fault(user, error);
+}
+
+static void on_check(void *user, const acs_record *op, const acs_record *other)
+{
+    acs_failures_check(user, op, other);
+}
+
+static void on_free(void *user, const acs_record *op)
+{
+    acs_context *context = user;
+    acs_allocations_end_free(context->allocations, op->u.free.ptr);
+}
+
+static acs_status give_back(void *user, const acs_record *op)
+{
+    acs_context *context = user;
+    const acs_block block = {.ptr = op->u.free.ptr, .bytes = op->u.free.bytes, .kind = op->u.free.memory};
+    return acs_memory_give(context->memory, &block);
+}
+
+static acs_status status_of(void *user, acs_op op)
+{
+    return acs_failures_of_locked(user, op);
+}
+
+static acs_status open_backend(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    acs_backend_config config = {
+        .options = o,
+        .slots = acs_core_slots(o),
+        .devices = (uint32_t)o->devices,
+        .mark_capacity = acs_slots_mark_capacity(o->serial ? 1 : (uint32_t)o->window),
+        .inline_only = o->disable != 0,
+        .notify = acs_context_completed,
+        .user = context,
+        .cpu_next = acs_context_cpu_next,
+        .activity = context->activity,
+    };
+    ACS_TRY(acs_library_parts.open_backend(&config, &context->backend));
+    if (o->costs[0] && context->backend->ops->id != ACS_BACKEND_CUDA)
+        acs_log(ACS_LOG_WARN, "ACS_COSTS has no effect: the costs are a GPU's");
+    return ACS_OK;
+}
+
+/* Where time is simulated that of the simulated host, so that runs can be replayed. */
+static uint64_t now_ns(void *user)
+{
+    acs_context *context = user;
+    return context->stepper ? context->stepper->now_ns(context) : acs_clock_ns();
+}
+
+static acs_status open_core(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    uint32_t records = acs_round_up_pow2((uint32_t)o->fifo) + (uint32_t)o->window + TUNE_RECORDS_SPARE;
+    ACS_TRY(acs_record_pool_create(records, &context->records));
+    acs_core_config config = {
+        .options = o,
+        .backend = context->backend,
+        .records = context->records,
+        .user = context,
+        .failures_only = !o->stats && context->backend->devices == 1,
+        .on_end = on_end,
+        .on_fault = on_fault,
+        .on_check = on_check,
+        .on_free = on_free,
+        .give_back = give_back,
+        .status_of = status_of,
+        .now_ns = now_ns,
+        .activity = context->activity,
+        .batcher = acs_library_parts.batcher,
+    };
+    return acs_core_init(&context->core, &config);
+}
+
+static acs_status give_back_allocation(acs_context *context, const acs_allocation *allocation)
+{
+    const acs_block block = acs_allocation_block(allocation);
+    return acs_memory_give(context->memory, &block);
+}
+
+/* Blocks whose free op ended without freeing them (the device was given up) included. */
+static void free_blocks(acs_context *context)
+{
+    acs_allocation block;
+    while (acs_allocations_take(context->allocations, &block))
+        if (block.state != ACS_ALLOCATION_FREED && !block.foreign)
+            (void)give_back_allocation(context, &block);
+}
+
+static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
+{
+    acs_backend *backend = ((acs_context *)user)->backend;
+    return backend->ops->memory_alloc(backend, kind, bytes, ptr);
+}
+
+static acs_status release(void *user, int kind, void *ptr, size_t bytes)
+{
+    (void)bytes;
+    acs_backend *backend = ((acs_context *)user)->backend;
+    return backend->ops->memory_free(backend, kind, ptr);
+}
+
+static void forget(void *user, uint64_t base, uint64_t bytes)
+{
+    acs_core_forget_block(&((acs_context *)user)->core, base, bytes);
+}
+
+static acs_op settled(void *user)
+{
+    return acs_core_settled(&((acs_context *)user)->core);
+}
+
+static acs_status open_memory(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    const bool several = context->backend->devices > 1; /* who has to know whose memory an address is */
+    context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && (several || !context->backend->apart));
+    acs_memory_config config = {
+        .pooled = context->pooled,
+        .devices = context->backend->devices,
+        .limit = (uint64_t)o->memory_limit,
+        .slack = (uint64_t)o->memory_slack,
+        .user = context,
+        .obtain = obtain,
+        .release = release,
+        .pages = o->growth == ACS_GROWTH_PAGES && context->backend->pages.page && !several ? &context->backend->pages : NULL,
+        .page_user = context->backend,
+        .forget = forget,
+        .settled = settled,
+    };
+    if (acs_library_parts.pools)
+        ACS_TRY(acs_library_parts.pools(context, &config));
+    return acs_memory_create(&config, &context->memory);
+}
+
+static int gates_init(acs_context *context)
+{
+    int error = acs_gate_init(&context->work);
+    if (error)
+        return error;
+    error = acs_gate_init(&context->host_work);
+    if (error) {
+        acs_gate_fini(&context->work);
+        return error;
+    }
+    error = acs_gate_init(&context->ends);
+    if (error) {
+        acs_gate_fini(&context->work);
+        acs_gate_fini(&context->host_work);
+    }
+    return error;
+}
+
+static void gates_fini(acs_context *context)
+{
+    acs_gate_fini(&context->work);
+    acs_gate_fini(&context->host_work);
+    acs_gate_fini(&context->ends);
+}
+
+/* Whatever was opened; the fields of the others are NULL. */
+void acs_context_release(acs_context *context, bool keep_backend)
+{
+    if (context->backend && !keep_backend && context->backend->ops->quiesce)
+        context->backend->ops->quiesce(context->backend);
+    if (acs_library_parts.close)
+        acs_library_parts.close(context);
+    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS; i++)
+        free(context->actions[i]);
+    if (context->core.backend)
+        acs_core_fini(&context->core);
+    if (context->allocations) {
+        if (!keep_backend)
+            free_blocks(context);
+        acs_allocations_destroy(context->allocations);
+    }
+    acs_record left = {.flags = ACS_RECORD_REUSES, .reuses = atomic_load_explicit(&context->reuses, memory_order_acquire)};
+    acs_record_drop_reuses(&left); /* D: no op came behind them */
+    acs_memory_destroy(context->memory, keep_backend);
+    if (acs_library_parts.closed)
+        acs_library_parts.closed(context, keep_backend);
+    if (context->backend && !keep_backend)
+        context->backend->ops->close(context->backend);
+    if (context->records)
+        acs_record_pool_destroy(context->records);
+    if (context->failures)
+        acs_failures_destroy(context->failures);
+    acs_stats_close(context);
+    gates_fini(context);
+}
+
+static acs_status open_parts(acs_context *context)
+{
+    ACS_TRY(acs_cpus_parse(context, context->options.cpus));
+    context->hooks = acs_library_parts.hooks;
+    if (context->options.disable)
+        acs_context_add_mode(context, ACS_MODE_ISSUE_NOW);
+    if (acs_library_parts.begin)
+        ACS_TRY(acs_library_parts.begin(context));
+    ACS_TRY(acs_failures_create(&context->failures));
+    ACS_TRY(acs_stats_open(context, now_ns));
+    ACS_TRY(open_backend(context));
+    if (acs_library_parts.backend_opened)
+        ACS_TRY(acs_library_parts.backend_opened(context));
+    ACS_TRY(open_memory(context));
+    ACS_TRY(acs_allocations_create(&context->allocations));
+    ACS_TRY(open_core(context));
+    if (acs_library_parts.core_opened)
+        ACS_TRY(acs_library_parts.core_opened(context));
+    return acs_workers_start(context);
+}
+
+static acs_status read_options(const acs_options *options, acs_options *to)
+{
+    if (!options)
+        return acs_options_init(to, sizeof *to);
+    ACS_TRY(acs_options_adopt(to, options));
+    return acs_options_check(to);
+}
+
+static void log_options(const acs_options *options)
+{
+    char text[4096];
+    if (!acs_log_enabled(ACS_LOG_INFO))
+        return;
+    (void)acs_options_dump(options, text, sizeof text);
+    char *rest = text;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        acs_log(ACS_LOG_INFO, "%s", line);
+}
+
+/*
+ * Not in a child of a process where this copy has passed the check: another copy, whenever it is loaded, does not pass its
+ * own. And the loader's lock, which a thread of the parent's may have held, is then held for ever.
+ */
+static acs_status check_copies(void)
+{
+    /* relaxed: see enter */
+    return atomic_load_explicit(&g_fork_generation, memory_order_relaxed) == 1 ? acs_copies_check() : ACS_OK;
+}
+
+acs_status acs_open(const acs_options *options, acs_context **out)
+{
+    ACS_NOT_CANCELLED;
+    acs_options effective;
+    if (acs_inside())
+        return ACS_FAIL(ACS_ERR_STATE, 0, "ACS was called from inside a callback, host function or footprint function");
+    if (!out)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_open: context is NULL");
+    ACS_TRY(check_copies());
+    pthread_once(&g_fork_once, watch_forks);
+    if (options && options->size == 0)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
+    ACS_TRY(read_options(options, &effective));
+    acs_log_set_level(effective.log);
+    acs_options_warn_unknown();
+    acs_context *context = struct_take();
+    if (!context)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context");
+    context->options = effective;
+    context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
+    context->opened_ns = acs_clock_ns();
+    if (gates_init(context)) {
+        struct_give(context);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
+    }
+    acs_status status = open_parts(context);
+    if (status != ACS_OK) {
+        (void)acs_workers_stop(context);
+        acs_context_release(context, false);
+        struct_give(context);
+        return status;
+    }
+    log_options(&effective);
+    atomic_store_explicit(&context->open, 1, memory_order_relaxed); /* published with the handle by the caller */
+    registry_add(context);
+    *out = context;
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- close */
+
+acs_status acs_close(acs_context *context)
+{
+    ACS_NOT_CANCELLED;
+    if (!context)
+        return ACS_OK;
+    if (!acs_context_enter(context, "acs_close"))
+        return ACS_ERR_STATE;
+    acs_default_closing(context);
+    (void)acs_context_drain(context);
+    acs_status status = acs_failures_first(context, NULL);
+    registry_remove(context);
+    atomic_store_explicit(&context->open, 0, memory_order_relaxed); /* no other call may run beside acs_close */
+    uint32_t inside = acs_workers_stop(context);
+    if (context->options.stats)
+        acs_stats_report(context);
+    if (acs_library_parts.drained)
+        acs_library_parts.drained(context);
+    if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))
+        return ACS_ERR_DEVICE;
+    acs_context_release(context, false);
+    struct_give(context);
+    return status;
+}
+
+int acs_context_backend(acs_context *context)
+{
+    context = acs_context_enter(context, "acs_context_backend");
+    return context ? context->backend->ops->id : -1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ compat */
+
+void acs_compat_drain(void)
+{
+    if (acs_inside() || acs_thread_is_ours())
+        return;
+    acs_context *pinned[PINNED_MOST];
+    uint32_t count = 0;
+    pthread_mutex_lock(&g_registry_mutex);
+    for (acs_context *context = g_open; context && count < PINNED_MOST; context = context->next) {
+        if (context->fork_generation != atomic_load_explicit(&g_fork_generation, memory_order_relaxed)) /* see enter */
+            continue;
+        context->pins++;
+        pinned[count++] = context;
+    }
+    pthread_mutex_unlock(&g_registry_mutex);
+    while (count > 0) {
+        (void)acs_context_drain(pinned[--count]);
+        unpin(pinned[count]);
+    }
+}

@@ -1,0 +1,239 @@
+/*
+ * Failures of a context: the first error, and how each failed or skipped op ended. Written when the core reports an end or
+ * a call refuses a launch, read by the error calls; guarded by the core's lock. Never changes what runs.
+ */
+#include "api/bad_ops.h"
+#include "api/context.h"
+
+#include <stdlib.h>
+
+struct acs_failures {
+    acs_bad_ops bad;
+    _Atomic(bool) any; /* `bad` is not empty */
+    acs_error first; /* status ACS_OK: none */
+    acs_error fault; /* stays after acs_clear */
+};
+
+acs_status acs_failures_create(acs_failures **failures)
+{
+    *failures = calloc(1, sizeof **failures);
+    return *failures ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's errors");
+}
+
+void acs_failures_destroy(acs_failures *failures)
+{
+    acs_bad_ops_free(&failures->bad);
+    free(failures);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- text */
+
+static void describe_lost(acs_error *error, acs_op op)
+{
+    acs_error_fill(error, ACS_ERR_SKIPPED, 0, "skip",
+                   "op %llu may have been skipped, or have failed: so many ops have that the exact record was given up",
+                   (unsigned long long)op);
+    error->op = op;
+}
+
+static void describe(acs_error *error, const acs_bad_range *bad, acs_op op)
+{
+    const char *name = bad->site.name ? bad->site.name : "?";
+    const char *file = bad->site.file ? bad->site.file : "?";
+    unsigned long long number = op, cause = bad->cause;
+    if (bad->status == ACS_ERR_SKIPPED)
+        acs_error_fill(error, bad->status, 0, "skip",
+                       "op %llu '%s' (%s:%d) was skipped: it depends on op %llu, which failed", number, name, file,
+                       bad->site.line, cause);
+    else if (bad->status == ACS_ERR_HOST)
+        acs_error_fill(error, bad->status, bad->native, "host function", "op %llu '%s' (%s:%d) reported failure %d", number,
+                       name, file, bad->site.line, bad->native);
+    else
+        acs_error_fill(error, bad->status, bad->native, "issue", "op %llu '%s' (%s:%d): %s (%d)", number, name, file,
+                       bad->site.line, bad->text ? bad->text : acs_status_text(bad->status), bad->native);
+    error->op = op;
+    error->cause = bad->cause;
+    error->site = bad->site;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ record */
+
+void acs_failures_end(acs_context *context, const acs_end *end)
+{
+    acs_failures *failures = context->failures;
+    const acs_op op = end->op->seq;
+    const acs_bad_range bad = {.first = op,
+                               .last = op,
+                               .cause = end->cause,
+                               .status = end->status,
+                               .native = end->native,
+                               .text = end->text,
+                               .site = acs_label_site(acs_record_label(end->op))};
+    acs_bad_ops_add(&failures->bad, &bad);
+    atomic_store_explicit(&failures->any, true, memory_order_relaxed); /* F: before the core says that the op ended */
+    if (failures->first.status != ACS_OK || end->status == ACS_ERR_DEVICE)
+        return; /* a fault is reported as a whole */
+    describe(&failures->first, &bad, op);
+    acs_log(ACS_LOG_ERROR, "%s", failures->first.text);
+}
+
+void acs_failures_fault(acs_context *context, const acs_error *error)
+{
+    context->failures->fault = *error;
+    if (context->failures->first.status == ACS_OK)
+        context->failures->first = *error;
+    acs_context_add_mode(context, ACS_MODE_LOST); /* callers refuse new ops; those under way end by themselves */
+    acs_log(ACS_LOG_ERROR, "%s", error->text);
+}
+
+void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other)
+{
+    acs_error error;
+    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
+                   "op %llu '%s' (%s:%d) conflicts with op %llu '%s' (%s:%d) and is not ordered against it",
+                   (unsigned long long)op->seq, acs_record_name(op), op->site->file ? op->site->file : "?", op->site->line,
+                   (unsigned long long)other->seq, acs_record_name(other), other->site->file ? other->site->file : "?",
+                   other->site->line);
+    error.op = op->seq;
+    error.cause = other->seq;
+    error.site = acs_label_site(acs_record_label(op));
+    acs_log(ACS_LOG_ERROR, "%s", error.text);
+    if (context->failures->first.status == ACS_OK)
+        context->failures->first = error;
+}
+
+void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
+                            uint64_t bytes, uint64_t first)
+{
+    acs_error error;
+    const acs_site site = acs_label_site(label);
+    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
+                   "op %llu '%s' (%s:%d) did not write %llu of %llu bytes of segment %u, which is out; the first lie "
+                   "%llu bytes behind its beginning: is it inout?",
+                   (unsigned long long)op, acs_label_name(label), site.file ? site.file : "?", site.line,
+                   (unsigned long long)left, (unsigned long long)bytes, segment, (unsigned long long)first);
+    error.op = op;
+    error.site = site;
+    acs_log(ACS_LOG_ERROR, "%s", error.text);
+    acs_lock_acquire(&context->core.lock);
+    if (context->failures->first.status == ACS_OK)
+        context->failures->first = error;
+    acs_lock_release(&context->core.lock);
+}
+
+void acs_failures_lost(acs_context *context)
+{
+    acs_error fault = *acs_error_thread();
+    if (acs_context_is_lost(context))
+        return;
+    acs_core_lose(&context->core, &fault);
+    acs_gate_open(&context->ends);
+    acs_gate_open(&context->work);
+    acs_gate_open(&context->host_work);
+}
+
+void acs_failures_keep(acs_context *context)
+{
+    acs_lock_acquire(&context->core.lock);
+    if (context->failures->first.status == ACS_OK)
+        context->failures->first = *acs_error_thread();
+    acs_lock_release(&context->core.lock);
+}
+
+acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
+{
+    acs_error *error = acs_error_thread();
+    if (site)
+        error->site = *site;
+    if (error->status == ACS_ERR_DEVICE)
+        acs_failures_lost(context);
+    if (error->status == ACS_ERR_FULL)
+        return error->status; /* asked for, and safe to retry: nothing is missing from program order yet */
+    acs_failures_keep(context);
+    return error->status;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- read */
+
+acs_status acs_failures_first(acs_context *context, acs_error *error)
+{
+    acs_lock_acquire(&context->core.lock);
+    acs_error first = context->failures->first;
+    acs_lock_release(&context->core.lock);
+    if (first.status != ACS_OK && error)
+        acs_error_copy(error, &first);
+    return first.status;
+}
+
+acs_status acs_failures_of_locked(acs_context *context, acs_op op)
+{
+    acs_bad_range bad;
+    return acs_bad_ops_find(&context->failures->bad, op, &bad) ? bad.status : ACS_OK;
+}
+
+static void find_locked(const acs_failures *failures, acs_op op, acs_error *found)
+{
+    acs_bad_range bad;
+    if (!acs_bad_ops_find(&failures->bad, op, &bad))
+        found->status = ACS_OK;
+    else if (bad.status == ACS_ERR_DEVICE && failures->fault.status != ACS_OK)
+        *found = failures->fault;
+    else if (bad.first == 0 && bad.status == ACS_ERR_SKIPPED)
+        describe_lost(found, op);
+    else
+        describe(found, &bad, op);
+}
+
+acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
+{
+    acs_error found;
+    /* F: relaxed; to know that the op ended is to know what was stored before */
+    if (ACS_LIKELY(!atomic_load_explicit(&context->failures->any, memory_order_relaxed)))
+        return ACS_OK;
+    acs_lock_acquire(&context->core.lock);
+    find_locked(context->failures, op, &found);
+    acs_lock_release(&context->core.lock);
+    if (found.status != ACS_OK && error)
+        acs_error_copy(error, &found);
+    return found.status;
+}
+
+void acs_failures_clear(acs_context *context)
+{
+    acs_lock_acquire(&context->core.lock);
+    acs_failures *failures = context->failures;
+    acs_bad_ops_clear(&failures->bad);
+    const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0;
+    atomic_store_explicit(&failures->any, left, memory_order_relaxed); /* F: nobody waits for an op that was forgotten */
+    failures->first = failures->fault;
+    acs_lock_release(&context->core.lock);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ public */
+
+acs_status acs_context_error(acs_context *context, acs_error *error)
+{
+    context = acs_context_enter(context, __func__);
+    return context ? acs_failures_first(context, error) : acs_error_thread()->status;
+}
+
+acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error)
+{
+    context = acs_context_enter(context, __func__);
+    return context ? acs_failures_of(context, op, error) : acs_error_thread()->status;
+}
+
+acs_status acs_clear(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (context->hooks)
+        context->hooks->clear(context);
+    const bool again = acs_context_drain(context);
+    acs_failures_clear(context);
+    acs_core_clear(&context->core);
+    if (again) /* what did not come home does now; what fails again is told by the next call */
+        (void)acs_context_drain(context);
+    return acs_context_is_lost(context) ? ACS_ERR_DEVICE : ACS_OK;
+}

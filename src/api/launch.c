@@ -1,0 +1,476 @@
+/*
+ * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
+ * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
+ */
+#include "api/context.h"
+
+#include "base/tuning.h"
+
+#include <string.h>
+
+static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
+static const char g_no_room_any_more[] = "the FIFO is full, and nothing will leave it any more; see acs_context_error";
+
+/* ------------------------------------------------------------------------------------------------------------- drafts */
+
+void acs_draft_blame(const acs_draft *draft)
+{
+    acs_error_thread()->site = acs_label_site(acs_draft_label(draft));
+}
+
+static bool has_record(acs_context *context, void *draft)
+{
+    acs_draft *d = draft;
+    if (!d->record) /* asked again after it succeeded */
+        d->record = acs_record_acquire(context->records);
+    return d->record != NULL;
+}
+
+/* Nothing is said about it. */
+static void take_back(acs_draft *draft)
+{
+    const acs_op_hooks *hooks = draft->context->hooks;
+    if (ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) && hooks)
+        hooks->drop(draft);
+    for (uint32_t i = 1; i < draft->parts; i++)
+        acs_record_release(draft->context->records, draft->part[i]);
+    if (draft->record)
+        acs_record_release(draft->records, draft->record);
+    draft->record = NULL;
+    draft->parts = 0;
+}
+
+acs_op acs_draft_drop(acs_draft *draft)
+{
+    acs_draft_blame(draft);
+    (void)acs_failures_refuse(draft->context, NULL);
+    take_back(draft);
+    return 0;
+}
+
+/* An error that is not kept: the call may be tried again, or the context knows of it. */
+static bool refuse_begin(acs_draft *draft)
+{
+    acs_draft_blame(draft);
+    take_back(draft);
+    return false;
+}
+
+/* Where a launch is not plain. False: refused. A record may have been found. */
+static bool begin_beside(acs_draft *draft, acs_op_kind kind)
+{
+    if (draft->context->hooks && !draft->context->hooks->begin(draft, kind))
+        return false;
+    if (draft->record || !(draft->modes & ACS_MODE_LOST))
+        return true;
+    ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+    return refuse_begin(draft);
+}
+
+/* False: refused. */
+static bool wait_for_record(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    if (draft->no_wait) {
+        ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full");
+        return refuse_begin(draft);
+    }
+    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+    acs_context_wait_room(context, has_record, draft);
+    if (ACS_LIKELY(draft->record != NULL))
+        return true;
+    ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
+    (void)acs_draft_drop(draft);
+    return false;
+}
+
+acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
+{
+    acs_context *context = draft->context;
+    if (!draft->site)
+        draft->site = &g_unknown_site;
+    draft->record = NULL;
+    draft->records = context->records;
+    draft->kernel = kind == ACS_KIND_KERNEL;
+    draft->modes = acs_context_modes(context);
+    draft->places = 1;
+    if (ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) && !begin_beside(draft, kind))
+        return NULL;
+    if (ACS_LIKELY(!draft->record))
+        draft->record = acs_record_acquire(context->records);
+    if (ACS_UNLIKELY(!draft->record) && !wait_for_record(draft))
+        return NULL;
+    draft->record->kind = draft->record->asked = (uint8_t)kind;
+    draft->record->site = draft->site;
+    draft->record->any = 0;
+    return draft->record;
+}
+
+acs_status acs_draft_bind(acs_draft *draft)
+{
+    return ACS_LIKELY(!(draft->modes & ACS_MODE_BLOCKS)) ? ACS_OK : draft->context->hooks->bind(draft);
+}
+
+static acs_op push(const acs_draft *draft)
+{
+    acs_fifo *fifo = draft->context->core.fifo;
+    return ACS_LIKELY(!draft->parts) ? acs_fifo_push(fifo, draft->record)
+                                     : acs_fifo_push_all(fifo, draft->part, draft->parts);
+}
+
+static bool has_place(acs_context *context, void *draft)
+{
+    acs_draft *d = draft;
+    (void)context;
+    if (!d->queued) /* asked again after it succeeded */
+        d->queued = push(d);
+    return d->queued != 0;
+}
+
+/*
+ * ACS_DISABLE: the call issues what it queued. What has completed is looked for every so many calls, and by waits: looking
+ * each time would cost as much as the launch.
+ */
+static void issue_now(acs_context *context, acs_op op)
+{
+    bool look = op % TUNE_DISABLED_CALLS == 0;
+    while (acs_context_step(context) && (look || acs_fifo_ready(context->core.fifo)))
+        continue;
+}
+
+/* A hint, and of any thread: no order with what else the threads do. */
+static bool take_repeat(acs_context *context)
+{
+    return atomic_fetch_and_explicit(&context->modes, ~ACS_MODE_REPEAT, memory_order_relaxed) & ACS_MODE_REPEAT;
+}
+
+/* The FIFO was full. 0 with an error: the op is dropped. */
+static acs_op wait_for_place(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    if (draft->no_wait) {
+        if (draft->record->flags & ACS_RECORD_REPEATS)
+            acs_context_add_mode(context, ACS_MODE_REPEAT); /* for the next try */
+        ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
+        return acs_draft_drop(draft);
+    }
+    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+    acs_context_wait_room(context, has_place, draft);
+    if (ACS_LIKELY(draft->queued != 0))
+        return draft->queued;
+    ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
+    return acs_draft_drop(draft);
+}
+
+acs_op acs_draft_queue(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    draft->modes |= acs_context_modes(context); /* blocks may have begun a new life while it was filled in */
+    const acs_op_hooks *hooks = ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) ? context->hooks : NULL;
+    acs_op op;
+    if (ACS_UNLIKELY(hooks != NULL) && hooks->submit(draft, &op))
+        return op;
+    if (ACS_UNLIKELY(draft->modes & ACS_MODE_REPEAT) && take_repeat(context))
+        draft->record->flags |= ACS_RECORD_REPEATS;
+    op = push(draft);
+    if (ACS_UNLIKELY(!op) && (op = wait_for_place(draft)) == 0)
+        return 0;
+    if (ACS_UNLIKELY(hooks != NULL))
+        hooks->queued(draft, op);
+    acs_context_queued(context, op, draft->kernel);
+    if (ACS_UNLIKELY(draft->modes & ACS_MODE_ISSUE_NOW))
+        issue_now(context, op);
+    return op;
+}
+
+/* --------------------------------------------------------------------------------------------------------- footprints */
+
+/* A call of a footprint function, which an exception or pthread_exit may leave. */
+typedef struct footprint_call {
+    acs_draft *draft;
+    bool returned;
+} footprint_call;
+
+static void footprint_left(footprint_call *call)
+{
+    acs_inside_set(false);
+    if (!call->returned)
+        take_back(call->draft);
+}
+
+static size_t run_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, acs_segment *out,
+                            size_t room)
+{
+    __attribute__((cleanup(footprint_left))) footprint_call call = {draft, false};
+    acs_inside_set(true);
+    size_t count = uses->footprint(input, out, room);
+    call.returned = true;
+    return count;
+}
+
+/* Run a footprint function on room for a guess, and again if it wants more. */
+static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input,
+                                    uint32_t args, uint32_t arg_bytes)
+{
+    acs_segment guess[TUNE_FOOTPRINT_SEGMENTS];
+    acs_record *record = draft->record;
+    size_t wanted = run_footprint(draft, uses, input, guess, TUNE_FOOTPRINT_SEGMENTS);
+    if (wanted > UINT32_MAX / sizeof(acs_segment) - uses->count)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", acs_draft_name(draft),
+                        wanted);
+    uint32_t given = (uint32_t)uses->count;
+    const uint32_t room = (given + (uint32_t)wanted) * draft->places;
+    ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
+    if (wanted <= TUNE_FOOTPRINT_SEGMENTS) {
+        memcpy(record->segments + given, guess, wanted * sizeof *guess);
+    } else {
+        size_t again = run_footprint(draft, uses, input, record->segments + given, wanted);
+        if (again != wanted)
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function is not pure: %zu segments, then %zu",
+                            acs_draft_name(draft), wanted, again);
+    }
+    record->segment_count = given + (uint32_t)wanted;
+    return ACS_OK;
+}
+
+acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
+                          uint32_t arg_bytes)
+{
+    acs_record *record = draft->record;
+    if (ACS_UNLIKELY(uses->count > UINT32_MAX / (2 * sizeof(acs_segment)) || (uses->count && !uses->segments)))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu segments at %p", acs_draft_name(draft), uses->count,
+                        (const void *)uses->segments);
+    if (uses->footprint) {
+        ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
+    } else {
+        const uint32_t room = ((uint32_t)uses->count) * draft->places;
+        ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
+        record->segment_count = (uint32_t)uses->count;
+    }
+    if (uses->count)
+        memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
+    record->any = uses->any != 0;
+    ACS_TRY(acs_draft_check_segments(draft));
+    bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
+    return ACS_LIKELY(later) ? ACS_OK : acs_draft_bind(draft);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ kernels */
+
+/* Offsets as CUDA lays parameters out: each aligned to its own size, at most 16. */
+static uint32_t arg_alignment(uint32_t size)
+{
+    if (ACS_LIKELY(size == 8 || size == 4))
+        return size;
+    if (size >= 16)
+        return 16;
+    return size > 8 ? 16 : size > 4 ? 8 : size > 2 ? 4 : size > 1 ? 2 : 1;
+}
+
+/* A struct with pointers, all of which lie in it. */
+static bool has_good_pointers(const acs_arg *arg)
+{
+    return (arg->type & 3) == ACS_ARG_POINTERS && (arg->size >= 30 * 8 || arg->type >> 2 >> arg->size / 8 == 0);
+}
+
+static acs_status measure_args(const acs_draft *draft, const acs_args *args, uint32_t *bytes)
+{
+    uint64_t offset = 0;
+    for (size_t i = 0; i < args->count; i++) {
+        const acs_arg *arg = &args->list[i];
+        if (ACS_UNLIKELY(!arg->value || !arg->size || (arg->type > ACS_ARG_POINTER && !has_good_pointers(arg))))
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu has value %p, %u bytes and type %u",
+                            acs_draft_name(draft), i, arg->value, arg->size, arg->type);
+        uint32_t align = arg_alignment(arg->size);
+        offset = ((offset + align - 1) & ~(uint64_t)(align - 1)) + arg->size;
+    }
+    if (ACS_UNLIKELY(offset > ACS_ARG_BYTES_MAX))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %llu bytes of arguments, at most %d are possible", acs_draft_name(draft),
+                        (unsigned long long)offset, ACS_ARG_BYTES_MAX);
+    *bytes = (uint32_t)offset;
+    return ACS_OK;
+}
+
+static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
+{
+    acs_arg_slot *row = record->args;
+    unsigned char *to = record->arg_bytes;
+    uint32_t offset = 0;
+    for (const acs_arg *arg = args->list, *end = args->count ? arg + args->count : arg; arg < end; arg++, row++) {
+        uint32_t size = arg->size, align = arg_alignment(size), gap = -offset & (align - 1);
+        if (ACS_UNLIKELY(gap)) /* equal arguments are equal bytes, which are compared and hashed as a whole */
+            memset(to + offset, 0, gap);
+        offset += gap;
+        *row = (acs_arg_slot){.offset = (uint16_t)offset, .size = (uint16_t)size, .type = arg->type & 3u,
+                              .words = (arg->type >> 2) & ((1u << 30) - 1)};
+        if (ACS_LIKELY(size == 8))
+            memcpy(to + offset, arg->value, 8);
+        else if (size == 4)
+            memcpy(to + offset, arg->value, 4);
+        else
+            memcpy(to + offset, arg->value, size);
+        offset += size;
+    }
+    record->arg_count = (uint32_t)args->count;
+    record->arg_bytes_used = bytes;
+}
+
+static acs_footprint_input footprint_input(const acs_draft *draft, const acs_launch_params *p, void **args)
+{
+    const acs_label label = acs_draft_label(draft);
+    for (size_t i = 0; i < p->args.count; i++)
+        args[i] = (void *)(uintptr_t)p->args.list[i].value;
+    return (acs_footprint_input){
+        .name = label.name ? acs_label_name(label) : NULL,
+        .grid = {p->grid.x, p->grid.y, p->grid.z},
+        .block = {p->block.x, p->block.y, p->block.z},
+        .shared_bytes = p->shared_bytes,
+        .args = args,
+        .arg_count = p->args.count,
+        .user = p->uses.user,
+    };
+}
+
+static acs_status launch_uses(acs_draft *draft, const acs_launch_params *p, uint32_t arg_bytes)
+{
+    uint32_t count = (uint32_t)p->args.count;
+    if (ACS_LIKELY(!p->uses.footprint))
+        return acs_draft_uses(draft, &p->uses, NULL, count, arg_bytes);
+    void *args[ACS_ARG_BYTES_MAX / 8]; /* 32 KiB of stack; more arguments have at most 7 bytes: refused */
+    if (count > sizeof args / sizeof *args)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %u arguments are too many for a footprint function",
+                        acs_draft_name(draft), count);
+    acs_footprint_input input = footprint_input(draft, p, args);
+    return acs_draft_uses(draft, &p->uses, &input, count, arg_bytes);
+}
+
+static bool has_zero(acs_dim3 d)
+{
+    return !d.x || !d.y || !d.z;
+}
+
+/* ACS_ON cannot say all numbers that there are: the highest stands for those. */
+static acs_status refuse_device(const acs_draft *draft, uint32_t on)
+{
+    const uint32_t devices = draft->context->backend->devices;
+    if (on == UINT8_MAX)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: no device has this number; the context has %u",
+                        acs_draft_name(draft), devices);
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_ON: there is no device %u; the context has %u", acs_draft_name(draft),
+                    on - 1, devices);
+}
+
+/* A device that there is not, or that is not the kernel's: replicas_bind.c says where a CUfunction runs. */
+static acs_status check_device(const acs_draft *draft, const acs_launch_params *p)
+{
+    const uint32_t on = p->attributes.on;
+    if (ACS_UNLIKELY(on > draft->context->backend->devices))
+        return refuse_device(draft, on);
+    if (ACS_UNLIKELY(on > 1 && p->kernel->kind == ACS_KERNEL_CUFUNCTION))
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': ACS_ON(%u): a CUfunction runs on device 0 alone; a cudaKernel_t "
+                        "(CUkernel) runs on all (ACS_KERNEL_HANDLE)", acs_draft_name(draft), on - 1);
+    return ACS_OK;
+}
+
+static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
+{
+    uint32_t bytes = 0;
+    acs_record *record = draft->record;
+    if (ACS_UNLIKELY(has_zero(p->grid) || has_zero(p->block)))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': grid %u x %u x %u of blocks %u x %u x %u: a dimension is zero",
+                        acs_draft_name(draft), p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
+    ACS_TRY(check_device(draft, p));
+    if (p->args.count && !p->args.list)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", acs_draft_name(draft), p->args.count);
+    ACS_TRY(measure_args(draft, &p->args, &bytes));
+    ACS_TRY(launch_uses(draft, p, bytes));
+    copy_args(record, &p->args, bytes);
+    record->u.launch.kernel = *p->kernel;
+    if (!draft->name)
+        record->u.launch.kernel.name = draft->site->name;
+    record->grid = p->grid;
+    record->u.launch.block = p->block;
+    record->u.launch.shared_bytes = p->shared_bytes;
+    record->u.launch.attributes = p->attributes;
+    draft->on = p->attributes.on;
+    record->u.launch.attributes.on = 0; /* said: kernels are told apart by their attributes */
+    record->u.launch.resolved = NULL;
+    record->type = 0;
+    if (ACS_UNLIKELY(p->attributes.programmatic))
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "'%s': programmatic dependent launch is refused: it weakens the order against the op before",
+                        acs_draft_name(draft));
+    return ACS_OK;
+}
+
+bool acs_launch_fill(acs_draft *draft, const acs_launch_params *p)
+{
+    draft->site = &g_unknown_site;
+    if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
+                 sizeof *p);
+        (void)acs_draft_drop(draft);
+        return false;
+    }
+    if (p->site)
+        draft->site = p->site;
+    if (ACS_UNLIKELY(!p->kernel || (!p->kernel->function && !p->kernel->host))) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the kernel is null", acs_draft_name(draft));
+        (void)acs_draft_drop(draft);
+        return false;
+    }
+    draft->name = p->kernel->name;
+    draft->no_wait = p->no_wait != 0;
+    if (ACS_UNLIKELY(!acs_draft_begin(draft, ACS_KIND_KERNEL)))
+        return false;
+    if (ACS_LIKELY(fill_launch(draft, p) == ACS_OK))
+        return true;
+    (void)acs_draft_drop(draft);
+    return false;
+}
+
+bool acs_launch_bind(acs_draft *draft)
+{
+    acs_backend *backend = draft->context->backend;
+    if (ACS_LIKELY(acs_draft_bind(draft) == ACS_OK && backend->ops->check(backend, draft->record) == ACS_OK))
+        return true;
+    (void)acs_draft_drop(draft);
+    return false;
+}
+
+acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *p)
+{
+    acs_draft draft = {.context = context};
+    return ACS_LIKELY(acs_launch_fill(&draft, p) && acs_launch_bind(&draft)) ? acs_draft_queue(&draft) : 0;
+}
+
+static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
+{
+    const bool readable = p && p->size == sizeof *p;
+    acs_draft draft = {.site = readable ? p->site : NULL, .name = readable && p->kernel ? p->kernel->name : NULL};
+    const acs_site site = acs_label_site(acs_draft_label(&draft));
+    acs_context_refuse_op(context, &site);
+    return 0;
+}
+
+acs_op acs_launch(acs_context *context, const acs_launch_params *p)
+{
+    acs_context *entered = acs_context_enter(context, __func__);
+    if (ACS_UNLIKELY(!entered))
+        return refuse_launch(context, p);
+    context = entered;
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_CHECK) && p && p->size == sizeof *p)
+        return context->hooks->launch(context, p);
+    return acs_launch_unchecked(context, p);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- hints */
+
+acs_status acs_mark_repeat(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    acs_context_add_mode(context, ACS_MODE_REPEAT);
+    return ACS_OK;
+}

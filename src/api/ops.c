@@ -1,0 +1,220 @@
+/*
+ * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each function
+ * validates its call, fills a record and queues it; nothing here waits for an op to run.
+ */
+#include "api/context.h"
+
+#include <string.h>
+
+static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
+{
+    *draft = (acs_draft){.context = acs_context_enter_op(context, function, params ? params->site : NULL)};
+    if (!draft->context)
+        return false;
+    draft->site = params ? params->site : NULL;
+    draft->no_wait = params && params->no_wait;
+    return true;
+}
+
+static acs_op finish(acs_draft *draft, acs_status status)
+{
+    return status == ACS_OK ? acs_draft_queue(draft) : acs_draft_drop(draft);
+}
+
+static acs_uses uses_of(const acs_segment *segments, size_t count)
+{
+    return (acs_uses){segments, count, NULL, NULL, 0};
+}
+
+/* ------------------------------------------------------------------------------------------------- copies and fills */
+
+/* A captured one becomes a node of its own kind. */
+static acs_op finish_copy(acs_draft *draft, acs_status status)
+{
+    acs_backend *backend = draft->context->backend;
+    if (status == ACS_OK)
+        status = acs_draft_bind(draft);
+    if (status == ACS_OK && !draft->captured && !draft->group && backend->ops->adapt)
+        backend->ops->adapt(backend, draft->record);
+    return finish(draft, status);
+}
+
+acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+        return 0;
+    if (bytes && (!dst || !src)) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memcpy: %zu bytes from %p to %p", bytes, src, dst);
+        return acs_draft_drop(&draft);
+    }
+    const acs_segment segments[] = {ACS_IN(src, bytes), ACS_OUT(dst, bytes)};
+    acs_uses uses = uses_of(segments, 2);
+    draft.record->u.copy.dst = dst;
+    draft.record->u.copy.src = src;
+    draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.rows = 1;
+    return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+}
+
+acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
+        return 0;
+    if (bytes && !dst) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memset: %zu bytes at NULL", bytes);
+        return acs_draft_drop(&draft);
+    }
+    const acs_segment segment = ACS_OUT(dst, bytes);
+    acs_uses uses = uses_of(&segment, 1);
+    draft.record->u.copy.dst = dst;
+    draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.rows = 1;
+    draft.record->u.copy.value = value;
+    return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+}
+
+/* ------------------------------------------------------------------------------------------- host functions and calls */
+
+/* Copy the closure behind the segments; *to is what the function gets. There is `room`, too. */
+static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to,
+                               const acs_call_room *room)
+{
+    if (bytes > ACS_ARG_BYTES_MAX || (bytes && !closure))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a closure of %zu bytes at %p; at most %d bytes are copied", bytes, closure,
+                        ACS_ARG_BYTES_MAX);
+    acs_footprint_input input = {.name = draft->site->name, .user = uses->user};
+    ACS_TRY(acs_draft_uses(draft, uses, &input, room->args, room->bytes > bytes ? room->bytes : (uint32_t)bytes));
+    if (bytes)
+        memcpy(draft->record->arg_bytes, closure, bytes);
+    draft->record->arg_bytes_used = (uint32_t)bytes;
+    *to = bytes ? (void *)draft->record->arg_bytes : (void *)(uintptr_t)closure;
+    return ACS_OK;
+}
+
+acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closure, size_t closure_bytes, acs_uses uses,
+                   const acs_op_params *params)
+{
+    acs_draft draft;
+    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
+        return 0;
+    if (!function) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_host: the function is NULL");
+        return acs_draft_drop(&draft);
+    }
+    acs_host_thread_start(draft.context);
+    draft.record->u.host.function = function;
+    return finish(&draft, fill_closure(&draft, &uses, closure, closure_bytes, &draft.record->u.host.closure,
+                                       &(acs_call_room){0}));
+}
+
+/* Its parts run one after the other, since all write what the call writes: some of it has to be named. */
+static bool orders_parts(const acs_record *record)
+{
+    bool writes = record->any;
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        const acs_segment *s = &record->segments[i];
+        writes |= s->access != ACS_READ && (s->extent != ACS_EXTENT_BYTES || acs_segment_has_bytes(s));
+    }
+    return writes;
+}
+
+/* A record for a later part of the call: what the call writes anew is there by then. NULL: there is none. */
+static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
+{
+    acs_record_pool *pool = draft->context->records;
+    const acs_record *first = draft->record;
+    acs_record *part = acs_record_acquire(pool);
+    if (!part)
+        return NULL;
+    if (acs_record_reserve(pool, part, room->args, room->bytes, first->segment_count) != ACS_OK) {
+        acs_record_release(pool, part);
+        return NULL;
+    }
+    part->asked = first->asked;
+    part->site = first->site;
+    part->any = first->any;
+    part->segment_count = first->segment_count;
+    for (uint32_t i = 0; i < first->segment_count; i++) {
+        part->segments[i] = first->segments[i];
+        if (part->segments[i].access == ACS_WRITE)
+            part->segments[i].access = ACS_UPDATE;
+    }
+    return part;
+}
+
+/* The call becomes kernels, if what it issues is known; else it stays a call. */
+static void become_kernels(acs_draft *draft, const acs_call_room *room)
+{
+    acs_backend *backend = draft->context->backend;
+    const acs_error before = *acs_error_thread();
+    uint32_t parts = 1;
+    draft->part[0] = draft->record;
+    while (parts < room->parts && (draft->part[parts] = part_of(draft, room)) != NULL)
+        parts++;
+    bool became = parts == room->parts && backend->ops->call_adapt(backend, draft->part);
+    for (uint32_t i = 1; i < parts && !became; i++)
+        acs_record_release(draft->context->records, draft->part[i]);
+    draft->parts = became && parts > 1 ? parts : 0;
+    if (!became)
+        *acs_error_thread() = before; /* that it stays a call is no error */
+}
+
+static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
+{
+    acs_backend *backend = draft->context->backend;
+    acs_record *record = draft->record;
+    acs_call_room room = {0};
+    record->u.call.function = call->function;
+    record->u.call.scratch_bytes = call->scratch_bytes;
+    record->u.call.place_key = call->place_key;
+    record->u.call.place_destroy = call->place_destroy;
+    record->u.call.known = NULL;
+    if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
+        backend->ops->call_find(backend, record, call, &room);
+    ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, &room));
+    const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* they are queued at once */
+    if (room.parts == 1 || (room.parts && fits && orders_parts(record)))
+        become_kernels(draft, &room);
+    return ACS_OK;
+}
+
+acs_op acs_call(acs_context *context, const acs_call_params *call)
+{
+    acs_draft draft;
+    acs_record *part[ACS_CALL_PARTS];
+    acs_op_params params = {call ? call->site : NULL, call ? call->no_wait : 0};
+    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
+        return 0;
+    if (!call || call->size != sizeof *call || !call->function) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_call: params %p, size %zu instead of %zu, or a NULL function",
+                 (const void *)call, call ? call->size : 0, sizeof *call);
+        return acs_draft_drop(&draft);
+    }
+    if (draft.context->backend->ops->host_calls)
+        acs_host_thread_start(draft.context);
+    draft.part = part;
+    return finish(&draft, fill_call(&draft, call));
+}
+
+acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, void *user)
+{
+    static const acs_site site = {"acs_on_retire", NULL, 0};
+    acs_draft draft;
+    acs_op_params params = {&site, 0};
+    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
+        return 0;
+    if (acs_context_check_op(draft.context, op, __func__) != ACS_OK)
+        return acs_draft_drop(&draft);
+    if (!function) {
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on_retire: the function is NULL");
+        return acs_draft_drop(&draft);
+    }
+    acs_host_thread_start(draft.context);
+    draft.record->u.callback.function = function;
+    draft.record->u.callback.user = user;
+    draft.record->u.callback.target = op;
+    acs_uses none = uses_of(NULL, 0);
+    return finish(&draft, acs_draft_uses(&draft, &none, NULL, 0, 0));
+}

@@ -1,0 +1,105 @@
+/*
+ * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (threads.c), so no wait depends on a
+ * sleeping worker. Nothing here changes what runs.
+ */
+#include "api/context.h"
+
+/* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
+bool acs_context_drain(acs_context *context)
+{
+    const acs_op_hooks *hooks = acs_context_modes(context) ? context->hooks : NULL;
+    if (ACS_UNLIKELY(hooks != NULL))
+        hooks->before_drain(context);
+    acs_context_wait(context, ACS_WATCH_ALL, acs_fifo_last(context->core.fifo));
+    return ACS_UNLIKELY(hooks != NULL) && hooks->drained(context);
+}
+
+/* A wait for `op` is over; 0: for all ops. */
+static void end_wait(acs_context *context, acs_op op)
+{
+    if (ACS_UNLIKELY(acs_context_modes(context) != 0) && context->hooks)
+        context->hooks->waited(context, op);
+}
+
+acs_status acs_sync(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS))
+        ACS_TRY(context->hooks->may_wait(context, __func__));
+    (void)acs_context_drain(context);
+    end_wait(context, 0);
+    return acs_failures_first(context, NULL);
+}
+
+acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function)
+{
+    if (ACS_LIKELY(op != 0 && op <= acs_fifo_last(context->core.fifo)))
+        return ACS_OK;
+    if (context->hooks)
+        ACS_TRY(context->hooks->check_op(op, function));
+    return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
+}
+
+acs_status acs_wait(acs_context *context, acs_op op)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(acs_context_check_op(context, op, __func__));
+    acs_context_wait(context, ACS_WATCH_OP, op);
+    end_wait(context, op);
+    return acs_failures_of(context, op, NULL);
+}
+
+acs_status acs_query(acs_context *context, acs_op op)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(acs_context_check_op(context, op, __func__));
+    const acs_watch ended = {.type = ACS_WATCH_OP, .op = op};
+    if (!acs_core_true(&context->core, &ended)) {
+        if (acs_context_unattended(context))
+            (void)acs_context_step(context);
+        (void)acs_watchdog_look_now(context);
+        if (!acs_core_true(&context->core, &ended))
+            return ACS_NOT_READY;
+    }
+    return acs_failures_of(context, op, NULL);
+}
+
+acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access)
+{
+    static const acs_site site = {"acs_wait_range", NULL, 0};
+    acs_draft draft = {.context = acs_context_enter(context, __func__), .site = &site};
+    if (!draft.context)
+        return acs_error_thread()->status;
+    if (!acs_draft_begin(&draft, ACS_KIND_OBSERVE))
+        return acs_error_thread()->status;
+    const acs_segment segment = ACS_BYTES_(access, ptr, bytes);
+    acs_uses uses = {&segment, 1, NULL, NULL, 0};
+    acs_status status = acs_draft_uses(&draft, &uses, NULL, 0, 0);
+    if (status != ACS_OK) {
+        (void)acs_draft_drop(&draft);
+        return status;
+    }
+    acs_op op = acs_draft_queue(&draft);
+    if (!op) /* as its number, 0 would be an op that ended long ago */
+        return acs_error_thread()->status;
+    acs_context_wait(draft.context, ACS_WATCH_OP, op);
+    status = acs_failures_of(draft.context, op, NULL);
+    if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
+        draft.context->hooks->came_home(draft.context, ptr, bytes, status);
+    end_wait(draft.context, op);
+    return status;
+}
+
+acs_status acs_step(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    return acs_context_step(context) || acs_watchdog_look_now(context) ? ACS_OK : ACS_NOT_READY;
+}

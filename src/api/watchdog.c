@@ -1,0 +1,65 @@
+/*
+ * The watchdog of a context (ACS_WATCHDOG_S): when to look for ops that do not end, whom to wake when some were given up,
+ * and closing a context whose ops may still run. Which op is overdue is said by scheduler/overdue.c. Has no thread and
+ * no clock of its own: threads look when they find nothing to do, or wake from a nap while ops are out.
+ */
+#include "api/context.h"
+
+#include "base/tuning.h"
+
+#include <errno.h>
+
+bool acs_watchdog_look(acs_context *context, uint64_t now_ns)
+{
+    uint64_t limit_ns = context->core.overdue.limit_ns; /* constant since acs_open */
+    if (ACS_LIKELY(limit_ns == 0))
+        return false;
+    /* Relaxed, both: who misses another's look looks once more, and the core's lock orders what is found. */
+    uint64_t next = atomic_load_explicit(&context->next_look_ns, memory_order_relaxed);
+    if (now_ns < next ||
+        !atomic_compare_exchange_strong_explicit(&context->next_look_ns, &next, now_ns + limit_ns / TUNE_WATCHDOG_LOOKS,
+                                                 memory_order_relaxed, memory_order_relaxed))
+        return false;
+    if (ACS_LIKELY(!acs_core_overdue(&context->core, now_ns)))
+        return false;
+    if (acs_core_left(&context->core) > 0)
+        acs_host_thread_give_up(context);
+    acs_gate_open(&context->ends);
+    acs_gate_open(&context->work);
+    acs_gate_open(&context->host_work);
+    return true;
+}
+
+bool acs_watchdog_look_now(acs_context *context)
+{
+    if (ACS_LIKELY(context->core.overdue.limit_ns == 0) || context->stepper)
+        return false;
+    return acs_watchdog_look(context, acs_clock_ns());
+}
+
+uint64_t acs_watchdog_nap_us(acs_context *context)
+{
+    uint64_t nap_us = context->core.overdue.limit_ns / TUNE_WATCHDOG_LOOKS / 1000;
+    if (context->core.overdue.limit_ns == 0)
+        return 0;
+    return nap_us > TUNE_WATCHDOG_NAP_LEAST_US ? nap_us : TUNE_WATCHDOG_NAP_LEAST_US;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- close */
+
+bool acs_watchdog_leave(acs_context *context, uint32_t threads)
+{
+    acs_backend *backend = context->backend;
+    acs_leave left = backend->ops->leave ? backend->ops->leave(backend) : ACS_LEFT_NOTHING;
+    bool inside = left == ACS_LEFT_THREADS || threads || acs_core_left(&context->core);
+    if (!inside && left == ACS_LEFT_NOTHING)
+        return true;
+    if (!inside)
+        acs_context_release(context, true);
+    acs_context_keep(context);
+    ACS_FAIL(ACS_ERR_DEVICE, ETIMEDOUT,
+             "closed, but %s may never end: %s stay as they are until the process ends; see ACS_WATCHDOG_S",
+             inside ? "a thread is inside an op that" : "an op on the device",
+             inside ? "that thread, the context and its memory" : "the context's streams and memory");
+    return false;
+}

@@ -1,0 +1,155 @@
+/*
+ * The rows of the cost model and their text (see costs.h). Called where a device is opened, and by acs-info. Never calls a
+ * device.
+ */
+#include "bundles/costs.h"
+
+#include "base/cache_file.h"
+#include "base/tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char g_head[] = "acs-costs 1";
+
+const acs_costs acs_costs_table = {
+#define ACS_TUNE_GROUP(title)
+#define ACS_TUNE(name, value, unit, effect, origin)
+#define ACS_TUNE_COST(field, name, value, unit, effect, origin) .field = (name),
+#include "base/tuning.def"
+#undef ACS_TUNE_GROUP
+#undef ACS_TUNE
+};
+
+static const char *const g_names[ACS_COST_ROWS] = {
+#define ACS_TUNE_GROUP(title)
+#define ACS_TUNE(name, value, unit, effect, origin)
+#define ACS_TUNE_COST(field, name, value, unit, effect, origin) #field,
+#include "base/tuning.def"
+#undef ACS_TUNE_GROUP
+#undef ACS_TUNE
+};
+
+const char *acs_cost_name(uint32_t row)
+{
+    return g_names[row];
+}
+
+/* The struct holds nothing but rows. */
+uint32_t *acs_cost_at(acs_costs *costs, uint32_t row)
+{
+    return (uint32_t *)(void *)costs + row;
+}
+
+uint32_t acs_cost_value(const acs_costs *costs, uint32_t row)
+{
+    return ((const uint32_t *)(const void *)costs)[row];
+}
+
+/* ------------------------------------------------------------------------------------------------------------ writing */
+
+acs_status acs_costs_write(const acs_costs_measured *m, FILE *file)
+{
+    static const char about[] = "# ROW VALUE: the costs of issuing kernels on this GPU, in ns; overlap_most: bundles";
+    bool well = fprintf(file, "%s\n%s\ngpu %s %s\n", g_head, about, m->gpu.id, m->gpu.name) > 0;
+    for (uint32_t row = 0; row < ACS_COST_ROWS; row++)
+        well = fprintf(file, "%-16s %-8u%s%s\n", g_names[row], acs_cost_value(&m->costs, row), *m->note[row] ? " # " : "",
+                       m->note[row]) > 0 && well;
+    return well && fflush(file) == 0 ? ACS_OK : ACS_FAIL(ACS_ERR_STATE, 0, "the costs could not be written");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ reading */
+
+/* A file that is being read. */
+typedef struct reading {
+    acs_cache_lines in;
+    const acs_costs_gpu *gpu;
+    acs_costs costs;
+    bool begun, named; /* the head was there, and a GPU */
+    bool ours, found;  /* that GPU is ours; any was */
+    int line[ACS_COST_ROWS]; /* that has the row, of ours; 0: none */
+} reading;
+
+/* Without the white space around it. */
+static char *trimmed(char *text)
+{
+    text += strspn(text, " \t");
+    size_t length = strlen(text);
+    while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+/* A line `gpu ID NAME`; false: it is none. */
+static bool read_gpu(reading *r, char *line)
+{
+    char id[ACS_DEVICE_ID_BYTES];
+    int at = 0;
+    const bool begins = strncmp(line, "gpu ", 4) == 0; /* a row's name may begin so, too */
+    if (!begins || sscanf(line + 4, "%63s %n", id, &at) != 1 || !at)
+        return false;
+    const char *name = trimmed(line + 4 + at);
+    r->named = true;
+    r->ours = strcmp(id, r->gpu->id) == 0 || (strcmp(id, "any") == 0 && strcmp(name, r->gpu->name) == 0);
+    r->found |= r->ours;
+    return true;
+}
+
+static uint32_t row_of(const char *name)
+{
+    uint32_t row = 0;
+    while (row < ACS_COST_ROWS && strcmp(g_names[row], name) != 0)
+        row++;
+    return row;
+}
+
+static acs_status keep_row(reading *r, const char *name, long long value)
+{
+    const uint32_t row = row_of(name);
+    if (row == ACS_COST_ROWS)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: there is no row '%s'", r->in.name, r->in.number, name);
+    if (value < 1 || value > ACS_COST_MOST)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: %s is %lld; it must be from 1 to %d", r->in.name, r->in.number,
+                        name, value, ACS_COST_MOST);
+    if (!r->ours)
+        return ACS_OK;
+    if (r->line[row])
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: %s is in line %d, too", r->in.name, r->in.number, name,
+                        r->line[row]);
+    r->line[row] = r->in.number;
+    *acs_cost_at(&r->costs, row) = (uint32_t)value;
+    return ACS_OK;
+}
+
+static acs_status read_row(reading *r, const char *line)
+{
+    char name[32], digits[16];
+    int at = 0;
+    const bool row = sscanf(line, "%31s %15[-0-9] %n", name, digits, &at) == 2 && at && acs_cache_line_is_empty(line + at);
+    if (!row || !r->named)
+        return acs_cache_line_refuse(&r->in, line, r->named ? "ROW VALUE" : "gpu ID NAME");
+    return keep_row(r, name, strtoll(digits, NULL, 10));
+}
+
+static acs_status read_line(reading *r, char *line)
+{
+    if (acs_cache_line_is_empty(line))
+        return ACS_OK;
+    if (r->begun)
+        return read_gpu(r, line) ? ACS_OK : read_row(r, line);
+    r->begun = acs_cache_line_is(line, g_head);
+    return r->begun ? ACS_OK : acs_cache_line_refuse(&r->in, line, g_head);
+}
+
+acs_status acs_costs_read(acs_costs *costs, const acs_costs_gpu *gpu, FILE *file, const char *name)
+{
+    reading r = {.in = {.file = file, .name = name}, .gpu = gpu, .costs = *costs};
+    char line[ACS_CACHE_LINE_BYTES];
+    while (acs_cache_line(&r.in, line))
+        ACS_TRY(read_line(&r, line));
+    ACS_TRY(acs_cache_lines_end(&r.in, r.begun, g_head));
+    if (!r.found)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "%s is of another GPU: it says nothing of %s (%s)", name, gpu->id, gpu->name);
+    *costs = r.costs;
+    return ACS_OK;
+}

@@ -1,0 +1,330 @@
+/*
+ * The index of kept graphs (kept.h). Called by backends that issue bundles by graphs, under a lock of theirs. Never makes
+ * or destroys a graph, and never looks at one.
+ *
+ * Copies are in a list by use, the latest first, and in a list of their key. Whether a launched copy is busy is looked up
+ * when somebody wants to know: completion only notes how far a slot has come.
+ */
+#include "bundles/kept.h"
+
+#include "base/hash.h"
+#include "base/tuning.h"
+
+#include <utlist.h>
+
+#include <stdlib.h>
+
+typedef struct keyed keyed;
+
+typedef struct copy {
+    acs_kept_copy shown; /* first: callers hold pointers to it */
+    bool taken;
+    int slot;       /* of the latest launch, which ends at `value` */
+    uint64_t value;
+    keyed *of;
+    struct copy *prev, *next;         /* by use */
+    struct copy *of_prev, *of_next;   /* of the key, by use too */
+} copy;
+
+/* A key that has copies. */
+struct keyed {
+    uint64_t key;
+    copy *copies;
+    UT_hash_handle hh;
+    int hash_failed;
+};
+
+typedef struct seen {
+    uint64_t key;
+    uint64_t when;  /* number of the latest sighting; 0: no key here */
+    uint32_t count;
+} seen;
+
+struct acs_kept {
+    uint64_t budget, nodes;
+    uint32_t count;
+    uint32_t slots;
+    uint64_t *completed; /* per slot */
+    keyed *table;
+    copy *by_use;
+    uint64_t sightings;
+    seen seen[TUNE_SEEN_SETS][TUNE_SEEN_WAYS];
+};
+
+/* ------------------------------------------------------------------------------------------------- life, sightings */
+
+acs_status acs_kept_create(uint64_t nodes, uint32_t slots, acs_kept **kept)
+{
+    acs_kept *k = calloc(1, sizeof *k);
+
+    if (k)
+        k->completed = calloc(slots, sizeof *k->completed);
+    if (!k || !k->completed) {
+        free(k);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "kept graphs: no memory for their index");
+    }
+    k->budget = nodes;
+    k->slots = slots;
+    *kept = k;
+    return ACS_OK;
+}
+
+void acs_kept_destroy(acs_kept *kept)
+{
+    if (!kept)
+        return;
+    free(kept->completed);
+    free(kept);
+}
+
+/* The place of a key among its set's, or the one that has not been used for longest. */
+static seen *place_of(acs_kept *kept, uint64_t key)
+{
+    seen *set = kept->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
+
+    for (uint32_t way = 0; way < TUNE_SEEN_WAYS; way++) {
+        if (set[way].when && set[way].key == key)
+            return &set[way];
+        if (set[way].when < oldest->when)
+            oldest = &set[way];
+    }
+    return oldest;
+}
+
+uint32_t acs_kept_sight(acs_kept *kept, uint64_t key)
+{
+    seen *place = place_of(kept, key);
+    uint64_t now = ++kept->sightings;
+
+    if (!place->when || place->key != key || now - place->when > TUNE_SEEN_AGE) {
+        place->key = key;
+        place->count = 0;
+    }
+    place->when = now;
+    if (place->count < UINT32_MAX)
+        place->count++;
+    return place->count;
+}
+
+/* --------------------------------------------------------------------------------------------------------- copies */
+
+static copy *copy_of(acs_kept_copy *shown)
+{
+    return (copy *)shown;
+}
+
+static keyed *find(const acs_kept *kept, uint64_t key)
+{
+    keyed *found;
+
+    HASH_FIND(hh, kept->table, &key, sizeof key, found);
+    return found;
+}
+
+static bool is_free(const acs_kept *kept, const copy *c)
+{
+    return !c->taken && c->value <= kept->completed[c->slot];
+}
+
+/* Put a copy in front of both lists. */
+static void list(acs_kept *kept, copy *c)
+{
+    DL_PREPEND(kept->by_use, c);
+    DL_PREPEND2(c->of->copies, c, of_prev, of_next);
+}
+
+static void unlist(acs_kept *kept, copy *c)
+{
+    DL_DELETE(kept->by_use, c);
+    DL_DELETE2(c->of->copies, c, of_prev, of_next);
+}
+
+acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key)
+{
+    keyed *of = find(kept, key);
+    copy *c;
+
+    if (!of)
+        return NULL;
+    DL_FOREACH2(of->copies, c, of_next) {
+        if (!is_free(kept, c))
+            continue;
+        unlist(kept, c);
+        list(kept, c);
+        ACS_ASSERT(!c->taken); /* KEPT-1 */
+        c->taken = true;
+        return &c->shown;
+    }
+    return NULL;
+}
+
+acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot)
+{
+    keyed *of = find(kept, key);
+    copy *c, *found = NULL;
+
+    if (!of)
+        return NULL;
+    DL_FOREACH2(of->copies, c, of_next) {
+        if (!c->taken && (slot < 0 || c->slot == slot))
+            found = c;
+    }
+    if (!found)
+        return NULL;
+    unlist(kept, found);
+    list(kept, found);
+    found->taken = true;
+    return &found->shown;
+}
+
+uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy)
+{
+    const keyed *of = find(kept, key);
+    uint32_t all = 0, not_free = 0;
+    const copy *c;
+
+    if (of) {
+        DL_FOREACH2(of->copies, c, of_next) {
+            all++;
+            not_free += !is_free(kept, c);
+        }
+    }
+    if (busy)
+        *busy = not_free;
+    return all;
+}
+
+void acs_kept_launched(acs_kept *kept, acs_kept_copy *shown, int slot, uint64_t value)
+{
+    copy *c = copy_of(shown);
+
+    (void)kept;
+    ACS_ASSERT(c->taken && slot >= 0 && (uint32_t)slot < kept->slots); /* KEPT-1 */
+    c->taken = false;
+    c->slot = slot;
+    c->value = value;
+}
+
+void acs_kept_completed(acs_kept *kept, int slot, uint64_t value)
+{
+    if (slot >= 0 && (uint32_t)slot < kept->slots && kept->completed[slot] < value)
+        kept->completed[slot] = value;
+}
+
+/* ----------------------------------------------------------------------------------------------------- room, bounds */
+
+/* Take a copy out; its key goes with the last. */
+static void *forget(acs_kept *kept, copy *c)
+{
+    void *object = c->shown.object;
+    keyed *of = c->of;
+
+    ACS_ASSERT(kept->count > 0 && kept->nodes >= c->shown.nodes);
+    unlist(kept, c);
+    kept->nodes -= c->shown.nodes;
+    kept->count--;
+    if (!of->copies) {
+        HASH_DEL(kept->table, of);
+        free(of);
+    }
+    free(c);
+    return object;
+}
+
+bool acs_kept_has_room(const acs_kept *kept, uint64_t nodes)
+{
+    return nodes <= kept->budget - kept->nodes;
+}
+
+/* A key without copies has to earn the next anew: else more shapes than there is room for would be built in turn. */
+static void *throw_out(acs_kept *kept, copy *c)
+{
+    uint64_t key = c->of->key;
+    ACS_ASSERT(is_free(kept, c)); /* KEPT-3 */
+    void *object = forget(kept, c);
+    seen *place = place_of(kept, key);
+
+    if (place->key == key && !find(kept, key))
+        place->count = 0;
+    return object;
+}
+
+/*
+ * From the copy that has not been used for longest, which the list's head leads back to. Where even all free copies would
+ * not do, none is thrown out.
+ */
+void *acs_kept_evict(acs_kept *kept, uint64_t nodes)
+{
+    uint64_t room = kept->budget - kept->nodes;
+    copy *c, *victim = NULL;
+
+    if (nodes <= room || nodes > kept->budget || !kept->by_use)
+        return NULL;
+    for (c = kept->by_use->prev;; c = c->prev) {
+        if (is_free(kept, c)) {
+            room += c->shown.nodes;
+            victim = victim ? victim : c;
+        }
+        if (room >= nodes)
+            return throw_out(kept, victim);
+        if (c == kept->by_use)
+            return NULL;
+    }
+}
+
+/* The entry of a key, made where there is none; NULL: no memory. */
+static keyed *entry_of(acs_kept *kept, uint64_t key)
+{
+    keyed *of = find(kept, key);
+
+    if (of)
+        return of;
+    of = calloc(1, sizeof *of);
+    if (!of)
+        return NULL;
+    of->key = key;
+    HASH_ADD(hh, kept->table, key, sizeof of->key, of);
+    if (of->hash_failed) {
+        free(of);
+        return NULL;
+    }
+    return of;
+}
+
+acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *object)
+{
+    copy *c = acs_kept_has_room(kept, nodes) ? malloc(sizeof *c) : NULL;
+    keyed *of = c ? entry_of(kept, key) : NULL;
+
+    if (!of) {
+        free(c);
+        return NULL;
+    }
+    *c = (copy){.shown = {object, key, nodes}, .taken = true, .of = of};
+    list(kept, c);
+    kept->nodes += nodes;
+    kept->count++;
+    ACS_ASSERT(kept->nodes <= kept->budget); /* KEPT-2 */
+    return &c->shown;
+}
+
+void *acs_kept_drop(acs_kept *kept, acs_kept_copy *shown)
+{
+    ACS_ASSERT(copy_of(shown)->taken); /* KEPT-1 */
+    return forget(kept, copy_of(shown));
+}
+
+void *acs_kept_drain(acs_kept *kept)
+{
+    return kept->by_use ? forget(kept, kept->by_use) : NULL;
+}
+
+uint64_t acs_kept_nodes(const acs_kept *kept)
+{
+    return kept->nodes;
+}
+
+uint32_t acs_kept_count(const acs_kept *kept)
+{
+    return kept->count;
+}

@@ -1,0 +1,169 @@
+/*
+ * The transitive reduction of a growing graph (reduction.h). Called by capture_order.c, under the lock of whoever owns
+ * the order. Never looks at an op.
+ */
+#include "capture/reduction.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct acs_reduction_node {
+    uint32_t first, count; /* edges to older nodes */
+    uint32_t depth;        /* most nodes on a way to here, itself included */
+    uint32_t seen;         /* the newest reduction of which a walk came here */
+} node;
+
+/* What a walk looks for. */
+typedef struct search {
+    const uint32_t *list; /* newest first */
+    uint32_t count;
+    uint32_t next;        /* place in the list of the node from which the walk began: what is sought comes behind it */
+    uint32_t last;        /* place of the oldest that is sought */
+    uint32_t shallowest;  /* no node that is sought is less deep */
+    uint32_t left;        /* nodes that are sought: to which no walk came yet */
+    uint32_t visits;      /* that are still allowed */
+} search;
+
+/* Room for so many; false: there is no memory. */
+static bool reserve(void **array, uint32_t *room, uint64_t wanted, size_t bytes)
+{
+    if (wanted <= *room)
+        return true;
+    if (wanted > UINT32_MAX / 2)
+        return false;
+    const uint32_t grown = acs_round_up_pow2(wanted < 64 ? 64 : (uint32_t)wanted);
+    void *moved = realloc(*array, grown * bytes);
+    if (!moved)
+        return false;
+    *array = moved;
+    *room = grown;
+    return true;
+}
+
+void acs_reduction_fini(acs_reduction *reduction)
+{
+    free(reduction->nodes);
+    free(reduction->edges);
+    free(reduction->stack);
+    *reduction = (acs_reduction){0};
+}
+
+/* -------------------------------------------------------------------------------------------------------------- walks */
+
+static int newest_first(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? 1 : -(x > y);
+}
+
+static bool was_seen(const acs_reduction *r, uint32_t number)
+{
+    return r->nodes[number].seen == r->walks;
+}
+
+/* All of the list but the first is sought. */
+static search search_begin(const acs_reduction *r, const uint32_t *list, uint32_t count)
+{
+    search s = {.list = list, .count = count, .left = count - 1, .shallowest = UINT32_MAX,
+                .visits = TUNE_REDUCTION_VISITS};
+    for (uint32_t i = 1; i < count; i++)
+        s.shallowest = r->nodes[list[i]].depth < s.shallowest ? r->nodes[list[i]].depth : s.shallowest;
+    s.last = count - 1;
+    return s;
+}
+
+/* The next place in the list to which no walk came; no node before it is sought any more. */
+static void search_next(const acs_reduction *r, search *s)
+{
+    for (s->next++; s->next < s->count && was_seen(r, s->list[s->next]); s->next++)
+        continue;
+    s->left -= s->next < s->count;
+    while (s->last > s->next && was_seen(r, s->list[s->last]))
+        s->last--;
+}
+
+static bool is_sought(const search *s, uint32_t number)
+{
+    return bsearch(&number, s->list + s->next + 1, s->count - s->next - 1, sizeof number, newest_first) != NULL;
+}
+
+/* Whether a way may lead from there to what is sought. */
+static bool may_lead(const acs_reduction *r, const search *s, uint32_t number)
+{
+    return number > s->list[s->last] && r->nodes[number].depth > s->shallowest;
+}
+
+/* From one node of the list back. */
+static void walk(acs_reduction *r, search *s)
+{
+    uint32_t height = 0;
+    r->stack[height++] = s->list[s->next];
+    while (height && s->left && s->visits) {
+        const node *at = &r->nodes[r->stack[--height]];
+        s->visits--;
+        for (uint32_t e = at->first; e < at->first + at->count && s->left; e++) {
+            const uint32_t number = r->edges[e];
+            if (number < s->list[s->last] || was_seen(r, number))
+                continue;
+            r->nodes[number].seen = r->walks;
+            s->left -= is_sought(s, number);
+            ACS_ASSERT(number < r->node_count && height < r->stack_room);
+            if (may_lead(r, s, number))
+                r->stack[height++] = number;
+        }
+    }
+}
+
+static uint32_t kept_first(const acs_reduction *r, uint32_t *list, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t number = list[i];
+        if (was_seen(r, number))
+            continue;
+        memmove(list + kept + 1, list + kept, (i - kept) * sizeof *list);
+        list[kept++] = number;
+    }
+    return kept;
+}
+
+uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
+{
+    if (count < 2)
+        return count;
+    qsort(list, count, sizeof *list, newest_first);
+    r->walks++;
+    for (search s = search_begin(r, list, count); s.left && s.visits; search_next(r, &s))
+        walk(r, &s);
+    return kept_first(r, list, count);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- add */
+
+/* For one more node with so many edges. */
+static bool reserve_node(acs_reduction *r, uint32_t count)
+{
+    return reserve((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
+           reserve((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
+           reserve((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
+}
+
+uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)
+{
+    if (!reserve_node(r, count))
+        return 0;
+    if (!r->node_count)
+        r->nodes[r->node_count++] = (node){0};
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < count; i++)
+        ACS_ASSERT(behind[i] != 0 && behind[i] < r->node_count);
+    for (uint32_t i = 0; i < count; i++)
+        depth = r->nodes[behind[i]].depth > depth ? r->nodes[behind[i]].depth : depth;
+    if (count)
+        memcpy(r->edges + r->edge_count, behind, count * sizeof *behind);
+    r->nodes[r->node_count] = (node){.first = r->edge_count, .count = count, .depth = depth + 1};
+    r->edge_count += count;
+    return r->node_count++;
+}

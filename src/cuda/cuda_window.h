@@ -1,0 +1,98 @@
+/*
+ * Private to src/cuda/cuda_window*.c: GPU-side issue, the vehicle in which finished kernels launch what they release. The
+ * cells (graphs of one kernel that the device can launch), who holds them, and each slot's tables.
+ *
+ * C1  a cell is free, or held by one slot. A slot uses a cell that it holds for bundle after bundle: they are ordered by its
+ *     stream, and a bundle's graph is complete only when all that it launched is.
+ * C2  a slot's cells are free again once its latest bundle is complete, or, where that was refused, once the cells made for
+ *     it are on the device; they are taken from it only when another slot needs some and none is free.
+ * C3  a type whose kernel the device cannot launch is remembered as such (`refused`).
+ *
+ * C4  the device tells of a bundle's end by the slot's word: until the word is there no mark behind the bundle is
+ *     complete, and the driver is asked only now and then, for errors.
+ *
+ * Locks: acs_cuda_window.lock (rank BACKEND) guards the start, types and cells. The rest of a slot's
+ * state belongs to whoever submits to it.
+ */
+#ifndef ACS_CUDA_WINDOW_H
+#define ACS_CUDA_WINDOW_H
+
+#include "cuda/cuda_graph.h"
+#include "cuda/device/window.h"
+#include "bundles/dag.h"
+
+enum { ACS_WINDOW_FAN = 0 }; /* the type of a fan: there is no such type of kernels */
+
+typedef struct acs_window_cell acs_window_cell;
+struct acs_window_cell {
+    acs_window_cell *next; /* in a list of its type */
+    CUgraph graph;
+    CUgraphExec exec;
+    uint64_t node; /* CUgraphDeviceNode; 0: a fan */
+    uint32_t place;
+    bool known;    /* args and grid are what the node holds */
+    uint32_t grid[3];
+    unsigned char args[]; /* as the kernel's parameters lie */
+};
+
+typedef struct acs_window_type {
+    uint32_t number;           /* as the backend's types', or ACS_WINDOW_FAN */
+    const acs_cuda_type *type; /* NULL: fans */
+    bool refused;
+    acs_window_cell *spare;    /* free ones */
+    acs_window_cell **held;    /* by slot */
+    uint32_t cells;
+} acs_window_type;
+
+/* One slot's. */
+typedef struct acs_window_lane {
+    unsigned char *tables;           /* pinned: ACS_WINDOW_RING tables */
+    CUgraph graph;
+    CUgraphExec head;
+    CUevent done[ACS_WINDOW_RING];   /* behind the bundle whose table this is */
+    uint32_t turn;                   /* bundles launched */
+    uint64_t end;                    /* value of the last op of the bundle at hand */
+    CUevent made;                    /* behind the making of cells for a bundle that was refused after all */
+    /* Written by the slot's submitter, under the lock. */
+    CUevent latest;                  /* behind all that concerns the slot's cells; NULL: there was nothing */
+    bool busy;                       /* a bundle is being made, whose cells are taken */
+    acs_wires wires;
+    acs_window_cell *cell[ACS_WIRES_NODES];         /* of the bundle at hand */
+    const acs_window_type *type[ACS_WIRES_NODES];
+} acs_window_lane;
+
+/* One slot's: what its word will come to. Written by the slot's submitter, read by who polls it. */
+typedef struct acs_window_news {
+    _Atomic uint64_t ends[ACS_WINDOW_RING]; /* last values of bundles, by turn */
+    _Atomic uint32_t looks;                 /* polls of the slot */
+} acs_window_news;
+
+typedef enum acs_window_state { ACS_WINDOW_UNTRIED, ACS_WINDOW_ON, ACS_WINDOW_OFF } acs_window_state;
+
+typedef struct acs_cuda_window {
+    CUfunction head, release;
+    bool overlap;             /* the release kernel's launch may overlap with the op's end (compute capability 9.0) */
+    CUdeviceptr places, slots;
+    uint64_t *refusal;        /* pinned: why the device could not launch something; 0: it could */
+    acs_window_lane **lanes;  /* by slot; NULL until its first bundle */
+    acs_window_news *news;    /* by slot */
+
+    acs_lock lock;
+    acs_window_state state;
+    acs_window_type **types;  /* open addressing by type number */
+    uint32_t types_mask, types_used;
+    uint32_t cells, cells_most;
+    uint64_t lost_ns;         /* what bundles whose cells have to be earned lost for want of them */
+    uint16_t free_places[ACS_WINDOW_CELLS];
+    uint32_t free_places_used;
+} acs_cuda_window;
+
+/* cuda_window_cells.c; in a scope. The lock is not held. */
+/* A cell, now the slot's, for each op and fan of lane->wires, in lane->cell. False: refused; nothing was launched. */
+bool acs_window_cells_take(acs_cuda *self, const acs_batch *batch, int slot, acs_window_lane *lane, uint64_t gain_ns);
+/* Every cell and type; nothing runs any more. */
+void acs_window_cells_fini(acs_cuda *self);
+/* A graph that the device can launch, or that launches from the device; uploaded by `stream`. */
+CUresult acs_window_instantiate(acs_cuda *self, CUgraph graph, CUstream stream, CUgraphExec *exec);
+
+#endif

@@ -1,0 +1,461 @@
+/*
+ * Where groups run (see dispatch.h). Called by threads that submit groups; one that waits steps the core, and holds no lock
+ * meanwhile. A group that has ended is forgotten when the next one comes.
+ */
+#include "groups/dispatch.h"
+
+#include "base/tuning.h"
+#include "groups/admission.h"
+#include "residency/spread.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+typedef struct running {
+    uint64_t ticket;
+    uint32_t device;
+    acs_demand demand;
+    acs_op at;   /* ops before it have ended */
+    acs_op last; /* 0: it is being queued */
+    bool reserved; /* its memory counts among what is in use */
+    struct running *next;
+} running;
+
+struct acs_dispatch {
+    pthread_mutex_t lock; /* guards all that follows; nothing is waited for under it */
+    uint64_t tickets;     /* handed out */
+    uint64_t served;      /* tickets up to this one have their device */
+    running *first;
+    acs_device_load devices[ACS_DEVICES_MOST];
+    /* Bytes that lay idle when nothing was under way, and could not go back for the blocks beside them. */
+    uint64_t leftover[ACS_DEVICES_MOST];
+    uint64_t told[ACS_DEVICES_MOST]; /* that could go back, as others know */
+};
+
+acs_status acs_dispatch_open(acs_context *context)
+{
+    acs_backend *backend = context->backend;
+    if (!backend->ops->capacity)
+        return ACS_OK;
+    acs_dispatch *d = calloc(1, sizeof *d);
+    if (!d || pthread_mutex_init(&d->lock, NULL) != 0) {
+        free(d);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what groups take");
+    }
+    context->dispatch = d;
+    for (uint32_t i = 0; i < backend->devices; i++) {
+        acs_capacity *of = &d->devices[i].of;
+        ACS_TRY(backend->ops->capacity(backend, i, of));
+        /* HuntKTm's bound: with fewer slots ops take turns in them, but groups need not wait for that. */
+        of->queues = context->core.slots.count / backend->devices;
+        of->queues = of->queues < TUNE_GROUP_QUEUES ? TUNE_GROUP_QUEUES : of->queues;
+        if (context->options.memory_limit && (uint64_t)context->options.memory_limit < of->memory)
+            of->memory = (uint64_t)context->options.memory_limit;
+    }
+    return ACS_OK;
+}
+
+void acs_dispatch_close(acs_context *context)
+{
+    acs_dispatch *d = context->dispatch;
+    while (d && d->first) {
+        running *next = d->first->next;
+        free(d->first);
+        d->first = next;
+    }
+    if (d)
+        pthread_mutex_destroy(&d->lock);
+    free(d);
+    context->dispatch = NULL;
+}
+
+/* Other programs look at what runs on a device. */
+static void publish(const acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    if (acs_admission_on(context))
+        acs_ledger_runs(context->ledgers[device], &d->devices[device].in_use);
+}
+
+static void forget(const acs_context *context, acs_dispatch *d, running **at)
+{
+    running *r = *at;
+    acs_capacity_remove(&d->devices[r->device], &r->demand);
+    publish(context, d, r->device);
+    *at = r->next;
+    free(r);
+}
+
+/* Groups end in any order. */
+static bool has_ended(acs_context *context, running *r)
+{
+    acs_watch ended = {.type = ACS_WATCH_OP};
+    const acs_op settled = acs_core_settled(&context->core);
+    if (r->last == 0)
+        return false;
+    r->at = r->at > settled ? r->at : settled + 1;
+    for (; r->at <= r->last; r->at++) {
+        ended.op = r->at;
+        if (!acs_core_true(&context->core, &ended))
+            return false;
+    }
+    return true;
+}
+
+/* Those that have ended go. Whether others have all their ops queued, so that an end of one tells of theirs. */
+static bool forget_ended(acs_context *context, acs_dispatch *d)
+{
+    bool queued = false;
+    for (running **at = &d->first; *at;) {
+        if (has_ended(context, *at)) {
+            forget(context, d, at);
+            continue;
+        }
+        queued |= (*at)->last != 0;
+        at = &(*at)->next;
+    }
+    return queued;
+}
+
+/* What groups have that are being queued: it goes back behind their ops. */
+static uint64_t queued_bytes(const acs_dispatch *d, uint32_t device)
+{
+    uint64_t bytes = 0;
+    for (const running *r = d->first; r; r = r->next)
+        bytes += r->device == device && r->reserved && !r->last ? r->demand.memory : 0;
+    return bytes;
+}
+
+/* Memory of a device that goes back without more of the program: it lies idle, or ops have it that end. */
+static uint64_t reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
+{
+    const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
+    const uint64_t idle = memory.reserved - memory.live, stays = memory.changed ? 0 : d->leftover[device];
+    return (idle > stays ? idle - stays : 0) + queued_bytes(d, device);
+}
+
+static void tell(const acs_context *context, acs_dispatch *d, uint32_t device, uint64_t bytes)
+{
+    d->told[device] = bytes;
+    acs_ledger_reclaimable(context->ledgers[device], bytes);
+}
+
+static void tell_reclaimable(const acs_context *context, acs_dispatch *d, uint32_t device)
+{
+    tell(context, d, device, reclaimable(context, d, device));
+}
+
+/* With nothing under way, what lies idle has gone but for this. */
+static void note_leftover(acs_context *context, acs_dispatch *d, uint32_t device)
+{
+    if (queued_bytes(d, device) || acs_memory_rests_until(context->memory, acs_memory_kind(device)))
+        return;
+    const acs_memory_counts memory = acs_memory_note(context->memory, acs_memory_kind(device));
+    d->leftover[device] = memory.reserved - memory.live;
+}
+
+void acs_dispatch_rest(acs_context *context)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    (void)forget_ended(context, d);
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
+        note_leftover(context, d, i);
+        tell_reclaimable(context, d, i);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+void acs_dispatch_kept(acs_context *context, uint32_t device)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    const uint64_t bytes = reclaimable(context, d, device);
+    if (bytes < d->told[device]) /* who makes no groups gives nothing back while he is busy */
+        tell(context, d, device, bytes);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* Blocks that are of no group take memory, too, and groups are about to. */
+static uint64_t memory_in_use(const acs_dispatch *d, uint32_t device, uint64_t live)
+{
+    uint64_t soon = live;
+    for (const running *r = d->first; r; r = r->next)
+        soon += r->device == device && !r->reserved ? r->demand.memory : 0;
+    return soon > d->devices[device].in_use.memory ? soon : d->devices[device].in_use.memory;
+}
+
+/* A device as a group finds it; *idle is memory that the context has of it and does not use. *awaited: others wait. */
+static acs_device_load load_of(const acs_context *context, const acs_dispatch *d, uint32_t device, uint64_t *idle,
+                               bool *awaited)
+{
+    const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
+    acs_device_load load = d->devices[device];
+    uint64_t room = 0;
+    acs_demand others = {0};
+    load.in_use.memory = memory_in_use(d, device, memory.live);
+    *idle = memory.reserved > load.in_use.memory ? memory.reserved - load.in_use.memory : 0;
+    *awaited = false;
+    if (!acs_admission_on(context) || acs_ledger_look(context->ledgers[device], &room, &others, awaited) != ACS_OK)
+        return load; /* that it cannot be asked shows when memory is taken */
+    others.memory = 0; /* is not in the room */
+    acs_capacity_add(&load, &others);
+    const uint64_t lacks = load.of.memory > room ? load.of.memory - room : 0; /* whoever has it */
+    if (lacks > *idle && lacks - *idle > load.in_use.memory)
+        load.in_use.memory = lacks - *idle;
+    return load;
+}
+
+/* What the ticket's owner is to do next. */
+typedef enum turn {
+    TURN_OVER,   /* it has its device */
+    TURN_ALONE,  /* it is the first, and none of the context's groups runs: other programs have what it lacks */
+    TURN_LATER
+} turn;
+
+/* A group that looks for its device, and what came of it so far. */
+typedef struct attempt {
+    const acs_demand *demand;
+    running *r;
+    acs_dispatched *to;
+    turn turn;
+    bool queued; /* other groups run, whose ends can be waited for */
+    uint32_t full;   /* a bit for each device that had too little after all */
+    uint32_t barred; /* and for each that would have room if others did not come first */
+    bool insists;    /* it has let them go first */
+} attempt;
+
+/* Other programs that wait for the device may be passed. */
+static bool passes(acs_context *context, acs_dispatch *d, uint32_t device)
+{
+    tell_reclaimable(context, d, device);
+    return acs_admission_pass(context, device);
+}
+
+/* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
+static int choose(acs_context *context, attempt *a)
+{
+    acs_dispatch *d = context->dispatch;
+    const acs_demand *demand = a->demand;
+    acs_device_load now[ACS_DEVICES_MOST];
+    uint64_t idle[ACS_DEVICES_MOST];
+    bool awaited[ACS_DEVICES_MOST];
+    int most = -1, device;
+    a->barred = 0;
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
+        now[i] = load_of(context, d, i, &idle[i], &awaited[i]);
+        if (a->full >> i & 1)
+            now[i].in_use.memory = now[i].of.memory;
+        else if (most < 0 || acs_capacity_memory_left(&now[i]) > acs_capacity_memory_left(&now[most]))
+            most = (int)i;
+    }
+    while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
+        const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
+        const bool may_pass = !awaited[device] || demand->memory == 0 || a->insists;
+        const bool in_turn = may_pass || passes(context, d, (uint32_t)device);
+        if (in_turn && (!acs_admission_on(context) || lacks == 0 ||
+                        acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK)) {
+            a->to->beside = true;
+            return device;
+        }
+        a->barred |= in_turn ? 0 : 1u << device;
+        now[device].in_use.memory = now[device].of.memory; /* somebody was faster, or comes first */
+    }
+    return d->first || acs_admission_on(context) ? -1 : most;
+}
+
+static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
+{
+    acs_dispatch *d = context->dispatch;
+    d->served = ticket;
+    *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
+    r->at = acs_fifo_last(context->core.fifo) + 1; /* its ops come behind */
+    d->first = r;
+    acs_capacity_add(&d->devices[device], demand);
+    publish(context, d, device);
+}
+
+/* True: there is nothing more to wait for, or not in this way. Who waits may ask again after that. */
+static bool try(acs_context *context, void *argument)
+{
+    attempt *a = argument;
+    acs_dispatch *d = context->dispatch;
+    if (a->turn != TURN_LATER)
+        return true;
+    pthread_mutex_lock(&d->lock);
+    a->queued = forget_ended(context, d);
+    const bool next = d->served + 1 == a->to->ticket;
+    const int device = next ? choose(context, a) : -1;
+    if (device >= 0)
+        place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
+    a->turn = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
+    pthread_mutex_unlock(&d->lock);
+    if (a->barred)
+        acs_admission_reclaim(context, a->barred);
+    return a->turn != TURN_LATER || !a->queued;
+}
+
+/* Whoever has it first gives; the context's other groups come behind. */
+static acs_status wait_for_others(acs_context *context, attempt *a)
+{
+    acs_dispatch *d = context->dispatch;
+    uint32_t device = 0;
+    const uint32_t asked = ((1u << context->backend->devices) - 1) & ~a->full;
+    acs_status status = acs_admission_wait(context, asked, a->demand->memory, &device);
+    pthread_mutex_lock(&d->lock);
+    if (status == ACS_OK)
+        place_locked(context, a->r, a->to->ticket, device, a->demand);
+    else
+        d->served = a->to->ticket;
+    a->to->beside = status == ACS_OK;
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+/* Until another thread has queued its group, which may have to wait for other programs. */
+static void wait_for_threads(acs_context *context)
+{
+    if (context->stepper)
+        context->stepper->wait_for_thread(context);
+    else if (!acs_context_step(context) && acs_admission_on(context))
+        acs_ledger_nap(context->ledgers[0]);
+    else
+        sched_yield();
+}
+
+/* Until the context's ops get on; it stays at TURN_LATER where a simulated device is stuck for good. */
+static void wait_for_own(acs_context *context, attempt *a)
+{
+    (void)try(context, a);
+    while (a->turn == TURN_LATER && !context->virtual_stuck) {
+        if (a->queued) {
+            acs_context_wait_room(context, try, a);
+        } else {
+            wait_for_threads(context);
+            (void)try(context, a);
+        }
+    }
+}
+
+/* What it lacks other programs have; those come first that were passed too often, once. */
+static acs_status place(acs_context *context, attempt *a)
+{
+    acs_dispatch *d = context->dispatch;
+    wait_for_own(context, a);
+    if (a->turn == TURN_ALONE && a->barred) {
+        acs_status status = acs_admission_give_way(context, a->barred);
+        if (status != ACS_OK) {
+            pthread_mutex_lock(&d->lock);
+            d->served = a->to->ticket;
+            pthread_mutex_unlock(&d->lock);
+            return status;
+        }
+        a->insists = true;
+        a->turn = TURN_LATER;
+        wait_for_own(context, a);
+    }
+    return a->turn == TURN_ALONE ? wait_for_others(context, a) : ACS_OK;
+}
+
+/* The only device: other programs first that were passed too often. What was freed goes back to them. */
+static acs_status let_others(acs_context *context, uint64_t bytes)
+{
+    acs_dispatch *d = context->dispatch;
+    const uint32_t device = 0;
+    pthread_mutex_lock(&d->lock);
+    const bool goes_on = bytes == 0 || passes(context, d, device);
+    pthread_mutex_unlock(&d->lock);
+    if (goes_on)
+        return ACS_OK;
+    acs_memory_wait_rests(context, acs_memory_kind(device));
+    return acs_admission_give_way(context, 1u << device);
+}
+
+/* The same: nothing else is waited for, and the ledger is asked when the pools grow. */
+static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_dispatched *to)
+{
+    acs_dispatch *d = context->dispatch;
+    uint64_t idle;
+    bool awaited;
+    pthread_mutex_lock(&d->lock);
+    (void)forget_ended(context, d);
+    if (!acs_admission_on(context)) {
+        const acs_device_load now = load_of(context, d, 0, &idle, &awaited);
+        to->beside = acs_capacity_choose(&now, 1, demand) == 0;
+    }
+    place_locked(context, r, to->ticket, 0, demand);
+    pthread_mutex_unlock(&d->lock);
+}
+
+uint64_t acs_dispatch_most(const acs_context *context)
+{
+    const acs_dispatch *d = context->dispatch;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < context->backend->devices; i++) {
+        uint64_t of = d->devices[i].of.memory ? d->devices[i].of.memory : UINT64_MAX;
+        if (acs_admission_on(context) && acs_ledger_total(context->ledgers[i]) < of)
+            of = acs_ledger_total(context->ledgers[i]);
+        most = of > most ? of : most;
+    }
+    return most;
+}
+
+acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint32_t full, acs_dispatched *to)
+{
+    acs_dispatch *d = context->dispatch;
+    running *r = malloc(sizeof *r);
+    attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER, .full = full};
+    acs_status status = ACS_OK;
+    *to = (acs_dispatched){0};
+    if (!r)
+        return ACS_OK; /* uncounted: no memory for so little will show elsewhere */
+    pthread_mutex_lock(&d->lock);
+    to->ticket = ++d->tickets;
+    pthread_mutex_unlock(&d->lock);
+    if (context->backend->devices == 1) {
+        status = acs_admission_on(context) ? let_others(context, demand->memory) : ACS_OK;
+        if (status == ACS_OK)
+            place_alone(context, demand, r, to);
+        a.turn = TURN_OVER;
+    } else {
+        status = place(context, &a);
+    }
+    if (status == ACS_OK && a.turn != TURN_LATER) {
+        to->device = r->device;
+        return ACS_OK;
+    }
+    free(r);
+    to->ticket = 0;
+    return status;
+}
+
+static running **find(acs_dispatch *d, uint64_t ticket)
+{
+    running **at = &d->first;
+    while (*at && (*at)->ticket != ticket)
+        at = &(*at)->next;
+    return at;
+}
+
+void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    running *r = *find(d, ticket);
+    if (r)
+        r->reserved = true;
+    if (r && acs_admission_on(context))
+        tell_reclaimable(context, d, r->device);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last)
+{
+    acs_dispatch *d = context->dispatch;
+    pthread_mutex_lock(&d->lock);
+    running **at = find(d, ticket);
+    if (*at && last)
+        (*at)->last = last;
+    else if (*at)
+        forget(context, d, at);
+    pthread_mutex_unlock(&d->lock);
+}

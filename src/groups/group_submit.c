@@ -1,0 +1,514 @@
+/*
+ * acs_group_submit: plan what a group takes, reserve that at once, and queue its ops (see group.h). Called by the thread
+ * that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be tried again.
+ */
+#include "groups/group_internal.h"
+
+#include "base/tuning.h"
+#include "groups/admission.h"
+#include "residency/bind.h"
+#include "groups/dispatch.h"
+#include "debug/memory_log.h"
+#include "residency/replicas.h"
+#include "groups/footprints.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOT_PLANNED = -1 };
+
+typedef struct submission {
+    acs_group *group;
+    acs_context *context;
+    acs_op_sets before;
+    acs_liveness plan;
+    acs_movable **movables; /* for each block of the plan */
+    uint32_t *users;        /* of all blocks */
+    bool *soon;
+    uint64_t outside;       /* most bytes of other lazy blocks that an op names */
+    acs_dispatched place;   /* where it runs */
+    acs_block memory;       /* where its blocks lie; no bytes: there are none */
+    bool *lent;             /* for each block */
+    uint64_t queued;
+    acs_group_report report;
+} submission;
+
+static void release(submission *s)
+{
+    acs_op_sets_destroy(&s->before);
+    free(s->plan.blocks);
+    free(s->plan.order);
+    free(s->movables);
+    free(s->users);
+    free(s->soon);
+    free(s->lent);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- plan */
+
+/* The block of the plan that an address lies in, or NULL. */
+static acs_movable *planned_around(const submission *s, uint64_t address)
+{
+    acs_movable *m = s->plan.block_count ? acs_movable_at(s->context, address) : NULL;
+    return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
+}
+
+/* The block of the plan that a segment names, or NULL. */
+static acs_movable *planned_at(const submission *s, const acs_segment *segment)
+{
+    return acs_segment_has_bytes(segment) ? planned_around(s, segment->base) : NULL;
+}
+
+/* It lives and dies in the group, and nobody else has used it. */
+static bool can_be_planned(const submission *s, const acs_movable *m)
+{
+    return m->group == s->group->number && m->dying && !m->at && !m->host_valid && !acs_replicas_used(m);
+}
+
+/* Ways in which the op can reach blocks, at most. */
+static uint64_t ways_of(const acs_record *op)
+{
+    acs_pointer_walk walk = {0};
+    uint64_t count = op->segment_count;
+    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+        count++;
+    return count;
+}
+
+/* Blocks that live and die in the group, and room for as many users as there are ways to reach blocks. */
+static acs_status find_blocks(submission *s)
+{
+    const acs_movables *r = s->context->movables;
+    uint64_t ways = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->group->count; i++)
+        ways += ways_of(s->group->ops[i]);
+    for (const acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
+        count += can_be_planned(s, m) && count < TUNE_GROUP_PLAN_BLOCKS;
+    s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
+    s->movables = calloc((size_t)count + 1, sizeof(acs_movable *));
+    s->lent = calloc((size_t)count + 1, sizeof *s->lent);
+    s->users = calloc(ways + 1, sizeof *s->users);
+    if (!s->plan.blocks || !s->movables || !s->lent || !s->users)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
+    for (acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
+        m->planned = NOT_PLANNED;
+        if (!can_be_planned(s, m) || s->plan.block_count == count)
+            continue;
+        m->planned = (int32_t)s->plan.block_count;
+        s->movables[s->plan.block_count] = m;
+        s->plan.blocks[s->plan.block_count++].bytes = m->bytes;
+    }
+    return ACS_OK;
+}
+
+/* Counts the op among the block's users, or puts it there, once. NULL: there is no block. */
+static void add_user(submission *s, const acs_movable *m, uint32_t op, bool put)
+{
+    if (!m)
+        return;
+    acs_live_block *block = &s->plan.blocks[m->planned];
+    uint32_t *users = s->users + (block->users - s->users); /* the same, to be written */
+    if (put && block->user_count && users[block->user_count - 1] == op)
+        return;
+    if (put)
+        users[block->user_count] = op;
+    block->user_count++;
+}
+
+/* An op that may touch anything uses each block that its pointers reach: there is no other way to a lazy block. */
+static void walk_users(submission *s, bool put)
+{
+    for (uint32_t i = 0; i < s->group->count; i++) {
+        const acs_record *op = s->group->ops[i];
+        acs_pointer_walk walk = {0};
+        for (uint32_t k = 0; k < op->segment_count; k++)
+            add_user(s, planned_at(s, &op->segments[k]), i, put);
+        for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+            add_user(s, planned_around(s, address), i, put);
+    }
+}
+
+static void find_users(submission *s)
+{
+    uint32_t used = 0;
+    for (uint32_t b = 0; b < s->plan.block_count; b++)
+        s->plan.blocks[b].users = s->users;
+    walk_users(s, false);
+    for (uint32_t b = 0; b < s->plan.block_count; b++) {
+        s->plan.blocks[b].users = s->users + used;
+        used += s->plan.blocks[b].user_count;
+        s->plan.blocks[b].user_count = 0;
+    }
+    walk_users(s, true);
+    uint32_t kept = 0; /* a block that no op names needs no memory */
+    for (uint32_t b = 0; b < s->plan.block_count; b++)
+        if (s->plan.blocks[b].user_count) {
+            s->plan.blocks[kept] = s->plan.blocks[b];
+            s->movables[kept] = s->movables[b];
+            s->movables[kept]->planned = (int32_t)kept;
+            kept++;
+        }
+    s->plan.block_count = kept;
+}
+
+/* Copies out of the group's memory let it go. */
+static void find_soon(submission *s)
+{
+    for (uint32_t i = 0; i < s->group->count; i++) {
+        const acs_record *op = s->group->ops[i];
+        s->soon[i] = op->kind == ACS_KIND_MEMCPY && planned_at(s, &op->segments[0]) && !planned_at(s, &op->segments[1]);
+    }
+}
+
+/* Bytes of the lazy block around the address, if it is none of the plan and was not counted in this turn. */
+static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t turn)
+{
+    acs_movable *m = acs_movable_at(s->context, address);
+    if (!m || !m->lazy || planned_around(s, address) || m->naming.turn == turn)
+        return 0;
+    m->naming = (acs_naming){.turn = turn};
+    return m->bytes;
+}
+
+/* Bytes of lazy blocks that the op reaches beside those of the plan. */
+static uint64_t outside_bytes(const submission *s, const acs_record *op)
+{
+    const uint64_t turn = ++s->context->movables->namings;
+    acs_pointer_walk walk = {0};
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < op->segment_count; k++)
+        bytes += acs_segment_has_bytes(&op->segments[k]) ? bytes_outside(s, op->segments[k].base, turn) : 0;
+    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+        bytes += bytes_outside(s, address, turn);
+    return bytes;
+}
+
+static void find_outside(submission *s)
+{
+    for (uint32_t i = 0; i < s->group->count; i++) {
+        uint64_t bytes = s->context->addresses ? outside_bytes(s, s->group->ops[i]) : 0;
+        s->outside = bytes > s->outside ? bytes : s->outside;
+    }
+}
+
+static acs_status make_plan(submission *s, uint32_t slots)
+{
+    const uint32_t count = s->group->count;
+    ACS_TRY(acs_op_sets_create(&s->before, count, count));
+    ACS_TRY(acs_footprints_order(s->group->ops, count, &s->before));
+    s->soon = calloc((size_t)count + 1, sizeof *s->soon);
+    s->plan.order = calloc(2 * (size_t)count + 1, sizeof *s->plan.order);
+    if (!s->soon || !s->plan.order)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u ops", count);
+    s->plan.slot = s->plan.order + count;
+    if (s->context->movables)
+        acs_movables_enter(s->context);
+    acs_status status = find_blocks(s);
+    if (status == ACS_OK) {
+        find_users(s);
+        find_soon(s);
+        find_outside(s);
+    }
+    if (s->context->movables)
+        acs_movables_leave(s->context);
+    s->plan.before = &s->before;
+    s->plan.soon = s->soon;
+    s->plan.slots = slots;
+    return status == ACS_OK ? acs_liveness_plan(&s->plan) : status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ report */
+
+/* As many as can be told. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t product(acs_dim3 d)
+{
+    return times(times(d.x, d.y), d.z);
+}
+
+/* What a kernel takes while it runs, if all of it runs at once. */
+typedef struct needs {
+    uint64_t threads, shared, registers;
+} needs;
+
+static needs needs_of(acs_backend *backend, const acs_record *op)
+{
+    const uint64_t blocks = product(op->grid), threads = times(blocks, product(op->u.launch.block));
+    uint32_t registers = 0, shared = 0;
+    if (backend->ops->needs)
+        backend->ops->needs(backend, op, &registers, &shared);
+    return (needs){threads, times(blocks, (uint64_t)op->u.launch.shared_bytes + shared), times(threads, registers)};
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* HuntKTm, section 5.3: what the kernels of a slot ask for at most, one after the other; slots run at once. */
+static acs_status count_needs(submission *s)
+{
+    const uint32_t count = s->group->count;
+    needs *most = calloc((size_t)count + 1, sizeof *most);
+    if (!most)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the report of %u ops", count);
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_record *op = s->group->ops[i];
+        uint32_t slot = s->plan.slot[i];
+        s->report.slots = larger(s->report.slots, slot + 1);
+        if (op->kind != ACS_KIND_KERNEL)
+            continue;
+        const needs n = needs_of(s->context->backend, op);
+        most[slot] = (needs){larger(most[slot].threads, n.threads), larger(most[slot].shared, n.shared),
+                             larger(most[slot].registers, n.registers)};
+    }
+    for (uint32_t slot = 0; slot < s->report.slots; slot++) {
+        s->report.threads += most[slot].threads;
+        s->report.shared_bytes += most[slot].shared;
+        s->report.registers += most[slot].registers;
+    }
+    free(most);
+    return ACS_OK;
+}
+
+static acs_status fill_report(submission *s)
+{
+    s->report.ops = s->group->count;
+    s->report.blocks = s->plan.block_count;
+    s->report.memory_sum = s->plan.sum;
+    s->report.memory_bound = s->plan.bound;
+    s->report.memory_peak = s->plan.peak;
+    return count_needs(s);
+}
+
+static void hand_over(const submission *s, acs_group_report *report)
+{
+    if (!report)
+        return;
+    size_t size = report->size < sizeof s->report ? report->size : sizeof s->report;
+    if (size < sizeof report->size)
+        return; /* it was not set: nothing can be written safely */
+    memcpy(report, &s->report, size);
+    report->size = size;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- queue */
+
+/* Behind the group's ops. */
+static void give_back(submission *s)
+{
+    acs_block block;
+    if (s->memory.bytes) /* it is a block: cannot fail */
+        (void)acs_memory_free(s->context->memory, s->memory.ptr, acs_fifo_last(s->context->core.fifo), &block);
+    s->memory.bytes = 0;
+}
+
+/* Before anything is waited for. */
+static acs_status check_fits(const submission *s)
+{
+    const uint64_t limit = (uint64_t)s->context->options.memory_limit;
+    if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                        "a group of %u ops needs %llu bytes at once in %u slots, and %llu for other lazy blocks of an op: "
+                        "ACS_MEMORY_LIMIT is %llu", s->group->count, (unsigned long long)s->plan.peak,
+                        (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
+    if (s->context->dispatch && s->plan.peak > acs_dispatch_most(s->context))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                        "a group of %u ops needs %llu bytes at once in %u slots: no device has more than %llu",
+                        s->group->count, (unsigned long long)s->plan.peak, (unsigned)s->report.slots,
+                        (unsigned long long)acs_dispatch_most(s->context));
+    return ACS_OK;
+}
+
+static acs_status reserve(submission *s)
+{
+    static const acs_site site = {"acs_group_submit", NULL, 0};
+    acs_context *context = s->context;
+    const acs_memory_request request = {.bytes = s->plan.peak, .kind = acs_memory_kind(s->place.device), .early = true,
+                                        .of_group = true, .site = &site};
+    if (!s->plan.peak)
+        return ACS_OK;
+    acs_status status = ACS_NOT_READY;
+    if (s->place.beside) {
+        acs_memory_request of_its_own = request;
+        of_its_own.early = false;
+        of_its_own.beside = of_its_own.quiet = true;
+        status = acs_memory_take(context->memory, &of_its_own, &s->memory);
+    }
+    if (status == ACS_NOT_READY)
+        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+    if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* what it could do by itself is done */
+        uint32_t which;
+        acs_admission_end(context); /* it was not enough, in one piece */
+        ACS_TRY(acs_admission_wait(context, 1u << s->place.device, s->plan.peak, &which));
+        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+    }
+    if (status != ACS_OK)
+        return status;
+    status = acs_memory_begin_life(context, &s->memory);
+    if (status != ACS_OK)
+        give_back(s);
+    return status;
+}
+
+/* Memory for the blocks that the op is the first to use, behind who had it before. */
+static acs_status lend(submission *s, uint32_t op)
+{
+    for (uint32_t b = 0; b < s->plan.block_count; b++) {
+        const acs_live_block *block = &s->plan.blocks[b];
+        bool uses = false;
+        for (uint32_t i = 0; i < block->user_count && !s->lent[b]; i++)
+            uses |= block->users[i] == op;
+        if (!uses)
+            continue;
+        uint64_t at = (uint64_t)(uintptr_t)s->memory.ptr + block->offset;
+        if (block->taken_over)
+            ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
+        acs_movables_enter(s->context);
+        if (can_be_planned(s, s->movables[b])) /* else another thread has used it just now, and it has memory */
+            acs_lazy_lend(s->movables[b], s->place.device, at);
+        acs_movables_leave(s->context);
+        s->lent[b] = true;
+    }
+    return ACS_OK;
+}
+
+static acs_op queue_op(submission *s, const acs_record *held)
+{
+    acs_context *context = s->context;
+    acs_backend *backend = context->backend;
+    acs_draft draft = {.context = context, .site = held->site, .on = context->spread ? (uint8_t)(s->place.device + 1) : 0};
+    if (!acs_draft_begin(&draft, held->kind))
+        return 0;
+    acs_status status = acs_record_copy(context->records, draft.record, held);
+    if (status == ACS_OK)
+        status = acs_draft_bind(&draft);
+    if (status == ACS_OK && held->kind == ACS_KIND_KERNEL)
+        status = backend->ops->check(backend, draft.record); /* again: what it knows of arguments has changed */
+    if (status == ACS_OK && backend->ops->adapt && (held->kind == ACS_KIND_MEMCPY || held->kind == ACS_KIND_MEMSET))
+        backend->ops->adapt(backend, draft.record);
+    return status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
+}
+
+static acs_status queue_ops(submission *s)
+{
+    for (; s->queued < s->group->count; s->queued++) {
+        uint32_t op = s->plan.order[s->queued];
+        ACS_TRY(lend(s, op));
+        acs_op number = queue_op(s, s->group->ops[op]);
+        if (!number)
+            return acs_error_thread()->status;
+        s->report.first = s->report.first ? s->report.first : number;
+        s->report.last = number;
+    }
+    return ACS_OK;
+}
+
+/* The group is over: its memory goes back behind its ops, and other blocks that were freed in it go. */
+static void finish(submission *s)
+{
+    acs_group *group = s->group;
+    acs_group_free_blocks(group);
+    give_back(s);
+    for (uint32_t i = 0; i < group->free_count; i++)
+        (void)acs_free_op(s->context, group->frees[i].ptr, &(acs_op_params){group->frees[i].site, 0});
+    acs_group_set_thread(group, acs_thread_number()); /* who counts it as open */
+    acs_group_destroy(group);
+}
+
+/*
+ * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's, and a
+ * plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside others.
+ */
+static acs_status dispatch(submission *s, uint32_t full)
+{
+    const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
+                               .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots > 0};
+    return acs_dispatch_begin(s->context, &demand, full, &s->place);
+}
+
+/* On a device that is not full, if one will have it. Without a ticket nothing of it is left. */
+static acs_status take_place(submission *s, uint32_t full)
+{
+    acs_status status = s->context->dispatch ? dispatch(s, full) : ACS_OK;
+    if (status == ACS_OK)
+        status = reserve(s);
+    if (acs_admission_on(s->context))
+        acs_admission_end(s->context);
+    if (status == ACS_OK && s->place.ticket)
+        acs_dispatch_reserved(s->context, s->place.ticket);
+    else if (s->place.ticket)
+        acs_dispatch_queued(s->context, s->place.ticket, 0);
+    return status;
+}
+
+/* Counts say that a device has room, but it may lie in pieces: then another may have it. */
+static acs_status find_place(submission *s)
+{
+    const uint32_t all = (1u << s->context->backend->devices) - 1;
+    const acs_error before = *acs_error_thread();
+    uint32_t full = 0;
+    acs_status status;
+    do {
+        status = take_place(s, full);
+        full |= 1u << s->place.device;
+    } while (status == ACS_ERR_MEMORY && s->place.ticket && full != all);
+    if (status == ACS_OK)
+        *acs_error_thread() = before; /* what was tried on the way is nobody's error */
+    return status;
+}
+
+/* The group can be tried again; or it is over, and the error is of an op, or of the device. */
+static acs_status submit(submission *s, uint32_t slots)
+{
+    acs_status status = make_plan(s, slots);
+    if (status == ACS_OK)
+        status = fill_report(s);
+    if (status == ACS_OK)
+        status = check_fits(s);
+    acs_group_set_thread(s->group, 0);
+    if (status == ACS_OK)
+        status = find_place(s);
+    if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
+        acs_group_set_thread(s->group, acs_thread_number());
+        return status;
+    }
+    if (status == ACS_ERR_DEVICE)
+        acs_failures_lost(s->context);
+    if (status == ACS_OK)
+        status = queue_ops(s);
+    const acs_error error = *acs_error_thread();
+    if (s->place.ticket)
+        acs_dispatch_queued(s->context, s->place.ticket, s->report.last);
+    finish(s);
+    if (status == ACS_ERR_MEMORY)
+        return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",
+                        (unsigned long long)s->queued, (unsigned long long)s->report.ops, error.text);
+    if (status != ACS_OK)
+        *acs_error_thread() = error; /* the first counts */
+    return status;
+}
+
+acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report)
+{
+    ACS_NOT_CANCELLED;
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    submission s = {.group = acs_group_on(context), .context = context};
+    if (!s.group)
+        return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds no group of the context");
+    if (params && (params->size != sizeof *params || params->reserved))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_group_submit: size %zu instead of %zu, or a reserved field is %u",
+                        params->size, sizeof *params, params->reserved);
+    acs_status status = submit(&s, params ? params->slots : 0);
+    hand_over(&s, report);
+    release(&s);
+    return status;
+}

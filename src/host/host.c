@@ -1,0 +1,549 @@
+/*
+ * The host backend: slots run on CPU threads, or inside poll where the context may make no threads.
+ * Called by the core through its ops table. It is the shell around host_executor: one lock, a queue of slots that can
+ * advance, executor threads that look for work for a while and then sleep.
+ * Never holds the lock while an op runs or the core is notified.
+ *
+ * Waking a thread costs as much as several short ops. So one executor at most looks for work without sleeping, and while
+ * one is awake another is woken only where the slots that can advance promise it more than its waking costs. That
+ * promise rests on how long ops took so far, and a long op may follow short ones. So while any executor is awake one of
+ * the sleepers is the guard: it looks now and then whether nothing was claimed meanwhile. A slot in the run queue thus
+ * always has a searcher, a guard or a signalled thread, unless no executor sleeps. While all sleep none wakes by time.
+ */
+#include "host/host_internal.h"
+#include "base/inside.h"
+#include "base/thread.h"
+#include "base/tuning.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/*
+ * Signal a sleeper if what lies in the run queue is worth its waking, or if nobody else would come to it. The one that
+ * was signalled will, and then looks here again.
+ */
+static void wake_one_locked(host_backend *h)
+{
+    bool nobody_comes = (!h->guarded || h->sleepers == h->runner_count) && !h->signalled;
+    bool worth = nobody_comes || acs_host_runnable(h) * h->op_ns > TUNE_HOST_WAKE_NS;
+
+    if (h->run_first != HOST_NONE && h->sleepers && !h->searchers && worth) {
+        h->signalled = true;
+        acs_cond_signal(&h->work);
+    }
+}
+
+/* With ACS_STATS: an op begins (1) or has ended (-1). */
+static void count_locked(host_backend *h, int change)
+{
+    if (h->config.activity)
+        acs_activity_add(h->config.activity, ACS_ACTIVITY_BACKEND, change);
+}
+
+/*
+ * Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. Of a
+ * backend that was given up the queue is emptied, and no op is looked at.
+ */
+static acs_record *claim_locked(host_backend *h, uint32_t *slot)
+{
+    while ((*slot = acs_host_queue_pop_locked(h)) != HOST_NONE) {
+        acs_record *op = h->given_up ? NULL : acs_host_advance_locked(h, *slot);
+        if (op) {
+            h->claims++;
+            count_locked(h, 1);
+            wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
+            return op;
+        }
+    }
+    return NULL;
+}
+
+/* The claimed slot's op ran. */
+static void done_locked(host_backend *h, uint32_t slot)
+{
+    count_locked(h, -1);
+    acs_host_finish_locked(h, slot);
+    acs_host_queue_push_locked(h, slot);
+}
+
+/* ------------------------------------------------------------------------------------------------------- threads */
+
+/* Never under the backend's lock: the core's answer takes locks that come before it. */
+static void notify(const host_backend *h)
+{
+    if (h->config.notify)
+        h->config.notify(h->config.user);
+}
+
+/* Read and cleared in one section of the lock: of all that finished since the last time somebody tells once. */
+static bool progress_take_locked(host_backend *h)
+{
+    bool progress = h->slots.progress;
+
+    h->slots.progress = false;
+    return progress;
+}
+
+static void pin(const host_runner *runner)
+{
+    cpu_set_t set;
+    int error;
+
+    if (runner->cpu < 0 || runner->cpu >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(runner->cpu, &set);
+    error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    if (error)
+        acs_log(ACS_LOG_WARN, "host backend: cannot pin a thread to CPU %d: errno %d", runner->cpu, error);
+}
+
+/*
+ * Look for work for spin_us without sleeping, unless another executor does. The lock is released meanwhile.
+ * Returns false when it is time to sleep.
+ */
+static bool search_locked(host_backend *h)
+{
+    uint64_t spin_ns = (uint64_t)h->config.options->spin_us * 1000;
+    uint64_t end;
+
+    if (h->searchers || acs_host_closing(h) || !spin_ns)
+        return false;
+    h->searchers++;
+    acs_lock_release(&h->lock);
+    end = acs_clock_ns() + spin_ns;
+    while (!acs_host_runnable(h) && !acs_host_closing(h) && acs_clock_ns() < end)
+        acs_pause_briefly();
+    acs_lock_acquire(&h->lock);
+    h->searchers--;
+    return h->run_first != HOST_NONE;
+}
+
+/* Run an op; of every few, learn how long it takes. */
+static void run_op(host_runner *runner, acs_record *op, uint64_t *took_ns)
+{
+    bool timed = runner->ops++ % TUNE_HOST_TIMED_TURNS == 0;
+    uint64_t begin = timed ? acs_clock_ns() : 0;
+
+    acs_host_run(op, &runner->scratch);
+    *took_ns = timed ? acs_clock_ns() - begin : UINT64_MAX;
+}
+
+static void learn_locked(host_backend *h, uint64_t took_ns)
+{
+    if (took_ns == UINT64_MAX)
+        return;
+    h->op_ns = took_ns > h->op_ns ? took_ns : h->op_ns - (h->op_ns - took_ns) / 4;
+}
+
+/*
+ * Sleep as the guard, until signalled, until nothing was claimed for a while though a slot could advance, or until all
+ * sleep: then whoever submits wakes one, and time need not.
+ */
+static void guard_locked(host_backend *h)
+{
+    bool signalled, stuck;
+
+    h->guarded = true;
+    do {
+        uint32_t claims = h->claims;
+        signalled = acs_cond_wait_us(&h->work, &h->lock, TUNE_HOST_GUARD_US);
+        h->signalled = false;
+        stuck = h->run_first != HOST_NONE && h->claims == claims;
+    } while (!signalled && !stuck && !acs_host_closing(h) && h->sleepers < h->runner_count);
+    h->guarded = false;
+    if (!signalled && stuck && h->op_ns < TUNE_HOST_LONG_OP_NS)
+        h->op_ns = TUNE_HOST_LONG_OP_NS; /* ops are not as short as was believed: the next thread is woken at once */
+}
+
+static void sleep_locked(host_backend *h)
+{
+    h->sleepers++;
+    if (!h->guarded && h->sleepers < h->runner_count)
+        guard_locked(h);
+    else
+        acs_cond_wait(&h->work, &h->lock);
+    h->signalled = false;
+    h->sleepers--;
+}
+
+/* Completions are told before the next op runs: it may take long. */
+static void *executor(void *arg)
+{
+    host_runner *runner = arg;
+    host_backend *h = runner->host;
+    uint32_t slot;
+    uint64_t took_ns = UINT64_MAX;
+
+    pin(runner);
+    acs_inside_set(true); /* host bodies run here; nothing else on this thread calls the library */
+    acs_lock_acquire(&h->lock);
+    for (;;) {
+        acs_record *op = claim_locked(h, &slot);
+        bool progress = progress_take_locked(h);
+        runner->busy = op != NULL;
+        if (op || progress) {
+            acs_lock_release(&h->lock);
+            if (progress)
+                notify(h);
+            if (op)
+                run_op(runner, op, &took_ns);
+            acs_lock_acquire(&h->lock);
+            runner->busy = false;
+            if (op) {
+                done_locked(h, slot);
+                learn_locked(h, took_ns);
+            }
+        } else if (acs_host_closing(h)) {
+            break;
+        } else if (!search_locked(h) && !acs_host_closing(h) && !h->slots.progress && h->run_first == HOST_NONE) {
+            sleep_locked(h);
+        }
+    }
+    acs_lock_release(&h->lock);
+    return NULL;
+}
+
+static acs_status start_threads(host_backend *h)
+{
+    int error = 0;
+
+    while (h->started < h->runner_count && !error) {
+        host_runner *runner = &h->runners[h->started];
+        runner->cpu = h->config.cpu_next ? h->config.cpu_next(h->config.user) : -1;
+        error = acs_thread_create(&runner->thread, executor, runner);
+        if (!error)
+            h->started++;
+    }
+    if (error)
+        return ACS_FAIL(ACS_ERR_MEMORY, error, "host backend: thread %u of %u could not be made",
+                        (unsigned)h->started + 1, (unsigned)h->runner_count);
+    return ACS_OK;
+}
+
+/* Threads leave only when nothing is left that can run; close comes when all ops have completed. */
+static void join_threads(host_backend *h)
+{
+    acs_lock_acquire(&h->lock);
+    atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
+    acs_cond_broadcast(&h->work);
+    acs_lock_release(&h->lock);
+    for (uint32_t i = 0; i < h->started; i++)
+        pthread_join(h->runners[i].thread, NULL);
+    h->started = 0;
+}
+
+static void host_quiesce(acs_backend *backend)
+{
+    join_threads((host_backend *)backend);
+}
+
+/* --------------------------------------------------------------------------------------------- opening, closing */
+
+/* CPUs that this process may use. */
+static uint32_t cpu_count(void)
+{
+    cpu_set_t set;
+    long online;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (uint32_t)CPU_COUNT(&set);
+    online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+static uint32_t runners_wanted(const acs_backend_config *config)
+{
+    uint32_t wanted = config->options->executors ? (uint32_t)config->options->executors : cpu_count();
+
+    if (config->inline_only)
+        return 1;
+    return wanted < config->slots ? wanted : config->slots; /* a slot keeps one thread busy at most */
+}
+
+static acs_status make_runners(host_backend *h)
+{
+    h->runners = calloc(h->runner_count, sizeof *h->runners);
+    if (!h->runners)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory for %u threads", (unsigned)h->runner_count);
+    for (uint32_t i = 0; i < h->runner_count; i++) {
+        h->runners[i].host = h;
+        ACS_TRY(acs_host_scratch_init(&h->runners[i].scratch));
+    }
+    return ACS_OK;
+}
+
+static acs_status make_links(host_backend *h)
+{
+    h->run_first = HOST_NONE;
+    h->links = calloc(h->config.slots, sizeof *h->links);
+    if (!h->links)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory for %u slots", (unsigned)h->config.slots);
+    for (uint32_t i = 0; i < h->config.slots; i++)
+        h->links[i].blocked = HOST_NONE;
+    return ACS_OK;
+}
+
+/* Everything but the lock and its condition; whatever was made is released by release_parts. */
+static acs_status make_parts(host_backend *h)
+{
+    ACS_TRY(acs_host_slots_init(&h->slots, h->config.slots));
+    ACS_TRY(make_links(h));
+    ACS_TRY(make_runners(h));
+    ACS_TRY(acs_call_slots_create(h->config.slots, &h->base.calls));
+    return h->config.inline_only ? ACS_OK : start_threads(h);
+}
+
+static void release_parts(host_backend *h)
+{
+    join_threads(h);
+    acs_call_slots_destroy(h->base.calls, &h->base);
+    for (uint32_t i = 0; h->runners && i < h->runner_count; i++)
+        acs_host_scratch_fini(&h->runners[i].scratch);
+    free(h->runners);
+    free(h->links);
+    acs_host_slots_fini(&h->slots);
+    acs_cond_fini(&h->room);
+    acs_cond_fini(&h->work);
+    acs_lock_fini(&h->lock);
+    free(h);
+}
+
+static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_config *config, acs_backend **backend)
+{
+    host_backend *h = calloc(1, sizeof *h);
+    acs_status status;
+    int error;
+
+    if (!h)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory");
+    h->base.ops = ops;
+    h->base.pages = acs_host_pages;
+    h->config = *config;
+    h->config.inline_only = ops->single_thread;
+    h->base.devices = config->devices ? config->devices : 1; /* virtual: as many as are wanted */
+    h->config.slots = acs_backend_slots(config->slots, h->base.devices);
+    h->op_ns = TUNE_HOST_LONG_OP_NS;
+    h->runner_count = h->base.parallel = runners_wanted(&h->config);
+    error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
+    if (error)
+        goto free_backend;
+    error = acs_cond_init(&h->work);
+    if (error)
+        goto fini_lock;
+    error = acs_cond_init(&h->room);
+    if (error)
+        goto fini_work;
+    status = make_parts(h);
+    if (status != ACS_OK) {
+        release_parts(h);
+        return status;
+    }
+    *backend = &h->base;
+    return ACS_OK;
+fini_work:
+    acs_cond_fini(&h->work);
+fini_lock:
+    acs_lock_fini(&h->lock);
+free_backend:
+    free(h);
+    return ACS_FAIL(ACS_ERR_MEMORY, error, "host backend: no lock");
+}
+
+static acs_status host_open(const acs_backend_config *config, acs_backend **backend)
+{
+    return host_open_as(&acs_backend_host, config, backend);
+}
+
+static acs_status host_inline_open(const acs_backend_config *config, acs_backend **backend)
+{
+    return host_open_as(&acs_backend_host_inline, config, backend);
+}
+
+static void host_close(acs_backend *backend)
+{
+    release_parts((host_backend *)backend);
+}
+
+/* ------------------------------------------------------------------------------------------------------ giving up */
+
+static void host_give_up(acs_backend *backend)
+{
+    host_backend *h = (host_backend *)backend;
+
+    acs_lock_acquire(&h->lock);
+    h->given_up = true;
+    acs_cond_broadcast(&h->room);
+    acs_lock_release(&h->lock);
+}
+
+/* An executor that is idle stays so: nothing can be claimed any more. */
+static bool is_busy(host_backend *h, const host_runner *runner)
+{
+    acs_lock_acquire(&h->lock);
+    bool busy = runner->busy;
+    acs_lock_release(&h->lock);
+    return busy;
+}
+
+/* An executor inside an op is on its own from now on: when the op ends, if ever, it finds `closing` and leaves too. */
+static acs_leave host_leave(acs_backend *backend)
+{
+    host_backend *h = (host_backend *)backend;
+    bool left = is_busy(h, &h->runners[0]) && h->config.inline_only;
+
+    acs_lock_acquire(&h->lock);
+    atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
+    acs_cond_broadcast(&h->work);
+    acs_lock_release(&h->lock);
+    for (uint32_t i = 0; i < h->started; i++) {
+        if (is_busy(h, &h->runners[i])) {
+            pthread_detach(h->runners[i].thread);
+            left = true;
+        } else {
+            pthread_join(h->runners[i].thread, NULL);
+        }
+    }
+    h->started = 0; /* close has nobody to join */
+    return left ? ACS_LEFT_THREADS : ACS_LEFT_NOTHING;
+}
+
+/* ----------------------------------------------------------------------------------------------- submit and poll */
+
+/* Inline: run all that can run. False: another thread does. The lock is released while an op runs. */
+static bool drain_locked(host_backend *h)
+{
+    acs_record *op;
+    uint32_t slot;
+
+    if (h->draining)
+        return false;
+    h->draining = true;
+    while ((op = claim_locked(h, &slot)) != NULL) {
+        h->runners[0].busy = true;
+        acs_lock_release(&h->lock);
+        acs_host_run(op, &h->runners[0].scratch);
+        acs_lock_acquire(&h->lock);
+        h->runners[0].busy = false;
+        done_locked(h, slot);
+    }
+    h->draining = false;
+    return true;
+}
+
+/*
+ * There is no memory for a larger queue: wait until an entry leaves one. All that the entries wait for was submitted before
+ * them, so it comes to that. Until the device is given up: then nothing begins any more.
+ */
+static void wait_for_room_locked(host_backend *h)
+{
+    wake_one_locked(h);
+    h->crowded++;
+    if (!h->config.inline_only || !drain_locked(h))
+        acs_cond_wait(&h->room, &h->lock);
+    h->crowded--;
+}
+
+static void issue_locked(host_backend *h, const acs_batch *batch, acs_item *item)
+{
+    item->status = ACS_OK;
+    item->native = 0;
+    item->text = NULL;
+    while (!acs_host_issue(&h->slots, batch, item)) {
+        if (h->given_up) {
+            acs_item_result(item, ACS_ERR_DEVICE, ETIMEDOUT, "the device was given up");
+            return;
+        }
+        wait_for_room_locked(h);
+    }
+    /* In any other state the slot comes to the new entry by itself. */
+    if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
+        acs_host_queue_push_locked(h, (uint32_t)item->slot);
+}
+
+static void host_submit(acs_backend *backend, acs_batch *batch)
+{
+    host_backend *h = (host_backend *)backend;
+    bool progress;
+
+    acs_lock_acquire(&h->lock);
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        issue_locked(h, batch, &batch->items[i]);
+    wake_one_locked(h);
+    progress = progress_take_locked(h); /* a mark in an empty slot is complete at once */
+    acs_lock_release(&h->lock);
+    if (progress && h->base.ops->notifies)
+        notify(h);
+}
+
+/* Without the lock: a timeline is published by a release, which acs_host_completed pairs with. */
+static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    host_backend *h = (host_backend *)backend;
+    uint32_t n = acs_host_marks_complete(marks, count, acs_host_completed(&h->slots, (uint32_t)slot));
+
+    if (n)
+        *completed = marks[n - 1].value;
+    return ACS_OK;
+}
+
+static acs_status host_inline_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count,
+                                   uint64_t *completed)
+{
+    host_backend *h = (host_backend *)backend;
+
+    acs_lock_acquire(&h->lock);
+    drain_locked(h);
+    acs_lock_release(&h->lock);
+    return host_poll(backend, slot, marks, count, completed);
+}
+
+const acs_backend_ops acs_backend_host = {
+    .id = ACS_BACKEND_HOST,
+    .notifies = true,
+    .host_calls = true,
+    .single_thread = false,
+    .tells_running = true,
+    .open = host_open,
+    .quiesce = host_quiesce,
+    .close = host_close,
+    .give_up = host_give_up,
+    .leave = host_leave,
+    .thread_enter = acs_host_thread_enter,
+    .check = acs_host_check,
+    .submit = host_submit,
+    .poll = host_poll,
+    .stream_record = acs_host_stream_record,
+    .event_release = acs_host_event_release,
+    .memory_alloc = acs_host_memory_alloc,
+    .memory_free = acs_host_memory_free,
+    .memory_state = acs_host_memory_state,
+    .links = acs_host_links,
+    .capacity = acs_host_capacity,
+};
+
+const acs_backend_ops acs_backend_host_inline = {
+    .id = ACS_BACKEND_HOST,
+    .notifies = false,
+    .host_calls = true,
+    .single_thread = true,
+    .tells_running = true,
+    .open = host_inline_open,
+    .quiesce = host_quiesce,
+    .close = host_close,
+    .give_up = host_give_up,
+    .leave = host_leave,
+    .thread_enter = acs_host_thread_enter,
+    .check = acs_host_check,
+    .submit = host_submit,
+    .poll = host_inline_poll,
+    .stream_record = acs_host_stream_record,
+    .event_release = acs_host_event_release,
+    .memory_alloc = acs_host_memory_alloc,
+    .memory_free = acs_host_memory_free,
+    .memory_state = acs_host_memory_state,
+    .links = acs_host_links,
+    .capacity = acs_host_capacity,
+};

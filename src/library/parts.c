@@ -1,0 +1,250 @@
+/*
+ * What this library is made of: its backends, its batcher, and what optional parts do beside a launch and a wait, and while
+ * a context opens and closes, one part after the other, in the order that matters. src/api calls it through the tables
+ * acs_parts and acs_op_hooks alone. Keeps nothing.
+ */
+#include "api/program_order.h"
+#include "bundles/bundler.h"
+#include "capture/capture.h"
+#include "checks/written.h"
+#include "debug/dot.h"
+#include "debug/memory_log.h"
+#include "groups/admission.h"
+#include "groups/dispatch.h"
+#include "groups/group.h"
+#include "library/select.h"
+#include "residency/spread.h"
+#include "simulator/sim_driver.h"
+
+
+/* ------------------------------------------------------------------------------------------------------------- launch */
+
+/* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
+static bool may_capture(acs_draft *draft, acs_op_kind kind)
+{
+    if (acs_capture_check(kind) == ACS_OK)
+        return true;
+    acs_draft_blame(draft);
+    if (kind != ACS_KIND_OBSERVE)
+        (void)acs_failures_refuse(draft->context, NULL);
+    return false;
+}
+
+/* What looks at a block that is at several places looks at all of them. */
+static uint8_t places_of(const acs_context *context, acs_op_kind kind)
+{
+    const bool looks = kind == ACS_KIND_OBSERVE || kind == ACS_KIND_STREAM_WAIT || kind == ACS_KIND_STREAM_SIGNAL;
+    return looks && context->spread ? (uint8_t)(context->spread->count + 1) : 1;
+}
+
+static bool begin_op(acs_draft *draft, acs_op_kind kind)
+{
+    acs_order_enter(draft);
+    draft->captured = acs_capture_on(draft->context);
+    draft->group = draft->own ? NULL : acs_group_on(draft->context);
+    draft->places = places_of(draft->context, kind);
+    if ((draft->captured && !may_capture(draft, kind)) || (draft->group && !acs_group_begin_op(draft, kind))) {
+        acs_order_leave(draft);
+        return false;
+    }
+    return true;
+}
+
+static acs_status bind(acs_draft *draft)
+{
+    if (acs_movables_none(draft->context))
+        return ACS_OK;
+    return draft->group ? acs_bind_check(draft) : acs_bind(draft);
+}
+
+static void queued(acs_draft *draft, acs_op op)
+{
+    acs_reuse_queued(draft);
+    if (draft->bound)
+        acs_bound(draft, op);
+    acs_order_leave(draft);
+}
+
+/* Held, or made a node. Else what it begins anew begins now, and it takes the lives that begin with the next op. */
+static bool submit(acs_draft *draft, acs_op *op)
+{
+    if (draft->group) {
+        *op = acs_group_hold(draft);
+        acs_order_leave(draft);
+        return true;
+    }
+    if (acs_draft_begin_contents(draft) != ACS_OK) {
+        *op = acs_draft_drop(draft);
+        return true;
+    }
+    if (draft->captured) {
+        *op = acs_capture_add(draft);
+        queued(draft, *op);
+        return true;
+    }
+    if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* what it begins anew may have begun lives */
+        acs_reuse_attach(draft);
+    return false;
+}
+
+static void drop(acs_draft *draft)
+{
+    if (draft->context->spread && draft->record)
+        acs_spread_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
+    if (draft->bound)
+        acs_bound(draft, 0);
+    acs_reuse_put_back(draft);
+    acs_order_leave(draft);
+}
+
+static void ended(acs_context *context, const acs_end *end)
+{
+    acs_spread_ended(context, end->op, end->status);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- waits */
+
+static acs_status may_wait(acs_context *context, const char *function)
+{
+    if (acs_capture_on(context))
+        return acs_capture_no_wait(function);
+    return acs_group_on(context) ? acs_group_no_wait(function) : ACS_OK;
+}
+
+static void before_drain(acs_context *context)
+{
+    (void)acs_movables_home(context);
+}
+
+static void waited(acs_context *context, acs_op op)
+{
+    if (op)
+        acs_spread_waited(context, op);
+    acs_admission_rest(context);
+}
+
+static acs_status check_op(acs_op op, const char *function)
+{
+    ACS_TRY(acs_capture_check_op(op, function));
+    return acs_group_check_op(op, function);
+}
+
+static bool free_in_group(acs_context *context, void *ptr, const acs_site *site, acs_op *op)
+{
+    if (!acs_group_on(context))
+        return false;
+    *op = acs_group_free(context, ptr, site);
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- statistics */
+
+static void count(acs_context *context, acs_statistics *s)
+{
+    s->captured = acs_captures_count(context);
+    acs_movables_count(context, s);
+    acs_spread_count(context, s);
+}
+
+static const acs_op_hooks g_hooks = {
+    .launch = acs_written_launch,
+    .begin = begin_op,
+    .bind = bind,
+    .submit = submit,
+    .queued = queued,
+    .drop = drop,
+    .ended = ended,
+    .may_wait = may_wait,
+    .before_drain = before_drain,
+    .drained = acs_movables_came_home,
+    .came_home = acs_movable_part_came_home,
+    .waited = waited,
+    .check_op = check_op,
+    .free = free_in_group,
+    .group_number = acs_group_number,
+    .kept = acs_admission_kept,
+    .count = count,
+    .report = acs_spread_report,
+    .clear = acs_capture_abandon,
+    .idle = acs_admission_rest,
+};
+
+/* ------------------------------------------------------------------------------------------------------- open and close */
+
+static acs_status begin_parts(acs_context *context)
+{
+    if (context->options.check == ACS_CHECK_WRITTEN) {
+        ACS_TRY(acs_order_open(context));
+        acs_context_add_mode(context, ACS_MODE_CHECK);
+    }
+    return acs_captures_init(context);
+}
+
+/* Most of each device. Those that share a GPU have a share of it each: what one leaves idle is not given to others. */
+static acs_status find_limit(acs_context *context, uint64_t *limit)
+{
+    acs_backend *backend = context->backend;
+    for (uint32_t d = 0; context->spread && context->spread->topology.shared && d < backend->devices; d++) {
+        acs_capacity has;
+        ACS_TRY(backend->ops->capacity(backend, d, &has));
+        if (has.memory < UINT64_MAX && (!*limit || has.memory < *limit))
+            *limit = has.memory;
+    }
+    return ACS_OK;
+}
+
+static acs_status open_pools(acs_context *context, acs_memory_config *config)
+{
+    ACS_TRY(find_limit(context, &config->limit));
+    ACS_TRY(acs_admission_open(context));
+    acs_admission_config(context, config);
+    ACS_TRY(acs_memory_log_open(context));
+    return acs_movables_open(context);
+}
+
+static acs_status core_opened(acs_context *context)
+{
+    ACS_TRY(acs_dispatch_open(context));
+    ACS_TRY(acs_dot_open(context));
+    return acs_virtual_init(context);
+}
+
+static void all_ended(acs_context *context)
+{
+    acs_groups_fini(context);
+    acs_movables_close(context);
+    acs_memory_log_leaks(context);
+    acs_memory_log_close(context);
+    acs_dot_close(context);
+}
+
+static void close_parts(acs_context *context)
+{
+    acs_dot_close(context);
+    acs_virtual_fini(context);
+    acs_captures_fini(context);
+    acs_movables_close(context);
+    acs_dispatch_close(context);
+    acs_spread_close(context);
+    acs_memory_log_close(context);
+}
+
+static void pools_closed(acs_context *context, bool keep)
+{
+    acs_memory_destroy(context->addresses, keep);
+    acs_admission_close(context);
+    acs_order_close(context);
+}
+
+const acs_parts acs_library_parts = {
+    .open_backend = acs_backend_open,
+    .batcher = &acs_bundle_batcher,
+    .hooks = &g_hooks,
+    .begin = begin_parts,
+    .backend_opened = acs_spread_open,
+    .pools = open_pools,
+    .core_opened = core_opened,
+    .drained = all_ended,
+    .close = close_parts,
+    .closed = pools_closed,
+};

@@ -1,0 +1,546 @@
+/*
+ * Binding on several devices (see replicas.h): choose where an op runs, have there what it reads, and note what it writes.
+ * Called by bind.c.
+ */
+#include "residency/replicas.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------------------------------------------- naming */
+
+static bool has_gaps(const acs_segment *s)
+{
+    return s->rows > 1 && s->pitch_bytes > s->row_bytes;
+}
+
+/* What lies between its rows travels with them, and is taken to be written with them. */
+static bool takes_gaps(const acs_segment *s)
+{
+    return has_gaps(s) && s->rows > TUNE_REPLICA_ROWS;
+}
+
+static bool reads(const acs_segment *s)
+{
+    return (s->access & ACS_READ) || takes_gaps(s);
+}
+
+static uint64_t first_of(const acs_movable *m, const acs_segment *s)
+{
+    return s->base - m->home;
+}
+
+/* The part of its block that a segment names. */
+static acs_part part_of(const acs_movable *m, const acs_segment *s)
+{
+    const acs_rows rows = {s->row_bytes, (uint32_t)s->rows, s->pitch_bytes}, run = {acs_segment_end(s) - s->base, 1, 0};
+    return (acs_part){first_of(m, s), has_gaps(s) && !takes_gaps(s) ? rows : run};
+}
+
+/* It only asks about ops, and changes nothing. */
+static bool looks(const acs_record *record)
+{
+    return !acs_bind_is_work(record);
+}
+
+/* Whether it runs on a device at all. */
+static bool has_device(const acs_record *record)
+{
+    return record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET ||
+           record->kind == ACS_KIND_CALL;
+}
+
+/* Of a copy only: the block is where it comes from, and not where it goes. */
+static bool is_source(const acs_draft *draft, const acs_movable *m)
+{
+    const acs_record *record = draft->record;
+    return record->kind == ACS_KIND_MEMCPY && (uint64_t)(uintptr_t)record->u.copy.dst - m->home >= m->bytes;
+}
+
+static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segment *s)
+{
+    struct acs_replicas *r = m->replicas;
+    const acs_naming n = m->naming;
+    const bool first = !m->touched;
+    r->astray = m->pinned || acs_bind_astray(draft, &n);
+    if (r->astray && m->lazy && !looks(draft->record))
+        return acs_lazy_refuse(m);
+    acs_bind_touch(draft->context->movables, m, s);
+    m->written |= acs_bind_is_work(draft->record) && (s->access & ACS_WRITE);
+    m->anew |= !r->astray && n.whole && n.segments == 1 && acs_bind_is_work(draft->record);
+    if (first) {
+        r->target = ACS_ANY_PLACE;
+        r->taken = false;
+    }
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- choose */
+
+/* What the op reads of the block, by where that is. */
+static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segment *s)
+{
+    const acs_part part = part_of(m, s);
+    const uint32_t others = op->op.read_count;
+    for (uint32_t i = 0; i < part.rows.count; i++) {
+        uint64_t at, to;
+        acs_validity piece;
+        for (acs_part_row(m, &part, i, &at, &to); acs_coherence_piece(&m->replicas->valid, at, to, &piece); at = piece.to)
+            acs_spread_reads(op, others, piece.to - piece.from, piece.places);
+    }
+}
+
+/* Who comes first behind an op can take its stream over. */
+static void list_upstream(acs_spread_op *op, const acs_movable *m, const acs_spread *spread)
+{
+    const struct acs_replicas *r = m->replicas;
+    const bool now = r->idles == spread->idles; /* else that was long ago */
+    if (now && r->ends > op->op.ready)
+        op->op.ready = r->ends;
+    if (r->ends > 0 && !r->followed && r->writer < spread->count)
+        op->op.preferred |= 1u << r->writer;
+}
+
+static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uint32_t i)
+{
+    const acs_segment *s = &draft->record->segments[i];
+    acs_context *context = draft->context;
+    bool inside;
+    if (!acs_segment_has_bytes(s))
+        return ACS_OK;
+    op->bytes += s->rows * s->row_bytes;
+    const acs_movable *m = acs_bind_segment(draft, s, &inside);
+    if (m && m->touched && !m->replicas->astray) {
+        if (reads(s)) {
+            list_reads(op, m, s);
+            list_upstream(op, m, context->spread);
+        }
+        return ACS_OK;
+    }
+    const uint32_t place = m && m->touched ? m->replicas->home : acs_spread_place(context, s->base);
+    if (place < context->spread->count)
+        return acs_spread_restrict(draft, op, place, i);
+    if (s->access & ACS_READ)
+        acs_spread_reads(op, op->op.read_count, s->rows * s->row_bytes, 1u << place);
+    return ACS_OK;
+}
+
+/* What a copy brings to a place of the program's goes from where it is. */
+static void stay_at_source(const acs_draft *draft, acs_spread_op *op)
+{
+    for (const acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        const acs_place_set near = acs_coherence_any(&m->replicas->valid) & op->op.allowed;
+        if (!m->replicas->astray && is_source(draft, m) && near)
+            op->op.allowed = near;
+    }
+}
+
+/* The largest of the blocks that the op names, where that can move. */
+static acs_movable *largest_of(const acs_draft *draft)
+{
+    acs_movable *largest = NULL;
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched)
+        if (!m->replicas->astray && (!largest || m->bytes > largest->bytes))
+            largest = m;
+    return largest;
+}
+
+/*
+ * `auto`: for an op that reads nothing of any device nothing speaks but those that will use its blocks later: it goes where
+ * the family of its largest block has gone since the devices were idle. The first to come decides for all. Of others the
+ * family's device is the first of equals.
+ */
+static void follow_family(const acs_draft *draft, acs_spread_op *op)
+{
+    const acs_spread *s = draft->context->spread;
+    const acs_movable *largest = largest_of(draft);
+    const acs_family *family = largest ? acs_family_of(largest->replicas->family) : NULL;
+    if (!family || !family->device || !(op->op.allowed >> (family->device - 1) & 1))
+        return;
+    op->op.preferred = 1u << (family->device - 1);
+    bool here = family->decided == s->idles;
+    for (uint32_t i = 0; i < op->op.read_count; i++)
+        here &= !(op->reads[i].places & ((1u << s->count) - 1));
+    if (here)
+        op->op.allowed = op->op.preferred;
+}
+
+/*
+ * What kernels use together belongs together; but what is small may as well come, a few blocks of one kernel at most are
+ * told, and no family has more than its device's share of all.
+ */
+static void lead_family(const acs_draft *draft, uint32_t device)
+{
+    const acs_spread *s = draft->context->spread;
+    const acs_movable *largest = largest_of(draft);
+    acs_family *family = largest ? largest->replicas->family : NULL;
+    uint32_t told = 0;
+    for (acs_movable *m = draft->context->movables->touched; m && draft->kernel; m = m->next_touched)
+        if (m != largest && !m->replicas->astray && m->bytes >= largest->bytes / TUNE_AFFINITY_PART &&
+            ++told < TUNE_AFFINITY_BLOCKS)
+            (void)acs_family_join(family, m->replicas->family, s->bytes / s->count);
+    if (!family)
+        return;
+    family = acs_family_of(family);
+    family->device = device + 1;
+    family->decided = s->idles;
+}
+
+/* Devices that reach all others' memory: for what may touch anything. */
+static acs_place_set reaching_all(const acs_topology *t)
+{
+    acs_place_set devices = 0;
+    for (uint32_t d = 0; d < t->count; d++) {
+        bool all = true;
+        for (uint32_t other = 0; other < t->count; other++)
+            all &= other == d || t->links[d][other].peer;
+        devices |= all ? 1u << d : 0;
+    }
+    return devices ? devices : 1u;
+}
+
+/* A CUfunction belongs to one CUDA context, and the driver does not tell which: it is to be the first device's. */
+static bool needs_first(const acs_draft *draft)
+{
+    return draft->captured || (draft->kernel && draft->record->u.launch.kernel.kind == ACS_KERNEL_CUFUNCTION);
+}
+
+/* Of devices that are not full. ACS_NOT_READY: all are where it may run. */
+static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *device)
+{
+    acs_spread_op op;
+    const uint32_t count = draft->context->spread->count;
+    op.op = (acs_placement_op){.allowed = needs_first(draft) ? 1u : (1u << count) - 1};
+    if (acs_bind_is_any(draft->record))
+        op.op.allowed &= reaching_all(&draft->context->spread->topology);
+    if (!op.op.allowed)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': may touch anything, but device 0, where it has to run, does not "
+                        "reach the memory of all others", acs_draft_name(draft));
+    op.op.allowed &= ~full;
+    if (!op.op.allowed)
+        return ACS_NOT_READY;
+    op.bytes = 0;
+    acs_spread_refresh(draft->context->spread);
+    for (uint32_t i = 0; i < draft->record->segment_count; i++)
+        ACS_TRY(look_at_segment(draft, &op, i));
+    if (draft->record->kind == ACS_KIND_MEMCPY)
+        stay_at_source(draft, &op);
+    const bool families = draft->context->spread->placement.policy == ACS_POLICY_AUTO;
+    if (families)
+        follow_family(draft, &op);
+    *device = draft->captured ? 0 : acs_spread_choose(draft, &op);
+    if (families)
+        lead_family(draft, *device);
+    return ACS_OK;
+}
+
+/* A copy can come from any one place that has all of it. */
+static uint32_t source_of(const acs_draft *draft, const acs_movable *m, uint32_t device)
+{
+    const acs_record *record = draft->record;
+    const uint64_t first = (uint64_t)(uintptr_t)record->u.copy.src - m->home;
+    const uint32_t places = draft->context->spread->count + 1;
+    const acs_place_set everywhere = (1u << places) - 1;
+    const acs_place_set all = acs_coherence_all(&m->replicas->valid, first, first + record->u.copy.bytes) & everywhere;
+    if (!all || (all >> device & 1))
+        return device;
+    return acs_spread_nearest(draft->context, all, device, record->u.copy.bytes);
+}
+
+static void aim(const acs_draft *draft, uint32_t device)
+{
+    draft->context->spread->part_count = 0;
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        struct acs_replicas *r = m->replicas;
+        r->changes = 0;
+        if (r->astray)
+            r->target = r->home; /* of lazy ones, which are only looked at: none */
+        else
+            r->target = is_source(draft, m) ? source_of(draft, m, device) : device;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ provide */
+
+/* What the op names is on the device together, so that no two ops take each other's blocks for ever. */
+static acs_status check_fits(const acs_draft *draft, uint32_t device)
+{
+    const acs_context *context = draft->context;
+    const uint64_t limit = (uint64_t)context->options.memory_limit;
+    uint64_t bytes = 0;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        bytes += m->replicas->target == device ? m->bytes : 0;
+    if (!limit || bytes <= limit)
+        return ACS_OK;
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s' needs %llu bytes of ACS_MOVABLE and ACS_LAZY blocks on a device at once: "
+                    "ACS_MEMORY_LIMIT is %llu", acs_draft_name(draft), (unsigned long long)bytes, (unsigned long long)limit);
+}
+
+static acs_status note_written(acs_spread *s, acs_movable *m, acs_part part)
+{
+    if (s->part_count == s->part_capacity) {
+        const uint32_t capacity = s->part_capacity ? 2 * s->part_capacity : 8;
+        acs_written_part *parts = realloc(s->parts, capacity * sizeof *parts);
+        if (!parts)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what an op writes");
+        s->parts = parts;
+        s->part_capacity = capacity;
+    }
+    s->parts[s->part_count++] = (acs_written_part){m, part};
+    m->replicas->changes += part.rows.count;
+    return ACS_OK;
+}
+
+/* Some of what lies between the rows of a tile is to come with them. */
+static bool brings_gaps(const acs_movable *m, const acs_segment *s)
+{
+    acs_validity missing;
+    const uint64_t first = first_of(m, s), end = acs_segment_end(s) - m->home;
+    return takes_gaps(s) && acs_coherence_missing(&m->replicas->valid, first, end < m->bytes ? end : m->bytes,
+                                                  m->replicas->target, &missing);
+}
+
+/*
+ * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes the
+ * program's when it has come (acs_movable_part_came_home), a foreign stream's at once.
+ */
+static acs_status provide_segment(const acs_draft *draft, acs_movable *m, acs_segment *s)
+{
+    struct acs_replicas *r = m->replicas;
+    const acs_part part = part_of(m, s);
+    const bool brings = brings_gaps(m, s);
+    if (reads(s) || looks(draft->record))
+        ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
+    const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
+    if (writes && brings) { /* so it comes behind their copies, and is skipped with them */
+        s->row_bytes = part.rows.bytes;
+        s->rows = 1;
+        s->access = ACS_UPDATE;
+    }
+    return writes ? note_written(draft->context->spread, m, part) : ACS_OK;
+}
+
+/* What may touch anything was told of no segment. */
+static acs_status provide_pointed(const acs_draft *draft)
+{
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        acs_segment whole = ACS_INOUT(m->home, m->bytes);
+        ACS_TRY(provide_segment(draft, m, &whole));
+    }
+    return ACS_OK;
+}
+
+static acs_status provide_segments(const acs_draft *draft)
+{
+    for (uint32_t i = 0; i < draft->record->segment_count; i++) {
+        acs_segment *s = &draft->record->segments[i];
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, s, &inside);
+        if (m && m->touched && m->replicas->target != ACS_ANY_PLACE)
+            ACS_TRY(provide_segment(draft, m, s));
+    }
+    return ACS_OK;
+}
+
+/* Behind all copies, which take of it. */
+static acs_status reserve_changes(const acs_movables *movables)
+{
+    for (acs_movable *m = movables->touched; m; m = m->next_touched)
+        ACS_TRY(acs_coherence_reserve(&m->replicas->valid, m->replicas->changes));
+    return ACS_OK;
+}
+
+static acs_status provide(acs_draft *draft, bool all)
+{
+    acs_context *context = draft->context;
+    for (acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+        struct acs_replicas *r = m->replicas;
+        if (r->target == ACS_ANY_PLACE)
+            continue;
+        r->taken = !r->places[r->target].at;
+        ACS_TRY(acs_replicas_take(context, m, r->target));
+        m->to = r->places[r->target].at;
+    }
+    ACS_TRY(all ? provide_pointed(draft) : provide_segments(draft));
+    return reserve_changes(context->movables);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- look */
+
+/* Who looks at a lazy block looks at all places: one in the segment's own stead, a segment more for each other. */
+static void look_everywhere(const acs_draft *draft)
+{
+    acs_record *record = draft->record;
+    const uint32_t given = record->segment_count;
+    for (uint32_t i = 0; i < given; i++) {
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        if (!m || !m->touched || m->replicas->target != ACS_ANY_PLACE)
+            continue;
+        m->to = 0;
+        for (uint32_t p = 0; p <= draft->context->spread->count; p++) {
+            const uint64_t at = m->replicas->places[p].at;
+            if (!at)
+                continue;
+            if (m->to) {
+                acs_segment *more = &record->segments[record->segment_count++];
+                *more = record->segments[i];
+                more->base = at + first_of(m, &record->segments[i]);
+            } else {
+                m->to = at;
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ prepare */
+
+static acs_status touch_segments(const acs_draft *draft, bool all)
+{
+    const acs_record *record = draft->record;
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        bool inside;
+        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        if (!m || !m->lazy || m->dying || !inside)
+            ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
+        if (m && (m->lazy || !all))
+            ACS_TRY(touch(draft, m, &record->segments[i]));
+    }
+    return ACS_OK;
+}
+
+/* Lazy blocks that what may touch anything has pointers into: these can be changed. */
+static void touch_pointed(const acs_draft *draft)
+{
+    acs_bind_touch_pointed(draft);
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        m->replicas->astray = m->replicas->taken = false;
+        m->anew = false;
+    }
+}
+
+/* As if the op had not been placed. */
+static void leave_device(const acs_draft *draft)
+{
+    acs_spread_drop(draft->context, draft->record);
+    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+        acs_replicas_undo(draft->context, m);
+        m->replicas->taken = false;
+    }
+}
+
+/* Of what has no device: when what it names is there, as far as that is known. */
+static double end_of_touched(const acs_context *context)
+{
+    double end = 0;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+        if (m->replicas->idles == context->spread->idles && m->replicas->ends > end)
+            end = m->replicas->ends;
+    return end;
+}
+
+/* What the op names is where it runs: on the device that is best for it, or another, where that has no room. */
+static acs_status place(acs_draft *draft, bool all)
+{
+    const bool chosen = has_device(draft->record);
+    acs_place_set full = 0;
+    acs_status status = ACS_OK;
+    acs_error first;
+    draft->context->spread->end = chosen ? 0 : end_of_touched(draft->context);
+    for (;;) {
+        uint32_t device = 0;
+        acs_status can = chosen ? choose(draft, full, &device) : ACS_OK;
+        if (can != ACS_OK && full) {
+            *acs_error_thread() = first;
+            return ACS_ERR_MEMORY;
+        }
+        ACS_TRY(can);
+        aim(draft, device);
+        status = check_fits(draft, device);
+        if (status == ACS_OK)
+            status = provide(draft, all);
+        if (status != ACS_ERR_MEMORY || !chosen)
+            return status;
+        first = full ? first : *acs_error_thread();
+        full |= 1u << device;
+        leave_device(draft);
+    }
+}
+
+acs_status acs_replicas_prepare(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    const bool all = acs_bind_is_any(draft->record);
+    acs_bind_name(draft);
+    if (all)
+        ACS_TRY(acs_movables_home_locked(context));
+    ACS_TRY(touch_segments(draft, all));
+    if (all && !looks(draft->record))
+        touch_pointed(draft);
+    ACS_TRY(place(draft, all && !looks(draft->record)));
+    if (looks(draft->record))
+        look_everywhere(draft);
+    return ACS_OK;
+}
+
+/* All that can be refused has been looked at. */
+acs_status acs_replicas_begin(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+        const struct acs_replicas *r = m->replicas;
+        if (m->anew && !r->taken && r->target != ACS_ANY_PLACE)
+            ACS_TRY(acs_movable_begin_anew(context, m, m->to, r->places[r->target].last));
+    }
+    return ACS_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- commit */
+
+static void write_part(acs_movable *m, const acs_part *part, uint32_t place)
+{
+    for (uint32_t i = 0; i < part->rows.count; i++) {
+        uint64_t from, to;
+        acs_part_row(m, part, i, &from, &to);
+        (void)acs_coherence_write(&m->replicas->valid, from, to, place); /* there is room */
+    }
+}
+
+/* What it wrote is valid there alone, and what holds nothing any more goes back. */
+void acs_replicas_commit(acs_draft *draft, acs_movable *m)
+{
+    acs_context *context = draft->context;
+    acs_spread *s = context->spread;
+    struct acs_replicas *r = m->replicas;
+    const uint32_t target = r->target;
+    if (m->anew)
+        m->cut_count = 0;
+    if (target == ACS_ANY_PLACE)
+        return;
+    r->places[target].last = acs_fifo_last(context->core.fifo);
+    r->followed = true;
+    for (uint32_t i = 0; i < s->part_count; i++) {
+        if (s->parts[i].block != m)
+            continue;
+        write_part(m, &s->parts[i].part, target);
+        r->followed = false;
+        r->writer = target;
+        r->ends = r->idles == s->idles && r->ends > s->end ? r->ends : s->end;
+        r->idles = s->idles;
+    }
+    const acs_place_set any = acs_coherence_any(&r->valid);
+    for (uint32_t p = 0; p <= s->count; p++)
+        if (p != target && !(any >> p & 1) && r->places[p].at)
+            acs_replicas_drop(context, m, p, r->places[p].last);
+    r->target = ACS_ANY_PLACE;
+}
+
+void acs_replicas_undo(acs_context *context, acs_movable *m)
+{
+    struct acs_replicas *r = m->replicas;
+    const uint32_t target = r->target;
+    r->target = ACS_ANY_PLACE;
+    if (target != ACS_ANY_PLACE && r->taken && !(acs_coherence_any(&r->valid) >> target & 1))
+        acs_replicas_drop(context, m, target, r->places[target].last);
+}

@@ -1,0 +1,323 @@
+/*
+ * Which of several devices an op runs on (see spread.h). Called while ops are bound; owns the topology, the placement and
+ * what they count.
+ */
+#include "residency/spread.h"
+
+#include "base/tuning.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What acs_on said last, of this thread. A context may lie where one lay that was closed. */
+static _Thread_local struct {
+    const acs_context *context;
+    uint64_t opened_ns;
+    uint32_t device; /* and one */
+} tl_on;
+
+/* ------------------------------------------------------------------------------------------------------- open, close */
+
+/* As measured, if it ever was. A bad file is nobody's error: there is an estimate. Virtual devices cannot be measured. */
+static void load_topology(acs_topology *t, const acs_context *context)
+{
+    const bool gpus = context->backend->ops->id == ACS_BACKEND_CUDA && !t->shared;
+    acs_topology measured = *t;
+    const acs_error before = *acs_error_thread();
+    acs_status status = acs_topology_load(&measured);
+    const char *why = status == ACS_NOT_READY ? NULL : acs_error_thread()->text;
+    if (status == ACS_OK)
+        *t = measured;
+    else if (gpus)
+        acs_log(ACS_LOG_INFO, "links between %u devices are estimated; 'ACS_DEVICES=%u acs-info --measure' measures them"
+                "%s%s", t->count, t->count, why ? ": " : "", why ? why : "");
+    *acs_error_thread() = before;
+}
+
+static acs_status read_topology(acs_topology *t, const char *path)
+{
+    char name[ACS_OPTION_TEXT_BYTES + 16];
+    (void)snprintf(name, sizeof name, "ACS_TOPOLOGY: '%s'", path);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
+    acs_status status = acs_topology_read(t, file, name);
+    (void)fclose(file); /* was only read */
+    return status;
+}
+
+/* By the file that was named; else as measured; else as the backend estimates. */
+static acs_status open_topology(acs_context *context)
+{
+    acs_topology *t = &context->spread->topology;
+    const char *name = context->options.topology;
+    t->count = context->spread->count;
+    ACS_TRY(context->backend->ops->links(context->backend, t));
+    const acs_topology found = *t;
+    if (name[0])
+        ACS_TRY(read_topology(t, name));
+    else
+        load_topology(t, context);
+    /* What ops may do is the backend's to say: by a file devices can reach each other less, never more. */
+    for (uint32_t a = 0; a <= t->count; a++)
+        for (uint32_t b = 0; b <= t->count; b++)
+            t->links[a][b].peer = t->links[a][b].peer && found.links[a][b].peer;
+    return ACS_OK;
+}
+
+acs_status acs_spread_open(acs_context *context)
+{
+    const acs_options *o = &context->options;
+    if (context->backend->devices == 1) {
+        if (o->topology[0])
+            acs_log(ACS_LOG_WARN, "ACS_TOPOLOGY has no effect: there is one device");
+        return ACS_OK;
+    }
+    if (o->pool == ACS_POOL_OFF)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u needs pools: ACS_POOL is off", context->backend->devices);
+    if (o->rename != 0 || o->check == ACS_CHECK_WRITTEN)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: %s is for one device", context->backend->devices,
+                        o->rename ? "ACS_RENAME" : "ACS_CHECK=written");
+    context->spread = calloc(1, sizeof *context->spread);
+    if (!context->spread)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u devices", context->backend->devices);
+    context->spread->count = context->backend->devices;
+    acs_context_add_mode(context, ACS_MODE_DEVICES);
+    ACS_TRY(open_topology(context));
+    acs_placement_init(&context->spread->placement, &context->spread->topology, o->policy);
+    return ACS_OK;
+}
+
+void acs_spread_close(acs_context *context)
+{
+    for (uint32_t d = 0; context->spread && d < context->spread->count; d++)
+        acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)context->spread->placed[d]);
+    if (context->spread) {
+        free(context->spread->parts);
+        free(context->spread->failed);
+    }
+    free(context->spread);
+    context->spread = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ memory */
+
+uint32_t acs_spread_place(acs_context *context, uint64_t address)
+{
+    const uint32_t host = context->spread->count;
+    acs_backend *backend = context->backend;
+    acs_block block;
+    if (acs_memory_find(context->memory, address, &block) == ACS_PLACE_BLOCK)
+        return acs_memory_is_device(block.kind) ? acs_memory_device(block.kind) : host;
+    return backend->ops->memory_device ? backend->ops->memory_device(backend, address) : host;
+}
+
+acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32_t device, uint32_t segment)
+{
+    const acs_topology *t = &draft->context->spread->topology;
+    const bool copy = draft->record->kind == ACS_KIND_MEMCPY; /* the driver finds a way */
+    acs_place_set reach = 0;
+    for (uint32_t d = 0; d < t->count; d++)
+        reach |= d == device || copy || t->links[d][device].peer ? 1u << d : 0;
+    reach &= op->op.allowed;
+    /* Where it lies, as long as nothing speaks against that. */
+    if (reach >> device & 1)
+        reach = 1u << device;
+    if (!reach)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "'%s': segment %u is memory of device %u, which no device reaches that has the memory of the op's "
+                        "other segments: ACS_MOVABLE blocks can be anywhere", acs_draft_name(draft), segment, device);
+    op->op.allowed = reach;
+    return ACS_OK;
+}
+
+void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_place_set places)
+{
+    for (uint32_t i = others; i < op->op.read_count; i++)
+        if (op->reads[i].places == places) {
+            op->reads[i].bytes += bytes;
+            return;
+        }
+    if (op->op.read_count < TUNE_DEVICE_READS)
+        op->reads[op->op.read_count++] = (acs_placement_read){bytes, places};
+}
+
+/* ------------------------------------------------------------------------------------------------------------ choose */
+
+void acs_spread_queued(acs_context *context, acs_op op)
+{
+    acs_spread *s = context->spread;
+    s->ends[op % TUNE_DEVICE_ENDS] = (acs_expected_end){op, s->idles, s->end};
+}
+
+void acs_spread_waited(acs_context *context, acs_op op)
+{
+    acs_spread *s = context->spread;
+    if (s) /* relaxed: a hint, and which of two threads' is kept makes no difference */
+        atomic_store_explicit(&s->waited, op, memory_order_relaxed);
+}
+
+/*
+ * Who waited for an op knows that all before it has ended, of which `ended` may tell late: else a device that had much to do
+ * before would seem to have it still, and what follows would go elsewhere for that.
+ */
+static void look_at_waits(acs_spread *s)
+{
+    const acs_op waited = atomic_load_explicit(&s->waited, memory_order_relaxed); /* as above */
+    const acs_expected_end *e = &s->ends[waited % TUNE_DEVICE_ENDS];
+    if (waited != s->seen && e->op == waited && e->idles == s->idles)
+        acs_placement_seen(&s->placement, e->end);
+    s->seen = waited;
+}
+
+void acs_spread_refresh(acs_spread *s)
+{
+    uint64_t running = 0;
+    look_at_waits(s);
+    for (uint32_t d = 0; d < s->count; d++) {
+        uint64_t ended = atomic_load_explicit(&s->ended[d], memory_order_relaxed); /* a counter; a little late */
+        s->placement.running[d] = (uint32_t)(s->placed[d] - ended);
+        running += s->placement.running[d];
+    }
+    if (running == 0) {
+        acs_placement_idle(&s->placement);
+        s->idles++;
+    }
+}
+
+void acs_spread_add(acs_context *context, acs_record *record, uint32_t device)
+{
+    context->spread->placed[device]++;
+    record->device = (uint16_t)device;
+    record->flags |= ACS_RECORD_PLACED;
+}
+
+void acs_spread_drop(acs_context *context, acs_record *record)
+{
+    if (!(record->flags & ACS_RECORD_PLACED))
+        return; /* and the lock need not be held */
+    context->spread->placed[record->device]--;
+    record->flags &= (uint8_t)~ACS_RECORD_PLACED;
+}
+
+/* The table doubles whenever its count is a power of two. */
+static void note_failed(acs_spread *s, const acs_record *record)
+{
+    const acs_segment *to = &record->segments[1]; /* see acs_movable_copy_part */
+    acs_failed_copy *failed = s->failed;
+    if (s->failed_count < TUNE_FAILED_COPIES && !(s->failed_count & (s->failed_count - 1)))
+        failed = realloc(failed, (s->failed_count ? 2 * (size_t)s->failed_count : 1) * sizeof *failed);
+    if (!failed || s->failed_count == TUNE_FAILED_COPIES) {
+        acs_log(ACS_LOG_WARN, "a copy of a block that moves failed after %u others: its bytes are undefined",
+                s->failed_count);
+        return;
+    }
+    s->failed = failed;
+    s->failed[s->failed_count++] = (acs_failed_copy){
+        record->carried.block, {record->carried.first, {to->row_bytes, (uint32_t)to->rows, to->pitch_bytes}},
+        record->carried.place};
+}
+
+void acs_spread_ended(acs_context *context, const acs_record *record, acs_status status)
+{
+    if (record->flags & ACS_RECORD_PLACED) /* relaxed: a counter */
+        atomic_fetch_add_explicit(&context->spread->ended[record->device], 1, memory_order_relaxed);
+    if (ACS_UNLIKELY(status != ACS_OK) && (record->flags & ACS_RECORD_CARRIES))
+        note_failed(context->spread, record);
+}
+
+uint32_t acs_spread_take_failed(acs_context *context, acs_failed_copy **copies)
+{
+    acs_spread *s = context->spread;
+    acs_lock_acquire(&context->core.lock);
+    const uint32_t count = s->failed_count;
+    *copies = s->failed;
+    s->failed = NULL;
+    s->failed_count = 0;
+    acs_lock_release(&context->core.lock);
+    return count;
+}
+
+uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)
+{
+    acs_spread *s = draft->context->spread;
+    uint32_t on = draft->on ? draft->on : acs_spread_hint(draft->context);
+    if (on && on <= s->count && (op->op.allowed >> (on - 1) & 1))
+        op->op.allowed = 1u << (on - 1);
+    op->op.reads = op->reads;
+    op->op.copies = draft->record->kind == ACS_KIND_MEMCPY;
+    op->op.seconds = TUNE_DEVICE_OP_NS / 1e9 + (double)op->bytes / (TUNE_DEVICE_GB_S * 1e9);
+    uint32_t device = acs_placement_choose(&s->placement, &op->op, &s->end);
+    acs_spread_add(draft->context, draft->record, device);
+    return device;
+}
+
+uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, uint32_t to, uint64_t bytes)
+{
+    const acs_topology *t = &context->spread->topology;
+    uint32_t best = (uint32_t)__builtin_ctz(places);
+    double least = acs_topology_seconds(t, best, to, bytes);
+    for (acs_place_set left = places & (places - 1); left; left &= left - 1) {
+        const uint32_t place = (uint32_t)__builtin_ctz(left);
+        const double seconds = acs_topology_seconds(t, place, to, bytes);
+        if (seconds < least) {
+            best = place;
+            least = seconds;
+        }
+    }
+    return best;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- hint */
+
+uint32_t acs_spread_hint(const acs_context *context)
+{
+    return tl_on.context == context && tl_on.opened_ns == context->opened_ns ? tl_on.device : 0;
+}
+
+acs_status acs_on(acs_context *context, int device)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (device < ACS_ANY_DEVICE || device >= (int)context->backend->devices)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on: there is no device %d; the context has %u", device,
+                        context->backend->devices);
+    tl_on.context = context;
+    tl_on.opened_ns = context->opened_ns;
+    tl_on.device = (uint32_t)(device + 1);
+    return ACS_OK;
+}
+
+int acs_devices(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    return context ? (int)context->backend->devices : -1;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- statistics */
+
+void acs_spread_count(acs_context *context, acs_statistics *s)
+{
+    if (!context->spread)
+        return;
+    s->transfers = atomic_load_explicit(&context->spread->transfers, memory_order_relaxed); /* counters */
+    s->transfer_bytes = atomic_load_explicit(&context->spread->transferred, memory_order_relaxed);
+}
+
+/* Ops as they were placed, the runtime's own among them. The context closes, so none is any more. */
+void acs_spread_report(acs_context *context, const acs_statistics *s)
+{
+    const acs_spread *spread = context->spread;
+    if (!spread)
+        return;
+    char ops[ACS_DEVICES_MOST * 24];
+    size_t used = 0;
+    for (uint32_t d = 0; d < spread->count; d++)
+        used += (size_t)snprintf(ops + used, sizeof ops - used, "%s%" PRIu64, d ? ", " : "", spread->placed[d]);
+    fprintf(stderr, "acs: stats: ops by device: %s; %" PRIu64 " transfers of %" PRIu64 " bytes in all\n", ops, s->transfers,
+            s->transfer_bytes);
+}

@@ -1,0 +1,398 @@
+/*
+ * The core's way in: ops from the FIFO into the window, ready ops into batches, results of a submitted batch. Called by
+ * step.c under the core's lock; never calls a backend.
+ */
+#include "scheduler/core.h"
+
+#include "base/tuning.h"
+
+#include <string.h>
+
+/* ----------------------------------------------------------------------------------------------------------- insert */
+
+static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
+{
+    acs_entry_traits traits = {0};
+    switch (op->kind) {
+    case ACS_KIND_HOST:
+        traits.on_host = true;
+        break;
+    case ACS_KIND_FREE:
+        traits.on_host = traits.immune = true;
+        break;
+    case ACS_KIND_CALLBACK:
+        traits.on_host = traits.immune = true;
+        traits.behind = op->u.callback.target;
+        break;
+    case ACS_KIND_CALL:
+        traits.on_host = core->host_calls;
+        break;
+    case ACS_KIND_OBSERVE:
+        traits.on_host = traits.observer = true;
+        break;
+    case ACS_KIND_STREAM_SIGNAL:
+        traits.observer = true;
+        break;
+    default:
+        break;
+    }
+    return traits;
+}
+
+/* This op and those behind it: what a few of them need from memory is asked for at once. */
+static void expect(acs_core *core, acs_record *op, uint32_t most)
+{
+    acs_record *ops[TUNE_EXPECT_OPS] = {op};
+    uint32_t count = 1;
+    while (count < TUNE_EXPECT_OPS && count < most && (ops[count] = acs_fifo_peek(core->fifo, count - 1)))
+        count++;
+    acs_window_expect(&core->window, ops, count);
+}
+
+void acs_core_insert_locked(acs_core *core, uint32_t most)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        acs_record *op = core->stalled ? core->stalled : acs_fifo_pop(core->fifo);
+        if (!op)
+            break;
+        core->popped += !core->stalled;
+        if (!core->stalled && core->batcher)
+            core->batcher->popped(core, op);
+        core->stalled = NULL;
+        if (i % TUNE_EXPECT_OPS == 0)
+            expect(core, op, most);
+        if (!acs_window_has_room(&core->window, op)) {
+            core->stalled = op;
+            break;
+        }
+        acs_entry_traits traits = traits_of(core, op);
+        ACS_ASSERT(op->seq == core->taken + 1); /* FIFO-1 */
+        core->taken = op->seq;
+        const bool first = core->window.live == 0;
+        acs_entry *entry = acs_window_insert(&core->window, op, &traits);
+        if (core->batcher)
+            core->batcher->inserted(core, entry, first);
+        if (core->slots.devices > 1)
+            entry->device = (uint8_t)op->device;
+        acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
+        acs_record_drop_reuses(op);
+    }
+    acs_core_collect_locked(core);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- batch */
+
+static bool runs_on_host(const acs_entry *entry)
+{
+    return entry->on_host && !entry->observer;
+}
+
+void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(&core->window, entry);
+    entry->state = ACS_ENTRY_ISSUING; /* chosen: not to be found among the ready ones again */
+    entry->queue_next = 0;
+    if (core->host_queue.tail)
+        core->window.entries[core->host_queue.tail].queue_next = index;
+    else
+        core->host_queue.head = index;
+    core->host_queue.tail = index;
+    core->host_queue.count++;
+}
+
+acs_entry *acs_core_pop_host_locked(acs_core *core)
+{
+    acs_entry *entry = &core->window.entries[core->host_queue.head];
+    ACS_ASSERT(core->host_queue.count > 0 && entry->state == ACS_ENTRY_ISSUING);
+    core->host_queue.head = entry->queue_next;
+    if (!core->host_queue.head)
+        core->host_queue.tail = 0;
+    core->host_queue.count--;
+    return entry;
+}
+
+/* Which devices' ops may be in a batch: all ops of one are of the same. */
+typedef struct choice {
+    uint32_t device; /* whose are looked for first */
+    bool chosen;     /* the batch has an op of that one */
+    uint32_t barred; /* a bit for each whose slots are others' now */
+} choice;
+
+static bool may_join(const choice *c, const acs_entry *entry)
+{
+    if (runs_on_host(entry))
+        return true;
+    return c->chosen ? entry->device == c->device : !(c->barred >> entry->device & 1);
+}
+
+/* Program order: the next op that has not been issued, if it is ready. Others wait in `ready` for their turn. */
+static acs_entry *pop_in_order(acs_core *core, const choice *c)
+{
+    acs_window *w = &core->window;
+    if (core->host_turn && acs_window_find(w, core->host_turn))
+        return NULL;
+    while (core->next_in_order <= core->taken) {
+        acs_entry *next = acs_window_find(w, core->next_in_order);
+        if (next && (next->state < ACS_ENTRY_READY || (next->state == ACS_ENTRY_READY && !may_join(c, next))))
+            return NULL;
+        core->next_in_order++;
+        if (next && next->state == ACS_ENTRY_READY) { /* else it was issued before an earlier one bounced */
+            acs_window_remove_ready(w, next);
+            return next;
+        }
+    }
+    return NULL;
+}
+
+static void put_back(acs_core *core, acs_entry *entry)
+{
+    acs_window_push_ready(&core->window, entry, true);
+    if (core->in_order && core->next_in_order > entry->seq)
+        core->next_in_order = entry->seq;
+}
+
+/* Where the batch's ops lead: edges to ops that wait for nothing outside the batch, which can so follow in it. */
+typedef struct followers {
+    uint32_t entries[TUNE_FOLLOWERS_MOST];
+    uint32_t count;
+    struct {
+        uint32_t down;
+        uint16_t item;
+    } edges[TUNE_FOLLOWER_EDGES];
+    uint32_t edge_count;
+    bool urgent; /* only what is urgent may follow */
+} followers;
+
+static void follow(acs_core *core, acs_action *action, const acs_entry *entry, followers *follow)
+{
+    acs_window *w = &core->window;
+    uint16_t item = (uint16_t)(action->batch.items_used - 1);
+    if (entry->cause)
+        return; /* it carries a failure, of which they have to hear first */
+    for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
+        if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == TUNE_FOLLOWER_EDGES)
+            continue;
+        acs_entry *down = &w->entries[w->edges[at].down];
+        if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down) ||
+            (follow->urgent && !down->urgent) || down->device != entry->device)
+            continue;
+        if (down->batch != action->batch_id) {
+            down->batch = action->batch_id;
+            down->batch_count = 0;
+        }
+        down->batch_count++;
+        ACS_ASSERT(down->batch_count <= down->pending); /* WIN-2 */
+        acs_entry_add_need(w, down, entry);
+        follow->edges[follow->edge_count].down = w->edges[at].down;
+        follow->edges[follow->edge_count++].item = item;
+        if (down->batch_count == down->pending && follow->count < TUNE_FOLLOWERS_MOST)
+            follow->entries[follow->count++] = w->edges[at].down;
+    }
+}
+
+static void list_inner_edges(acs_action *action, const acs_entry *entry, uint32_t index, const followers *follow)
+{
+    acs_batch *batch = &action->batch;
+    acs_item *item = &batch->items[batch->items_used - 1];
+    item->first_edge = (uint16_t)batch->edges_used;
+    if (entry->batch != action->batch_id)
+        return;
+    for (uint32_t i = 0; i < follow->edge_count; i++)
+        if (follow->edges[i].down == index)
+            batch->edges[batch->edges_used++] = follow->edges[i].item;
+    ACS_ASSERT(batch->edges_used <= ACS_BATCH_EDGES);
+    item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
+}
+
+static bool place(acs_core *core, acs_action *action, acs_entry *entry, followers *follow_list)
+{
+    ACS_ASSERT(!core->dead);                                                                                  /* CORE-3 */
+    ACS_ASSERT(entry->state == ACS_ENTRY_READY || (entry->state == ACS_ENTRY_PENDING && entry->batch_count)); /* WIN-2 */
+    if (!acs_slots_place(&core->slots, &action->batch, action->batch_id, entry))
+        return false;
+    uint32_t index = acs_entry_index(&core->window, entry);
+    uint32_t at = action->batch.items_used - 1;
+    entry->state = ACS_ENTRY_ISSUING;
+    action->batch.device = entry->device;
+    action->entries[at] = index;
+    acs_core_running_locked(core, 1);
+    acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &action->batch.items[at], &action->batch);
+    list_inner_edges(action, entry, index, follow_list);
+    if (core->check_overlap)
+        acs_core_check_issue_locked(core, &action->batch, entry);
+    if (!core->in_order && entry->kind != ACS_KIND_STREAM_SIGNAL)
+        follow(core, action, entry, follow_list);
+    return true;
+}
+
+/* Of several devices: the next op of the one that is asked for; else of any that may be. */
+static uint32_t next_of_devices(const acs_core *core, const choice *c)
+{
+    const acs_window *w = &core->window;
+    uint32_t other = 0;
+    for (uint32_t i = w->ready.head; i; i = w->entries[i].queue_next) {
+        const acs_entry *entry = &w->entries[i];
+        if (acs_core_holds(core, entry) || !may_join(c, entry))
+            continue;
+        if (entry->device == c->device || runs_on_host(entry))
+            return i;
+        other = other ? other : i;
+    }
+    return other;
+}
+
+/* The next ready op that is not held back. `urgent`: these are at the front, and nothing else goes with them. */
+static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
+{
+    acs_window *w = &core->window;
+    if (core->in_order)
+        return pop_in_order(core, c);
+    uint32_t i = w->ready.head;
+    if (urgent && i && !w->entries[i].urgent)
+        return NULL;
+    if (ACS_UNLIKELY(core->slots.devices > 1))
+        i = next_of_devices(core, c);
+    else if (!core->batcher)
+        return acs_window_pop_ready(w);
+    while (i && acs_core_holds(core, &w->entries[i]))
+        i = w->entries[i].queue_next;
+    if (i)
+        acs_window_remove_ready(w, &w->entries[i]);
+    return i ? &w->entries[i] : NULL;
+}
+
+void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
+{
+    core->holding = false;
+    bool urgent = acs_core_hurry_locked(core);
+    if (!urgent && core->batcher && core->batcher->form(core, action, inserted))
+        return;
+    followers list;
+    list.count = list.edge_count = 0;
+    list.urgent = urgent;
+    uint32_t followed = 0;
+    choice c = {.device = action->device};
+    while (action->batch.items_used < core->batch_limit) {
+        if (followed < list.count) {
+            acs_entry *entry = acs_window_entry(&core->window, list.entries[followed++]);
+            (void)place(core, action, entry, &list); /* if not, it becomes ready when the batch is booked */
+            continue;
+        }
+        acs_entry *entry = pop_free(core, urgent, &c);
+        if (!entry && urgent && action->batch.items_used == 0) { /* what was urgent is the host's */
+            urgent = list.urgent = false;
+            continue;
+        }
+        if (!entry)
+            break;
+        if (runs_on_host(entry)) {
+            acs_core_push_host_locked(core, entry);
+            core->host_turn = core->in_order ? entry->seq : 0;
+        } else if (place(core, action, entry, &list)) {
+            c.device = entry->device;
+            c.chosen = true;
+        } else {
+            put_back(core, entry);
+            c.barred |= 1u << entry->device;
+            if (c.chosen || core->in_order || core->slots.devices == 1)
+                break;
+        }
+    }
+    const acs_window *w = &core->window;
+    core->holding = action->batch.items_used == 0 && w->ready.head && acs_core_holds(core, &w->entries[w->ready.head]);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- book */
+
+static void count_vehicle(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)
+{
+    acs_core_counters *c = &core->counters;
+    c->vehicles[vehicle]++;
+    if (vehicle != ACS_VEHICLE_LAUNCH)
+        return;
+    if (!core->batcher || !entry->rides)
+        c->launched_unfit++;
+    else if (entry->bounced)
+        c->launched_refused++;
+    else
+        c->launched_few++;
+}
+
+static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
+{
+    core->counters.kinds[entry->asked]++;
+    const bool became_kernel = entry->asked != entry->kind, was_call = entry->asked == ACS_KIND_CALL;
+    core->counters.copies_as_kernels += became_kernel && !was_call;
+    core->counters.calls_as_kernels += became_kernel && was_call;
+    if (entry->asked == ACS_KIND_KERNEL)
+        count_vehicle(core, entry, vehicle);
+    if (entry->slot >= 0) {
+        acs_slots_append(&core->slots, entry);
+        if (core->batcher)
+            core->batcher->issued(core, entry);
+    }
+    acs_window_issued(&core->window, entry);
+    if (entry->slot >= 0)
+        return;
+    acs_core_running_locked(core, -1);
+    acs_window_end(&core->window, entry, ACS_OK, 0); /* a foreign stream waits now: done */
+}
+
+/* Not issued. It keeps no place in its slot. */
+static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
+{
+    acs_slots_cancel(&core->slots, item->slot);
+    acs_core_running_locked(core, -1);
+    entry->slot = -1;
+    entry->value = 0;
+    if (core->batcher)
+        core->batcher->left(core, entry);
+    entry->bundled = false;
+    if (item->status == ACS_NOT_READY) {
+        entry->bounced++;
+        put_back(core, entry);
+    } else if (item->status == ACS_ERR_SKIPPED || entry->pending > 0) {
+        /* Its upstream op failed or bounced: skipped, pending or ready. Lost with that op, it ends behind it (WIN-5). */
+        acs_window_release(&core->window, entry);
+    } else {
+        acs_core_fail_locked(core, entry, item->status, item->native, item->text);
+    }
+}
+
+static const acs_item *find_fatal(const acs_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].status == ACS_ERR_DEVICE)
+            return &batch->items[i];
+    return NULL;
+}
+
+void acs_core_book_batch_locked(acs_core *core, acs_action *action)
+{
+    if (action->batch.items_used == 0)
+        return;
+    const acs_item *fatal = find_fatal(&action->batch);
+    core->window.dead |= fatal != NULL; /* before anything settles: nothing that depends on a lost op ends well */
+    acs_slots_batch_done(&core->slots, action->batch_id);
+    acs_vehicle vehicle = action->batch.bundle ? (acs_vehicle)action->batch.vehicle : ACS_VEHICLE_LAUNCH;
+    for (uint32_t i = 0; i < action->batch.items_used; i++) {
+        const acs_item *item = &action->batch.items[i];
+        acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
+        if (i + TUNE_BOOK_FETCH_OPS < action->batch.items_used)
+            acs_entry_fetch(acs_window_entry(&core->window, action->entries[i + TUNE_BOOK_FETCH_OPS]));
+        if (!item->op)
+            continue;
+        ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING && entry->op == item->op); /* CORE-1 */
+        ACS_ASSERT(entry->slot == item->slot && entry->value == item->value);
+        if (item->status == ACS_OK)
+            book_issued(core, entry, vehicle);
+        else
+            book_refused(core, entry, item);
+    }
+    if (!fatal && !core->dead)
+        return;
+    acs_error error;
+    acs_error_fill(&error, ACS_ERR_DEVICE, fatal ? fatal->native : 0, "submit", "%s",
+                   fatal && fatal->text ? fatal->text : "the device is lost");
+    acs_core_fault_locked(core, &error);
+}

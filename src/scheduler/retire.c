@@ -1,0 +1,275 @@
+/*
+ * The core's way out: completed ops end, failed ones are reported, a lost device ends everything. Called by step.c and
+ * insert.c under the core's lock; tells the runtime through the functions of acs_core_config.
+ */
+#include "scheduler/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SUSPECTS_NAMED = 4 };
+
+void acs_core_running_locked(acs_core *core, int change)
+{
+    ACS_ASSERT((int64_t)core->running + change >= 0);
+    core->running = (uint32_t)((int)core->running + change);
+    if (core->counters.running_high < core->running)
+        core->counters.running_high = core->running;
+}
+
+/*
+ * Issued ops of a slot that may be running: what they depend on, and what is before them in the slot, is known to have
+ * ended. Of a bundle, which a slot holds as a whole, its edges alone count.
+ */
+static uint32_t may_run(const acs_core *core, uint32_t s)
+{
+    const acs_slot *slot = &core->slots.slot[s];
+    const acs_entry *entries = core->window.entries, *head = &entries[slot->head];
+    if (!slot->head || !acs_slots_reached(&core->slots, head))
+        return 0;
+    if (!head->bundled)
+        return 1;
+    uint32_t count = 0;
+    const acs_entry *end = &entries[0];
+    for (const acs_entry *e = head; e != end && e->bundled && e->batch == head->batch; e = &entries[e->slot_next])
+        count += e->inner_value <= slot->completed;
+    return count;
+}
+
+void acs_core_tell_activity_locked(acs_core *core)
+{
+    uint32_t running = core->host_running;
+    for (uint32_t s = 0; s < core->slots.used && !core->backend->ops->tells_running; s++)
+        running += may_run(core, s);
+    acs_activity_set(core->config.activity, ACS_ACTIVITY_CORE, running);
+}
+
+void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
+                           const acs_batch *batch)
+{
+    if (ACS_LIKELY(!core->trace))
+        return;
+    acs_trace_event event = {.type = type, .seq = entry->seq, .op = entry->op, .slot = -1, .status = entry->status};
+    if (item) {
+        event.slot = item->slot;
+        event.value = item->value;
+        event.waits = &batch->waits[item->first_wait];
+        event.wait_count = item->wait_count;
+        event.bundle = batch->bundle ? batch : NULL;
+        event.item = (uint32_t)(item - batch->items);
+    }
+    core->trace(core->trace_user, &event);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- collect */
+
+static void report_end(acs_core *core, const acs_entry *entry, int native, const char *text)
+{
+    acs_end end = {.op = entry->op,
+                   .status = entry->status,
+                   .cause = entry->status == ACS_ERR_SKIPPED ? entry->cause : 0,
+                   .native = native,
+                   .text = text,
+                   .serialised_behind = entry->last};
+    core->config.on_end(core->config.user, &end);
+}
+
+static void count_end(acs_core *core, const acs_entry *entry)
+{
+    core->counters.retired++;
+    if (ACS_LIKELY(entry->status == ACS_OK))
+        return;
+    core->counters.skipped += entry->status == ACS_ERR_SKIPPED;
+    core->counters.failed += entry->status != ACS_ERR_SKIPPED;
+}
+
+/* WIN-5: failed and skipped ops end when what they were to run behind is complete. */
+static bool end_drained(acs_core *core)
+{
+    bool ended = false;
+    for (uint32_t left = core->window.draining.count; left > 0; left--) {
+        acs_entry *entry = acs_window_pop_draining(&core->window);
+        ended |= acs_slots_reached(&core->slots, entry);
+        if (acs_slots_reached(&core->slots, entry))
+            acs_window_end(&core->window, entry, entry->status, entry->cause);
+        else
+            acs_window_drain(&core->window, entry, entry->status, entry->cause);
+    }
+    return ended;
+}
+
+static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain *chain)
+{
+    if (entry->kind == ACS_KIND_STREAM_WAIT && entry->op->u.stream.event)
+        core->backend->ops->event_release(core->backend, entry->op->u.stream.event);
+    acs_record_gather(core->config.records, chain, entry->op);
+}
+
+/* What callers read without the lock. Poison first: who finds that ops have settled finds what they left, too. */
+static void publish(acs_core *core)
+{
+    if (core->published == core->counters.retired)
+        return; /* nothing has ended since */
+    core->published = core->counters.retired;
+    acs_op oldest = acs_window_oldest(&core->window);
+    ACS_ASSERT(oldest <= core->taken);
+    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
+    atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* B */
+    if (!core->given_up) /* else ops that ended may still run */
+        atomic_store_explicit(&core->settled, oldest ? oldest - 1 : core->taken, memory_order_release); /* B */
+}
+
+static void collect_ended(acs_core *core)
+{
+    acs_record_chain chain = {0};
+    acs_entry *entry;
+    while ((entry = acs_window_pop_ended(&core->window))) {
+        ACS_ASSERT(entry->state == ACS_ENTRY_ENDED && entry->pending == 0); /* WIN-5 */
+        ACS_ASSERT(!entry->left || core->given_up);                         /* CORE-4 */
+        ACS_ASSERT(!entry->reported || entry->status != ACS_OK);            /* CORE-2 */
+        acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
+        count_end(core, entry);
+        if (core->batcher)
+            core->batcher->left(core, entry);
+        if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
+            report_end(core, entry, 0, NULL);
+        if (!entry->left) /* CORE-4 */
+            release_op(core, entry, &chain);
+        acs_window_free(&core->window, entry);
+    }
+    acs_record_release_all(core->config.records, &chain);
+    publish(core);
+}
+
+void acs_core_collect_locked(acs_core *core)
+{
+    do
+        collect_ended(core);
+    while (core->window.draining.count && end_drained(core));
+}
+
+void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
+{
+    ACS_ASSERT(!entry->reported && status != ACS_OK); /* CORE-2 */
+    entry->status = status;
+    report_end(core, entry, native, text);
+    entry->reported = 1;
+    acs_window_drain(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
+}
+
+/* An op that completed vouches for all that it was behind, on other slots too. Returns the slots that learnt by it. */
+static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
+{
+    const uint64_t *clock = acs_entry_clock(&core->window, entry);
+    uint64_t learnt = 0;
+    for (uint32_t s = 0; s < core->slots.used; s++) {
+        if ((int)s == entry->slot || clock[s] <= core->slots.slot[s].completed)
+            continue;
+        acs_slots_completed(&core->slots, s, clock[s]);
+        learnt |= 1ull << s;
+    }
+    return learnt;
+}
+
+/*
+ * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has each
+ * value that the clocks of older ops of the slot have, or a later one (SLOT-4).
+ */
+void acs_core_retire_locked(acs_core *core, uint32_t slot)
+{
+    uint64_t slots = 1ull << slot;
+    int ended = 0;
+    while (slots) {
+        uint32_t s = (uint32_t)__builtin_ctzll(slots);
+        slots &= slots - 1;
+        acs_entry *entry, *newest = NULL;
+        while ((entry = acs_slots_pop_complete(&core->slots, s))) {
+            newest = entry;
+            if (core->batcher)
+                core->batcher->completed(core, entry);
+            acs_window_fetch_behind(&core->window, entry);
+            __builtin_prefetch(entry->op, 1); /* goes back to its pool soon */
+            acs_window_end(&core->window, entry, ACS_OK, 0);
+            ended++;
+        }
+        if (newest)
+            slots |= learn_completed(core, newest);
+    }
+    if (ended)
+        acs_core_running_locked(core, -ended);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- fault */
+
+/* Name the ops that were on the device: one of them is to blame. */
+static void name_suspects(acs_core *core, acs_error *error)
+{
+    acs_window *w = &core->window;
+    size_t used = strlen(error->text);
+    uint32_t named = 0, more = 0;
+    for (uint32_t i = w->order_head; i; i = w->entries[i].order_next) {
+        const acs_entry *entry = &w->entries[i];
+        if (entry->state != ACS_ENTRY_ISSUED)
+            continue;
+        if (named >= SUSPECTS_NAMED || used + 1 >= sizeof error->text) {
+            more++;
+            continue;
+        }
+        const acs_site *site = entry->op->site;
+        used += (size_t)snprintf(error->text + used, sizeof error->text - used, "%s op %llu '%.40s' (%s:%d)",
+                                 named ? "," : "; suspects:", (unsigned long long)entry->seq, acs_record_name(entry->op),
+                                 site->file ? site->file : "?", site->line);
+        if (used >= sizeof error->text)
+            used = sizeof error->text - 1;
+        if (named++ == 0) {
+            error->op = entry->seq;
+            error->site = acs_label_site(acs_record_label(entry->op));
+        }
+    }
+    if (more && used + 1 < sizeof error->text)
+        snprintf(error->text + used, sizeof error->text - used, " and %u more", more);
+}
+
+static void end_slot_ops(acs_core *core, acs_slot *slot)
+{
+    while (slot->head) {
+        acs_entry *entry = acs_window_entry(&core->window, slot->head);
+        ACS_ASSERT(entry->state == ACS_ENTRY_ISSUED && slot->outstanding > 0);
+        slot->head = entry->slot_next;
+        slot->outstanding--;
+        acs_core_running_locked(core, -1);
+        acs_window_end(&core->window, entry, ACS_ERR_DEVICE, 0);
+    }
+    slot->tail = 0;
+}
+
+/* Issued ops end now, ready ones too; the rest when the window finds them ready (window.dead). */
+void acs_core_fault_locked(acs_core *core, acs_error *error)
+{
+    if (!core->dead) {
+        core->dead = true;
+        if (!error->op)
+            name_suspects(core, error);
+        core->config.on_fault(core->config.user, error);
+    }
+    core->window.dead = true;
+    for (uint32_t s = 0; s < core->slots.used; s++)
+        end_slot_ops(core, &core->slots.slot[s]);
+    for (uint32_t left = core->window.ready.count; left > 0; left--)
+        acs_window_release(&core->window, acs_window_pop_ready(&core->window));
+    for (uint32_t left = core->host_queue.count; left > 0; left--) {
+        acs_entry *entry = acs_core_pop_host_locked(core);
+        if (entry->immune)
+            acs_core_push_host_locked(core, entry);
+        else
+            acs_window_release(&core->window, entry);
+    }
+}
+
+void acs_core_lose(acs_core *core, acs_error *error)
+{
+    acs_lock_acquire(&core->lock);
+    acs_core_fault_locked(core, error);
+    acs_core_collect_locked(core);
+    acs_lock_release(&core->lock);
+}

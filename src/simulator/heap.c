@@ -1,0 +1,51 @@
+/*
+ * What is to happen, by time: a binary heap. Used by the machine alone. Equal times keep the order in which they were
+ * put, so that the same calls give the same run.
+ */
+#include "simulator/internal.h"
+
+#include <stdlib.h>
+
+enum { HEAP_FIRST = 256 };
+
+static bool before(const sim_happening *a, const sim_happening *b)
+{
+    return a->when != b->when ? a->when < b->when : a->order < b->order;
+}
+
+bool acs_sim_heap_put(sim_heap *heap, sim_happening happening)
+{
+    uint32_t i;
+
+    if (heap->used == heap->capacity) {
+        uint32_t capacity = heap->capacity ? heap->capacity * 2 : HEAP_FIRST;
+        sim_happening *grown = realloc(heap->at, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        heap->at = grown;
+        heap->capacity = capacity;
+    }
+    happening.order = heap->order++;
+    for (i = heap->used++; i > 0 && before(&happening, &heap->at[(i - 1) / 2]); i = (i - 1) / 2)
+        heap->at[i] = heap->at[(i - 1) / 2];
+    heap->at[i] = happening;
+    return true;
+}
+
+sim_happening acs_sim_heap_take(sim_heap *heap)
+{
+    sim_happening first = heap->at[0];
+    sim_happening last = heap->at[--heap->used];
+    uint32_t i = 0, child;
+
+    while ((child = 2 * i + 1) < heap->used) {
+        if (child + 1 < heap->used && before(&heap->at[child + 1], &heap->at[child]))
+            child++;
+        if (!before(&heap->at[child], &last))
+            break;
+        heap->at[i] = heap->at[child];
+        i = child;
+    }
+    heap->at[i] = last;
+    return first;
+}

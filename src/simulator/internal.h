@@ -1,0 +1,214 @@
+/*
+ * Private to src/simulator: the machine's state and what its files share. machine.c works off the queues, sms.c places
+ * blocks, graph.c runs graphs, heap.c keeps what is to happen.
+ */
+#ifndef ACS_SIM_INTERNAL_H
+#define ACS_SIM_INTERNAL_H
+
+#include "simulator/machine.h"
+
+typedef enum sim_what {
+    SIM_QUEUE,    /* look at a hardware queue */
+    SIM_START,    /* a run's turn at the front end, the copy engine, or its stream */
+    SIM_CTAS_END, /* of a cohort */
+    SIM_RUN_END,  /* of a copy or a delay */
+    SIM_NODE,     /* a graph's node is ready */
+    SIM_NODE_END, /* of one that is switched off */
+    SIM_GRAPH_END /* a graph without nodes */
+} sim_what;
+
+/* Something that will happen. Of two at the same time the one that was decided first comes first. */
+typedef struct sim_happening {
+    uint64_t when, order;
+    sim_what what;
+    uint32_t index; /* of the queue, run, cohort, or graph; for SIM_NODE and _NODE_END also */
+    uint32_t node;
+} sim_happening;
+
+typedef struct sim_heap {
+    sim_happening *at;
+    uint32_t used, capacity;
+    uint64_t order;
+} sim_heap;
+
+/* False: no memory. */
+bool acs_sim_heap_put(sim_heap *heap, sim_happening happening);
+/* The first; the heap is not empty. */
+sim_happening acs_sim_heap_take(sim_heap *heap);
+
+typedef enum sim_item_kind { ITEM_KERNEL, ITEM_COPY, ITEM_DELAY, ITEM_RECORD, ITEM_WAIT, ITEM_GRAPH } sim_item_kind;
+
+/* In a hardware queue. */
+typedef struct sim_item {
+    sim_item_kind kind;
+    uint32_t stream;
+    uint32_t index;           /* RECORD, WAIT: event; GRAPH: graph; COPY: peer */
+    acs_sim_copy_kind copy;
+    uint64_t arrival;
+    uint64_t amount;          /* RECORD, WAIT: which record of the event; COPY: bytes; DELAY: ns */
+    acs_sim_kernel kernel;
+    void *user;
+} sim_item;
+
+typedef struct sim_queue {
+    sim_item *ring;           /* positions run free; capacity is a power of two */
+    uint32_t head, tail, capacity;
+    uint32_t device;
+    uint64_t head_since;      /* when the head became the head */
+    uint64_t wake_at;         /* the last look at it that was arranged */
+} sim_queue;
+
+typedef struct sim_stream {
+    uint32_t queue;
+    bool running;             /* an item of it runs */
+    uint64_t free_at;         /* its next item may start */
+    uint64_t last;            /* when its latest item was done */
+    uint64_t pending;         /* items not done */
+} sim_stream;
+
+typedef struct sim_event {
+    uint64_t records;         /* how many calls there were */
+    uint64_t *pending;        /* those that are not complete */
+    uint32_t pending_count, pending_capacity;
+    uint64_t at, latest_at;   /* when one completed last; when the latest did */
+    uint32_t *waiters;        /* queues whose head waits for it */
+    uint32_t waiter_count, waiter_capacity;
+} sim_event;
+
+/* A kernel, copy or delay that left its queue. */
+typedef struct sim_run {
+    sim_item_kind kind;
+    uint32_t device;
+    uint32_t stream;          /* ACS_SIM_NONE: a node */
+    uint32_t graph, node;
+    acs_sim_kernel kernel;
+    uint32_t unplaced, placed_running;
+    bool begun;               /* blocks were placed */
+    uint64_t ns;              /* COPY, DELAY */
+    void *user;
+    uint32_t next;            /* in a list, or free */
+} sim_run;
+
+/* Blocks of one kernel that were placed together and end together. */
+typedef struct sim_cohort {
+    uint32_t run, ctas;
+    bool many;
+    uint16_t sm[8];           /* few: the multiprocessor of each block */
+    uint16_t *count;          /* many: blocks on each multiprocessor; all 0 else */
+    uint32_t next;            /* free */
+} sim_cohort;
+
+typedef struct sim_sm {
+    uint32_t ctas, threads, registers, shared_bytes; /* free */
+} sim_sm;
+
+typedef struct sim_list {
+    uint32_t first, last;     /* runs, through next */
+} sim_list;
+
+typedef struct sim_device {
+    sim_sm *sm;
+    uint32_t cursor;          /* where the next block is tried first */
+    uint32_t busy_sms;
+    uint64_t busy_since;
+    uint64_t front_end_free;
+    uint32_t running;         /* kernels */
+    sim_list stalled;         /* kernels beyond the most that run at once */
+    sim_list placing;         /* kernels with blocks to place, in order */
+    uint64_t *engine_free;    /* of each copy engine */
+    uint64_t to_host_free, to_device_free, to_peer_free, from_peer_free; /* links */
+    uint32_t first_queue, next_queue;
+    acs_sim_counters count;
+} sim_device;
+
+typedef struct sim_node {
+    acs_sim_kernel kernel;
+    acs_sim_node_kind kind;
+    bool off;
+    uint32_t upstream;        /* how many */
+    uint32_t waiting;         /* of them, in this launch, not done */
+    uint32_t first_edge;      /* downstream, through sim_edge.next */
+    void *user;
+} sim_node;
+
+typedef struct sim_edge {
+    uint32_t to, next;
+} sim_edge;
+
+typedef struct sim_graph {
+    uint32_t device;
+    sim_node *node;
+    uint32_t nodes, node_capacity;
+    sim_edge *edge;
+    uint32_t edges, edge_capacity;
+    bool busy;
+    uint32_t launches;        /* that have not ended, those in queues too */
+    uint32_t left;            /* nodes of this launch not done */
+    uint32_t stream;          /* of this launch */
+    uint32_t *waiters;        /* queues whose head is another launch of it */
+    uint32_t waiter_count, waiter_capacity;
+} sim_graph;
+
+struct acs_sim {
+    acs_sim_gpu gpu;
+    uint64_t now;
+    bool failed;
+    acs_sim_told told;
+    void *owner;
+    sim_heap heap;
+    sim_device *device;
+    uint32_t devices;
+    sim_queue *queue;
+    uint32_t queues;
+    sim_stream *stream;
+    uint32_t streams, stream_capacity;
+    sim_event *event;
+    uint32_t events, event_capacity;
+    sim_graph *graph;
+    uint32_t graphs, graph_capacity;
+    sim_run *run;
+    uint32_t runs, run_capacity, free_run;
+    sim_cohort *cohort;
+    uint32_t cohorts, cohort_capacity, free_cohort;
+};
+
+/* machine.c */
+
+/* Room for one more of an array; false and `failed`: no memory. */
+bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size);
+void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node);
+/* Look at a queue at `when`. */
+void acs_sim_wake(acs_sim *sim, uint32_t queue, uint64_t when);
+/* All in a list of waiting queues. */
+void acs_sim_wake_all(acs_sim *sim, const uint32_t *waiters, uint32_t *count);
+/* A block that no multiprocessor could hold takes a whole one. */
+acs_sim_kernel acs_sim_fitted(const acs_sim *sim, const acs_sim_kernel *kernel);
+/* A place for a run, or ACS_SIM_NONE. */
+uint32_t acs_sim_run_take(acs_sim *sim);
+void acs_sim_tell(acs_sim *sim, void *user, bool ended);
+/* A device's front end is taken for `cost`: from when on. */
+uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t device, uint64_t cost);
+/* A run that is ready takes its turn at the front end. */
+void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost);
+/* The item that ran in a stream is done. */
+void acs_sim_stream_ended(acs_sim *sim, uint32_t stream);
+/* A run is done. */
+void acs_sim_run_ended(acs_sim *sim, uint32_t run);
+
+/* sms.c */
+bool acs_sim_sms_init(acs_sim *sim, sim_device *device);
+/* A kernel's turn came. */
+void acs_sim_kernel_start(acs_sim *sim, uint32_t run);
+void acs_sim_ctas_end(acs_sim *sim, uint32_t cohort);
+/* Bring sm_busy_ns up to now. */
+void acs_sim_busy_update(acs_sim *sim, sim_device *device);
+
+/* graph.c */
+/* False: an earlier launch of it runs; the queue is looked at again when that is done. */
+bool acs_sim_graph_start(acs_sim *sim, uint32_t graph, uint32_t stream, uint32_t queue);
+void acs_sim_node_ready(acs_sim *sim, uint32_t graph, uint32_t node);
+void acs_sim_node_ended(acs_sim *sim, uint32_t graph, uint32_t node);
+void acs_sim_graph_ended(acs_sim *sim, uint32_t graph);
+void acs_sim_graphs_free(acs_sim *sim);
+
+#endif

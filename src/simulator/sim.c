@@ -1,0 +1,336 @@
+/*
+ * The sim backend: the library on a machine of GPUs in virtual time (src/simulator), in one thread. Its slots are streams of
+ * that machine and its marks events; an op's host body runs once the machine says that it started or ended. Called by
+ * the core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed are the
+ * same run.
+ *
+ * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. =seed: the seed draws the shape of
+ * the GPU, how long each op takes and how much each poll sees, so that all orders which the waits allow can happen;
+ * that is for tests. Breaches of the rules of marks and values in backend.h, which a GPU would punish at random, fail
+ * the item with ACS_ERR_INTERNAL. Once the device is lost no body runs any more: the program may have freed what it
+ * would touch.
+ */
+#include "simulator/sim_internal.h"
+
+#include <stdlib.h>
+
+enum {
+    STEPS_MAX = 3,      /* times at which ops run or end that one poll lets come */
+    POLLS_IDLE_MAX = 2, /* polls in a row that may let none come */
+    POLLS_LATE_MAX = 3  /* polls of a slot in a row that may hide a completion */
+};
+
+/* ----------------------------------------------------------------------------------------------------- time, bodies */
+
+/* Bodies run in the order of the machine's telling, without the lock; nobody else runs any meanwhile. */
+static void run_due(acs_sim_state *s)
+{
+    s->running = true;
+    for (uint32_t i = 0; i < s->due_count; i++) {
+        /* Copied out: a submit beside the running op may move the list. */
+        const acs_record *op = s->due[i];
+        acs_lock_release(&s->lock);
+        acs_host_run(op, &s->scratch);
+        acs_lock_acquire(&s->lock);
+    }
+    s->in_flight -= s->due_count;
+    s->due_count = 0;
+    s->running = false;
+}
+
+/* Let a few of the next things happen, none now and then, but never none for long. */
+static void pass_drawn_time(acs_sim_state *s)
+{
+    uint32_t steps = s->strategy == ACS_SIM_EAGER ? UINT32_MAX : acs_random_below(&s->random, STEPS_MAX + 1);
+    uint64_t next;
+
+    if (!steps && ++s->polls_idle > POLLS_IDLE_MAX)
+        steps = 1;
+    if (steps)
+        s->polls_idle = 0;
+    while (steps && (next = acs_sim_next(s->machine)) != ACS_SIM_NEVER) {
+        s->told = false;
+        acs_sim_advance(s->machine, next);
+        s->now = s->now < next ? next : s->now;
+        run_due(s);
+        steps -= s->told;
+    }
+}
+
+static void pass_time(acs_sim_state *s)
+{
+    if (s->running)
+        return; /* another thread's poll is at it */
+    if (s->by_seed) {
+        pass_drawn_time(s);
+        return;
+    }
+    s->now += s->gpu.host.query;
+    if (acs_sim_next(s->machine) <= s->now)
+        s->happened = s->now;
+    acs_sim_advance(s->machine, s->now);
+    run_due(s);
+}
+
+/* --------------------------------------------------------------------------------------------------------- polling */
+
+/* How many of these marks, oldest first, the host could know to be complete, and when of the last looked at. */
+static uint32_t count_complete(const acs_sim_state *s, const acs_mark *marks, uint32_t count, uint64_t *known_at)
+{
+    *known_at = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        const acs_sim_mark *mark = acs_sim_mark_at(s, &marks[n]);
+        uint64_t at = mark->value == marks[n].value ? acs_sim_event_time(s->machine, mark->event - 1) : 0;
+        if (mark->value < marks[n].value || at == ACS_SIM_NEVER)
+            return n;
+        *known_at = at + (s->by_seed ? 0 : s->gpu.device.host_visible);
+        if (*known_at > s->now)
+            return n;
+    }
+    return count;
+}
+
+/* Show some of what is complete, newest mark among `done`; all of it when it was hidden too often. */
+static void show(acs_sim_state *s, acs_sim_slot *slot, const acs_mark *marks, uint32_t done)
+{
+    uint32_t shown = done;
+
+    if (s->by_seed && s->strategy != ACS_SIM_EAGER && slot->late < POLLS_LATE_MAX)
+        shown = acs_random_below(&s->random, done + 1);
+    slot->late = shown < done ? slot->late + 1 : 0;
+    if (shown && marks[shown - 1].value > slot->visible)
+        slot->visible = marks[shown - 1].value;
+}
+
+/*
+ * Running and showing are apart, as on a GPU: what is complete may be seen polls later, and marks of other slots
+ * complete without anybody asking for them.
+ */
+static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark *marks, uint32_t count,
+                           uint64_t *completed)
+{
+    acs_sim_state *s = acs_sim_state_of(backend);
+    acs_sim_slot *slot = &s->slot[slot_index];
+    uint64_t progress = 0;
+    bool lost;
+
+    acs_lock_acquire(&s->lock);
+    if (!s->lost)
+        pass_time(s);
+    if (!s->lost && acs_sim_fault(&s->faults, ACS_FAULT_LOST)) /* it is lost once, and counted once */
+        s->lost = true;
+    lost = s->lost;
+    if (!lost && !s->running) {
+        show(s, slot, marks, count_complete(s, marks, count, &slot->known_at));
+        acs_kept_completed(s->vehicles.kept, slot_index, slot->visible);
+        progress = acs_sim_progress(s, slot);
+    }
+    for (uint32_t i = count; i > 0; i--) {
+        if (marks[i - 1].value > slot->visible)
+            continue;
+        *completed = marks[i - 1].value;
+        break;
+    }
+    if (progress > slot->visible)
+        *completed = progress;
+    acs_lock_release(&s->lock);
+    return lost ? ACS_FAIL(ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost") : ACS_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- memory */
+
+static acs_status inject_memory_fault(acs_sim_state *s, size_t bytes)
+{
+    acs_lock_acquire(&s->lock);
+    bool fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
+    acs_lock_release(&s->lock);
+    return fails ? ACS_FAIL(ACS_ERR_MEMORY, ACS_SIM_NATIVE_MEMORY, "injected: no memory for %zu bytes", bytes) : ACS_OK;
+}
+
+static acs_status sim_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
+{
+    ACS_TRY(inject_memory_fault(acs_sim_state_of(backend), bytes));
+    return acs_host_memory_alloc(backend, memory, bytes, ptr);
+}
+
+static acs_status sim_page_create(void *user, size_t bytes, uint64_t *piece)
+{
+    ACS_TRY(inject_memory_fault(acs_sim_state_of(user), bytes));
+    return acs_host_page_create(user, bytes, piece);
+}
+
+/* ------------------------------------------------------------------------------------------------ virtual time */
+
+uint64_t acs_sim_backend_now(const acs_backend *backend)
+{
+    return ((const acs_sim_state *)backend)->now;
+}
+
+void acs_sim_backend_at(acs_backend *backend, uint64_t now)
+{
+    acs_sim_state_of(backend)->now = now;
+}
+
+bool acs_sim_backend_news(const acs_backend *backend, uint64_t since)
+{
+    const acs_sim_state *s = (const acs_sim_state *)backend;
+    bool news = s->happened > since;
+    for (uint32_t i = 0; i < s->slots; i++)
+        news |= s->slot[i].known_at > since && s->slot[i].known_at <= s->now;
+    return news;
+}
+
+uint64_t acs_sim_backend_next(const acs_backend *backend)
+{
+    const acs_sim_state *s = (const acs_sim_state *)backend;
+    if (s->lost)
+        return ACS_SIM_NEVER; /* its time stands still: see sim_poll */
+    uint64_t next = acs_sim_next(s->machine);
+    if (next != ACS_SIM_NEVER && !s->by_seed)
+        next += s->gpu.device.host_visible;
+    /* What is complete and not known yet is news too: without it all would sleep where it is the last that happens. */
+    for (uint32_t i = 0; i < s->slots; i++)
+        if (s->slot[i].known_at > s->now && s->slot[i].known_at < next)
+            next = s->slot[i].known_at;
+    return next;
+}
+
+bool acs_sim_backend_by_seed(const acs_backend *backend)
+{
+    return ((const acs_sim_state *)backend)->by_seed;
+}
+
+const uint64_t *acs_sim_backend_faults(const acs_backend *backend)
+{
+    return ((const acs_sim_state *)backend)->faults.count;
+}
+
+const acs_sim *acs_sim_backend_machine(const acs_backend *backend)
+{
+    return ((const acs_sim_state *)backend)->machine;
+}
+
+void acs_sim_backend_describe(acs_backend *backend, acs_sim_describe describe, void *user)
+{
+    acs_sim_state_of(backend)->describe = describe;
+    acs_sim_state_of(backend)->describe_user = user;
+}
+
+/* --------------------------------------------------------------------------------------------- opening, closing */
+
+/* The seed's GPU: small numbers, so that queues are shared and kernels wait for each other; only ops take time. */
+static void draw_gpu(acs_sim_state *s)
+{
+    static const uint32_t sms[] = {1, 3, 132}, queues[] = {1, 2, 8, 8}, kernels[] = {1, 2, 4, 8};
+
+    s->gpu.device = (acs_sim_device_costs){0};
+    s->gpu.host = (acs_sim_host_costs){0};
+    s->gpu.sms = sms[acs_random_below(&s->random, 3)];
+    s->gpu.queues = acs_random_below(&s->random, 4) ? s->slots : queues[acs_random_below(&s->random, 4)];
+    s->gpu.kernels = acs_random_below(&s->random, 4) ? 128 : kernels[acs_random_below(&s->random, 4)];
+}
+
+static acs_status make_parts(acs_sim_state *s, const acs_backend_config *config)
+{
+    ACS_TRY(acs_sim_faults_init(&s->faults, config->options, &s->random));
+    ACS_TRY(acs_host_scratch_init(&s->scratch));
+    ACS_TRY(acs_call_slots_create(s->slots, &s->base.calls));
+    ACS_TRY(acs_sim_vehicles_init(s, config));
+    ACS_TRY(acs_sim_types_init(s));
+    s->machine = acs_sim_create(&s->gpu, s->base.devices, acs_sim_on_told, s);
+    s->slot = calloc(s->slots, sizeof *s->slot);
+    s->marks = calloc((size_t)s->slots * config->mark_capacity, sizeof *s->marks);
+    if (!s->machine || !s->slot || !s->marks)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for %u slots", s->slots);
+    for (uint32_t i = 0; i < s->slots; i++) {
+        s->slot[i].stream = acs_sim_stream(s->machine, i % s->base.devices);
+        if (s->slot[i].stream == ACS_SIM_NONE)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for %u streams", s->slots);
+    }
+    return ACS_OK;
+}
+
+static void sim_close(acs_backend *backend)
+{
+    acs_sim_state *s = acs_sim_state_of(backend);
+
+    s->faults.per_mille = 0; /* what closing frees and calls is not hit */
+    acs_call_slots_destroy(s->base.calls, &s->base);
+    acs_host_scratch_fini(&s->scratch);
+    if (s->machine)
+        acs_sim_destroy(s->machine);
+    acs_sim_vehicles_fini(s);
+    acs_sim_works_fini(s);
+    acs_sim_faults_fini(&s->faults);
+    free(s->due);
+    free(s->slot);
+    free(s->marks);
+    acs_lock_fini(&s->lock);
+    free(s);
+}
+
+static void set_up(acs_sim_state *s, const acs_backend_config *config)
+{
+    const acs_options *options = config->options;
+
+    s->base.ops = &acs_backend_sim;
+    s->base.pages = acs_host_pages;
+    s->base.pages.create = sim_page_create;
+    s->base.bundle_most = ACS_BATCH_ITEMS;
+    s->base.devices = config->devices ? config->devices : 1;
+    s->slots = acs_backend_slots(config->slots, s->base.devices);
+    s->mark_capacity = config->mark_capacity;
+    s->by_seed = options->sim_order == ACS_SIM_ORDER_SEED;
+    s->kernel_ns = (uint64_t)options->sim_kernel_us * 1000;
+    s->gpu = *acs_sim_gpu_at((uint32_t)options->sim_gpu);
+    s->random.state = (uint64_t)options->seed;
+    /* The first choices of the seed, made before any op: the strategy does not depend on the program. */
+    s->strategy = (acs_sim_strategy)acs_random_below(&s->random, ACS_SIM_STRATEGIES);
+    s->victim = acs_random_below(&s->random, s->slots);
+    s->salt = acs_random_next(&s->random);
+    if (s->by_seed)
+        draw_gpu(s);
+}
+
+static acs_status sim_open(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_sim_state *s = calloc(1, sizeof *s);
+    acs_status status;
+    int error;
+
+    if (!s)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory");
+    error = acs_lock_init(&s->lock, ACS_RANK_BACKEND);
+    if (error) {
+        free(s);
+        return ACS_FAIL(ACS_ERR_MEMORY, error, "sim backend: no lock");
+    }
+    set_up(s, config);
+    status = make_parts(s, config);
+    if (status != ACS_OK) {
+        sim_close(&s->base);
+        return status;
+    }
+    *backend = &s->base;
+    return ACS_OK;
+}
+
+const acs_backend_ops acs_backend_sim = {
+    .id = ACS_BACKEND_SIM,
+    .notifies = false,
+    .host_calls = true,
+    .single_thread = true,
+    .open = sim_open,
+    .close = sim_close,
+    .thread_enter = acs_host_thread_enter,
+    .check = acs_sim_check,
+    .submit = acs_sim_submit,
+    .poll = sim_poll,
+    .stream_record = acs_host_stream_record,
+    .event_release = acs_host_event_release,
+    .memory_alloc = sim_memory_alloc,
+    .memory_free = acs_host_memory_free,
+    .memory_state = acs_host_memory_state,
+    .links = acs_host_links,
+    .capacity = acs_host_capacity,
+};

@@ -1,0 +1,312 @@
+/*
+ * Stepping on the sim backend: one thread plays several workers. Each takes the three parts of a step (decide,
+ * perform, book) one at a time. ACS_SIM_ORDER=seed: in an order that the seed chooses, so that every interleaving of
+ * workers, callers and completions can happen and can be replayed. =time: each worker has a clock that its calls and
+ * its own work move on, and who is earliest goes next. Used instead of threads when the backend is `sim`; never sleeps
+ * and never reads a clock.
+ */
+#include "simulator/sim.h"
+#include "simulator/sim_driver.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+enum {
+    STEPS_AFTER_CALL = 4,
+    STILL_MOST = 2000, /* steps without progress, with nothing left that could happen by itself: several rounds of all
+                          workers, and of all completions that a seed may hide */
+    /* What the library's own work takes of a thread, ns, as measured on the machine of gpus.c with `acs-micro` and with
+     * bench/results (own work per op 0.9 to 1.3 us in all): a call, a step, each op of a batch, and of a bundle. */
+    CALL_NS = 150,
+    STEP_NS = 100,
+    OP_NS = 850,
+    BUNDLED_OP_NS = 350
+};
+
+static bool stepping_take(acs_context *context)
+{
+    uint32_t idle = 0;
+    /* D: one thread at a time plays; what it did is visible to the next */
+    return atomic_compare_exchange_strong_explicit(&context->stepping, &idle, 1, memory_order_acquire,
+                                                   memory_order_relaxed); /* relaxed: nothing was read */
+}
+
+static void stepping_give(acs_context *context)
+{
+    atomic_store_explicit(&context->stepping, 0, memory_order_release); /* D */
+}
+
+/* ----------------------------------------------------------------------------------------------------------- one step */
+
+/* One part of one worker's step. */
+static bool advance(acs_context *context, acs_virtual_worker *worker)
+{
+    acs_core *core = &context->core;
+    if (worker->stage == 0) {
+        if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
+            return worker->action->news.watched;
+        worker->stage = worker->action->type != ACS_ACTION_NONE; /* none: ops were inserted, and that is all */
+    } else if (worker->stage == 1) {
+        acs_inside_set(true);
+        acs_core_perform(core, worker->action);
+        acs_inside_set(false);
+        worker->stage = 2;
+    } else {
+        acs_core_done(core, worker->action);
+        worker->stage = 0;
+    }
+    return true;
+}
+
+static bool step_by_seed(acs_context *context)
+{
+    uint32_t first = acs_random_below(&context->random, context->virtual_count);
+    bool progress = false;
+    for (uint32_t i = 0; i < context->virtual_count && !progress; i++)
+        progress = advance(context, &context->virtual_workers[(first + i) % context->virtual_count]);
+    return progress;
+}
+
+static acs_virtual_worker *earliest(acs_context *context)
+{
+    acs_virtual_worker *first = NULL;
+    for (uint32_t i = 0; i < context->virtual_count; i++) {
+        acs_virtual_worker *worker = &context->virtual_workers[i];
+        if (!worker->idle && (!first || worker->at < first->at))
+            first = worker;
+    }
+    return first;
+}
+
+/* Who has nothing to do looks again when there is news at `when`. */
+static void rouse(acs_context *context, uint64_t when)
+{
+    for (uint32_t i = 0; i < context->virtual_count; i++) {
+        acs_virtual_worker *worker = &context->virtual_workers[i];
+        if (worker->idle && worker->at < when)
+            worker->at = when;
+        worker->idle = false;
+    }
+}
+
+/* Whether somebody is to look once more, although nothing more happens. */
+static bool take_missed(acs_context *context)
+{
+    bool missed = false;
+    for (uint32_t i = 0; i < context->virtual_count; i++) {
+        missed |= context->virtual_workers[i].missed;
+        context->virtual_workers[i].missed = false;
+    }
+    return missed;
+}
+
+/* The earliest worker's turn; if none has anything to do, the next thing happens. */
+static bool step_by_time(acs_context *context)
+{
+    acs_virtual_worker *worker = earliest(context);
+    if (!worker) {
+        uint64_t next = acs_sim_backend_next(context->backend);
+        bool goes_on = next != ACS_SIM_NEVER || take_missed(context);
+        if (goes_on)
+            rouse(context, next != ACS_SIM_NEVER ? next : acs_sim_backend_now(context->backend));
+        return goes_on;
+    }
+    uint32_t stage = worker->stage;
+    acs_sim_backend_at(context->backend, worker->at);
+    if (stage == 1)
+        worker->looked = worker->at;
+    bool progress = advance(context, worker);
+    worker->at = acs_sim_backend_now(context->backend) + (stage == 0 ? STEP_NS : 0);
+    if (stage == 0 && progress && worker->action->type == ACS_ACTION_SUBMIT)
+        worker->at += (uint64_t)(worker->action->batch.bundle ? BUNDLED_OP_NS : OP_NS) * worker->action->batch.items_used;
+    if (stage == 2) {
+        progress = worker->action->progress;
+        worker->missed = !progress && acs_sim_backend_news(context->backend, worker->looked);
+    }
+    if (!progress)
+        worker->idle = true;
+    else if (stage == 2)
+        rouse(context, worker->at);
+    return true;
+}
+
+static bool by_seed(const acs_context *context)
+{
+    return acs_sim_backend_by_seed(context->backend);
+}
+
+static bool step(acs_context *context)
+{
+    if (!stepping_take(context))
+        return false;
+    bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
+    stepping_give(context);
+    if (progress)
+        acs_gate_open(&context->ends);
+    return progress;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ callers */
+
+/* What a producer's thread keeps for itself is as it was, whoever went on meanwhile. */
+static void yield(acs_context *context)
+{
+    if (!context->virtual_yield)
+        return;
+    acs_error error = *acs_error_thread();
+    context->virtual_yield(context->virtual_user);
+    *acs_error_thread() = error;
+}
+
+/* The caller's time passes, and that of the workers until they are level with it or idle. */
+static void interleave_by_time(acs_context *context)
+{
+    context->caller_at += CALL_NS;
+    rouse(context, context->caller_at);
+    for (acs_virtual_worker *worker = earliest(context); worker && worker->at <= context->caller_at;
+         worker = earliest(context))
+        (void)step_by_time(context);
+}
+
+static void interleave(acs_context *context)
+{
+    uint32_t steps = 0;
+    if (stepping_take(context)) {
+        if (!by_seed(context))
+            interleave_by_time(context);
+        else if (!context->virtual_ahead || acs_random_below(&context->random, context->virtual_ahead) == 0)
+            steps = acs_random_below(&context->random, STEPS_AFTER_CALL + 1);
+        stepping_give(context);
+    }
+    while (steps-- > 0)
+        (void)step(context);
+    yield(context);
+}
+
+/*
+ * While nothing can happen any more, and completions that were hidden have been shown, time passes for the watchdog. A
+ * seed's durations are no time: then only such standstills count.
+ */
+static bool look_for_overdue(acs_context *context, bool still)
+{
+    uint64_t limit_ns = context->core.overdue.limit_ns; /* 0: off */
+    context->virtual_idle_ns += still ? limit_ns / 4 : 0;
+    uint64_t base = by_seed(context) ? 0 : acs_sim_backend_now(context->backend);
+    return acs_watchdog_look(context, base + context->virtual_idle_ns);
+}
+
+/*
+ * A wait that could never end, without a watchdog: it is said, and every op ends. If that does not help, there is a
+ * defect in the library, and waits end without what they waited for.
+ */
+static void end_standstill(acs_context *context)
+{
+    if (acs_context_is_lost(context)) {
+        context->virtual_stuck = true;
+        return;
+    }
+    acs_error error;
+    acs_error_fill(&error, ACS_ERR_DEVICE, 0, __func__,
+                   "simulation: nothing can make progress any more, but ops have not ended");
+    acs_lock_acquire(&context->core.lock);
+    acs_core_fault_locked(&context->core, &error);
+    acs_core_collect_locked(&context->core);
+    acs_lock_release(&context->core.lock);
+    rouse(context, 0); /* to end what the FIFO still has */
+}
+
+/*
+ * Whether this step left all as it was, for the core and for other threads alike. An op whose thread is still inside the
+ * call that queues it comes yet, however long that thread is not scheduled.
+ */
+static bool is_still(acs_context *context, uint64_t ends)
+{
+    acs_core *core = &context->core;
+    const acs_op queued = acs_fifo_last(core->fifo);
+    const bool is_same = ends == acs_core_ends(core) && queued == context->virtual_queued;
+    context->virtual_queued = queued;
+    return is_same && !acs_fifo_unfinished(core->fifo) && acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
+}
+
+static void judge(acs_context *context, uint64_t ends)
+{
+    context->virtual_still = is_still(context, ends) ? context->virtual_still + 1 : 0;
+    if (look_for_overdue(context, context->virtual_still > STILL_MOST / 2))
+        context->virtual_still = 0;
+    if (context->virtual_still > STILL_MOST) {
+        context->virtual_still = 0;
+        end_standstill(context);
+    }
+    for (uint32_t i = 0; i < context->virtual_count; i++) /* the caller learns of it when it happened */
+        if (!by_seed(context) && context->caller_at < context->virtual_workers[i].at)
+            context->caller_at = context->virtual_workers[i].at;
+}
+
+/* One step, judged by the thread that took it: a thread that finds another one at it knows nothing. */
+static bool step_and_judge(acs_context *context)
+{
+    uint64_t ends = acs_core_ends(&context->core);
+    if (!stepping_take(context))
+        return false;
+    bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
+    judge(context, ends);
+    stepping_give(context);
+    if (progress)
+        acs_gate_open(&context->ends);
+    return true;
+}
+
+/* Ends the device's life where nothing could ever make progress. */
+static bool wait_for_ops(acs_context *context)
+{
+    if (context->virtual_stuck)
+        return false;
+    if (!step_and_judge(context))
+        sched_yield(); /* another thread plays */
+    yield(context);
+    return true;
+}
+
+/* The device lives on, however long the other thread takes. */
+static void wait_for_thread(acs_context *context)
+{
+    if (!step(context))
+        sched_yield();
+    yield(context);
+}
+
+/* ------------------------------------------------------------------------------------------------------- open and close */
+
+static uint64_t driver_now_ns(acs_context *context)
+{
+    return acs_sim_backend_now(context->backend);
+}
+
+static const acs_stepper g_stepper = {
+    .now_ns = driver_now_ns, .step = step, .queued = interleave, .wait = wait_for_ops, .wait_for_thread = wait_for_thread};
+
+acs_status acs_virtual_init(acs_context *context)
+{
+    if (context->backend->ops->id != ACS_BACKEND_SIM)
+        return ACS_OK;
+    int64_t wanted = context->options.workers * context->backend->devices; /* as threads are */
+    uint32_t count = wanted < 1 ? 1 : wanted > ACS_VIRTUAL_WORKERS ? ACS_VIRTUAL_WORKERS : (uint32_t)wanted;
+    context->random.state = (uint64_t)context->options.seed;
+    for (uint32_t i = 0; i < count; i++) {
+        context->virtual_workers[i].action = calloc(1, sizeof(acs_action));
+        if (!context->virtual_workers[i].action)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a virtual worker");
+        context->virtual_workers[i].action->device = i % context->backend->devices;
+        context->virtual_count++;
+    }
+    context->stepper = &g_stepper;
+    acs_context_add_mode(context, ACS_MODE_SIMULATED);
+    return ACS_OK;
+}
+
+void acs_virtual_fini(acs_context *context)
+{
+    for (uint32_t i = 0; i < ACS_VIRTUAL_WORKERS; i++)
+        free(context->virtual_workers[i].action);
+    context->virtual_count = 0;
+}

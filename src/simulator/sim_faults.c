@@ -1,0 +1,134 @@
+/*
+ * Faults on purpose: which calls of the sim backend fail, by seed and by kind (ACS_FAULTS, ACS_FAULT_KINDS). Called by
+ * sim.c under its lock. Decides and counts; what a fault does is done by the caller.
+ */
+#include "simulator/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NATIVE_FIRST = 700, NATIVE_KINDS = 20, RARE = 10 }; /* injected failures carry a code of 700..719 */
+
+static const char *const fault_names[ACS_FAULT_KINDS] = {
+#define FAULT_NAME(name, text) text,
+    ACS_FAULT_TABLE(FAULT_NAME)
+#undef FAULT_NAME
+};
+
+static int kind_of(const char *name, size_t length)
+{
+    for (int kind = 0; kind < ACS_FAULT_KINDS; kind++) {
+        if (strlen(fault_names[kind]) == length && strncmp(fault_names[kind], name, length) == 0)
+            return kind;
+    }
+    return -1;
+}
+
+acs_status acs_sim_faults_init(acs_sim_faults *faults, const acs_options *options, acs_random *random)
+{
+    const char *at = options->fault_kinds;
+
+    memset(faults, 0, sizeof *faults);
+    faults->per_mille = (uint32_t)options->faults;
+    faults->random = random;
+    while (*at) {
+        size_t length = strcspn(at, ",");
+        int kind = kind_of(at, length);
+        if (kind < 0)
+            return ACS_FAIL(ACS_ERR_OPTION, 0,
+                            "ACS_FAULT_KINDS: '%.*s' is not one of launch, copy, bounce, memory, slow, vehicle, event, "
+                            "lost, endless",
+                            (int)length, at);
+        faults->kinds |= 1u << kind;
+        at += length;
+        at += *at == ',';
+    }
+    return ACS_OK;
+}
+
+void acs_sim_faults_fini(acs_sim_faults *faults)
+{
+    free(faults->bounced.op);
+    free(faults->doomed.op);
+}
+
+bool acs_sim_fault(acs_sim_faults *faults, acs_fault_kind kind)
+{
+    uint32_t of = kind >= ACS_FAULT_EVENT ? 1000 * RARE : 1000;
+
+    if (!faults->per_mille || !(faults->kinds & 1u << kind) || acs_random_below(faults->random, of) >= faults->per_mille)
+        return false;
+    faults->count[kind]++;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- ops */
+
+/* Was the op noted before? Then forget it: it happens once. */
+static bool noted_take(acs_sim_noted *noted, const acs_record *op)
+{
+    for (uint32_t i = 0; i < noted->used; i++) {
+        if (noted->op[i] == op) {
+            noted->op[i] = noted->op[--noted->used];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Room to note one more; without it nothing happens to the op, since nobody would know that it did. */
+static bool noted_reserve(acs_sim_noted *noted)
+{
+    uint32_t capacity = noted->capacity ? noted->capacity * 2 : 16;
+    const acs_record **grown;
+
+    if (noted->used < noted->capacity)
+        return true;
+    grown = realloc(noted->op, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    noted->op = grown;
+    noted->capacity = capacity;
+    return true;
+}
+
+static void refuse(acs_sim_faults *faults, acs_item *item)
+{
+    item->status = ACS_ERR_LAUNCH;
+    item->native = NATIVE_FIRST + (int)acs_random_below(faults->random, NATIVE_KINDS);
+    item->text = "injected";
+}
+
+/* An op bounces once at most, so that every program ends; a failure may follow a bounce. */
+void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
+{
+    uint8_t kind = item->op ? item->op->kind : ACS_KIND_COUNT;
+    bool copies = kind == ACS_KIND_MEMCPY || kind == ACS_KIND_MEMSET;
+    bool again;
+
+    if (kind != ACS_KIND_KERNEL && !copies)
+        return;
+    again = noted_take(&faults->bounced, item->op);
+    if (noted_take(&faults->doomed, item->op) || acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
+        refuse(faults, item);
+    } else if (!again && noted_reserve(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
+        faults->bounced.op[faults->bounced.used++] = item->op;
+        item->status = ACS_NOT_READY;
+        item->text = "injected";
+    }
+}
+
+/* As on a GPU: what refuses a kernel refuses the graph that it is in. */
+bool acs_sim_fault_bundle(acs_sim_faults *faults, const acs_batch *batch)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
+        if (!op || !noted_reserve(&faults->doomed) || !acs_sim_fault(faults, ACS_FAULT_LAUNCH))
+            continue;
+        faults->doomed.op[faults->doomed.used++] = op;
+        any = true;
+    }
+    return any;
+}

@@ -1,0 +1,437 @@
+/*
+ * Vehicles on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do it, with
+ * the same index of kept graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the backend's lock.
+ * Never decides what fails but for instantiations, and never lets time pass.
+ *
+ * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so giving
+ * out a kept graph that is busy is noticed here, and what it breaks is real.
+ */
+#include "simulator/sim_internal.h"
+#include "bundles/choice.h"
+
+#include <stdlib.h>
+
+enum {
+    COPIES_MOST = 4,         /* of one key */
+    LAYER_NODES_MOST = 4096,
+    SEED_SIGHTINGS = 4       /* where the seed decides: a shape is kept after one sighting three times in four */
+};
+
+/* A bundle on its way, and what one of its nodes becomes. */
+typedef struct trip {
+    acs_sim_state *s;
+    acs_sim_vehicles *v;
+    const acs_dag *dag;
+    const acs_batch *batch;
+    acs_sim_bundle *bundle;
+    uint32_t slot, sightings;
+    uint64_t last; /* value of its last op */
+    const char **wrong;
+} trip;
+
+static const acs_sim_kernel small = {.ctas = 1, .threads = 1}; /* a head, a join, a barrier */
+
+const char *acs_sim_vehicle_name(acs_vehicle vehicle)
+{
+    static const char *const names[ACS_VEHICLE_COUNT] = {"refused", "launch", "replay", "layers", "gpu"};
+    return names[vehicle];
+}
+
+/* ------------------------------------------------------------------------------------------------------ kept graphs */
+
+static uint32_t graph_of(const void *object)
+{
+    return (uint32_t)((uintptr_t)object - 1);
+}
+
+static void *object_of(uint32_t graph)
+{
+    return (void *)((uintptr_t)graph + 1);
+}
+
+/* An empty graph of the machine, or ACS_SIM_NONE. */
+static uint32_t graph_take(acs_sim_state *s)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+    uint32_t graph = v->spare_used ? v->spare[--v->spare_used] : acs_sim_graph(s->machine, 0);
+
+    if (graph != ACS_SIM_NONE)
+        acs_sim_graph_clear(s->machine, graph);
+    return graph;
+}
+
+/* Without memory to remember it the graph is lost until close. */
+static void graph_give(acs_sim_state *s, uint32_t graph)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+    uint32_t capacity = v->spare_capacity ? v->spare_capacity * 2 : 16;
+    uint32_t *grown = v->spare;
+
+    if (v->spare_used == v->spare_capacity) {
+        grown = realloc(v->spare, capacity * sizeof *grown);
+        if (!grown)
+            return;
+        v->spare = grown;
+        v->spare_capacity = capacity;
+    }
+    v->spare[v->spare_used++] = graph;
+}
+
+/* Destroy an executable graph. */
+static void thrown_out(const trip *t, void *object)
+{
+    if (acs_sim_graph_busy(t->s->machine, graph_of(object)))
+        *t->wrong = "a kept graph thrown out while a launch of it runs";
+    else
+        graph_give(t->s, graph_of(object));
+    t->s->now += t->s->gpu.host.graph_destroy_node;
+}
+
+static void throw_all_out(const trip *t, uint64_t budget)
+{
+    void *object;
+
+    while ((object = acs_kept_evict(t->v->kept, budget - acs_kept_nodes(t->v->kept) + 1)))
+        thrown_out(t, object);
+}
+
+/* A new copy of `nodes` nodes, taken, its graph empty. NULL: refused. */
+static acs_kept_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
+{
+    const acs_sim_host_costs *c = &t->s->gpu.host;
+    acs_kept_copy *copy;
+    uint32_t graph;
+    void *object;
+
+    if (acs_sim_fault(&t->s->faults, ACS_FAULT_VEHICLE))
+        return NULL;
+    while ((object = acs_kept_evict(t->v->kept, nodes)))
+        thrown_out(t, object);
+    graph = acs_kept_has_room(t->v->kept, nodes) ? graph_take(t->s) : ACS_SIM_NONE;
+    if (graph == ACS_SIM_NONE)
+        return NULL;
+    copy = acs_kept_add(t->v->kept, key, nodes, object_of(graph));
+    if (copy)
+        atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
+    else
+        graph_give(t->s, graph);
+    t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
+    return copy;
+}
+
+/* A copy that is free, or NULL. */
+static acs_kept_copy *take(const trip *t, uint64_t key)
+{
+    acs_kept_copy *copy = acs_kept_take(t->v->kept, key);
+
+    if (copy && acs_sim_graph_busy(t->s->machine, graph_of(copy->object)))
+        *t->wrong = "a kept graph given out while a launch of it runs";
+    return copy;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- nodes */
+
+static void add_edges(const trip *t, uint32_t graph, uint32_t node, const acs_dag_node *of)
+{
+    if (!of->edge_count)
+        acs_sim_graph_edge(t->s->machine, graph, 0, node);
+    for (uint32_t e = 0; e < of->edge_count; e++)
+        acs_sim_graph_edge(t->s->machine, graph, t->dag->edges[of->first_edge + e] + 1u, node);
+}
+
+/* The kernel that sets the others, or launches them; no time passes for it where a seed decides. */
+static acs_sim_kernel head_for(const trip *t, acs_sim_node_kind kind)
+{
+    const acs_sim_device_costs *c = &t->s->gpu.device;
+    acs_sim_kernel head = small;
+
+    if (!t->s->by_seed)
+        head.cta_ns = kind == ACS_SIM_NODE_RELEASED ? c->release_head : c->set_head;
+    return head;
+}
+
+/* A head, and behind it the nodes of the bundle: item i is node i + 1. */
+static void build_whole(const trip *t, uint32_t graph, acs_sim_node_kind kind)
+{
+    const acs_sim_kernel head = head_for(t, kind);
+
+    acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
+    for (uint32_t i = 0; i < t->dag->nodes; i++) {
+        acs_sim_graph_node(t->s->machine, graph, &small, kind, NULL);
+        add_edges(t, graph, i + 1, &t->dag->node[i]);
+    }
+}
+
+/* A node is to run the bundle's item `i`, its op number `position`. */
+static void set_op(const trip *t, uint32_t graph, uint32_t node, uint32_t i, uint32_t position)
+{
+    const acs_record *op = t->batch->items[i].op;
+    acs_sim_kernel kernel = acs_sim_draw_kernel(t->s, op, t->slot);
+
+    acs_sim_graph_set(t->s->machine, graph, node, &kernel, acs_sim_work_take(t->s, op, t->bundle, position));
+}
+
+static void set_whole(const trip *t, uint32_t graph)
+{
+    uint32_t position = 0;
+
+    for (uint32_t i = 0; i < t->dag->nodes; i++)
+        if (t->dag->node[i].type)
+            set_op(t, graph, i + 1, i, position++);
+}
+
+/* Launched with parameters that the device sets, behind a head. */
+static void launch_headed(const trip *t, uint32_t graph)
+{
+    const acs_sim_host_costs *c = &t->s->gpu.host;
+
+    t->s->now += c->headed_launch + (uint64_t)c->device_set_node * t->dag->ops;
+    acs_sim_graph_launch(t->s->machine, t->s->now, t->s->slot[t->slot].stream, graph);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ replay */
+
+static bool issue_replay(const trip *t)
+{
+    acs_kept_copy *copy = take(t, t->dag->key);
+
+    if (!copy) {
+        bool worth = t->sightings >= t->v->sightings_least;
+        if (!worth || acs_kept_copies(t->v->kept, t->dag->key, NULL) >= COPIES_MOST)
+            return false;
+        copy = instantiate(t, t->dag->key, t->dag->nodes + 1);
+        if (!copy)
+            return false;
+        build_whole(t, graph_of(copy->object), ACS_SIM_NODE_SET);
+    }
+    set_whole(t, graph_of(copy->object));
+    launch_headed(t, graph_of(copy->object));
+    acs_kept_launched(t->v->kept, copy, (int)t->slot, t->last);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ layers */
+
+static uint32_t layer_node(const acs_layout_template *shape, uint32_t level, uint32_t cell)
+{
+    return 1 + level * (acs_layout_cells(shape) + 1) + cell;
+}
+
+/* A head, then levels: cells, and behind them a barrier. */
+static void build_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
+{
+    const acs_sim_kernel head = head_for(t, ACS_SIM_NODE_SET);
+    uint32_t cells = acs_layout_cells(shape), before = 0;
+
+    acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
+    for (uint32_t level = 0; level < shape->levels; level++) {
+        uint32_t barrier = layer_node(shape, level, cells);
+        for (uint32_t cell = 0; cell <= cells; cell++)
+            acs_sim_graph_node(t->s->machine, graph, &small, cell < cells ? ACS_SIM_NODE_SET : ACS_SIM_NODE_FIXED, NULL);
+        for (uint32_t node = barrier - cells; node < barrier; node++) {
+            acs_sim_graph_edge(t->s->machine, graph, before, node);
+            acs_sim_graph_edge(t->s->machine, graph, node, barrier);
+        }
+        before = barrier;
+    }
+}
+
+/* Every cell is switched on or off; barriers of levels with ops tell how far the bundle is. */
+static void set_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
+{
+    const acs_layout *layout = &t->v->layout;
+    uint32_t cells = acs_layout_cells(shape), position = 0;
+
+    for (uint32_t level = 0; level < shape->levels; level++) {
+        acs_sim_work *work = level < layout->levels
+                                 ? acs_sim_work_take(t->s, NULL, t->bundle, layout->prefix[level])
+                                 : NULL;
+        for (uint32_t cell = 0; cell < cells; cell++)
+            acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cell), NULL, NULL);
+        acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cells), &small, work);
+    }
+    for (uint32_t i = 0; i < t->dag->nodes; i++)
+        if (t->dag->node[i].type)
+            set_op(t, graph, layer_node(shape, layout->level[i], layout->cell[i]), i, position++);
+}
+
+static bool layout_choose(const trip *t, acs_layout_template *shape)
+{
+    return acs_layout_choose(t->dag, &ACS_CHOICE_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape, &t->v->layout);
+}
+
+static bool issue_layers(const trip *t)
+{
+    acs_layout_template shape;
+    acs_kept_copy *copy;
+    uint64_t key;
+
+    if (!layout_choose(t, &shape))
+        return false;
+    key = acs_layout_key(&shape);
+    copy = take(t, key);
+    if (!copy && acs_kept_copies(t->v->kept, key, NULL) < COPIES_MOST) {
+        copy = instantiate(t, key, 1 + shape.levels * (acs_layout_cells(&shape) + 1));
+        if (copy)
+            build_layers(t, graph_of(copy->object), &shape);
+    }
+    if (!copy)
+        return false;
+    t->bundle->by_level = true;
+    set_layers(t, graph_of(copy->object), &shape);
+    launch_headed(t, graph_of(copy->object));
+    acs_kept_launched(t->v->kept, copy, (int)t->slot, t->last);
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------- GPU-side issue */
+
+/* A place for a bundle that no launch uses, or ACS_SIM_NONE. */
+static uint32_t free_window(const trip *t)
+{
+    acs_sim_vehicles *v = t->v;
+    uint32_t made;
+
+    for (uint32_t i = 0; i < v->windows; i++)
+        if (!acs_sim_graph_busy(t->s->machine, v->window[i]))
+            return v->window[i];
+    if (v->windows == ACS_SIM_WINDOWS)
+        return ACS_SIM_NONE;
+    made = acs_sim_graph(t->s->machine, 0);
+    if (made != ACS_SIM_NONE)
+        v->window[v->windows++] = made;
+    return made;
+}
+
+static bool issue_gpu(const trip *t)
+{
+    uint32_t graph = free_window(t);
+
+    if (graph == ACS_SIM_NONE)
+        return false;
+    acs_sim_graph_clear(t->s->machine, graph);
+    t->bundle->tells_end = true;
+    build_whole(t, graph, ACS_SIM_NODE_RELEASED);
+    set_whole(t, graph);
+    launch_headed(t, graph);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- choice */
+
+static bool issue_by(const trip *t, acs_vehicle vehicle)
+{
+    switch (vehicle) {
+    case ACS_VEHICLE_REPLAY:
+        return issue_replay(t);
+    case ACS_VEHICLE_LAYERS:
+        return issue_layers(t);
+    case ACS_VEHICLE_GPU:
+        return issue_gpu(t);
+    default:
+        return false;
+    }
+}
+
+#define SIGHTINGS(nodes, gain_ns) acs_choice_sightings(&acs_costs_table, nodes, false, gain_ns)
+
+/* Whether a replay is there, or would pay: `others_ns` is what the cheapest of the others takes. */
+static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_t others_ns)
+{
+    uint64_t ns = acs_choice_replay_ns(bundle, false);
+    uint32_t busy, copies = acs_kept_copies(t->v->kept, t->dag->key, &busy);
+
+    if (ns >= others_ns)
+        return false;
+    return copies > busy || (copies < COPIES_MOST && t->sightings >= SIGHTINGS(t->dag->nodes + 1, others_ns - ns));
+}
+
+/* Whether a graph of layers is there, or was wanted so often that it would pay. */
+static bool worth_layers(const trip *t, const acs_layout_template *shape, uint64_t ns, uint64_t others_ns)
+{
+    uint64_t key = acs_layout_key(shape);
+    uint32_t nodes = 1 + shape->levels * (acs_layout_cells(shape) + 1);
+    uint32_t busy, copies = acs_kept_copies(t->v->kept, key, &busy);
+    uint32_t seen = acs_kept_sight(t->v->kept, key);
+
+    return copies > busy || (copies < COPIES_MOST && seen >= SIGHTINGS(nodes, others_ns - ns));
+}
+
+static uint64_t longest_ns(const trip *t)
+{
+    uint64_t longest = 0, ns;
+
+    for (uint32_t i = 0; i < t->batch->items_used; i++) {
+        ns = t->batch->items[i].op ? acs_sim_kernel_ns(t->s, t->batch->items[i].op) : 0;
+        longest = ns > longest ? ns : longest;
+    }
+    return longest;
+}
+
+static uint64_t threads(const trip *t)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < t->batch->items_used; i++)
+        sum += t->batch->items[i].op ? acs_sim_threads(t->s, t->batch->items[i].op) : 0;
+    return sum;
+}
+
+/* By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches. */
+static acs_vehicle choose(const trip *t)
+{
+    static const acs_vehicle any[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
+    acs_choice_bundle bundle = {.costs = &acs_costs_table, .ops = t->dag->ops, .levels = t->dag->levels,
+                                .edges = t->dag->edges_used, .beside = t->batch->beside, .path = acs_dag_path(t->dag),
+                                .device_ns = t->batch->device_ns, .slots = t->batch->slots,
+                                .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
+    uint64_t layers = UINT64_MAX, gpu, launch, least;
+    acs_layout_template shape;
+
+    if (t->s->by_seed)
+        return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
+    bundle.kernel_ns = longest_ns(t);
+    bundle.threads = threads(t);
+    gpu = acs_choice_gpu_ns(&bundle);
+    launch = acs_choice_launch_ns(&bundle);
+    if (layout_choose(t, &shape))
+        layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
+    least = gpu < launch ? gpu : launch;
+    if (worth_replay(t, &bundle, acs_choice_queued(&bundle) ? launch : layers < least ? layers : least))
+        return ACS_VEHICLE_REPLAY;
+    if (layers < least && worth_layers(t, &shape, layers, least))
+        return ACS_VEHICLE_LAYERS;
+    return gpu < launch ? ACS_VEHICLE_GPU : ACS_VEHICLE_AUTO;
+}
+
+acs_vehicle acs_sim_vehicle_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle, const char **wrong)
+{
+    trip t = {.s = s, .v = &s->vehicles, .dag = &s->vehicles.dag, .batch = batch, .bundle = bundle,
+              .slot = bundle->slot, .last = bundle->first + bundle->ops - 1, .wrong = wrong};
+    acs_vehicle vehicle;
+
+    if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
+        throw_all_out(&t, s->vehicles.budget);
+    t.sightings = acs_kept_sight(s->vehicles.kept, t.dag->key);
+    vehicle = batch->vehicle == ACS_VEHICLE_AUTO ? choose(&t) : (acs_vehicle)batch->vehicle;
+    return issue_by(&t, vehicle) ? vehicle : ACS_VEHICLE_AUTO;
+}
+
+acs_status acs_sim_vehicles_init(acs_sim_state *s, const acs_backend_config *config)
+{
+    acs_sim_vehicles *v = &s->vehicles;
+
+    v->random.state = acs_hash64((uint64_t)config->options->seed + 1);
+    v->sightings_least = s->by_seed && acs_random_below(&v->random, SEED_SIGHTINGS) ? 1 : 2;
+    v->budget = (uint64_t)config->options->graph_nodes;
+    return acs_kept_create(v->budget, s->slots, &v->kept);
+}
+
+void acs_sim_vehicles_fini(acs_sim_state *s)
+{
+    while (s->vehicles.kept && acs_kept_drain(s->vehicles.kept))
+        continue;
+    acs_kept_destroy(s->vehicles.kept);
+    free(s->vehicles.spare);
+    free(s->vehicles.types);
+}

@@ -1,0 +1,150 @@
+/*
+ * What the simulated machine tells of, and how far bundles are: one work for each op, and for each barrier between layers,
+ * that was issued and has not ended. Called by the other files of the sim backend under its lock. Never issues anything.
+ *
+ * Progress inside a bundle is published as on a GPU: late, and coarsely. Of the end of graphs only the mark behind them
+ * tells, since a graph may have more to do when its last op has ended; GPU-side issue tells of the end itself, perhaps
+ * before the core has booked the bundle.
+ */
+#include "simulator/sim_internal.h"
+
+#include <stdlib.h>
+
+enum { BLOCK = 64, FINE_OPS = 16 }; /* things made at once; where time decides, progress is told of every so many ops */
+
+/* Memory that lives until close. */
+static void *block_of(acs_sim_state *s, size_t bytes)
+{
+    uint32_t capacity = s->block_capacity ? s->block_capacity * 2 : 16;
+    void **grown = s->blocks;
+
+    if (s->block_count == s->block_capacity) {
+        grown = realloc(s->blocks, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        s->blocks = grown;
+        s->block_capacity = capacity;
+    }
+    s->blocks[s->block_count] = calloc(BLOCK, bytes);
+    return s->blocks[s->block_count] ? s->blocks[s->block_count++] : NULL;
+}
+
+void acs_sim_works_fini(acs_sim_state *s)
+{
+    for (uint32_t i = 0; i < s->block_count; i++)
+        free(s->blocks[i]);
+    free(s->blocks);
+}
+
+bool acs_sim_work_reserve(acs_sim_state *s, uint32_t count)
+{
+    while (s->free_work_count < count) {
+        acs_sim_work *made = block_of(s, sizeof *made);
+        if (!made)
+            return false;
+        for (uint32_t i = 0; i < BLOCK; i++) {
+            made[i].next = s->free_works;
+            s->free_works = &made[i];
+        }
+        s->free_work_count += BLOCK;
+    }
+    return true;
+}
+
+acs_sim_work *acs_sim_work_take(acs_sim_state *s, const acs_record *op, acs_sim_bundle *bundle, uint32_t position)
+{
+    acs_sim_work *work = s->free_works;
+
+    s->free_works = work->next;
+    s->free_work_count--;
+    *work = (acs_sim_work){.op = op, .bundle = bundle, .position = position};
+    if (bundle)
+        bundle->works++;
+    return work;
+}
+
+acs_sim_bundle *acs_sim_bundle_take(acs_sim_state *s)
+{
+    acs_sim_bundle *bundle = s->free_bundles;
+
+    if (!bundle) {
+        acs_sim_bundle *made = block_of(s, sizeof *made);
+        for (uint32_t i = 0; made && i < BLOCK; i++) {
+            made[i].next = s->free_bundles;
+            s->free_bundles = &made[i];
+        }
+        bundle = s->free_bundles;
+    }
+    if (bundle) {
+        s->free_bundles = bundle->next;
+        *bundle = (acs_sim_bundle){0};
+    }
+    return bundle;
+}
+
+void acs_sim_bundle_give(acs_sim_state *s, acs_sim_bundle *bundle)
+{
+    bundle->next = s->free_bundles;
+    s->free_bundles = bundle;
+}
+
+/* -------------------------------------------------------------------------------------------------------- progress */
+
+/* All ops of the slot up to the value have ended. What was not seen yet and is too much to remember is told together. */
+static void note_news(acs_sim_slot *slot, uint64_t value, uint64_t when)
+{
+    uint32_t at = slot->news_used < ACS_SIM_NEWS ? slot->news_used++ : ACS_SIM_NEWS - 1;
+
+    slot->news[at].value = value;
+    slot->news[at].at = when;
+}
+
+/* One more op of the bundle has ended, or the barrier behind some of them: how many from the first on have. */
+static uint32_t prefix_with(acs_sim_bundle *bundle, const acs_sim_work *work)
+{
+    uint32_t prefix = bundle->prefix;
+
+    if (bundle->by_level)
+        return !work->op && work->position > prefix ? work->position : prefix;
+    bundle->ended[work->position / 64] |= UINT64_C(1) << work->position % 64;
+    while (prefix < bundle->ops && bundle->ended[prefix / 64] >> prefix % 64 & 1)
+        prefix++;
+    return prefix;
+}
+
+void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when)
+{
+    acs_sim_bundle *bundle = work->bundle;
+
+    if (bundle) {
+        uint32_t before = bundle->prefix;
+        bundle->prefix = prefix_with(bundle, work);
+        bool told = s->by_seed || bundle->by_level || before / FINE_OPS != bundle->prefix / FINE_OPS;
+        if (bundle->prefix > before && (bundle->prefix < bundle->ops ? told : bundle->tells_end))
+            note_news(&s->slot[bundle->slot], bundle->first + bundle->prefix - 1, when);
+        if (--bundle->works == 0)
+            acs_sim_bundle_give(s, bundle);
+    }
+    work->next = s->free_works;
+    s->free_works = work;
+    s->free_work_count++;
+}
+
+uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot)
+{
+    uint32_t visible = s->by_seed ? 0 : s->gpu.device.host_visible, seen = 0, some = slot->news_used;
+    uint64_t value = 0;
+
+    if (!slot->news_used)
+        return 0;
+    if (s->by_seed && s->strategy != ACS_SIM_EAGER)
+        some = acs_random_below(&s->vehicles.random, slot->news_used + 1);
+    while (seen < some && slot->news[seen].at + visible <= s->now)
+        value = slot->news[seen++].value;
+    for (uint32_t i = seen; i < slot->news_used; i++)
+        slot->news[i - seen] = slot->news[i];
+    slot->news_used -= seen;
+    if (slot->news_used && slot->news[0].at + visible > s->now)
+        slot->known_at = slot->news[0].at + visible; /* somebody should look again then */
+    return value;
+}
