@@ -222,6 +222,7 @@ typedef struct waiting {
     bool watches;    /* for completions, in the workers' place */
     bool busy;       /* others are at work in the core: nothing is known of this round */
     bool fresh;      /* `load` is what its own step, just now, found */
+    bool may_watch;  /* `load` was looked at in this round */
     acs_core_load load; /* what was left to do when this thread looked last */
 } waiting;
 
@@ -259,7 +260,7 @@ static bool try_watch(waiting *w)
     uint32_t none = 0;
     if (w->busy)
         return false; /* to wait for the lock could mean to sleep */
-    if (w->load != ACS_LOAD_RUNNING) {
+    if (!w->may_watch || w->load != ACS_LOAD_RUNNING) {
         watch_no_more(w);
         return false;
     }
@@ -289,13 +290,11 @@ static bool look_for_end(waiting *w)
     w->busy = w->fresh = false;
     if (w->try ? is_over(w) : ended && acs_core_settled(core) >= w->watch.op)
         return true;
-    acs_core_load load = known ? w->load : ACS_LOAD_BLOCKED;
+    w->may_watch = looks || known;
     if (looks || ended)
-        w->busy = !acs_core_look_try(core, w->try ? NULL : &w->watch, TUNE_WAITER_FEW_OPS, &over, &load);
-    if (w->busy)
-        return false;
-    w->ends_seen = ended ? ends : w->ends_seen;
-    w->load = looks || known ? load : ACS_LOAD_BLOCKED;
+        w->busy = !acs_core_look_try(core, w->try ? NULL : &w->watch, TUNE_WAITER_FEW_OPS, &over, &w->load);
+    if (ended && !w->busy)
+        w->ends_seen = ends;
     return over;
 }
 

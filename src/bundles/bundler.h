@@ -36,7 +36,6 @@ typedef struct acs_bundler {
     acs_vehicle vehicle;   /* what ACS_ISSUE asks for; constant, as the next two */
     uint32_t most;         /* ops in a bundle */
     bool learns;           /* what kernels take of a device */
-    uint32_t bundled_out;  /* ops of bundles that have not ended */
     uint64_t bookings;     /* actions whose results were booked */
     acs_boundary boundary; /* where bundles end */
     acs_op cut;            /* the latest op before which one ends */

@@ -355,7 +355,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
             acs_core_check_issue_locked(core, batch, entry);
     }
     acs_core_running_locked(core, (int)s->ops);
-    core->bundler->bundled_out += s->ops;
+    core->bundled_out += s->ops;
 }
 
 /* The next group that is due. False: there is none, or it cannot be placed now. */
@@ -396,7 +396,7 @@ static bool more_comes(const acs_core *core, bool inserted)
 {
     uint32_t waiting = core->window.live - core->running;
     return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting <= core->bundler->most &&
-           core->bundler->bundled_out >= core->bundler->most / 2;
+           core->bundled_out >= core->bundler->most / 2;
 }
 
 /* After a look that took long and led to nothing the next is put off for as long, while the GPU has work. */
@@ -500,21 +500,13 @@ static void inserted(acs_core *core, acs_entry *entry, bool first)
 
 static void issued(acs_core *core, const acs_entry *entry)
 {
-    if (core->bundler->learns)
-        acs_contention_issued(&core->bundler->contention, entry->device, acs_entry_launched(entry));
+    acs_contention_issued(&core->bundler->contention, entry->device, acs_entry_launched(entry));
 }
 
 static void completed(acs_core *core, const acs_entry *entry)
 {
     const bool launched = acs_entry_launched(entry);
-    if (core->bundler->learns)
-        acs_contention_ended(&core->bundler->contention, entry->device, launched ? entry->op->type : 0, launched);
-}
-
-static void left(acs_core *core, const acs_entry *entry)
-{
-    ACS_ASSERT(core->bundler->bundled_out >= entry->bundled);
-    core->bundler->bundled_out -= entry->bundled;
+    acs_contention_ended(&core->bundler->contention, entry->device, launched ? entry->op->type : 0, launched);
 }
 
 static void polled(acs_core *core, const acs_action *action, uint32_t device, bool all)
@@ -580,6 +572,5 @@ const acs_batcher acs_bundle_batcher = {
     .booked = booked,
     .issued = issued,
     .completed = completed,
-    .left = left,
     .polled = polled,
 };

@@ -23,10 +23,9 @@ typedef struct acs_batcher {
     /* The action's results are about to be booked, and were booked. */
     void (*books)(acs_core *core, const acs_action *action);
     void (*booked)(acs_core *core, const acs_action *action);
-    /* An op of a slot was issued, by itself or in a batch; completed; left the window, or was not issued after all. */
+    /* With core->reads_clock: an op of a slot was issued, by itself or in a batch; completed. */
     void (*issued)(acs_core *core, const acs_entry *entry);
     void (*completed)(acs_core *core, const acs_entry *entry);
-    void (*left)(acs_core *core, const acs_entry *entry);
     /* Slots of the device were polled by the action; `all`: each that has something out. */
     void (*polled)(acs_core *core, const acs_action *action, uint32_t device, bool all);
 } acs_batcher;

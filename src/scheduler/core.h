@@ -188,9 +188,10 @@ struct acs_core {
     uint64_t polled;         /* slots that were polled since the watchdog looked */
     acs_overdue overdue;
     uint32_t batch_limit;
-    const acs_batcher *batcher; /* NULL: each op is issued by itself; constant, as the next four */
+    const acs_batcher *batcher; /* NULL: each op is issued by itself; constant, as the others but `bundled_out` */
     struct acs_bundler *bundler; /* the batcher's own */
     uint32_t batch_ahead;    /* ops that it wants to see in the window; 0: no batcher */
+    uint32_t bundled_out;    /* ops of its batches that have not ended */
     uint32_t batch_least;    /* fewer ops are no batch of its; UINT32_MAX: no batcher */
     bool reads_clock;        /* when polls begin and end; constant */
     bool holding;            /* ready ops are deferred for a batch of several, and nothing else is ready */

@@ -328,7 +328,7 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
         count_vehicle(core, entry, vehicle);
     if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
-        if (core->batcher)
+        if (core->reads_clock)
             core->batcher->issued(core, entry);
     }
     acs_window_issued(&core->window, entry);
@@ -345,8 +345,7 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
     acs_core_running_locked(core, -1);
     entry->slot = -1;
     entry->value = 0;
-    if (core->batcher)
-        core->batcher->left(core, entry);
+    core->bundled_out -= entry->bundled;
     entry->bundled = false;
     if (item->status == ACS_NOT_READY) {
         entry->bounced++;

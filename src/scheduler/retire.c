@@ -129,8 +129,7 @@ static void collect_ended(acs_core *core)
         ACS_ASSERT(!entry->reported || entry->status != ACS_OK);            /* CORE-2 */
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
-        if (core->batcher)
-            core->batcher->left(core, entry);
+        core->bundled_out -= entry->bundled;
         if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* CORE-4 */
@@ -185,7 +184,7 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
         acs_entry *entry, *newest = NULL;
         while ((entry = acs_slots_pop_complete(&core->slots, s))) {
             newest = entry;
-            if (core->batcher)
+            if (core->reads_clock)
                 core->batcher->completed(core, entry);
             acs_window_fetch_behind(&core->window, entry);
             __builtin_prefetch(entry->op, 1); /* goes back to its pool soon */

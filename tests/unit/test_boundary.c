@@ -1,6 +1,6 @@
 /*
- * Unit tests of scheduler/cuts: that pieces have the sizes they may have, that equal streams are cut alike wherever they
- * begin, that repeats of any length give the same few pieces, marks, and what boundary.h says in general against a slow search.
+ * Unit tests of bundles/boundary: that pieces have the sizes they may have, that equal streams are cut alike wherever
+ * they begin, that repeats of any length give the same few pieces, marks, and what boundary.h says against a slow search.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -420,7 +420,7 @@ static void a_refused_bundle_is_launched_op_by_op(void **state)
             RIDE(r, ACS_INOUT(AT(i * 64), 64));
     step(r);
     assert_int_equal(r->backend.refused, 1);
-    assert_int_equal(r->core.bundler->bundled_out, 0);
+    assert_int_equal(r->core.bundled_out, 0);
     assert_int_equal(r->core.running, 0);
     run_to_end(r);
     for (acs_op op = 1; op <= 12; op++) {
@@ -495,7 +495,7 @@ static void a_lost_device_ends_the_ops_of_a_bundle(void **state)
     assert_int_equal(r->faults, 1);
     for (acs_op op = 1; op <= 10; op++)
         assert_int_equal(r->status[op], ACS_ERR_DEVICE);
-    assert_int_equal(r->core.bundler->bundled_out, 0);
+    assert_int_equal(r->core.bundled_out, 0);
     rig_close(r);
 }
 
