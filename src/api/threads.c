@@ -221,7 +221,7 @@ typedef struct waiting {
     bool stepped;    /* it did a worker's work */
     bool watches;    /* for completions, in the workers' place */
     bool busy;       /* others are at work in the core: nothing is known of this round */
-    bool fresh;      /* `load` is what its own step, just now, found */
+    bool fresh;      /* `load` is what its own step, just now, found; every second step, so that others' news count, too */
     bool may_watch;  /* `load` was looked at in this round */
     acs_core_load load; /* what was left to do when this thread looked last */
 } waiting;
@@ -287,7 +287,7 @@ static bool look_for_end(waiting *w)
     const bool known = w->fresh && w->watches && w->load == ACS_LOAD_RUNNING && !acs_fifo_ready(core->fifo);
     const bool looks = !known && try_look_at_load(w), ended = !w->try && ends != w->ends_seen;
     bool over = false;
-    w->busy = w->fresh = false;
+    w->busy = false;
     if (w->try ? is_over(w) : ended && acs_core_settled(core) >= w->watch.op)
         return true;
     w->may_watch = looks || known;
@@ -326,7 +326,7 @@ static bool waiting_steps(waiting *w)
     const bool one = w->watches && w->watch.type == ACS_WATCH_OP && ++w->looks % TUNE_WAITER_LOOKS != 0;
     if (w->context->stepper)
         return w->context->stepper->step(w->context);
-    w->fresh = true;
+    w->fresh = !w->fresh;
     return caller_steps(w->context, one ? ACS_MAY_LOOK : caller_may(w->context), &w->load);
 }
 

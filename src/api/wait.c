@@ -1,6 +1,6 @@
 /*
- * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (threads.c), so no wait depends on a
- * sleeping worker. Nothing here changes what runs.
+ * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (threads.c), so no wait depends on
+ * a sleeping worker. Nothing here changes what runs.
  */
 #include "api/context.h"
 
