@@ -14,7 +14,6 @@ struct acs_draft;
 #define ACS_MODE_LOST ((uint64_t)1)             /* the device is lost; never cleared */
 #define ACS_MODE_REPEAT ((uint64_t)1 << 1)      /* the next op begins a repeat (acs_mark_repeat) */
 #define ACS_MODE_ISSUE_NOW ((uint64_t)1 << 2)   /* ACS_DISABLE; constant */
-#define ACS_MODE_SIMULATED ((uint64_t)1 << 3)   /* the sim backend; constant */
 #define ACS_MODE_CHECK ((uint64_t)1 << 4)       /* ACS_CHECK=written; constant */
 #define ACS_MODE_DEVICES ((uint64_t)1 << 5)     /* several devices; constant */
 #define ACS_MODE_BLOCKS ((uint64_t)1 << 6)      /* there were blocks whose contents move; never cleared */

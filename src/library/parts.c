@@ -16,7 +16,6 @@
 #include "residency/spread.h"
 #include "simulator/sim_driver.h"
 
-
 /* ------------------------------------------------------------------------------------------------------------- launch */
 
 /* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */

@@ -4,6 +4,8 @@
  * latest one, and who gets it while those may still run is ordered behind them, as the next op says that is queued
  * (acs_reuse). Called by the program's threads; waits only where there is no room.
  */
+#include "residency/malloc.h"
+
 #include "capture/capture.h"
 #include "debug/memory_log.h"
 #include "residency/spread.h"

@@ -11,7 +11,7 @@
 #ifndef ACS_MOVABLE_H
 #define ACS_MOVABLE_H
 
-#include "api/context.h"
+#include "residency/malloc.h"
 
 enum { ACS_CUTS = 15 };
 

@@ -300,7 +300,6 @@ acs_status acs_virtual_init(acs_context *context)
         context->virtual_count++;
     }
     context->stepper = &g_stepper;
-    acs_context_add_mode(context, ACS_MODE_SIMULATED);
     return ACS_OK;
 }
 
@@ -309,4 +308,5 @@ void acs_virtual_fini(acs_context *context)
     for (uint32_t i = 0; i < ACS_VIRTUAL_WORKERS; i++)
         free(context->virtual_workers[i].action);
     context->virtual_count = 0;
+    context->stepper = NULL;
 }
