@@ -261,7 +261,7 @@ typedef struct acs_draft {
     uint32_t reuses;  /* lives that begin with it */
     bool bound;    /* the lock of renames is held until it is queued or dropped: bind.h */
     bool begun;    /* acs_draft_begin_contents was called */
-    bool kernel;   /* it is one; set by acs_draft_begin, since a queued record is not ours */
+    bool kernel;   /* the program launched it as one; set by acs_draft_begin */
     acs_op queued; /* set by acs_draft_queue */
     uint32_t parts;    /* 0: the record alone; else it is the first of so many, */
     acs_record **part; /* between which no other op comes. Borrowed */

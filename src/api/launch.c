@@ -172,12 +172,14 @@ acs_op acs_draft_queue(acs_draft *draft)
         return op;
     if (ACS_UNLIKELY(draft->modes & ACS_MODE_REPEAT) && take_repeat(context))
         draft->record->flags |= ACS_RECORD_REPEATS;
+    /* A small copy or fill may have become a kernel. Read now: a queued record belongs to the scheduler. */
+    const bool kernel = draft->record->kind == ACS_KIND_KERNEL;
     op = push(draft);
     if (ACS_UNLIKELY(!op) && (op = wait_for_place(draft)) == 0)
         return 0;
     if (ACS_UNLIKELY(hooks != NULL))
         hooks->queued(draft, op);
-    acs_context_queued(context, op, draft->kernel);
+    acs_context_queued(context, op, kernel);
     if (ACS_UNLIKELY(draft->modes & ACS_MODE_ISSUE_NOW))
         issue_now(context, op);
     return op;

@@ -6,7 +6,9 @@
  *   plain_launch launch   ACS_ISSUE=launch: one kernel, and a wait for it
  *   plain_launch bundles  the default: 256 kernels in 8 chains and their sum, again and again, then a wait
  *   plain_launch locks    with a worker: how many locks the caller takes in a launch into an idle context, and in its wait:
- *                         the median of many rounds, since a worker that looks at the same time changes single ones
+ *                         the median of many rounds, since a worker that looks at the same time changes single ones.
+ *                         Third figure: 0 if the launch was issued when the call returned, 1 if it was left to a worker
+ *   plain_launch fill     the same of a small acs_memset, which becomes a kernel
  */
 #include "recorder.h"
 
@@ -68,13 +70,27 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void count_locks(void)
+static acs_op launch_one(void)
 {
-    static unsigned launch[LOCK_ROUNDS], wait[LOCK_ROUNDS];
+    return launch_add(&g_memory[1], &g_memory[0]);
+}
+
+static acs_op fill_one(void)
+{
+    acs_op op = acs_memset(g_context, g_memory, 0, sizeof *g_memory);
+    check(op != 0, "acs_memset");
+    return op;
+}
+
+static void count_locks(acs_op (*queue)(void))
+{
+    static unsigned launch[LOCK_ROUNDS], wait[LOCK_ROUNDS], late[LOCK_ROUNDS];
     for (int i = 0; i < LOCK_ROUNDS && !g_bad; i++) {
         const unsigned before = recorder_locks();
-        acs_op op = launch_add(&g_memory[1], &g_memory[0]);
+        const uint64_t issued = twin_count("cuLaunchKernelEx");
+        acs_op op = queue();
         const unsigned launched = recorder_locks();
+        late[i] = twin_count("cuLaunchKernelEx") == issued;
         check(acs_wait(g_context, op) == ACS_OK, "acs_wait");
         const unsigned waited = recorder_locks();
         launch[i] = launched - before;
@@ -82,7 +98,8 @@ static void count_locks(void)
     }
     qsort(launch, LOCK_ROUNDS, sizeof launch[0], by_size);
     qsort(wait, LOCK_ROUNDS, sizeof wait[0], by_size);
-    printf("locks %u %u\n", launch[LOCK_ROUNDS / 2], wait[LOCK_ROUNDS / 2]);
+    qsort(late, LOCK_ROUNDS, sizeof late[0], by_size);
+    printf("locks %u %u %u\n", launch[LOCK_ROUNDS / 2], wait[LOCK_ROUNDS / 2], late[LOCK_ROUNDS / 2]);
 }
 
 static void open_context(int32_t issue, int64_t workers)
@@ -119,14 +136,15 @@ static void record(void (*run)(void))
 int main(int argc, char **argv)
 {
     const char *mode = argc == 2 ? argv[1] : "";
-    const bool locks = strcmp(mode, "locks") == 0, bundles = strcmp(mode, "bundles") == 0;
+    const bool fill = strcmp(mode, "fill") == 0, locks = fill || strcmp(mode, "locks") == 0;
+    const bool bundles = strcmp(mode, "bundles") == 0;
     if (!locks && !bundles && strcmp(mode, "launch") != 0) {
-        fprintf(stderr, "usage: plain_launch launch|bundles|locks\n");
+        fprintf(stderr, "usage: plain_launch launch|bundles|locks|fill\n");
         return 2;
     }
-    open_context(bundles ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, locks);
+    open_context(bundles || fill ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, locks);
     if (locks)
-        count_locks();
+        count_locks(fill ? fill_one : launch_one);
     else
         record(bundles ? run_chains : run_one);
     check(acs_close(g_context) == ACS_OK, "acs_close");
