@@ -341,29 +341,29 @@ static acs_status open_memory(acs_context *context)
     return acs_memory_create(&config, &context->memory);
 }
 
-static int gates_init(acs_context *context)
+static int eventcounts_init(acs_context *context)
 {
-    int error = acs_gate_init(&context->work);
+    int error = acs_eventcount_init(&context->work);
     if (error)
         return error;
-    error = acs_gate_init(&context->host_work);
+    error = acs_eventcount_init(&context->host_work);
     if (error) {
-        acs_gate_fini(&context->work);
+        acs_eventcount_fini(&context->work);
         return error;
     }
-    error = acs_gate_init(&context->ends);
+    error = acs_eventcount_init(&context->ends);
     if (error) {
-        acs_gate_fini(&context->work);
-        acs_gate_fini(&context->host_work);
+        acs_eventcount_fini(&context->work);
+        acs_eventcount_fini(&context->host_work);
     }
     return error;
 }
 
-static void gates_fini(acs_context *context)
+static void eventcounts_fini(acs_context *context)
 {
-    acs_gate_fini(&context->work);
-    acs_gate_fini(&context->host_work);
-    acs_gate_fini(&context->ends);
+    acs_eventcount_fini(&context->work);
+    acs_eventcount_fini(&context->host_work);
+    acs_eventcount_fini(&context->ends);
 }
 
 /* Whatever was opened; the fields of the others are NULL. */
@@ -394,7 +394,7 @@ void acs_context_release(acs_context *context, bool keep_backend)
     if (context->failures)
         acs_failures_destroy(context->failures);
     acs_stats_close(context);
-    gates_fini(context);
+    eventcounts_fini(context);
 }
 
 static acs_status open_parts(acs_context *context)
@@ -468,7 +468,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     context->options = effective;
     context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
     context->opened_ns = acs_clock_ns();
-    if (gates_init(context)) {
+    if (eventcounts_init(context)) {
         struct_give(context);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     }

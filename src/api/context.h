@@ -17,7 +17,7 @@
 #include "devices/ledger.h"
 #include "pool/memory.h"
 #include "window/record.h"
-#include "api/gate.h"
+#include "api/eventcount.h"
 #include "api/parts.h"
 #include "scheduler/core.h"
 
@@ -86,9 +86,9 @@ struct acs_context {
     _Atomic(uint32_t) stop;
     _Atomic uint32_t watchers; /* callers that look for completions in the workers' place: 0 or 1 */
     uint32_t issuers;              /* of the threads, those that issue ops; constant from before they start */
-    acs_gate work;                 /* workers sleep here: something may be issued or polled for */
-    acs_gate host_work;            /* the thread of host functions */
-    acs_gate ends;                 /* callers: what they watch for came true */
+    acs_eventcount work;           /* workers sleep here: something may be issued or polled for */
+    acs_eventcount host_work;      /* the thread of host functions */
+    acs_eventcount ends;           /* callers: what they watch for came true */
     acs_ledger *ledgers[ACS_DEVICES_MOST]; /* of each device; NULL: they are not shared, as far as is known */
     pthread_mutex_t *order;        /* who has program order (program_order.h); NULL: it needs no lock */
     int cpus[256];

@@ -127,9 +127,9 @@ void acs_failures_lost(acs_context *context)
     if (acs_context_is_lost(context))
         return;
     acs_core_lose(&context->core, &fault);
-    acs_gate_open(&context->ends);
-    acs_gate_open(&context->work);
-    acs_gate_open(&context->host_work);
+    acs_eventcount_notify(&context->ends);
+    acs_eventcount_notify(&context->work);
+    acs_eventcount_notify(&context->host_work);
 }
 
 void acs_failures_keep(acs_context *context)

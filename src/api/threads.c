@@ -1,10 +1,10 @@
 /*
  * Threads around the core: workers that step it, callers that step it while they wait, and how both sleep. Owns the sleep
- * gates at which they sleep and the actions of callers. Decides nothing about ops.
+ * eventcounts at which they sleep and the actions of callers. Decides nothing about ops.
  *
  * Workers sleep at `work`, the thread of host functions at `host_work`, callers at `ends`. One worker that is awake is
  * enough: the last to fall asleep looks for work after it announced itself, and who queues an op looks at the sleepers
- * after it queued (gate.h).
+ * after it queued (eventcount.h).
  */
 #include "api/context.h"
 
@@ -28,16 +28,16 @@ bool acs_thread_is_ours(void)
 
 static bool workers_asleep(acs_context *context)
 {
-    return acs_gate_sleepers(&context->work) >= context->issuers;
+    return acs_eventcount_waiters(&context->work) >= context->issuers;
 }
 
 /* Work for whoever may step: a worker, unless one is awake and will find it; without workers a caller that waits. */
 static void wake_somebody(acs_context *context)
 {
     if (context->issuers == 0)
-        acs_gate_open(&context->ends);
+        acs_eventcount_notify(&context->ends);
     else if (workers_asleep(context))
-        acs_gate_open(&context->work);
+        acs_eventcount_notify(&context->work);
 }
 
 bool acs_context_unattended(acs_context *context)
@@ -62,13 +62,13 @@ static bool has_host_thread(acs_context *context)
  */
 static void pass_on(acs_context *context, const acs_core_news *news)
 {
-    acs_gate *issuers = context->issuers ? &context->work : &context->ends;
+    acs_eventcount *issuers = context->issuers ? &context->work : &context->ends;
     if (news->watched)
-        acs_gate_open(&context->ends);
+        acs_eventcount_notify(&context->ends);
     if (news->host_left)
-        acs_gate_open(has_host_thread(context) ? &context->host_work : issuers);
+        acs_eventcount_notify(has_host_thread(context) ? &context->host_work : issuers);
     if (news->issue_left)
-        acs_gate_open(issuers);
+        acs_eventcount_notify(issuers);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- steps */
@@ -334,15 +334,15 @@ static void caller_sleeps(waiting *w)
 {
     acs_context *context = w->context;
     acs_core_watch(&context->core, &w->watch);
-    uint64_t epoch = acs_gate_announce(&context->ends);
+    uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
     if (!is_over(w)) {
         stepped = workers_asleep(context) && acs_context_step(context);
         bool polls = context->issuers == 0 && !context->backend->ops->notifies;
         if (!stepped)
-            acs_gate_sleep(&context->ends, epoch, polls ? TUNE_WORKER_NAP_US : TUNE_CALLER_NAP_US);
+            acs_eventcount_wait(&context->ends, epoch, polls ? TUNE_WORKER_NAP_US : TUNE_CALLER_NAP_US);
     }
-    acs_gate_retract(&context->ends);
+    acs_eventcount_cancel_wait(&context->ends);
     acs_core_unwatch(&context->core, &w->watch);
 }
 
@@ -442,7 +442,7 @@ static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
 {
     acs_core_load load = acs_core_look(&context->core);
     return load != ACS_LOAD_NONE &&
-           (acs_gate_sleepers(&context->ends) || (load == ACS_LOAD_BLOCKED && idle_ns < TUNE_EAGER_US * 1000ull));
+           (acs_eventcount_waiters(&context->ends) || (load == ACS_LOAD_BLOCKED && idle_ns < TUNE_EAGER_US * 1000ull));
 }
 
 /*
@@ -451,7 +451,7 @@ static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
  */
 static void worker_sleeps(acs_context *context, const thread_start *start, uint64_t idle_ns)
 {
-    acs_gate *gate = start->host_functions ? &context->host_work : &context->work;
+    acs_eventcount *eventcount = start->host_functions ? &context->host_work : &context->work;
     (void)acs_watchdog_look_now(context);
     bool polls = !start->host_functions && !context->backend->ops->notifies;
     if (polls && polls_eagerly(context, idle_ns)) {
@@ -460,13 +460,13 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
     }
     if (context->hooks)
         context->hooks->idle(context);
-    uint64_t epoch = acs_gate_announce(gate);
+    uint64_t epoch = acs_eventcount_prepare_wait(eventcount);
     if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {
         uint64_t nap_us = polls ? TUNE_WORKER_NAP_US : acs_watchdog_nap_us(context);
         bool running = nap_us && acs_core_look(&context->core) != ACS_LOAD_NONE;
-        acs_gate_sleep(gate, epoch, running ? nap_us : 0);
+        acs_eventcount_wait(eventcount, epoch, running ? nap_us : 0);
     }
-    acs_gate_retract(gate);
+    acs_eventcount_cancel_wait(eventcount);
 }
 
 /* A caller looks for the end of all that runs, and nothing is to be issued: there is nothing for a worker to do. */
@@ -573,10 +573,10 @@ static bool thread_join(acs_context *context, uint32_t i)
             pthread_detach(context->threads[i]);
             return false;
         }
-        uint64_t epoch = acs_gate_announce(&context->ends);
+        uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
         if (!acs_watchdog_look_now(context))
-            acs_gate_sleep(&context->ends, epoch, TUNE_CALLER_NAP_US);
-        acs_gate_retract(&context->ends);
+            acs_eventcount_wait(&context->ends, epoch, TUNE_CALLER_NAP_US);
+        acs_eventcount_cancel_wait(&context->ends);
     }
     return true;
 }
@@ -586,8 +586,8 @@ uint32_t acs_workers_stop(acs_context *context)
     uint32_t left = 0;
     bool given_up = context->core.backend && acs_core_given_up(&context->core);
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
-    acs_gate_open(&context->work);
-    acs_gate_open(&context->host_work);
+    acs_eventcount_notify(&context->work);
+    acs_eventcount_notify(&context->host_work);
     for (uint32_t i = 0; i < context->thread_count; i++) {
         if (given_up)
             left += !thread_join(context, i);

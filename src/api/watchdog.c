@@ -24,9 +24,9 @@ bool acs_watchdog_look(acs_context *context, uint64_t now_ns)
         return false;
     if (acs_core_left(&context->core) > 0)
         acs_host_thread_give_up(context);
-    acs_gate_open(&context->ends);
-    acs_gate_open(&context->work);
-    acs_gate_open(&context->host_work);
+    acs_eventcount_notify(&context->ends);
+    acs_eventcount_notify(&context->work);
+    acs_eventcount_notify(&context->host_work);
     return true;
 }
 

@@ -142,7 +142,7 @@ static bool step(acs_context *context)
     bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
     stepping_give(context);
     if (progress)
-        acs_gate_open(&context->ends);
+        acs_eventcount_notify(&context->ends);
     return progress;
 }
 
@@ -252,7 +252,7 @@ static bool step_and_judge(acs_context *context)
     judge(context, ends);
     stepping_give(context);
     if (progress)
-        acs_gate_open(&context->ends);
+        acs_eventcount_notify(&context->ends);
     return true;
 }
 

@@ -47,17 +47,17 @@ model_mutant(record_chain_cut record_chain window/record
     "pool->record_links, chain->first - 1, chain->last - 1);"
     "pool->record_links, chain->first - 1, chain->first - 1);")
 
-model_mutant(gate_opened_without_epoch gate api/gate
-    "    gate->epoch++;\n"
+model_mutant(gate_opened_without_epoch gate api/eventcount
+    "    eventcount->epoch++;\n"
     "")
 
-model_mutant(gate_epoch_read_late gate api/gate
+model_mutant(gate_epoch_read_late gate api/eventcount
 [==[
-    acs_lock_acquire(&gate->lock);
+    acs_lock_acquire(&eventcount->lock);
     bool in_time = true;
 ]==] [==[
-    acs_lock_acquire(&gate->lock);
-    epoch = gate->epoch;
+    acs_lock_acquire(&eventcount->lock);
+    epoch = eventcount->epoch;
     bool in_time = true;
 ]==])
 
@@ -66,8 +66,8 @@ model_mutant(worker_sleeps_without_a_look worker_queue api/threads
     "    if (!stopping(context)) {")
 
 model_mutant(worker_taken_for_awake worker_queue api/threads
-    "return acs_gate_sleepers(&context->work) >= context->issuers;"
-    "return acs_gate_sleepers(&context->work) > context->issuers;")
+    "return acs_eventcount_waiters(&context->work) >= context->issuers;"
+    "return acs_eventcount_waiters(&context->work) > context->issuers;")
 
 model_mutant(came_in_vain_and_sleeps workers_kernel scheduler/step
     "    core->turned_away |= core->polling;\n"
@@ -76,29 +76,29 @@ model_mutant(came_in_vain_and_sleeps workers_kernel scheduler/step
 model_mutant(worker_stopped_before_the_flag worker_stop api/threads
 [==[
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
-    acs_gate_open(&context->work);
-    acs_gate_open(&context->host_work);
+    acs_eventcount_notify(&context->work);
+    acs_eventcount_notify(&context->host_work);
 ]==] [==[
-    acs_gate_open(&context->work);
-    acs_gate_open(&context->host_work);
+    acs_eventcount_notify(&context->work);
+    acs_eventcount_notify(&context->host_work);
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
 ]==])
 
 model_mutant(caller_announces_after_the_look worker_wait api/threads
 [==[
-    uint64_t epoch = acs_gate_announce(&context->ends);
+    uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
     if (!is_over(w)) {
 ]==] [==[
     bool stepped = false;
     bool over = is_over(w);
-    uint64_t epoch = acs_gate_announce(&context->ends);
+    uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     if (!over) {
 ]==])
 
 model_mutant(left_over_wakes_oneself worker_host api/threads
-    "acs_gate_open(has_host_thread(context) ? &context->host_work : issuers);"
-    "acs_gate_open(issuers);")
+    "acs_eventcount_notify(has_host_thread(context) ? &context->host_work : issuers);"
+    "acs_eventcount_notify(issuers);")
 
 model_mutant(watch_not_told worker_wait scheduler/step
     "        news.watched |= came_true;\n"

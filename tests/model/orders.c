@@ -20,13 +20,16 @@ static const struct unneeded {
 } g_unneeded[] = {
     {"record.c", "stack_pop_hint", "&stack->top", MODEL_CAS, false,
      "not needed: the tag says that it reads the store that the load acquired; C11 wants no less than on failure"},
-    {"gate.c", "acs_gate_announce", "&gate->sleepers", MODEL_ADD, false, "not needed: the fence behind it orders it"},
+    {"eventcount.c", "acs_eventcount_prepare_wait", "&gate->sleepers", MODEL_ADD, false,
+     "not needed: the fence behind it orders it"},
     /* Two flags that say all there is to know: nothing is read through them. */
     {"threads.c", "has_host_thread", "&context->host_thread", MODEL_LOAD, false, "not needed: no data goes with it"},
-    {"threads.c", "acs_host_thread_start", "&context->host_thread", MODEL_CAS, false, "not needed: no data goes with it"},
+    {"threads.c", "acs_host_thread_start", "&context->host_thread", MODEL_CAS, false,
+     "not needed: no data goes with it"},
     {"threads.c", "acs_host_thread_start", "&context->host_thread", MODEL_STORE, false,
      "not needed: thread_count is read by acs_close alone, after all calls"},
-    {"threads.c", "stopping", "&context->stop", MODEL_LOAD, false, "not needed: the worker ends, and reads nothing more"},
+    {"threads.c", "stopping", "&context->stop", MODEL_LOAD, false,
+     "not needed: the worker ends, and reads nothing more"},
     {"threads.c", "acs_workers_stop", "&context->stop", MODEL_STORE, false,
      "not needed: the worker ends, and reads nothing more"},
 };

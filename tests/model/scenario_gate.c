@@ -1,14 +1,14 @@
 /*
- * Scenarios of the gates (src/api/gate.c): who announces itself and looks once more is woken by who has news. A
+ * Scenarios of the eventcounts (src/api/eventcount.c): who announces itself and looks once more is woken by who has news. A
  * lost wake-up is a thread that waits forever, since timed waits never time out here.
  */
 #include "scenarios.h"
 
-#include "api/gate.h"
+#include "api/eventcount.h"
 
 #include <stdatomic.h>
 
-static acs_gate *g_gate;
+static acs_eventcount *g_gate;
 static _Atomic(uint32_t) *g_news;
 static uint32_t *g_told; /* plain: what the news is about */
 
@@ -17,7 +17,7 @@ static void setup(void)
     g_gate = calloc(1, sizeof *g_gate);
     g_news = calloc(1, sizeof *g_news);
     g_told = calloc(2, sizeof *g_told);
-    (void)acs_gate_init(g_gate);
+    (void)acs_eventcount_init(g_gate);
 }
 
 /* The news itself is relaxed: the gate's fences alone must order it against the sleepers. */
@@ -29,10 +29,10 @@ static uint32_t news(void)
 static void sleep_until(uint32_t wanted)
 {
     while (news() < wanted) {
-        uint64_t epoch = acs_gate_announce(g_gate);
+        uint64_t epoch = acs_eventcount_prepare_wait(g_gate);
         if (news() < wanted)
-            acs_gate_sleep(g_gate, epoch, 0);
-        acs_gate_retract(g_gate);
+            acs_eventcount_wait(g_gate, epoch, 0);
+        acs_eventcount_cancel_wait(g_gate);
     }
 }
 
@@ -49,7 +49,7 @@ static void sleeper_2(void)
 static void opener(void)
 {
     (void)atomic_fetch_add_explicit(g_news, 1, memory_order_relaxed);
-    acs_gate_open(g_gate);
+    acs_eventcount_notify(g_gate);
 }
 
 static void opener_twice(void)

@@ -1,5 +1,5 @@
 /*
- * Scenarios of threads around the core: src/api/threads.c and gate.c over the whole core, window and FIFO, as they
+ * Scenarios of threads around the core: src/api/threads.c and eventcount.c over the whole core, window and FIFO, as they
  * are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up may be lost, and
  * what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the calls are left out.
  */
@@ -172,9 +172,9 @@ static void setup_context(uint32_t workers, uint32_t records, uint32_t devices)
     const acs_core_config config = {
         .options = &c->options, .backend = c->backend, .records = c->records, .user = c, .on_end = on_end};
     (void)acs_core_init(&c->core, &config);
-    (void)acs_gate_init(&c->work);
-    (void)acs_gate_init(&c->host_work);
-    (void)acs_gate_init(&c->ends);
+    (void)acs_eventcount_init(&c->work);
+    (void)acs_eventcount_init(&c->host_work);
+    (void)acs_eventcount_init(&c->ends);
     (void)acs_workers_start(c);
 }
 

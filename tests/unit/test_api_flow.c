@@ -506,7 +506,7 @@ static void cancelled_thread_leaves_its_wait_first(void **state)
     assert_int_equal(pthread_create(&thread, NULL, wait_while_cancelled, &c), 0);
     assert_int_equal(pthread_cancel(thread), 0);
     atomic_store(&c.sent, true);
-    while (!acs_gate_sleepers(&c.context->ends))
+    while (!acs_eventcount_waiters(&c.context->ends))
         sched_yield();
     atomic_store(&c.open, true);
     pthread_join(thread, &result);
