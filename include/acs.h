@@ -4,9 +4,9 @@
  *
  * A program says for each op (kernel, copy, fill, host function, library call) which bytes it reads and writes: its
  * *footprint*. ACS takes ops in program order into a sliding *window*, finds the dependencies among them, and issues
- * them out of order to many streams, kernels in bundles where that costs less (docs/vehicles.md). The window and its
- * dependency check follow ACS (Automatic Concurrent Scheduling, sections 3 and 4), corrected so that reads are compared
- * with earlier writes too; stream choice follows HuntKTm.
+ * them out of order to many streams, kernels in bundles where that costs less (docs/issue-methods.md). The window and
+ * its dependency check follow ACS (Automatic Concurrent Scheduling, sections 3 and 4), corrected so that reads are
+ * compared with earlier writes too; stream choice follows HuntKTm.
  *
  *     acs_dim3 grid = {n / 256, 1, 1}, block = {256, 1, 1};
  *     ACS_LAUNCH(saxpy, grid, block, 0, ACS_ARGS(n, a, x, y),
@@ -21,27 +21,26 @@
  * **Promises.** If every footprint covers what its op touches, and kernels are deterministic and end on their own, then
  * memory ends up exactly as if all ops of a context had run one at a time in the order of the calls. Between threads, a
  * call that returned before another began comes first. Contexts are not ordered among each other. The library never
- * exits, and touches only streams that it made or was handed. It prints only what ACS_LOG or ACS_STATS asks for, and two
- * notices to standard error, each once: that the default context cannot be opened; that a variable which changes no result
- * (ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG) has a bad value, or names a file that cannot be written, so that its default
- * is used.
+ * exits, and touches only streams that it made or was handed. It prints only what ACS_LOG or ACS_STATS asks for, and
+ * two notices to standard error, each once: that the default context cannot be opened; that a variable which changes no
+ * result (ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG) has a bad value, or names a file that cannot be written, so that
+ * its default is used.
  *
  * **Threads.** Every function may be called from any thread at any time, except: acs_close must not run beside other
  * calls on the same context; inside a retire callback, a host function, a library call or a footprint function every
- * call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for acs_context_error and acs_sync of
- * the context that the call named (NULL: the default one, if it is open). After fork() the child may not use the parent's
- * contexts: calls return ACS_ERR_STATE there. The library's threads block signals, so handlers run on the program's threads.
- * They leave SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and SIGABRT as the thread that opened the context had them: a
- * crash handler runs for a fault in a host body.
- * While a call waits, or does the library's work, pthread_cancel has no effect on its thread: the request stays pending,
- * host functions that run there included. Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS.
- * No exception may leave a kernel's host body, a host function, a library call or a retire callback; of a footprint
- * function one may (acs_footprint).
+ * call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for acs_context_error and acs_sync
+ * of the context that the call named (NULL: the default one, if it is open). After fork() the child may not use the
+ * parent's contexts: calls return ACS_ERR_STATE there. The library's threads block signals, so handlers run on the
+ * program's threads. They leave SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and SIGABRT as the thread that opened
+ * the context had them: a crash handler runs for a fault in a host body. While a call waits, or does the library's
+ * work, pthread_cancel has no effect on its thread: the request stays pending, host functions that run there included.
+ * Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS. No exception may leave a kernel's
+ * host body, a host function, a library call or a retire callback; of a footprint function one may (acs_footprint).
  *
- * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure; acs_last_error() then tells the calling
- * thread what was wrong. What fails later (a launch that the driver refuses, a host function that reports failure) is kept
- * in the context: acs_context_error(). Ops that conflict with a failed op, directly or through others, are skipped;
- * independent ones run. acs_clear() forgets failures and lets the program go on.
+ * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure; acs_last_error() then tells the
+ * calling thread what was wrong. What fails later (a launch that the driver refuses, a host function that reports
+ * failure) is kept in the context: acs_context_error(). Ops that conflict with a failed op, directly or through others,
+ * are skipped; independent ones run. acs_clear() forgets failures and lets the program go on.
  *
  * **Ops that never end.** With ACS_WATCHDOG_S, an op that runs and does not end for so long makes the context give the
  * device up: ACS_ERR_DEVICE with native ETIMEDOUT, whose text names the op, how long, and what waits for it. All ops
@@ -174,10 +173,10 @@ typedef struct acs_options {
  * @param      size     sizeof(acs_options) as the caller was compiled; use acs_options_init(&o, sizeof o).
  * @retval ACS_ERR_OPTION  a variable has a bad value (the error names variable, value and range); `options` then holds the
  *                         default for it and the environment's values for the others.
- * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error once, and
- * the default is used; acs_open does the same where a file that the last two name cannot be written. Set-user-ID programs
- * do not take ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment.
- * An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
+ * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error
+ * once, and the default is used; acs_open does the same where a file that the last two name cannot be written.
+ * Set-user-ID programs do not take ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment. An
+ * unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
 
@@ -218,8 +217,8 @@ acs_status acs_open(const acs_options *options, acs_context **context);
 acs_status acs_close(acs_context *context);
 
 /**
- * The default context, opened from the environment at first use and closed at exit. The program may close it before: then
- * the next use of the default context, here or by a call given NULL, opens a fresh one from the environment.
+ * The default context, opened from the environment at first use and closed at exit. The program may close it before:
+ * then the next use of the default context, here or by a call given NULL, opens a fresh one from the environment.
  * @return NULL if it cannot be opened (see acs_last_error; tried again at the next call).
  */
 acs_context *acs_default(void);
@@ -266,8 +265,8 @@ typedef struct acs_footprint_input {
 
 /**
  * Computes an op's segments from its argument bytes (ACS, section 4.1: get_addresses). Runs on the launching thread
- * inside the launch; must be pure and must not call ACS. A C++ exception may leave it, and pthread_exit: they pass through
- * the call, nothing was queued, and no error is kept. longjmp may not.
+ * inside the launch; must be pure and must not call ACS. A C++ exception may leave it, and pthread_exit: they pass
+ * through the call, nothing was queued, and no error is kept. longjmp may not.
  * @param[out] out  room for `capacity` segments.
  * @return how many segments the op has. If more than `capacity`, nothing counts and it is called again with room.
  */
@@ -311,8 +310,8 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
 /** The op reads and writes, or may write, these bytes. */
 #define ACS_INOUT(ptr, bytes) ACS_BYTES_(ACS_UPDATE, ptr, bytes)
 /**
- * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. All count bytes.
- * Rows that overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of bytes.
+ * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. All count
+ * bytes. Rows that overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of bytes.
  */
 #define ACS_TILE_IN(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_READ, ptr, row_bytes, rows, pitch_bytes)
 #define ACS_TILE_OUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_WRITE, ptr, row_bytes, rows, pitch_bytes)
@@ -326,7 +325,7 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
 /** Readers of a token are ordered against its writers only. */
 #define ACS_TOKEN_IN(key) acs_make_segment(ACS_EXTENT_TOKEN, ACS_READ, (uint64_t)(uintptr_t)(key), 0, 0, 0)
 
-/* ---------------------------------------------------------------------------------------------- kernels and launches */
+/* --------------------------------------------------------------------------------------------- kernels and launches */
 
 /** Three sizes; a zero is an error, so write 1 where a dimension is not used. */
 typedef struct acs_dim3 {
@@ -348,9 +347,9 @@ typedef enum acs_kernel_kind {
     ACS_KERNEL_FUNCTION = 1,  /**< a __global__ function of this program */
     ACS_KERNEL_HANDLE = 2,    /**< a cudaKernel_t (== CUkernel) */
     /**
-     * A CUfunction, as NVRTC, Triton and Warp give it. It is of one CUDA context: on several devices (ACS_DEVICES) it is to
-     * be that of device 0, where alone it runs; ACS_ON another one is refused with ACS_ERR_UNSUPPORTED. A CUkernel has no
-     * such bounds (cuLibraryLoadData, cuLibraryGetKernel).
+     * A CUfunction, as NVRTC, Triton and Warp give it. It is of one CUDA context: on several devices (ACS_DEVICES) it
+     * is to be that of device 0, where alone it runs; ACS_ON another one is refused with ACS_ERR_UNSUPPORTED. A
+     * CUkernel has no such bounds (cuLibraryLoadData, cuLibraryGetKernel).
      */
     ACS_KERNEL_CUFUNCTION = 3
 } acs_kernel_kind;
@@ -418,8 +417,9 @@ static inline acs_attributes acs_make_on(int64_t device)
 }
 
 /**
- * Attributes of a launch that is to run on this device of the context: ACS_LAUNCH_WITH(context, ACS_ON(2), ...). A hint, as
- * acs_on; a launch that names a device which the context does not have is refused. ACS_ANY_DEVICE: as if it said nothing.
+ * Attributes of a launch that is to run on this device of the context: ACS_LAUNCH_WITH(context, ACS_ON(2), ...). A
+ * hint, as acs_on; a launch that names a device which the context does not have is refused. ACS_ANY_DEVICE: as if it
+ * said nothing.
  */
 #define ACS_ON(device) acs_make_on(device)
 
@@ -441,8 +441,8 @@ typedef struct acs_launch_params {
  * Never allocates in the steady state, and leaves CUDA to the library's threads, with these exceptions: what a CUDA
  * function needs is asked once per kernel; on a GPU the first kernel into an idle runtime is issued by the call itself,
  * about 3 us, since waking a thread takes longer (not with ACS_WATCHDOG_S); with ACS_WORKERS=0 and bundles (ACS_ISSUE)
- * each 64th call issues what has been queued; with ACS_DISABLE=1, and inside a capture (acs_after_stream), each does all
- * for its own op. Waits only while the FIFO is full, and then steps the runtime itself.
+ * each 64th call issues what has been queued; with ACS_DISABLE=1, and inside a capture (acs_after_stream), each does
+ * all for its own op. Waits only while the FIFO is full, and then steps the runtime itself.
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_ARGUMENT (null kernel, a zero or too large grid, block or shared
@@ -464,8 +464,8 @@ typedef struct acs_op_params {
 
 /**
  * Copy bytes between any two places, device or host. An op like others: neither range may be touched by the program
- * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU the call asks the driver
- * about the memory of a copy or fill of at most 64 KiB, which may then go in a bundle, as a kernel.
+ * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU the call asks the
+ * driver about the memory of a copy or fill of at most 64 KiB, which may then go in a bundle, as a kernel.
  */
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params);
 /** Set every byte to `value`. */
@@ -475,8 +475,8 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
 typedef int (*acs_host_fn)(void *closure);
 
 /**
- * Queue a host function. It runs on a thread of the library (with ACS_WORKERS=0: of a caller) once all upstream ops have
- * retired; ops that depend on it are issued after it returned. It must not call ACS.
+ * Queue a host function. It runs on a thread of the library (with ACS_WORKERS=0: of a caller) once all upstream ops
+ * have retired; ops that depend on it are issued after it returned. It must not call ACS.
  * @param closure  `closure_bytes` bytes (at most ACS_ARG_BYTES_MAX) are copied; the function gets the copy. With 0
  *                 bytes it gets the pointer itself.
  */
@@ -496,20 +496,21 @@ typedef struct acs_call_env {
 /**
  * A library call: issues work to env->stream and returns 0, or a code of its own (then the op failed).
  *
- * A *repeatable* call (acs_call_params.repeatable) keeps this contract: it issues kernels and fills to env->stream alone,
- * which may be captured; what it issues follows from its closure's bytes and its scratch memory, not from memory, time or
- * earlier calls; its kernels stay loaded until acs_close. From the pointers in its closure follow only addresses in the
- * arguments of that work, and otherwise at most their lowest 8 bits and which of them are equal or NULL. Calls of cuBLAS
- * and cuSOLVER with a workspace of their own keep it; calls that draw random numbers or build plans do not.
+ * A *repeatable* call (acs_call_params.repeatable) keeps this contract: it issues kernels and fills to env->stream
+ * alone, which may be captured; what it issues follows from its closure's bytes and its scratch memory, not from
+ * memory, time or earlier calls; its kernels stay loaded until acs_close. From the pointers in its closure follow only
+ * addresses in the arguments of that work, and otherwise at most their lowest 8 bits and which of them are equal or
+ * NULL. Calls of cuBLAS and cuSOLVER with a workspace of their own keep it; calls that draw random numbers or build
+ * plans do not.
  *
  * On a GPU a repeatable call is captured behind some of its first runs: the function then runs once more, into a stream
- * that executes nothing. Once it is known which addresses follow from which pointer, later calls that differ in pointers
- * alone are issued without the function: as kernels that may ride in bundles, or as launches. A call that comes to several
- * kernels may become as many ops, between which no other comes. The last of them is the one that acs_call returns; if an
- * earlier one fails it is skipped. acs_op_error tells of them as of kernels. A call whose work reaches memory that neither
- * its footprint names nor its scratch memory holds is always left to the function. So is one whose closure has more than
- * 256 bytes or more than 11 different pointers, or whose `pointers` name bytes behind its closure; and so are all with
- * ACS_SERIAL, with ACS_DISABLE and with several devices, in captures and in groups.
+ * that executes nothing. Once it is known which addresses follow from which pointer, later calls that differ in
+ * pointers alone are issued without the function: as kernels that may ride in bundles, or as launches. A call that
+ * comes to several kernels may become as many ops, between which no other comes. The last of them is the one that
+ * acs_call returns; if an earlier one fails it is skipped. acs_op_error tells of them as of kernels. A call whose work
+ * reaches memory that neither its footprint names nor its scratch memory holds is always left to the function. So is
+ * one whose closure has more than 256 bytes or more than 11 different pointers, or whose `pointers` name bytes behind
+ * its closure; and so are all with ACS_SERIAL, with ACS_DISABLE and with several devices, in captures and in groups.
  */
 typedef int (*acs_call_fn)(const acs_call_env *env, void *closure);
 
@@ -535,51 +536,52 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
 
 enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from the device */ };
 /**
- * With ACS_MEMORY_DEVICE: ops reach the block through plain pointer arguments only, each of which points into it, so it may
- * be renamed (ACS_RENAME): an op with one **out** segment over the whole block need not wait for those that use its old
- * contents, and gets memory of its own; later ops' pointers and segments are changed accordingly. The contents come home, by
- * a copy, before anything that may reach the block in another way: an op without footprint, a host function or library call
- * on it, a kernel without a pointer argument into it, an op inside a capture, acs_wait_range, acs_stream_after or
- * acs_after_stream on it, acs_sync, acs_pin. acs_wait, acs_query and acs_on_retire do not bring them home: call one of those
- * before work of your own on the block, and acs_pin for a block that a graph uses.
+ * With ACS_MEMORY_DEVICE: ops reach the block through plain pointer arguments only, each of which points into it, so it
+ * may be renamed (ACS_RENAME): an op with one **out** segment over the whole block need not wait for those that use its
+ * old contents, and gets memory of its own; later ops' pointers and segments are changed accordingly. The contents come
+ * home, by a copy, before anything that may reach the block in another way: an op without footprint, a host function or
+ * library call on it, a kernel without a pointer argument into it, an op inside a capture, acs_wait_range,
+ * acs_stream_after or acs_after_stream on it, acs_sync, acs_pin. acs_wait, acs_query and acs_on_retire do not bring
+ * them home: call one of those before work of your own on the block, and acs_pin for a block that a graph uses.
  *
- * Where ops fail: who writes the whole of it begins anew, and is not skipped for what failed there before; if that op fails
- * or is skipped itself, the contents are undefined. Whether an op that writes a part is skipped for one that failed and had
- * only read that part is not promised; and what failed in one of more than 16 parts may make ops on another skip, too.
+ * Where ops fail: who writes the whole of it begins anew, and is not skipped for what failed there before; if that op
+ * fails or is skipped itself, the contents are undefined. Whether an op that writes a part is skipped for one that
+ * failed and had only read that part is not promised; and what failed in one of more than 16 parts may make ops on
+ * another skip, too.
  *
  * On several devices (ACS_DEVICES) the contents are wherever ops need them, and so with ACS_MEMORY_HOST: there the
- * program finds and changes them by itself, at the block's address, after an acs_wait_range that says which. Else pinned
- * memory stays where it is. acs_sync makes all of it the program's to write, so that devices fetch it anew: in loops wait by
- * acs_wait, or acs_wait_range. See docs/devices.md, also for failures.
+ * program finds and changes them by itself, at the block's address, after an acs_wait_range that says which. Else
+ * pinned memory stays where it is. acs_sync makes all of it the program's to write, so that devices fetch it anew: in
+ * loops wait by acs_wait, or acs_wait_range. See docs/devices.md, also for failures.
  */
 #define ACS_MOVABLE 0x100
 /**
- * With ACS_MEMORY_DEVICE: an address alone. Memory comes with the first op that names the block, and where device memory is
- * short the contents of the block that was named longest ago go to pinned host memory (ACS_SPILL), and come back before the
- * next op that reads them. So a program may have more in such blocks than fits the device, or ACS_MEMORY_LIMIT, as long as
- * the operands of each op fit together. The address is the block's until acs_free.
+ * With ACS_MEMORY_DEVICE: an address alone. Memory comes with the first op that names the block, and where device
+ * memory is short the contents of the block that was named longest ago go to pinned host memory (ACS_SPILL), and come
+ * back before the next op that reads them. So a program may have more in such blocks than fits the device, or
+ * ACS_MEMORY_LIMIT, as long as the operands of each op fit together. The address is the block's until acs_free.
  *
- * Ops reach the block as an ACS_MOVABLE one: kernels through plain pointer arguments into it (without a footprint of their
- * own, too), copies and fills. Other ways
- * (host functions and library calls on it, kernels that name it without a pointer argument into it, ops inside a capture,
- * acs_pin) are refused with ACS_ERR_UNSUPPORTED, what leaves it or names it after acs_free with ACS_ERR_ARGUMENT, and an op
- * whose operands find no room with ACS_ERR_MEMORY. Nothing of the program's own finds memory at the address: read by
- * acs_memcpy. Failures as with ACS_MOVABLE: who writes the whole of it begins anew. With ACS_POOL=off the memory is there at
- * once, and stays.
+ * Ops reach the block as an ACS_MOVABLE one: kernels through plain pointer arguments into it (without a footprint of
+ * their own, too), copies and fills. Other ways (host functions and library calls on it, kernels that name it without a
+ * pointer argument into it, ops inside a capture, acs_pin) are refused with ACS_ERR_UNSUPPORTED, what leaves it or
+ * names it after acs_free with ACS_ERR_ARGUMENT, and an op whose operands find no room with ACS_ERR_MEMORY. Nothing of
+ * the program's own finds memory at the address: read by acs_memcpy. Failures as with ACS_MOVABLE: who writes the whole
+ * of it begins anew. With ACS_POOL=off the memory is there at once, and stays.
  */
 #define ACS_LAZY 0x200
 
 /**
- * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes, kind,
- * ptr), which adds the call site. Most often out of memory that the context keeps (ACS_POOL, docs/memory.md).
+ * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes,
+ * kind, ptr), which adds the call site. Most often out of memory that the context keeps (ACS_POOL, docs/memory.md).
  *
  * The memory is for ops of this context that are launched from now on, and goes with it in acs_close. ACS_CHECK=overlap
  * finds ops of another context that name it (ACS_ERR_CHECK), but for ACS_LAZY blocks.
  *
  * Where more than ACS_MEMORY_SLACK was freed and is still in use by
- * earlier ops, device memory is handed out all the same, and the ops that touch it are ordered behind those. So other work
- * of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched before:
- * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when this returns.
+ * earlier ops, device memory is handed out all the same, and the ops that touch it are ordered behind those. So other
+ * work of the program's on a new block (its own streams, cudaMemcpy) is to be ordered as on one that ops have touched
+ * before: acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when
+ * this returns.
  *
  * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST, which may have
  *                   ACS_MOVABLE.
@@ -593,25 +595,26 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
 acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params);
 
 /**
- * The block stays at its address from here on: its contents come home, and it is no longer renamed. For memory that is not
- * ACS_MOVABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to queue an op.
+ * The block stays at its address from here on: its contents come home, and it is no longer renamed. For memory that is
+ * not ACS_MOVABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to queue an
+ * op.
  * @param ptr  anywhere in the block.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  it may not be home.
  */
 acs_status acs_pin(acs_context *context, const void *ptr);
 
 /**
- * Give memory that ACS_POOL keeps, and in which no block is, back to the device, until at most `keep_bytes` of each kind of
- * memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the device.
+ * Give memory that ACS_POOL keeps, and in which no block is, back to the device, until at most `keep_bytes` of each
+ * kind of memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the device.
  * @retval ACS_ERR_DEVICE  the device is lost.
  */
 acs_status acs_trim(acs_context *context, size_t keep_bytes);
 
 /**
- * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it. It returns at once,
- * and what failed before does not keep it from happening. NULL is allowed. Work of the program's own on the block, in a
- * foreign stream or a captured graph, is not waited for with ACS_POOL: order it before, by acs_after_stream or a
- * synchronisation.
+ * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it. It returns at
+ * once, and what failed before does not keep it from happening. NULL is allowed. Work of the program's own on the
+ * block, in a foreign stream or a captured graph, is not waited for with ACS_POOL: order it before, by acs_after_stream
+ * or a synchronisation.
  * @return the latest op: once all up to it have ended the memory is nobody's. Without ACS_POOL an op of its own, which
  *         gives the block back to the device. For NULL the latest op; a context without any op queues one that does nothing
  *         (inside a capture ACS_OP_CAPTURED is returned instead). Never 0 on success. 0 with ACS_ERR_ARGUMENT if `ptr`
@@ -619,13 +622,13 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
 
-/* ---------------------------------------------------------------------------------------------------- several devices */
+/* -------------------------------------------------------------------------------------------------- several devices */
 
 enum { ACS_ANY_DEVICE = -1 };
 
 /**
- * How many devices the context has (ACS_DEVICES), which it numbers from 0: the GPU that was current in acs_open, then those
- * that follow it, and the first behind the last; with ACS_DEVICES_PER_GPU around them again.
+ * How many devices the context has (ACS_DEVICES), which it numbers from 0: the GPU that was current in acs_open, then
+ * those that follow it, and the first behind the last; with ACS_DEVICES_PER_GPU around them again.
  * @param context  NULL: the default context, opened if need be.
  * @return -1 where there is none, see acs_last_error: ACS_ERR_STATE for a closed context, and for one that may not be used
  *         here; as acs_open where the default one cannot be opened.
@@ -633,9 +636,9 @@ enum { ACS_ANY_DEVICE = -1 };
 int acs_devices(acs_context *context);
 
 /**
- * Until the next such call of this thread its ops run on this device, as far as they can, and acs_malloc gives it memory of
- * this one. Ops on memory of another device that does not move run there; ACS_ON in a launch comes first. A hint: results do
- * not depend on it.
+ * Until the next such call of this thread its ops run on this device, as far as they can, and acs_malloc gives it
+ * memory of this one. Ops on memory of another device that does not move run there; ACS_ON in a launch comes first. A
+ * hint: results do not depend on it.
  * @param context  NULL: the default context, opened if need be.
  * @param device   ACS_ANY_DEVICE: where ACS_POLICY says, and memory of device 0. One context at a time: a call for
  *                 another ends the first one's.
@@ -655,8 +658,8 @@ acs_status acs_on(acs_context *context, int device);
 acs_status acs_sync(acs_context *context);
 
 /**
- * Wait for one op. A kernel that went in a bundle is known to have ended when those before it in the bundle have, too, at
- * the latest with the whole bundle (docs/vehicles.md).
+ * Wait for one op. A kernel that went in a bundle is known to have ended when those before it in the bundle have, too,
+ * at the latest with the whole bundle (docs/issue-methods.md).
  * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for an op never queued.
  */
 acs_status acs_wait(acs_context *context, acs_op op);
@@ -688,15 +691,15 @@ acs_status acs_step(acs_context *context);
 /**
  * Order ops launched from now on that touch `uses` behind the work already in a foreign stream.
  *
- * **A stream that is being captured** (cudaStreamBeginCapture, torch.cuda.graph): from this call to acs_stream_after on the
- * same stream the ops that this thread launches on this context do not run. They become nodes of the graph that is being
- * captured, with edges from their footprints, so that a serial program gets a parallel graph; no thread and no stream of the
- * library takes part. Ops that touch `uses` come behind what the stream captured before. Kernels, copies, fills and library
- * calls become nodes (docs/capture.md says how, and what each is); acs_host, acs_free and acs_on_retire are refused with
- * ACS_ERR_UNSUPPORTED, acs_sync and acs_wait_range with ACS_ERR_STATE. The numbers of captured ops have ACS_OP_CAPTURED set
- * and cannot be waited for. Ops of other threads, and ops launched before, run as always and are not part of the graph:
- * order its launches against them as those of other work of yours. A call between the two that names another stream of
- * the same capture orders against that stream's nodes.
+ * **A stream that is being captured** (cudaStreamBeginCapture, torch.cuda.graph): from this call to acs_stream_after on
+ * the same stream the ops that this thread launches on this context do not run. They become nodes of the graph that is
+ * being captured, with edges from their footprints, so that a serial program gets a parallel graph; no thread and no
+ * stream of the library takes part. Ops that touch `uses` come behind what the stream captured before. Kernels, copies,
+ * fills and library calls become nodes (docs/capture.md says how, and what each is); acs_host, acs_free and
+ * acs_on_retire are refused with ACS_ERR_UNSUPPORTED, acs_sync and acs_wait_range with ACS_ERR_STATE. The numbers of
+ * captured ops have ACS_OP_CAPTURED set and cannot be waited for. Ops of other threads, and ops launched before, run as
+ * always and are not part of the graph: order its launches against them as those of other work of yours. A call between
+ * the two that names another stream of the same capture orders against that stream's nodes.
  *
  * @param stream  cudaStream_t; on the host backends ignored.
  * @return the op; 0 with ACS_ERR_STATE if the stream's capture was invalidated, or is another one than the thread's ops are
@@ -707,9 +710,9 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
 /**
  * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with
  * `uses`. Returns once those are issued; does not wait for their completion (on the host backends, which have no
- * streams, it does). Of a stream that is being captured: the stream's next node comes behind theirs; on the stream whose
- * acs_after_stream began it this ends the capturing of the thread's ops. To be called before cudaStreamEndCapture:
- * ACS_ERR_STATE after it. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
+ * streams, it does). Of a stream that is being captured: the stream's next node comes behind theirs; on the stream
+ * whose acs_after_stream began it this ends the capturing of the thread's ops. To be called before
+ * cudaStreamEndCapture: ACS_ERR_STATE after it. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 
@@ -719,17 +722,18 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 #define ACS_GROUP_OPS_MAX 4096
 
 /**
- * Hold the ops that this thread launches on the context from now on, until acs_group_submit (HuntKTm, sections 5.3 and 5.4:
- * its *lazy engine*). What the group does is then known as a whole, so memory is planned before anything runs: an ACS_LAZY
- * block that was allocated and freed in the group has memory from its first use to its last alone, and blocks that are not
- * in use at the same time share it.
+ * Hold the ops that this thread launches on the context from now on, until acs_group_submit (HuntKTm, sections 5.3 and
+ * 5.4: its *lazy engine*). What the group does is then known as a whole, so memory is planned before anything runs: an
+ * ACS_LAZY block that was allocated and freed in the group has memory from its first use to its last alone, and blocks
+ * that are not in use at the same time share it.
  *
- * Held are kernels, copies, fills, host functions and library calls, whose numbers have ACS_OP_HELD set and mean nothing
- * outside, and acs_free. Their arguments and footprints are checked, copied and computed in the call, as always. acs_malloc
- * is not held; blocks of other kinds than ACS_LAZY have memory at once. Waiting for ops that are held would last for ever:
- * acs_sync, acs_wait_range, acs_on_retire, acs_after_stream and acs_stream_after are refused with ACS_ERR_STATE, and so is
- * acs_wait for a held op. The context keeps such an error of acs_on_retire, acs_after_stream and acs_stream_after, since
- * program order has a hole. What other threads launch goes on as always, before the group's ops or between them.
+ * Held are kernels, copies, fills, host functions and library calls, whose numbers have ACS_OP_HELD set and mean
+ * nothing outside, and acs_free. Their arguments and footprints are checked, copied and computed in the call, as
+ * always. acs_malloc is not held; blocks of other kinds than ACS_LAZY have memory at once. Waiting for ops that are
+ * held would last for ever: acs_sync, acs_wait_range, acs_on_retire, acs_after_stream and acs_stream_after are refused
+ * with ACS_ERR_STATE, and so is acs_wait for a held op. The context keeps such an error of acs_on_retire,
+ * acs_after_stream and acs_stream_after, since program order has a hole. What other threads launch goes on as always,
+ * before the group's ops or between them.
  *
  * @param ops_most  most ops that are held, ACS_GROUP_OPS_MAX at most; 0: 1024. One more is refused with ACS_ERR_FULL,
  *                  which the context keeps unless the call has no_wait.
@@ -764,10 +768,10 @@ typedef struct acs_group_report {
 } acs_group_report;
 
 /**
- * Queue the ops that this thread holds. They take their place in program order now, in an order among themselves that their
- * footprints allow: each just before what needs it, copies to the host as soon as they can go. Results are as in the order
- * of the launches. Memory for the group's blocks is reserved as one block; where it is short, as for acs_malloc. acs_free of
- * other blocks happens behind the group's ops.
+ * Queue the ops that this thread holds. They take their place in program order now, in an order among themselves that
+ * their footprints allow: each just before what needs it, copies to the host as soon as they can go. Results are as in
+ * the order of the launches. Memory for the group's blocks is reserved as one block; where it is short, as for
+ * acs_malloc. acs_free of other blocks happens behind the group's ops.
  * @param      params  NULL: all zero.
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
  * @return ACS_OK: the ops are queued, and the thread holds no group any more. ACS_ERR_STATE: it holds none; or the ledger
@@ -776,8 +780,8 @@ typedef struct acs_group_report {
  *         or cancel it. Then errors with which the group is gone: ACS_ERR_DEVICE; ACS_ERR_LAUNCH: there was no memory for an
  *         op of the group beside its plan, and it and those behind it were not queued.
  * Blocks: while the FIFO is full, and as acs_malloc; on several devices (ACS_DEVICES) while none has room for the group
- * beside those that run, in the order of the calls (HuntKTm, section 5.3, Algorithm 1); with ACS_LEDGER while other programs
- * have the memory, and may still give it, or waited for it long before.
+ * beside those that run, in the order of the calls (HuntKTm, section 5.3, Algorithm 1); with ACS_LEDGER while other
+ * programs have the memory, and may still give it, or waited for it long before.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
 
@@ -790,12 +794,12 @@ acs_status acs_group_cancel(acs_context *context);
 /* ------------------------------------------------------------------------------------------------------------ hints */
 
 /**
- * Say that a repeat begins with the next op: an iteration of a solver, a step of a simulation, one inference. A hint, for
- * speed alone: bundles of ops then end at such calls where they can, so that equal repeats give equal bundles, whose graphs
- * are kept (docs/vehicles.md). Repeats are found without it; it helps most where kernels of one type are repeated in groups
- * that do not fit. Where no equal ops follow, bundles end there for nothing, and that is all. Neither waits nor queues
- * anything; of several calls before an op one counts. From several threads: the next op of any of them is meant. Without
- * effect on captured ops.
+ * Say that a repeat begins with the next op: an iteration of a solver, a step of a simulation, one inference. A hint,
+ * for speed alone: bundles of ops then end at such calls where they can, so that equal repeats give equal bundles,
+ * whose graphs are kept (docs/issue-methods.md). Repeats are found without it; it helps most where kernels of one type
+ * are repeated in groups that do not fit. Where no equal ops follow, bundles end there for nothing, and that is all.
+ * Neither waits nor queues anything; of several calls before an op one counts. From several threads: the next op of any
+ * of them is meant. Without effect on captured ops.
  * @param context  NULL: the default context, opened if need be.
  * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here; as acs_open where the default one cannot be opened.
  */
@@ -811,18 +815,19 @@ acs_status acs_mark_repeat(acs_context *context);
 acs_status acs_context_error(acs_context *context, acs_error *error);
 
 /**
- * How one op ended. Failed and skipped ops are remembered until acs_clear: consecutive ops with one cause and call site as
- * one range, up to 65536 ranges. Where there are more, call sites are given up first (`site` and the text lack them). Then,
- * or where memory is exhausted, the exact record is given up, which is logged: of an interval of ops all that are in no
- * range count as skipped, with `cause` 0 and a text that says so. Some of them may have ended well. This function, acs_wait,
- * acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that failed or was skipped.
+ * How one op ended. Failed and skipped ops are remembered until acs_clear: consecutive ops with one cause and call site
+ * as one range, up to 65536 ranges. Where there are more, call sites are given up first (`site` and the text lack
+ * them). Then, or where memory is exhausted, the exact record is given up, which is logged: of an interval of ops all
+ * that are in no range count as skipped, with `cause` 0 and a text that says so. Some of them may have ended well. This
+ * function, acs_wait, acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that failed or was
+ * skipped.
  * @return ACS_OK also for ops that have not failed yet.
  */
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
 
 /**
- * Wait for all ops, then forget all failures, so that the program can go on. ACS_ERR_DEVICE stays for good, also that of
- * each op that ended with it.
+ * Wait for all ops, then forget all failures, so that the program can go on. ACS_ERR_DEVICE stays for good, also that
+ * of each op that ended with it.
  * @return ACS_OK, or ACS_ERR_DEVICE.
  */
 acs_status acs_clear(acs_context *context);
@@ -882,11 +887,11 @@ typedef struct acs_statistics {
     uint64_t transfer_bytes;   /**< their bytes */
     uint64_t calls_as_kernels; /**< of `calls`: kernels that repeatable calls came to, an op each; in no `issued_by` */
     /**
-     * What ran at once; with ACS_STATS=1 alone, else 0. On CPU threads these are the ops that threads were inside of. On a
-     * device they are the ops that may have been running: those issued for which everything before them, in their stream and
-     * by dependencies, was seen to have ended, until they are seen to end. A device may run fewer, and is idle for longer.
-     * Host functions, and library calls on CPU threads, count while they are called. Times are of the clock; on the sim
-     * backend of the simulated host.
+     * What ran at once; with ACS_STATS=1 alone, else 0. On CPU threads these are the ops that threads were inside of.
+     * On a device they are the ops that may have been running: those issued for which everything before them, in their
+     * stream and by dependencies, was seen to have ended, until they are seen to end. A device may run fewer, and is
+     * idle for longer. Host functions, and library calls on CPU threads, count while they are called. Times are of the
+     * clock; on the sim backend of the simulated host.
      */
     uint64_t ran_high;         /**< most at once */
     uint64_t ran_ns;           /**< ops at once x time: by (span_ns - idle_ns) the average while anything ran */

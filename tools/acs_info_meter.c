@@ -1,7 +1,7 @@
 /*
- * Bundles of kernels that do nothing, issued by the library's own code and timed (see acs_info_measure.h). The kernel is
- * the library's copy of no bytes, so that nvcc is not needed here. Called by acs_info_measure.c, on one thread, which stays
- * inside the GPU's context as long as a meter is open.
+ * Bundles of kernels that do nothing, issued by the library's own code and timed (see acs_info_measure.h). The kernel
+ * is the library's copy of no bytes, so that nvcc is not needed here. Called by acs_info_measure.c, on one thread,
+ * which stays inside the GPU's context as long as a meter is open.
  */
 #include "acs_info_measure.h"
 
@@ -92,7 +92,7 @@ static void change_args(meter *m)
         set_arg(&m->op[i], 0, at);
 }
 
-/* ------------------------------------------------------------------------------------------------------- open, close */
+/* ------------------------------------------------------------------------------------------------------ open, close */
 
 static acs_status open_device(meter *m, int device)
 {
@@ -102,7 +102,7 @@ static acs_status open_device(meter *m, int device)
     options.issue = ACS_ISSUE_AUTO;
     const acs_backend_config config = {.options = &options, .slots = SLOTS, .devices = 1, .mark_capacity = 1};
     ACS_TRY(acs_cuda_member_open(&config, device, 1, 0, NULL, &m->self));
-    if (m->self->vehicles)
+    if (m->self->methods)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "not measured: kernels are launched one by one here (ACS_LOG=info says why)");
 }
@@ -251,7 +251,7 @@ static acs_status issue_by_gpu(meter *m)
     change_args(m);
     for (uint32_t i = 0; i < m->batch.items_used; i++)
         m->batch.items[i].value = m->value + 1 + i;
-    m->batch.vehicle = ACS_VEHICLE_GPU; /* cells are made as they are missing */
+    m->batch.method = ACS_METHOD_GPU; /* cells are made as they are missing */
     return acs_cuda_window_issue(m->self, &m->batch, &m->dag, 0) ? ACS_OK : ACS_NOT_READY;
 }
 
@@ -284,7 +284,7 @@ static acs_status issue(meter *m, meter_way way)
     return acs_cuda_fault(m->self) ? failed("issuing a bundle", (CUresult)acs_cuda_fault(m->self)) : status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ timing */
+/* ----------------------------------------------------------------------------------------------------------- timing */
 
 /* All that was issued is over, and known to be. */
 static acs_status settle(meter *m)
@@ -367,7 +367,7 @@ acs_status meter_launch(meter *m, double *ns)
     return settle(m);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- beside */
+/* ----------------------------------------------------------------------------------------------------------- beside */
 
 /* Another thread that launches all the time, as a program does beside which something is built. */
 typedef struct beside {

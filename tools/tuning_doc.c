@@ -1,7 +1,7 @@
 /*
- * Writes docs/tuning.md to standard output, from the same rows that the library is compiled with. Run by hand after a change
- * of src/base/tuning.def; a test compares the committed file with what this writes. Refuses a row that nobody could read:
- * a sentence of more than 25 words, or an origin of no known form.
+ * Writes docs/tuning.md to standard output, from the same rows that the library is compiled with. Run by hand after a
+ * change of src/base/tuning.def; a test compares the committed file with what this writes. Refuses a row that nobody
+ * could read: a sentence of more than 25 words, or an origin of no known form.
  */
 #include "base/tuning.h"
 
@@ -31,14 +31,15 @@ static const char g_head[] =
     "Generated from `src/base/tuning.def`; `build/<preset>/tools/tuning_doc` writes it.\n\n"
     "The constants of judgement: with other numbers the library would be as correct, but slower, larger or later. They are\n"
     "compiled in; what a program or its user may set is in [options.md](options.md). The rows of the cost model may come\n"
-    "from a file of the GPU instead ([vehicles.md](vehicles.md#the-costs-of-a-gpu)); `TUNE_COST_HOP_NS` is `hop_ns` there.\n"
+    "from a file of the GPU instead ([issue-methods.md](issue-methods.md#the-costs-of-a-gpu)); `TUNE_COST_HOP_NS` is\n"
+    "`hop_ns` there.\n"
     "\n"
     "*Origin* says what shows that the number is right: an experiment or a result\n"
     "([bench/experiments](../bench/experiments/README.md), [bench/results](../bench/results/README.md)), a measurement of\n"
     "which nothing was kept, a limit that somebody else has set, or nothing: a guess. Where only the rule was measured and\n"
     "not the number, that is said.\n";
 
-/* ------------------------------------------------------------------------------------------------------------- check */
+/* ------------------------------------------------------------------------------------------------------------ check */
 
 /* Words of the longest sentence. */
 static int longest_sentence(const char *text)
@@ -73,7 +74,7 @@ static bool is_readable(const row *r)
     return is_short && known;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- print */
+/* ------------------------------------------------------------------------------------------------------------ print */
 
 static bool is_number(const char *formula)
 {

@@ -1,6 +1,6 @@
 /*
- * acs-devices: GrCUDA's suite on several devices, by every policy, beside the same programs by hand: how long a run takes
- * from the first copy in to the last copy out, and how many bytes travel.
+ * acs-devices: GrCUDA's suite on several devices, by every policy, beside the same programs by hand: how long a run
+ * takes from the first copy in to the last copy out, and how many bytes travel.
  *
  * Owns the command line, the order of measurements and what is told of them. Exit status: 0; 1: something was wrong, or
  * failed; 2: bad command line.
@@ -85,7 +85,7 @@ const char usage_text[] =
     "  --devices N[,N]          on so many devices; on the CPU they are virtual                               (2)\n"
     "  --size PRESET            tiny, normal or large                                                     (large)\n"
     "  --launches N             instead of the suite, of which --only, --size and --check speak: so many empty\n"
-    "                           kernels one after the other, to one device and to all, by each vehicle\n"
+    "                           kernels one after the other, to one device and to all, by each issue method\n"
     "  --check                  an oracle looks at the serial program first\n"
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"

@@ -99,7 +99,7 @@ public:
         snprintf(text, sizeof text, "per op %.2f edges, %.2f waits, %.2f marks, %.2f submissions",
                  per_op(&acs_statistics::edges), per_op(&acs_statistics::waits_sent), per_op(&acs_statistics::marks),
                  per_op(&acs_statistics::submissions));
-        return text + vehicles(s);
+        return text + methods(s);
     }
 
     std::string finish() override
@@ -128,7 +128,7 @@ private:
     }
 
     /* How the kernels were issued, in percent. */
-    std::string vehicles(const acs_statistics &s) const
+    std::string methods(const acs_statistics &s) const
     {
         static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
         std::string text;

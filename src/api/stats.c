@@ -1,6 +1,6 @@
 /*
- * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops that
- * serialise are counted as ops end, under the core's lock. Reads only.
+ * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops
+ * that serialise are counted as ops end, under the core's lock. Reads only.
  */
 #include "api/context.h"
 
@@ -79,7 +79,7 @@ static int by_count(const pair *a, const pair *b)
     return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- public */
+/* ----------------------------------------------------------------------------------------------------------- public */
 
 /* All devices'. */
 static acs_memory_counts count_memory(const acs_context *context)
@@ -149,8 +149,8 @@ static void read_counters(acs_context *context, acs_statistics *s)
     s->memory_early = memory.early;
     if (context->hooks)
         context->hooks->count(context, s);
-    _Static_assert(sizeof s->issued_by == sizeof c->vehicles, "acs_vehicle and ACS_ISSUE_* name the same");
-    memcpy(s->issued_by, c->vehicles, sizeof s->issued_by);
+    _Static_assert(sizeof s->issued_by == sizeof c->methods, "acs_vehicle and ACS_ISSUE_* name the same");
+    memcpy(s->issued_by, c->methods, sizeof s->issued_by);
     acs_lock_release(&core->lock);
     if (!context->activity)
         return;
@@ -176,7 +176,7 @@ acs_status acs_stats(acs_context *context, acs_statistics *stats)
     return ACS_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- report */
+/* ----------------------------------------------------------------------------------------------------------- report */
 
 static void report_pairs(acs_pairs *pairs)
 {
@@ -190,7 +190,7 @@ static void report_pairs(acs_pairs *pairs)
     }
 }
 
-static void report_vehicles(const acs_statistics *s)
+static void report_methods(const acs_statistics *s)
 {
     const uint64_t *by = s->issued_by;
     fprintf(stderr,
@@ -235,7 +235,7 @@ void acs_stats_report(acs_context *context)
             " implied, %" PRIu64 " complete; %" PRIu64 " marks, %" PRIu64 " submissions, %" PRIu64 " full FIFO\n",
             s.edges, s.joins, s.same_slot, s.waits_sent, s.waits_implied, s.waits_complete, s.marks, s.submissions,
             s.caller_waits);
-    report_vehicles(&s);
+    report_methods(&s);
     if (context->hooks)
         context->hooks->report(context, &s);
     if (s.retired && possible < 1.25)

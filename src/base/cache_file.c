@@ -1,5 +1,5 @@
 /*
- * Files in the user's cache folder (see cache_file.h). Called by devices/topology_file and vehicles/costs_file. It
+ * Files in the user's cache folder (see cache_file.h). Called by devices/topology_file and bundles/costs_file. It
  * knows nothing of their contents.
  */
 #include "base/cache_file.h"
@@ -15,7 +15,7 @@
 
 enum { SHOWN_BYTES = 80 };
 
-/* ------------------------------------------------------------------------------------------------------------ reading */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 bool acs_cache_line_is_empty(const char *line)
 {
@@ -60,7 +60,7 @@ acs_status acs_cache_lines_end(const acs_cache_lines *lines, bool begun, const c
                                      lines->number + 1, head);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ storing */
+/* ---------------------------------------------------------------------------------------------------------- storing */
 
 uint64_t acs_cache_hash(const char *text)
 {

@@ -1,7 +1,7 @@
 /*
  * Bundles: ops of the window that go to the device as one batch, which a backend issues by whatever is cheapest. form.c
- * decides what is in them, boundary.h where they end, contention.h what their kernels take of a device. One of a core, under
- * the core's lock.
+ * decides what is in them, boundary.h where they end, contention.h what their kernels take of a device. One of a core,
+ * under the core's lock.
  */
 #ifndef ACS_BUNDLER_H
 #define ACS_BUNDLER_H
@@ -33,7 +33,7 @@ typedef struct acs_gathering {
 } acs_gathering;
 
 typedef struct acs_bundler {
-    acs_vehicle vehicle;   /* what ACS_ISSUE asks for; constant, as the next two */
+    acs_issue_method method; /* what ACS_ISSUE asks for; constant, as the next two */
     uint32_t most;         /* ops in a bundle */
     bool learns;           /* what kernels take of a device */
     uint64_t bookings;     /* actions whose results were booked */

@@ -1,6 +1,6 @@
 /*
- * Costs of the vehicles (choice.h), as formulas over the costs of a device. Called by backends when they issue a bundle, on
- * any thread. Keeps nothing; never looks at a clock.
+ * Costs of the issue methods (choice.h), as formulas over the costs of a device. Called by backends when they issue a
+ * bundle, on any thread. Keeps nothing; never looks at a clock.
  */
 #include "bundles/choice.h"
 
@@ -25,8 +25,8 @@ static uint64_t threads_at_once(const acs_choice_bundle *b)
 }
 
 /*
- * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device did:
- * as far as those of this bundle would not fill it, they may take less beside each other.
+ * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device
+ * did: as far as those of this bundle would not fill it, they may take less beside each other.
  */
 static uint64_t work(const acs_choice_bundle *b)
 {
@@ -40,8 +40,8 @@ bool acs_choice_queued(const acs_choice_bundle *b)
 }
 
 /*
- * Kernels that run one after the other where so many slots are all that launches get: at least the longest path of them and
- * a slot's part of all, at most both (Graham's bound for list scheduling). It is taken to lie in the middle.
+ * Kernels that run one after the other where so many slots are all that launches get: at least the longest path of them
+ * and a slot's part of all, at most both (Graham's bound for list scheduling). It is taken to lie in the middle.
  */
 static uint64_t in_turn(const acs_choice_bundle *b)
 {
@@ -50,7 +50,9 @@ static uint64_t in_turn(const acs_choice_bundle *b)
     return slots ? greater((b->ops + slots - 1) / slots, path + (others + slots) / (2 * slots)) : path;
 }
 
-/* Two that wait for each other now and then: half as long again where both take as long, the longer where one is short. */
+/*
+ * Two that wait for each other now and then: half as long again where both take as long, the longer where one is short.
+ */
 static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
 {
     const uint64_t longer_us = greater(a_ns, b_ns) / 1000, shorter_us = (a_ns < b_ns ? a_ns : b_ns) / 1000;
@@ -113,8 +115,8 @@ uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed
 }
 
 /*
- * Much can make a kernel seem longer than it is, nothing shorter: a graph that is uploaded, another program on the GPU, a
- * thread that looks late. So less is believed at once, and more little by little, from little on.
+ * Much can make a kernel seem longer than it is, nothing shorter: a graph that is uploaded, another program on the GPU,
+ * a thread that looks late. So less is believed at once, and more little by little, from little on.
  */
 uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns)
 {

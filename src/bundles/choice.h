@@ -1,6 +1,6 @@
 /*
- * Which vehicle a bundle should take, by what each would cost: a small model of a GPU, and of how long kernels take, which
- * is learnt. Its figures are the costs of a device (costs.h). Pure arithmetic; called by backends.
+ * Which issue method a bundle should take, by what each would cost: a small model of a GPU, and of how long kernels
+ * take, which is learnt. Its figures are the costs of a device (costs.h). Pure arithmetic; called by backends.
  *
  * Costs are of the GPU or of the host, whichever is busy for longer, in nanoseconds per bundle: good enough to rank.
  */
@@ -30,8 +30,8 @@ typedef struct acs_choice_bundle {
  */
 uint64_t acs_choice_launch_ns(const acs_choice_bundle *bundle);
 /*
- * Whether such kernels, launched one by one, were seen to wait for a device that may be full of them. Then it is in doubt
- * that another way gains anything, and what that lacks has to be earned.
+ * Whether such kernels, launched one by one, were seen to wait for a device that may be full of them. Then it is in
+ * doubt that another way gains anything, and what that lacks has to be earned.
  */
 bool acs_choice_queued(const acs_choice_bundle *bundle);
 /* A kept graph of its shape; `fixed`: with nodes that the device does not set. */
@@ -45,8 +45,8 @@ uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *bundle);
 
 /*
  * How often a bundle must have come until a graph of `nodes` nodes is built for it, where each launch of that gains
- * `gain_ns`: so often that building it costs no more than was lost by then, which is at most twice the least cost that was
- * possible (the ski-rental rule). UINT32_MAX: never.
+ * `gain_ns`: so often that building it costs no more than was lost by then, which is at most twice the least cost that
+ * was possible (the ski-rental rule). UINT32_MAX: never.
  */
 uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed, uint64_t gain_ns);
 

@@ -1,15 +1,16 @@
 /*
- * Bundles: which ops of the window leave it together, to be issued by a vehicle that costs less than a launch for each.
- * Called by insert.c under the core's lock; never calls a backend.
+ * Bundles: which ops of the window leave it together, to be issued by an issue method that costs less than a launch for
+ * each. Called by insert.c under the core's lock; never calls a backend.
  *
- * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait for
- * gathered ones only. What edges connect is a *part*. Parts that run behind the same slots share a bundle; those that run
- * behind nothing are spread over a few. A bundle whose upstream ops are complete goes at once: the GPU may be idle. One that
- * has to queue is held, since the GPU has work and small bundles cost it time: until it is as large as it will get, the GPU
- * is about to run dry, a caller waits for what is not issued, or for a while nothing came. Few ops that nothing holds are
- * launched one by one.
+ * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait
+ * for gathered ones only. What edges connect is a *part*. Parts that run behind the same slots share a bundle; those
+ * that run behind nothing are spread over a few. A bundle whose upstream ops are complete goes at once: the GPU may be
+ * idle. One that has to queue is held, since the GPU has work and small bundles cost it time: until it is as large as
+ * it will get, the GPU is about to run dry, a caller waits for what is not issued, or for a while nothing came. Few ops
+ * that nothing holds are launched one by one.
  *
- * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again (boundary.h).
+ * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again
+ * (boundary.h).
  */
 #include "bundles/bundler.h"
 
@@ -20,7 +21,7 @@
 
 enum { GATHERED_NONE = UINT16_MAX };
 
-/* ------------------------------------------------------------------------------------------------------------ gather */
+/* ----------------------------------------------------------------------------------------------------------- gather */
 
 static uint32_t part_of(acs_gathering *g, uint32_t at)
 {
@@ -102,8 +103,8 @@ static bool ops_come(const acs_core *core)
 }
 
 /*
- * From the first op that was not issued up to the next cut, but of pieces of which some op can go. Where the next cut is not
- * known yet, up to where it seems to be, or, if nothing more comes, up to the newest op.
+ * From the first op that was not issued up to the next cut, but of pieces of which some op can go. Where the next cut
+ * is not known yet, up to where it seems to be, or, if nothing more comes, up to the newest op.
  */
 static void gather_all(acs_core *core)
 {
@@ -134,9 +135,11 @@ static void gather_all(acs_core *core)
     g->complete = first && cut;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- group */
+/* ------------------------------------------------------------------------------------------------------------ group */
 
-/* What one part is, at the place of the op that stands for it; groups of parts: the same, at that of their first part. */
+/*
+ * What one part is, at the place of the op that stands for it; groups of parts: the same, at that of their first part.
+ */
 static void sum_parts(acs_core *core)
 {
     acs_gathering *g = &core->bundler->gathering;
@@ -152,8 +155,8 @@ static void sum_parts(acs_core *core)
 }
 
 /*
- * Parts of a device that run behind the same slots go together; those that run behind nothing, into a few groups of the same
- * size.
+ * Parts of a device that run behind the same slots go together; those that run behind nothing, into a few groups of the
+ * same size.
  */
 typedef struct grouping {
     uint64_t behind[TUNE_BUNDLE_GROUPS_MOST];
@@ -225,8 +228,8 @@ static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 }
 
 /*
- * What was gathered, by group, but for joins that nothing follows: these are left to the window. From the back: a join may
- * follow a join.
+ * What was gathered, by group, but for joins that nothing follows: these are left to the window. From the back: a join
+ * may follow a join.
  */
 static void list_groups(const acs_window *w, acs_gathering *g)
 {
@@ -247,8 +250,8 @@ static void list_groups(const acs_window *w, acs_gathering *g)
 
 /*
  * An idle GPU begins a launch sooner than a bundle. To a busy one that makes no difference, but to the host, whom two
- * launches cost as much as a bundle. A bundle that is refused costs it the most: then the next ones must be larger, for a
- * while.
+ * launches cost as much as a bundle. A bundle that is refused costs it the most: then the next ones must be larger, for
+ * a while.
  */
 static bool count_few(acs_core *core, uint32_t ops)
 {
@@ -278,7 +281,7 @@ static void decide_groups(acs_core *core)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- form */
+/* ------------------------------------------------------------------------------------------------------------- form */
 
 typedef struct selection {
     uint32_t count, ops;
@@ -332,7 +335,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     ACS_ASSERT(!core->dead && s->count <= ACS_BATCH_ITEMS && batch->items_used == s->count); /* CORE-3 */
     batch->bundle = true;
     batch->device = core->window.entries[s->entries[0]].device;
-    batch->vehicle = (uint8_t)core->bundler->vehicle;
+    batch->method = (uint8_t)core->bundler->method;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
     batch->slots = (uint8_t)core->slots.banks[batch->device].active;
     batch->device_ns = 0;
@@ -427,9 +430,11 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
     return form_next(core, action);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- book */
+/* ------------------------------------------------------------------------------------------------------------- book */
 
-/* For statistics: the newest op of the bundle that each op is behind. Ops of a bundle are known to end in their order. */
+/*
+ * For statistics: the newest op of the bundle that each op is behind. Ops of a bundle are known to end in their order.
+ */
 static void note_inner(acs_core *core, const acs_action *action)
 {
     const acs_batch *batch = &action->batch;
@@ -459,7 +464,7 @@ static void books(acs_core *core, const acs_action *action)
         note_inner(core, action);
     core->counters.bundles += !refused;
     core->counters.bundles_refused += refused;
-    b->refusals = refused && b->vehicle == ACS_VEHICLE_AUTO;
+    b->refusals = refused && b->method == ACS_METHOD_AUTO;
     const uint32_t most = b->most < TUNE_BUNDLE_LEAST_MOST ? b->most : TUNE_BUNDLE_LEAST_MOST;
     const uint32_t more = action->batch.items_used < most ? action->batch.items_used + 1 : most;
     if (b->refusals && more > b->least_now) {
@@ -475,9 +480,11 @@ static void booked(acs_core *core, const acs_action *action)
         acs_core_retire_locked(core, (uint32_t)action->batch.items[0].slot);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- follow */
+/* ----------------------------------------------------------------------------------------------------------- follow */
 
-/* The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle? */
+/*
+ * The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle?
+ */
 static void popped(acs_core *core, const acs_record *op)
 {
     acs_bundler *b = core->bundler;
@@ -519,7 +526,7 @@ static void polled(acs_core *core, const acs_action *action, uint32_t device, bo
         acs_contention_polled(&b->contention, device, action->polls_end_ns);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- open */
+/* ------------------------------------------------------------------------------------------------------------- open */
 
 static uint32_t lower(uint32_t a, uint32_t b)
 {
@@ -545,10 +552,10 @@ static acs_status open_bundler(acs_core *core)
     acs_bundler *b = calloc(1, sizeof *b);
     if (!b)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for bundles of kernels");
-    b->vehicle = (acs_vehicle)core->config.options->issue;
+    b->method = (acs_issue_method)core->config.options->issue;
     b->most = most;
-    b->learns = b->vehicle == ACS_VEHICLE_AUTO && core->config.now_ns;
-    b->least_now = lower(b->vehicle == ACS_VEHICLE_AUTO ? TUNE_BUNDLE_LEAST : 1, most);
+    b->learns = b->method == ACS_METHOD_AUTO && core->config.now_ns;
+    b->least_now = lower(b->method == ACS_METHOD_AUTO ? TUNE_BUNDLE_LEAST : 1, most);
     acs_boundary_init(&b->boundary, most);
     core->bundler = b;
     core->batch_ahead = most;

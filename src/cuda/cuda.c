@@ -351,7 +351,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
         acs_cuda_pages_init(self);
     acs_cuda_profiler_init(self);
     if (acs_cuda_device_init(self))
-        acs_cuda_vehicles_init(self, options);
+        acs_cuda_methods_init(self, options);
     ACS_TRY(acs_cuda_costs_init(self, options));
     acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
@@ -371,7 +371,7 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
 /* The last ops have ended; graphs that they were in may have empty layers to run, and releases their own end. */
 static void wait_for_tails(acs_cuda *self)
 {
-    for (uint32_t i = self->member; self->vehicles && i < self->slots; i += self->base.devices)
+    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
         close_note(self, "stream", self->cu.cuStreamSynchronize(self->streams[i]));
 }
 
@@ -385,7 +385,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_window_fini(self);
     acs_cuda_calls_fini(self);
     acs_cuda_copies_fini(self);
-    acs_cuda_vehicles_fini(self);
+    acs_cuda_methods_fini(self);
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
         if (self->marks[i] && i / self->mark_capacity % self->base.devices == self->member)
@@ -428,8 +428,8 @@ void acs_cuda_give_up(acs_backend *backend)
 }
 
 /*
- * Nothing is destroyed or freed. Freeing memory and giving the context back wait for what runs, by CUDA's rules; streams,
- * events, a library's handles and workspaces may be in use by it. The process' end takes them all.
+ * Nothing is destroyed or freed. Freeing memory and giving the context back wait for what runs, by CUDA's rules;
+ * streams, events, a library's handles and workspaces may be in use by it. The process' end takes them all.
  */
 acs_leave acs_cuda_leave(acs_backend *backend)
 {

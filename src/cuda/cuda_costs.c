@@ -1,6 +1,6 @@
 /*
- * Which figures the cost model has for a GPU: those of a file, or the table's, which are an H200's. Called by cuda.c when a
- * device is opened. A file that the user named must be right; one that was found is a hint.
+ * Which figures the cost model has for a GPU: those of a file, or the table's, which are an H200's. Called by cuda.c
+ * when a device is opened. A file that the user named must be right; one that was found is a hint.
  */
 #include "cuda/cuda_internal.h"
 
@@ -50,7 +50,7 @@ acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options)
 {
     acs_costs_gpu gpu;
     self->costs = acs_costs_table;
-    if (!options->costs[0] && !self->vehicles)
+    if (!options->costs[0] && !self->methods)
         return ACS_OK; /* nobody asks the model */
     acs_cuda_costs_gpu(self, &gpu);
     if (options->costs[0])

@@ -1,6 +1,7 @@
 /*
- * Kept graphs of the CUDA backend: built from a plan, filled in with the ops of a launch, launched. Called by cuda_vehicle.c
- * in a scope; a graph is in one thread's hands at a time. It never waits for the GPU, and never decides what to build.
+ * Kept graphs of the CUDA backend: built from a plan, filled in with the ops of a launch, launched. Called by
+ * cuda_method.c in a scope; a graph is in one thread's hands at a time. It never waits for the GPU, and never decides
+ * what to build.
  */
 #include "cuda/cuda_graph.h"
 
@@ -97,7 +98,7 @@ static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table,
     const uint32_t threads = head_threads(exec);
     void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
     CUDA_KERNEL_NODE_PARAMS params = {
-        .func = self->vehicles->head,
+        .func = self->methods->head,
         .gridDimX = sets ? (sets + threads - 1) / threads : 1,
         .gridDimY = 1,
         .gridDimZ = 1,
@@ -129,10 +130,10 @@ static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_pl
             if (result != CUDA_SUCCESS) /* relaxed: only saves further attempts */
                 atomic_store_explicit(&type->refused, true, memory_order_relaxed);
         } else if (node->kind == ACS_CUDA_NODE_PUBLISH) {
-            result = add_own(self, exec, self->vehicles->publish, args, &nodes[i], deps, count);
+            result = add_own(self, exec, self->methods->publish, args, &nodes[i], deps, count);
             value++;
         } else {
-            result = add_own(self, exec, self->vehicles->join, NULL, &nodes[i], deps, count);
+            result = add_own(self, exec, self->methods->join, NULL, &nodes[i], deps, count);
         }
     }
     return result;
@@ -201,7 +202,7 @@ void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
         acs_log(ACS_LOG_WARN, "cuda: a kept graph could not be destroyed: %s", acs_cuda_text((int)result));
     if (exec->room)
-        acs_cuda_room_release(self->vehicles, exec->room);
+        acs_cuda_room_release(self->methods, exec->room);
     free(exec->shape);
     free(exec->nodes);
     free(exec->types);
@@ -305,7 +306,7 @@ CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uin
     if (!exec->fixed)
         switch_off_the_rest(exec);
     table->values = exec->values;
-    table->word = (uint64_t)(uintptr_t)&self->vehicles->words[slot].value;
+    table->word = (uint64_t)(uintptr_t)&self->methods->words[slot].value;
     CUresult result = head_params(self, exec, exec->next, false);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphLaunch(exec->exec, self->streams[slot]);

@@ -1,13 +1,14 @@
 /*
  * Private to src/cuda/cuda*.c: kept graphs, what they are built from, and how a launch of one is filled in. Built and
- * launched by cuda_vehicle.c.
+ * launched by cuda_method.c.
  *
- * An executable graph is launched again and again, each time with other ops in its nodes. A kernel at its head, our own,
- * makes the changes; the host knows what every node holds, and writes only differences into a table of the launch. There
- * are several tables, so that launches can queue behind each other; CUDA orders launches of one executable graph by itself.
+ * An executable graph is launched again and again, each time with other ops in its nodes. A kernel at its head, our
+ * own, makes the changes; the host knows what every node holds, and writes only differences into a table of the launch.
+ * There are several tables, so that launches can queue behind each other; CUDA orders launches of one executable graph
+ * by itself.
  *
- * Nodes that the device can change cost the GPU up to twice as much as those that it cannot, and a change by the host costs
- * the host 0.9 us. So a graph can also have fixed nodes, for bundles whose arguments recur with their shape.
+ * Nodes that the device can change cost the GPU up to twice as much as those that it cannot, and a change by the host
+ * costs the host 0.9 us. So a graph can also have fixed nodes, for bundles whose arguments recur with their shape.
  */
 #ifndef ACS_CUDA_GRAPH_H
 #define ACS_CUDA_GRAPH_H
@@ -94,7 +95,7 @@ typedef struct acs_cuda_exec {
 
 /* A bundle whose time is taken: from when all before it in its slot was seen complete until it was. */
 typedef struct acs_cuda_watch {
-    _Atomic bool on; /* guarded by the vehicles' lock where it is changed, as all that follows */
+    _Atomic bool on; /* guarded by the issue methods' lock where it is changed, as all that follows */
     uint64_t after, value;
     uint64_t looked_ns;  /* when the slot was looked at last */
     uint64_t began_ns;   /* 0: not yet */
@@ -103,8 +104,8 @@ typedef struct acs_cuda_watch {
     uint32_t type_count, types[4];
 } acs_cuda_watch;
 
-/* What all vehicles of a device share; NULL in acs_cuda: it issues no bundles. */
-struct acs_cuda_vehicles {
+/* What all issue methods of a device share; NULL in acs_cuda: it issues no bundles. */
+struct acs_cuda_methods {
     CUfunction head, join, publish;
     uint64_t nodes_most; /* nodes of kept graphs; constant */
     _Atomic uint32_t layers_losses; /* bundles since layers were the best for one */
@@ -155,16 +156,20 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
 /* The launch ends at `value` of the slot. */
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value);
 
-/* cuda_room.c: room for a graph's tables; when a graph goes, which may be under way no more; and all of them, at close */
+/*
+ * cuda_room.c: room for a graph's tables; when a graph goes, which may be under way no more; and all of them, at close
+ */
 CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **room);
-void acs_cuda_room_release(acs_cuda_vehicles *v, acs_cuda_room *room);
+void acs_cuda_room_release(acs_cuda_methods *v, acs_cuda_room *room);
 void acs_cuda_rooms_free(acs_cuda *self);
 
 /* cuda_plan.c */
 /* False: too large. */
 bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
 bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan);
-/* Layers publish after so many levels, others after TUNE_GRAPH_PUBLISH_OPS; and the nodes of layers, but for the head. */
+/*
+ * Layers publish after so many levels, others after TUNE_GRAPH_PUBLISH_OPS; and the nodes of layers, but for the head.
+ */
 uint32_t acs_cuda_publish_levels(const acs_layout_template *shape);
 uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape);
 
@@ -206,7 +211,7 @@ void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch);
 /* The slot has completed all up to here, as of now. */
 void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed);
 
-/* cuda_vehicle.c */
+/* cuda_method.c */
 /* All up to this value of the slot have completed, as far as is known without asking the driver. */
 uint64_t acs_cuda_completed(const acs_cuda *self, int slot);
 /* All graphs whose last op has at most this value are over, with all that they have behind their last op. */

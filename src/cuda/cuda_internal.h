@@ -135,7 +135,7 @@ typedef struct acs_cuda_limits {
 } acs_cuda_limits;
 
 typedef struct acs_cuda_type acs_cuda_type;
-typedef struct acs_cuda_vehicles acs_cuda_vehicles;
+typedef struct acs_cuda_methods acs_cuda_methods;
 typedef struct acs_cuda_copies acs_cuda_copies;
 typedef struct acs_cuda_calls acs_cuda_calls;
 
@@ -197,7 +197,7 @@ struct acs_cuda {
     _Atomic int fault; /* first fatal CUresult of any member, kept by the first; 0: all are well */
 
     CUlibrary library;    /* our own device code; NULL: not to be had */
-    acs_cuda_vehicles *vehicles; /* NULL: no bundles */
+    acs_cuda_methods *methods;   /* NULL: no bundles */
     acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
     acs_cuda_calls *calls;       /* NULL: library calls are always the library's */
     struct acs_cuda_window *window; /* GPU-side issue; NULL: not to be had */
@@ -219,9 +219,9 @@ typedef struct acs_cuda_scope {
 
 /* cuda.c */
 /*
- * One member: of this device (negative: the current one), on which there are so many at most (`together`), for the slots
- * that are its own. The first opens for itself (`first` NULL); others use its arrays. Errors: nothing is left. Closing:
- * not the first before others.
+ * One member: of this device (negative: the current one), on which there are so many at most (`together`), for the
+ * slots that are its own. The first opens for itself (`first` NULL); others use its arrays. Errors: nothing is left.
+ * Closing: not the first before others.
  */
 acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t together, uint32_t member,
                                 acs_cuda *first, acs_cuda **opened);
@@ -258,9 +258,13 @@ const char *acs_cuda_open_text(int native);
 acs_status acs_cuda_kernels_init(acs_cuda *self);
 void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
-/* The kernel of an op as `u.launch.kernel` names it, looked up or resolved. NULL, through ACS_FAIL: it cannot be had. */
+/*
+ * The kernel of an op as `u.launch.kernel` names it, looked up or resolved. NULL, through ACS_FAIL: it cannot be had.
+ */
 acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op);
-/* Resolve and load the kernel of an op that another member has checked; what does not go is told when it is launched. */
+/*
+ * Resolve and load the kernel of an op that another member has checked; what does not go is told when it is launched.
+ */
 void acs_cuda_meet(acs_cuda *self, const acs_record *op);
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
 
@@ -268,24 +272,27 @@ void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread
 /* Around a batch of launches: true where it is to be timed. */
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns);
 void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns);
-/* What a launch takes of the host with all that belongs to it, as learnt; 0: not known. There are vehicles. */
+/* What a launch takes of the host with all that belongs to it, as learnt; 0: not known. There are issue methods. */
 uint32_t acs_cuda_launch_ns(acs_cuda *self);
 
 /* cuda_type.c */
-/* The number of the launch's type, or 0: it cannot be in a bundle. Any thread; no CUDA call, no lock for one seen before. */
+/*
+ * The number of the launch's type, or 0: it cannot be in a bundle. Any thread; no CUDA call, no lock for one seen
+ * before.
+ */
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op);
 
-/* cuda_vehicle.c; init and fini in a scope */
+/* cuda_method.c; init and fini in a scope */
 /* Offer bundles where that is possible; where it is not, say why at ACS_LOG=info and go on. */
-void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options);
-void acs_cuda_vehicles_fini(acs_cuda *self);
+void acs_cuda_methods_init(acs_cuda *self, const acs_options *options);
+void acs_cuda_methods_fini(acs_cuda *self);
 /* Issue a bundle, its marks and waits apart. ACS_OK, ACS_NOT_READY: nothing was issued, or ACS_ERR_DEVICE. */
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
 /* What poll learnt of a slot's marks; returns what is known in all. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
 
 /* cuda_copy.c; init and fini in a scope */
-/* Behind the vehicles' init. Without it copies stay copies, which is no error. */
+/* Behind the issue methods' init. Without it copies stay copies, which is no error. */
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_copies_fini(acs_cuda *self);
 void acs_cuda_adapt(acs_backend *backend, acs_record *op);
@@ -303,13 +310,16 @@ void acs_cuda_call_learn(acs_cuda *self, const acs_item *item);
 
 /* cuda_window.c; in a scope */
 struct acs_dag;
-/* GPU-side issue: a vehicle for bundles. Makes nothing before the first one, and keeps at most `nodes` nodes of graphs. */
+/*
+ * GPU-side issue: an issue method for bundles. Makes nothing before the first one, and keeps at most `nodes` nodes of
+ * graphs.
+ */
 void acs_cuda_window_init(acs_cuda *self, uint64_t nodes);
 void acs_cuda_window_fini(acs_cuda *self);
 /*
- * Launch all ops of a bundle behind what its slot was given before; what the slot is given next is behind them all. Waits
- * and marks are the caller's. `gain_ns`: what that saves, where the cells that are missing have to be earned by what is lost
- * for want of them; 0: they are made. False: refused, nothing of the bundle was issued.
+ * Launch all ops of a bundle behind what its slot was given before; what the slot is given next is behind them all.
+ * Waits and marks are the caller's. `gain_ns`: what that saves, where the cells that are missing have to be earned by
+ * what is lost for want of them; 0: they are made. False: refused, nothing of the bundle was issued.
  */
 bool acs_cuda_window_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag, uint64_t gain_ns);
 /* How many of these marks of a slot, from *first on, the driver is worth asking about: those before are known to be
@@ -332,7 +342,10 @@ acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity
 acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
 
 /* cuda_costs.c; no scope needed */
-/* By the file that ACS_COSTS names, by the one that acs-info keeps, or by the table. ACS_ERR_OPTION: the first is wrong. */
+/*
+ * By the file that ACS_COSTS names, by the one that acs-info keeps, or by the table. ACS_ERR_OPTION: the first is
+ * wrong.
+ */
 acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options);
 /* Its id; "cuda-N" where an older driver does not tell: then a measurement is not found again. */
 void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
@@ -342,14 +355,14 @@ void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 /* cuda_profiler.c */
 /* Look for a profiler, when the device is opened. */
 void acs_cuda_profiler_init(acs_cuda *self);
-void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_vehicle vehicle);
+void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method);
 void acs_cuda_range_pop(const acs_cuda *self);
 
 /* Around the launch of a bundle, on one thread: a range that says what is in it, where a tool takes ranges. */
-static inline void acs_cuda_range_begin(const acs_cuda *self, const acs_batch *batch, acs_vehicle vehicle)
+static inline void acs_cuda_range_begin(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
 {
     if (ACS_UNLIKELY(self->ranges))
-        acs_cuda_range_push(self, batch, vehicle);
+        acs_cuda_range_push(self, batch, method);
 }
 
 static inline void acs_cuda_range_end(const acs_cuda *self)

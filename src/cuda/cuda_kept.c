@@ -1,7 +1,7 @@
 /*
- * The index of the CUDA backend's kept graphs: finds the one for a bundle, decides which are worth building, throws out what
- * was not used for longest. Called by cuda_vehicle.c in a scope; takes its lock for the index only, never across a call of
- * the driver. It never fills a graph in.
+ * The index of the CUDA backend's kept graphs: finds the one for a bundle, decides which are worth building, throws out
+ * what was not used for longest. Called by cuda_method.c in a scope; takes its lock for the index only, never across a
+ * call of the driver. It never fills a graph in.
  */
 #include "cuda/cuda_graph.h"
 
@@ -13,10 +13,10 @@
 static void progress_tell_locked(acs_cuda *self)
 {
     for (uint32_t slot = 0; slot < self->slots; slot++)
-        acs_kept_completed(self->vehicles->kept, (int)slot, acs_cuda_ended(self, (int)slot));
+        acs_kept_completed(self->methods->kept, (int)slot, acs_cuda_ended(self, (int)slot));
 }
 
-static bool is_bad_locked(const acs_cuda_vehicles *v, uint64_t key)
+static bool is_bad_locked(const acs_cuda_methods *v, uint64_t key)
 {
     for (uint32_t i = 0; i < sizeof v->bad / sizeof v->bad[0]; i++)
         if (v->bad[i] == key)
@@ -27,7 +27,7 @@ static bool is_bad_locked(const acs_cuda_vehicles *v, uint64_t key)
 /* Nothing fatal, but not worth another attempt. */
 static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult result)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     if (acs_cuda_note(self, result))
         return;
     acs_lock_acquire(&v->lock);
@@ -50,14 +50,16 @@ static acs_cuda_exec *usable_locked(acs_cuda *self, acs_kept_copy *copy)
     acs_cuda_exec *exec = copy ? copy->object : NULL;
     if (!exec || acs_cuda_exec_ready(self, exec))
         return exec;
-    put_back_locked(self->vehicles->kept, exec);
+    put_back_locked(self->methods->kept, exec);
     return NULL;
 }
 
-/* Behind itself in the slot where that costs nothing, else one that is free; `any`: or one that runs in another slot. */
+/*
+ * Behind itself in the slot where that costs nothing, else one that is free; `any`: or one that runs in another slot.
+ */
 static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, bool any)
 {
-    acs_kept *kept = self->vehicles->kept;
+    acs_kept *kept = self->methods->kept;
     acs_cuda_exec *exec = usable_locked(self, acs_kept_again(kept, want->key, want->slot));
     if (!exec)
         exec = usable_locked(self, acs_kept_take(kept, want->key));
@@ -69,7 +71,7 @@ static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, b
 /* Whether one more is worth building; what has to go first is destroyed. */
 static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     void *victim;
     acs_lock_acquire(&v->lock);
     progress_tell_locked(self); /* a key without copies did not ask who is free */
@@ -161,7 +163,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
 
 static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     acs_cuda_exec *exec = room_make(self, want) ? build(self, want) : NULL;
     if (!exec)
         return NULL;
@@ -175,7 +177,7 @@ static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
 }
 
 /* Whether another copy may be kept: one that runs cannot be launched beside itself. */
-static bool may_copy_locked(const acs_cuda_vehicles *v, const acs_cuda_wanted *want)
+static bool may_copy_locked(const acs_cuda_methods *v, const acs_cuda_wanted *want)
 {
     uint32_t copies = acs_kept_copies(v->kept, want->key, NULL);
     return copies == 0 || (copies < TUNE_GRAPH_COPIES_MOST &&
@@ -185,7 +187,7 @@ static bool may_copy_locked(const acs_cuda_vehicles *v, const acs_cuda_wanted *w
 /* One that is there; `*more`: there could be another. */
 static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     acs_cuda_exec *exec = NULL;
     acs_lock_acquire(&v->lock);
     if (v->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(v, want->key)) {
@@ -223,7 +225,7 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
 
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     uint64_t key = exec->kept->key;
     CUresult result = filled == CUDA_SUCCESS ? acs_cuda_exec_launch(self, exec, slot, value) : filled;
     acs_lock_acquire(&v->lock);

@@ -1,6 +1,6 @@
 /*
  * What kept graphs are built from: the plan of a replayed bundle, and that of layers. Pure arithmetic; called by
- * cuda_vehicle.c. Makes no CUDA call and keeps nothing.
+ * cuda_method.c. Makes no CUDA call and keeps nothing.
  */
 #include "cuda/cuda_graph.h"
 
@@ -28,7 +28,7 @@ static bool fits(const acs_cuda_plan *plan, uint32_t edges)
     return plan->nodes < ACS_CUDA_PLAN_NODES && plan->edges_used + edges <= ACS_CUDA_PLAN_EDGES;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ layers */
+/* ----------------------------------------------------------------------------------------------------------- layers */
 
 uint32_t acs_cuda_publish_levels(const acs_layout_template *shape)
 {
@@ -42,8 +42,8 @@ uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape)
 }
 
 /*
- * A barrier behind each level but the last one: an empty kernel. Behind some barriers another node publishes what has ended
- * by then, beside the next level, which does not have to wait for it.
+ * A barrier behind each level but the last one: an empty kernel. Behind some barriers another node publishes what has
+ * ended by then, beside the next level, which does not have to wait for it.
  */
 bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan)
 {
@@ -76,7 +76,7 @@ bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ replay */
+/* ----------------------------------------------------------------------------------------------------------- replay */
 
 /* All that ended with the ops so far: those that nothing so far follows. `last`: the publishing node before, or 0. */
 static bool publish(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint32_t end,

@@ -1,8 +1,8 @@
 /*
  * Profilers: whether one is attached, and ranges of NVTX that tell it what is in a bundle. Found out when a device
- * is opened; called by the vehicles around each launch of a graph. It costs a branch where no tool takes ranges,
+ * is opened; called by the issue methods around each launch of a graph. It costs a branch where no tool takes ranges,
  * and fails nothing: without NVTX's headers, a part of the toolkit, there are no ranges. What a profiler changes of
- * the choice of vehicles is cuda_vehicle.c's to decide.
+ * the choice of issue methods is cuda_method.c's to decide.
  *
  * A tool sees a graph as one item unless it is asked for nodes, and nothing at all of what the GPU launches by
  * itself. Ranges lie around the host's launch, on the thread that makes it, so that tools can find the launch's
@@ -111,12 +111,12 @@ static bool __attribute__((format(printf, 3, 4))) add(char *message, size_t boun
 }
 
 /* "gpu: 41 ops: motor x20, joint x21"; with many kernels the first of them, and how many more there are. */
-static void write_message(const contents *all, acs_vehicle vehicle, char *message)
+static void write_message(const contents *all, acs_issue_method method, char *message)
 {
-    static const char *const vehicles[ACS_VEHICLE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+    static const char *const methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
     uint32_t i = 0;
     *message = 0;
-    (void)add(message, MESSAGE_BYTES, "%s: %u ops", vehicles[vehicle], all->ops);
+    (void)add(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);
     while (i < all->used && add(message, MESSAGE_BYTES - REST_BYTES, "%s%.*s x%u", i ? ", " : ": ", NAME_BYTES,
                                 all->kernels[i].name, all->kernels[i].count))
         i++;
@@ -124,14 +124,14 @@ static void write_message(const contents *all, acs_vehicle vehicle, char *messag
         (void)add(message, MESSAGE_BYTES, ", and %u more", all->used - i);
 }
 
-void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_vehicle vehicle)
+void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
 {
     contents all = {.used = 0};
     char message[MESSAGE_BYTES];
     for (uint32_t i = 0; i < batch->items_used; i++)
         if (batch->items[i].op)
             count_op(&all, batch->items[i].op);
-    write_message(&all, vehicle, message);
+    write_message(&all, method, message);
 #ifdef ACS_HAVE_NVTX
     nvtxEventAttributes_t range = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
                                    .messageType = NVTX_MESSAGE_TYPE_ASCII, .message = {.ascii = message}};

@@ -1,7 +1,7 @@
 /*
  * Memory of kept graphs: pinned tables, and a little of the device's. Rooms are carved from slabs, which go when the
- * vehicles do, and are kept for the next graph when theirs goes: the calls that make and free such memory take longer than
- * building a small graph, and wait for the device, or for all of them.
+ * issue methods do, and are kept for the next graph when theirs goes: the calls that make and free such memory take
+ * longer than building a small graph, and wait for the device, or for all of them.
  */
 #include "cuda/cuda_graph.h"
 
@@ -59,7 +59,7 @@ static CUresult slab_make(acs_cuda *self, size_t bytes, acs_cuda_slab **out)
 }
 
 /* One that was used before; else the next of the latest slab. NULL: that has no more, or no memory. */
-static acs_cuda_room *find_locked(acs_cuda_vehicles *v, size_t bytes)
+static acs_cuda_room *find_locked(acs_cuda_methods *v, size_t bytes)
 {
     acs_cuda_slab *slab = v->slabs;
     acs_cuda_room **link = &v->rooms, *room;
@@ -80,7 +80,7 @@ static acs_cuda_room *find_locked(acs_cuda_vehicles *v, size_t bytes)
 
 CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     acs_cuda_slab *slab = NULL;
     bytes = round_up(bytes);
     acs_lock_acquire(&v->lock);
@@ -99,7 +99,7 @@ CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void acs_cuda_room_release(acs_cuda_vehicles *v, acs_cuda_room *room)
+void acs_cuda_room_release(acs_cuda_methods *v, acs_cuda_room *room)
 {
     acs_lock_acquire(&v->lock);
     room->next = v->rooms;
@@ -109,7 +109,7 @@ void acs_cuda_room_release(acs_cuda_vehicles *v, acs_cuda_room *room)
 
 void acs_cuda_rooms_free(acs_cuda *self)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     while (v->rooms) {
         acs_cuda_room *room = v->rooms;
         v->rooms = room->next;

@@ -1,7 +1,7 @@
 /*
- * Types of kernels: a number for each (kernel, block, shared memory), which is what a node of a kept graph cannot change
- * later. Called by check() on the launching thread: without a lock and without a CUDA call for a type seen before. It never
- * says no to a launch; a kernel without a number is launched by itself.
+ * Types of kernels: a number for each (kernel, block, shared memory), which is what a node of a kept graph cannot
+ * change later. Called by check() on the launching thread: without a lock and without a CUDA call for a type seen
+ * before. It never says no to a launch; a kernel without a number is launched by itself.
  */
 #include "cuda/cuda_graph.h"
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 /*
- * A  a type is filled in, then published in its kernel's list and in the table, release -> whoever finds it, or was given
+ * A  a type is filled in, then published in its kernel's list and in the table, release -> whoever finds it, or was
+ * given
  *    its number: acquire. Broken: a graph is built of a type without kernel.
  */
 
@@ -44,7 +45,7 @@ static acs_cuda_type *find(const acs_cuda_kernel *kernel, const acs_record *op)
 /* The next number, if there is one. */
 static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_relaxed); /* written under this lock only */
     uint32_t index = first ? first->index + 1 : 0;
     if (v->types_used + 1 >= ACS_CUDA_TYPES || index >= TUNE_KERNEL_TYPES_MOST)
@@ -83,11 +84,13 @@ static bool full(const acs_cuda *self, const acs_cuda_kernel *kernel)
 {
     const acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
     /* Acquire: A. The last number is given out last. */
-    bool all = atomic_load_explicit(&self->vehicles->types[ACS_CUDA_TYPES - 1], memory_order_acquire) != NULL;
+    bool all = atomic_load_explicit(&self->methods->types[ACS_CUDA_TYPES - 1], memory_order_acquire) != NULL;
     return all || (first && first->index + 1 == TUNE_KERNEL_TYPES_MOST);
 }
 
-/* It would hold up what shares a bundle with it, and its launch costs nothing beside it. Now and then it rides again. */
+/*
+ * It would hold up what shares a bundle with it, and its launch costs nothing beside it. Now and then it rides again.
+ */
 static bool takes_long(acs_cuda_type *type)
 {
     /* Relaxed, both: an estimate, and a count that may miss a turn. */
@@ -98,7 +101,7 @@ static bool takes_long(acs_cuda_type *type)
 
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    if (!self->vehicles || !suits(kernel, op))
+    if (!self->methods || !suits(kernel, op))
         return 0;
     acs_cuda_type *type = find(kernel, op);
     if (ACS_UNLIKELY(!type && !full(self, kernel)))
@@ -110,11 +113,11 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
 
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)
 {
-    return number < ACS_CUDA_TYPES ? atomic_load_explicit(&self->vehicles->types[number], memory_order_acquire) : NULL;
+    return number < ACS_CUDA_TYPES ? atomic_load_explicit(&self->methods->types[number], memory_order_acquire) : NULL;
 }
 
 void acs_cuda_types_fini(acs_cuda *self)
 {
     for (uint32_t i = 0; i < ACS_CUDA_TYPES; i++) /* relaxed: nobody else is here any more */
-        free(atomic_load_explicit(&self->vehicles->types[i], memory_order_relaxed));
+        free(atomic_load_explicit(&self->methods->types[i], memory_order_relaxed));
 }

@@ -1,8 +1,8 @@
 /*
- * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before it
- * was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that was, or
- * most of it may be others', it does not count. Called by cuda_vehicle.c at issue and at polls. It costs a poll one load
- * where nothing is watched.
+ * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before
+ * it was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that
+ * was, or most of it may be others', it does not count. Called by cuda_method.c at issue and at polls. It costs a poll
+ * one load where nothing is watched.
  */
 #include "cuda/cuda_graph.h"
 #include "base/tuning.h"
@@ -25,7 +25,7 @@ static void note_type(acs_cuda *self, acs_cuda_watch *w, uint32_t type)
 
 void acs_cuda_watch_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda_issued *issued)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     int slot = batch->items[0].slot;
     acs_cuda_watch *w = &v->watches[slot];
     /* Relaxed: the lock orders what is behind it, and missing one bundle costs nothing. */
@@ -63,7 +63,7 @@ static void learn(acs_cuda *self, const acs_cuda_watch *w, uint64_t now_ns)
 /* One batch of launches in so many is timed. Relaxed, all: an estimate. */
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     if (!v || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
         return false;
     if (atomic_fetch_add_explicit(&v->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
@@ -75,15 +75,15 @@ bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *b
 void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns)
 {
     uint64_t each = (acs_clock_ns() - began_ns) / batch->items_used;
-    int64_t known = atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
+    int64_t known = atomic_load_explicit(&self->methods->launch_ns, memory_order_relaxed);
     int64_t now = each < TUNE_LAUNCH_NS_MOST ? (int64_t)each : TUNE_LAUNCH_NS_MOST;
     known = known ? known + (now - known) / 8 : now;
-    atomic_store_explicit(&self->vehicles->launch_ns, (uint32_t)known, memory_order_relaxed);
+    atomic_store_explicit(&self->methods->launch_ns, (uint32_t)known, memory_order_relaxed);
 }
 
 uint32_t acs_cuda_launch_ns(acs_cuda *self)
 {
-    return atomic_load_explicit(&self->vehicles->launch_ns, memory_order_relaxed);
+    return atomic_load_explicit(&self->methods->launch_ns, memory_order_relaxed);
 }
 
 void acs_cuda_watch_doubt(acs_cuda *self, const acs_batch *batch)
@@ -105,10 +105,10 @@ static bool is_fresh(const acs_cuda_watch *w, uint64_t now_ns)
 
 void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed)
 {
-    acs_cuda_watch *w = &self->vehicles->watches[slot];
+    acs_cuda_watch *w = &self->methods->watches[slot];
     if (!atomic_load_explicit(&w->on, memory_order_relaxed)) /* relaxed: as above */
         return;
-    acs_lock_acquire(&self->vehicles->lock);
+    acs_lock_acquire(&self->methods->lock);
     uint64_t now_ns = acs_clock_ns();
     bool fresh = is_fresh(w, now_ns), over = completed >= w->value;
     w->looked_ns = now_ns;
@@ -120,5 +120,5 @@ void acs_cuda_watch_look(acs_cuda *self, int slot, uint64_t completed)
         over = true; /* when it began is not known */
     if (over)
         atomic_store_explicit(&w->on, false, memory_order_relaxed);
-    acs_lock_release(&self->vehicles->lock);
+    acs_lock_release(&self->methods->lock);
 }

@@ -1,7 +1,7 @@
 /*
- * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph; from then on the GPU
- * releases the bundle's ops by itself (device/window.cu). Owns each slot's tables and head; called by the dispatch of
- * bundles, in a scope, and by open and close. It never waits for the GPU, and never issues a part of a bundle.
+ * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph; from then on the
+ * GPU releases the bundle's ops by itself (device/window.cu). Owns each slot's tables and head; called by the dispatch
+ * of bundles, in a scope, and by open and close. It never waits for the GPU, and never issues a part of a bundle.
  */
 #include "cuda/cuda_window.h"
 
@@ -37,8 +37,8 @@ static uint16_t put_followers(filling *fill, const acs_window_lane *lane, int sl
 }
 
 /*
- * Of a cell of which nobody knows what it holds, all. In pieces of 16 bytes: the head copies from the host's memory, and
- * smaller ones would be more trips there.
+ * Of a cell of which nobody knows what it holds, all. In pieces of 16 bytes: the head copies from the host's memory,
+ * and smaller ones would be more trips there.
  */
 static void update_args(const acs_record *op, const acs_cuda_type *type, acs_window_cell *cell, uint32_t *from, uint32_t *to)
 {
@@ -142,7 +142,7 @@ static CUresult lane_state(acs_cuda *self, const acs_window_lane *lane, int slot
     acs_window_slot state = {
         .tables = (uint64_t)(uintptr_t)lane->tables,
         .places = window->places,
-        .word = (uint64_t)(uintptr_t)&self->vehicles->words[slot].value,
+        .word = (uint64_t)(uintptr_t)&self->methods->words[slot].value,
         .refusal = (uint64_t)(uintptr_t)window->refusal,
         .index = (uint32_t)slot,
     };
@@ -209,8 +209,8 @@ static acs_window_lane *lane_open(acs_cuda *self, int slot)
 /* --------------------------------------------------------------------------------------------------------- launch */
 
 /*
- * The bundle was launched, or refused: then cells may have been made for it that are on their way to the device. The event
- * tells when cells are free; without it the slot is waited for, so that they are. What nodes hold is known again
+ * The bundle was launched, or refused: then cells may have been made for it that are on their way to the device. The
+ * event tells when cells are free; without it the slot is waited for, so that they are. What nodes hold is known again
  * once they were set.
  */
 static void settle(acs_cuda *self, acs_window_lane *lane, int slot, bool launched)
@@ -289,15 +289,15 @@ static bool window_usable(acs_cuda *self)
 
 static CUresult lane_launch(acs_cuda *self, const acs_window_lane *lane, const acs_batch *batch, int slot)
 {
-    acs_cuda_range_begin(self, batch, ACS_VEHICLE_GPU);
+    acs_cuda_range_begin(self, batch, ACS_METHOD_GPU);
     CUresult result = self->cu.cuGraphLaunch(lane->head, self->streams[slot]);
     acs_cuda_range_end(self);
     return result;
 }
 
 /*
- * False: all tables are in use, since the GPU is far behind. A table is free once any op of its bundle has ended: its head
- * has, then. The driver is asked only where the slot's word does not tell, since that costs as much as a launch.
+ * False: all tables are in use, since the GPU is far behind. A table is free once any op of its bundle has ended: its
+ * head has, then. The driver is asked only where the slot's word does not tell, since that costs as much as a launch.
  */
 static bool has_table(acs_cuda *self, const acs_window_lane *lane, int slot)
 {
@@ -336,7 +336,8 @@ uint32_t acs_cuda_window_marks(acs_cuda *self, int slot, const acs_mark *marks, 
     if (!self->window)
         return count;
     acs_window_news *news = &self->window->news[slot];
-    uint64_t word = atomic_load_explicit(&self->vehicles->words[slot].value, memory_order_relaxed); /* a hint, all of it */
+    uint64_t word =
+        atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* a hint, all of it */
     for (uint32_t i = 0; i < ACS_WINDOW_RING; i++) {
         uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
         first = end > word && end < first ? end : first;
@@ -368,7 +369,7 @@ const char *acs_cuda_window_refusal(const acs_cuda *self)
 
 void acs_cuda_window_init(acs_cuda *self, uint64_t nodes)
 {
-    acs_cuda_window *window = self->vehicles ? calloc(1, sizeof *window) : NULL;
+    acs_cuda_window *window = self->methods ? calloc(1, sizeof *window) : NULL;
     if (!window)
         return;
     window->lanes = calloc(self->slots, sizeof(*window->lanes));

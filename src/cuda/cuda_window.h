@@ -1,10 +1,12 @@
 /*
- * Private to src/cuda/cuda_window*.c: GPU-side issue, the vehicle in which finished kernels launch what they release. The
- * cells (graphs of one kernel that the device can launch), who holds them, and each slot's tables.
+ * Private to src/cuda/cuda_window*.c: GPU-side issue, the issue method in which finished kernels launch what they
+ * release. The cells (graphs of one kernel that the device can launch), who holds them, and each slot's tables.
  *
- * C1  a cell is free, or held by one slot. A slot uses a cell that it holds for bundle after bundle: they are ordered by its
+ * C1  a cell is free, or held by one slot. A slot uses a cell that it holds for bundle after bundle: they are ordered
+ * by its
  *     stream, and a bundle's graph is complete only when all that it launched is.
- * C2  a slot's cells are free again once its latest bundle is complete, or, where that was refused, once the cells made for
+ * C2  a slot's cells are free again once its latest bundle is complete, or, where that was refused, once the cells made
+ * for
  *     it are on the device; they are taken from it only when another slot needs some and none is free.
  * C3  a type whose kernel the device cannot launch is remembered as such (`refused`).
  *

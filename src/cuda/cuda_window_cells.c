@@ -1,7 +1,7 @@
 /*
- * The cells of GPU-side issue: graphs that the device can launch, each of one kernel type, made on demand and kept. Owns
- * types and cells; called by cuda_window.c with a bundle of one slot. It never launches anything, and never touches a cell
- * that a bundle in flight may use, except from the stream of the same slot.
+ * The cells of GPU-side issue: graphs that the device can launch, each of one kernel type, made on demand and kept.
+ * Owns types and cells; called by cuda_window.c with a bundle of one slot. It never launches anything, and never
+ * touches a cell that a bundle in flight may use, except from the stream of the same slot.
  */
 #include "cuda/cuda_window.h"
 
@@ -309,11 +309,14 @@ static uint32_t cells_needed(const acs_wires *wires)
     return cells;
 }
 
-/* New cells that a bundle may cost: as many as the core's choice of a vehicle allows, or as were earned (ski rental). */
+/*
+ * New cells that a bundle may cost: as many as the core's choice of an issue method allows, or as were earned (ski
+ * rental).
+ */
 static uint32_t may_grow_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
 {
     const uint64_t earned = self->window->lost_ns / self->costs.cell_ns;
-    if (batch->vehicle == ACS_VEHICLE_GPU)
+    if (batch->method == ACS_METHOD_GPU)
         return UINT32_MAX;
     return gain_ns && earned < TUNE_GPU_GROW ? (uint32_t)earned : TUNE_GPU_GROW;
 }

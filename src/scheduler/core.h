@@ -1,13 +1,14 @@
 /*
  * The core: FIFO -> window -> slots -> backend -> retirement, as a state machine that any thread may step.
  *
- * A step has three parts. acs_core_next decides, under the lock, what to do; acs_core_perform does it without the lock (the
- * only place where backend functions and user code run); acs_core_done books the result, under the lock. Several steps may
- * be under way at once. No thread and no sleeping here: src/api adds those. Of clocks one for statistics,
- * and one that is passed in.
+ * A step has three parts. acs_core_next decides, under the lock, what to do; acs_core_perform does it without the lock
+ * (the only place where backend functions and user code run); acs_core_done books the result, under the lock. Several
+ * steps may be under way at once. No thread and no sleeping here: src/api adds those. Of clocks one for statistics, and
+ * one that is passed in.
  *
  * CORE-1  an entry in an action is ISSUING and belongs to that action until acs_core_done.
- * CORE-2  an op ends only when what it depends on has completed, and every end is reported exactly once to config.on_end
+ * CORE-2  an op ends only when what it depends on has completed, and every end is reported exactly once to
+ * config.on_end
  *         (of failures_only, every bad one). Ops that one booking finds complete may be reported in any order: a
  *         completed op vouches for those of other slots.
  * CORE-3  after a device fault nothing more is issued, and every op ends with ACS_ERR_DEVICE.
@@ -136,7 +137,7 @@ typedef struct acs_core_counters {
     uint64_t kinds[ACS_KIND_COUNT]; /* issued, by kind */
     uint64_t submissions, running_high;
     uint64_t bundles, bundles_refused;
-    uint64_t vehicles[ACS_VEHICLE_COUNT]; /* kernels issued, by vehicle */
+    uint64_t methods[ACS_METHOD_COUNT]; /* kernels issued, by issue method */
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t launched_unfit, launched_refused, launched_few; /* kernels launched, by why */
 } acs_core_counters;
@@ -238,15 +239,16 @@ uint64_t acs_core_ends(acs_core *core);
 /* All ops up to this one have ended, and nothing of them runs any more. Without the lock; may be late. */
 acs_op acs_core_settled(const acs_core *core);
 /*
- * Memory that ops up to `last`, which have settled, used is handed out again: what failed among them is no concern of who
- * gets it. Takes the lock only if something failed.
+ * Memory that ops up to `last`, which have settled, used is handed out again: what failed among them is no concern of
+ * who gets it. Takes the lock only if something failed.
  */
 void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes);
 /* What there is to do. Takes the lock. */
 acs_core_load acs_core_look(acs_core *core);
 /*
- * Both for threads that spin: false, and nothing is known, while another thread is at work in the core. `watch` may be NULL,
- * then *is_true stays as it is. *load is BLOCKED also where more than `few` are out and one of them is waited for, not all.
+ * Both for threads that spin: false, and nothing is known, while another thread is at work in the core. `watch` may be
+ * NULL, then *is_true stays as it is. *load is BLOCKED also where more than `few` are out and one of them is waited
+ * for, not all.
  */
 bool acs_core_look_try(acs_core *core, const acs_watch *watch, uint32_t few, bool *is_true, acs_core_load *load);
 /* Forget failures in the window; the window is empty. Takes the lock. */
@@ -255,7 +257,8 @@ void acs_core_clear(acs_core *core);
 /*
  * The watchdog (overdue.c). Look whether an op has run for longer than options.watchdog_s; then give the device up.
  * True: something was given up, so every wait is or soon will be over. To be called now and then while ops are out, at
- * least four times in the limit, right after a step that found nothing to do; `now_ns` is any clock that never goes back.
+ * least four times in the limit, right after a step that found nothing to do; `now_ns` is any clock that never goes
+ * back.
  */
 bool acs_core_overdue(acs_core *core, uint64_t now_ns);
 /* The device was found lost outside of a step. What it had ends; sleepers are the caller's to wake. */
@@ -270,8 +273,8 @@ uint32_t acs_core_left(acs_core *core);
 void acs_core_overdue_unit(uint64_t unit_ns);
 
 /*
- * A caller waits for this op, and does not any more: what leads to it is issued first while there is little to do, and a
- * step with ACS_MAY_LOOK looks whether it has ended (awaited.c). Hints, without the lock; of several callers the
+ * A caller waits for this op, and does not any more: what leads to it is issued first while there is little to do, and
+ * a step with ACS_MAY_LOOK looks whether it has ended (awaited.c). Hints, without the lock; of several callers the
  * newest counts.
  */
 void acs_core_want(acs_core *core, acs_op op);

@@ -80,7 +80,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
     acs_core_collect_locked(core);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- batch */
+/* ------------------------------------------------------------------------------------------------------------ batch */
 
 static bool runs_on_host(const acs_entry *entry)
 {
@@ -302,13 +302,13 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
     core->holding = action->batch.items_used == 0 && w->ready.head && acs_core_holds(core, &w->entries[w->ready.head]);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- book */
+/* ------------------------------------------------------------------------------------------------------------- book */
 
-static void count_vehicle(acs_core *core, const acs_entry *entry, acs_vehicle vehicle)
+static void count_method(acs_core *core, const acs_entry *entry, acs_issue_method method)
 {
     acs_core_counters *c = &core->counters;
-    c->vehicles[vehicle]++;
-    if (vehicle != ACS_VEHICLE_LAUNCH)
+    c->methods[method]++;
+    if (method != ACS_METHOD_LAUNCH)
         return;
     if (!core->batcher || !entry->rides)
         c->launched_unfit++;
@@ -318,14 +318,14 @@ static void count_vehicle(acs_core *core, const acs_entry *entry, acs_vehicle ve
         c->launched_few++;
 }
 
-static void book_issued(acs_core *core, acs_entry *entry, acs_vehicle vehicle)
+static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method method)
 {
     core->counters.kinds[entry->asked]++;
     const bool became_kernel = entry->asked != entry->kind, was_call = entry->asked == ACS_KIND_CALL;
     core->counters.copies_as_kernels += became_kernel && !was_call;
     core->counters.calls_as_kernels += became_kernel && was_call;
     if (entry->asked == ACS_KIND_KERNEL)
-        count_vehicle(core, entry, vehicle);
+        count_method(core, entry, method);
     if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
         if (core->reads_clock)
@@ -351,7 +351,9 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
         entry->bounced++;
         put_back(core, entry);
     } else if (item->status == ACS_ERR_SKIPPED || entry->pending > 0) {
-        /* Its upstream op failed or bounced: skipped, pending or ready. Lost with that op, it ends behind it (WIN-5). */
+        /*
+         * Its upstream op failed or bounced: skipped, pending or ready. Lost with that op, it ends behind it (WIN-5).
+         */
         acs_window_release(&core->window, entry);
     } else {
         acs_core_fail_locked(core, entry, item->status, item->native, item->text);
@@ -373,7 +375,7 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     const acs_item *fatal = find_fatal(&action->batch);
     core->window.dead |= fatal != NULL; /* before anything settles: nothing that depends on a lost op ends well */
     acs_slots_batch_done(&core->slots, action->batch_id);
-    acs_vehicle vehicle = action->batch.bundle ? (acs_vehicle)action->batch.vehicle : ACS_VEHICLE_LAUNCH;
+    acs_issue_method method = action->batch.bundle ? (acs_issue_method)action->batch.method : ACS_METHOD_LAUNCH;
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];
         acs_entry *entry = acs_window_entry(&core->window, action->entries[i]);
@@ -384,7 +386,7 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
         ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING && entry->op == item->op); /* CORE-1 */
         ACS_ASSERT(entry->slot == item->slot && entry->value == item->value);
         if (item->status == ACS_OK)
-            book_issued(core, entry, vehicle);
+            book_issued(core, entry, method);
         else
             book_refused(core, entry, item);
     }

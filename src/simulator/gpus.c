@@ -13,10 +13,11 @@
  * call to the host's knowledge it was 7.7 us: 2.6 the call, 0.4 the kernel, the rest is divided by what a store to the
  * host's memory needed less. graph_start has no measurement of its own.
  *
- * Graphs whose parameters the device sets, and GPU-side issue: as the cuda backend's were measured with bundles of 64 to
- * 256 empty kernels (tests/gpu/bench_gpu_vehicles.c, bench_gpu_window.c), one bundle after another and two side by side.
- * 0.33 us a node that is set; 0.57 a kernel that was released, 5.0 a hop of a chain of these; from the launch call to the
- * first kernel 7 and 15 us, of which the latency of a launch and of a graph are counted apart.
+ * Graphs whose parameters the device sets, and GPU-side issue: as the cuda backend's were measured with bundles of 64
+ * to 256 empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_window.c), one bundle after another and two side by
+ * side.
+ * 0.33 us a node that is set; 0.57 a kernel that was released, 5.0 a hop of a chain of these; from the launch call to
+ * the first kernel 7 and 15 us, of which the latency of a launch and of a graph are counted apart.
  */
 #define DEVICE_COSTS                                                                                                   \
     {                                                                                                                  \
@@ -29,8 +30,8 @@
 /*
  * Launching a graph of 64 took 1.2 us as a chain, 46 as 64 roots. A kept graph of one kernel took 2.0 us in all, of
  * which its parameters are 0.22 and its events 0.3. Launches of 2, 4 and 8 threads took 1.8, 1.6 and 1.3 us in all.
- * A bundle whose parameters the device sets took the backend 18 us for 64 kernels and 39 for 256, its event included: what
- * grows with the kernels is counted by the op (device_set_node, src/simulator/sim_driver.c).
+ * A bundle whose parameters the device sets took the backend 18 us for 64 kernels and 39 for 256, its event included:
+ * what grows with the kernels is counted by the op (device_set_node, src/simulator/sim_driver.c).
  */
 #define HOST_COSTS                                                                                                     \
     {                                                                                                                  \

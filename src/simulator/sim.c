@@ -1,8 +1,8 @@
 /*
- * The sim backend: the library on a machine of GPUs in virtual time (src/simulator), in one thread. Its slots are streams of
- * that machine and its marks events; an op's host body runs once the machine says that it started or ended. Called by
- * the core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed are the
- * same run.
+ * The sim backend: the library on a machine of GPUs in virtual time (src/simulator), in one thread. Its slots are
+ * streams of that machine and its marks events; an op's host body runs once the machine says that it started or ended.
+ * Called by the core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed
+ * are the same run.
  *
  * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. =seed: the seed draws the shape of
  * the GPU, how long each op takes and how much each poll sees, so that all orders which the waits allow can happen;
@@ -122,7 +122,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     lost = s->lost;
     if (!lost && !s->running) {
         show(s, slot, marks, count_complete(s, marks, count, &slot->known_at));
-        acs_kept_completed(s->vehicles.kept, slot_index, slot->visible);
+        acs_kept_completed(s->methods.kept, slot_index, slot->visible);
         progress = acs_sim_progress(s, slot);
     }
     for (uint32_t i = count; i > 0; i--) {
@@ -235,7 +235,7 @@ static acs_status make_parts(acs_sim_state *s, const acs_backend_config *config)
     ACS_TRY(acs_sim_faults_init(&s->faults, config->options, &s->random));
     ACS_TRY(acs_host_scratch_init(&s->scratch));
     ACS_TRY(acs_call_slots_create(s->slots, &s->base.calls));
-    ACS_TRY(acs_sim_vehicles_init(s, config));
+    ACS_TRY(acs_sim_methods_init(s, config));
     ACS_TRY(acs_sim_types_init(s));
     s->machine = acs_sim_create(&s->gpu, s->base.devices, acs_sim_on_told, s);
     s->slot = calloc(s->slots, sizeof *s->slot);
@@ -259,7 +259,7 @@ static void sim_close(acs_backend *backend)
     acs_host_scratch_fini(&s->scratch);
     if (s->machine)
         acs_sim_destroy(s->machine);
-    acs_sim_vehicles_fini(s);
+    acs_sim_methods_fini(s);
     acs_sim_works_fini(s);
     acs_sim_faults_fini(&s->faults);
     free(s->due);

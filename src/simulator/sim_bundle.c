@@ -1,7 +1,7 @@
 /*
  * Bundles on the simulated machine: whether the core kept to the rules of backend.h, what fails by seed, and by which
- * vehicle the bundle goes. Called by sim_issue.c under the backend's lock; check() on the launching threads. Never lets
- * time pass, and leaves how a vehicle issues to sim_vehicle.c.
+ * issue method the bundle goes. Called by sim_issue.c under the backend's lock; check() on the launching threads. Never
+ * lets time pass, and leaves how an issue method issues to sim_method.c.
  */
 #include "simulator/sim_internal.h"
 
@@ -30,7 +30,7 @@ static bool same_type(const acs_sim_type *type, const acs_record *op)
 /* Numbered in the order of first sight, so that a seed means the same in every process. 0: there are too many. */
 static uint32_t type_of(acs_sim_state *s, const acs_record *op)
 {
-    acs_sim_vehicles *v = &s->vehicles;
+    acs_sim_methods *v = &s->methods;
 
     for (uint32_t i = 0; i < v->type_count; i++)
         if (same_type(&v->types[i], op))
@@ -44,8 +44,8 @@ static uint32_t type_of(acs_sim_state *s, const acs_record *op)
 
 acs_status acs_sim_types_init(acs_sim_state *s)
 {
-    s->vehicles.types = calloc(TYPES_MOST, sizeof *s->vehicles.types);
-    return s->vehicles.types ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for types of kernels");
+    s->methods.types = calloc(TYPES_MOST, sizeof *s->methods.types);
+    return s->methods.types ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "sim backend: no memory for types of kernels");
 }
 
 acs_status acs_sim_check(acs_backend *backend, acs_record *op)
@@ -132,22 +132,22 @@ static const char *issue(acs_sim_state *s, acs_batch *batch)
     const acs_item *first = &batch->items[0];
     acs_sim_bundle *bundle = acs_sim_bundle_take(s);
     const char *wrong = NULL;
-    acs_vehicle by = ACS_VEHICLE_AUTO;
+    acs_issue_method by = ACS_METHOD_AUTO;
 
-    acs_dag_make(batch, &s->vehicles.dag);
-    if (bundle && acs_sim_due_reserve(s, s->vehicles.dag.ops) &&
-        acs_sim_work_reserve(s, s->vehicles.dag.ops + ACS_LAYOUT_LEVELS)) {
+    acs_dag_make(batch, &s->methods.dag);
+    if (bundle && acs_sim_due_reserve(s, s->methods.dag.ops) &&
+        acs_sim_work_reserve(s, s->methods.dag.ops + ACS_LAYOUT_LEVELS)) {
         bundle->slot = (uint32_t)first->slot;
         bundle->first = first->value;
-        bundle->ops = s->vehicles.dag.ops;
+        bundle->ops = s->methods.dag.ops;
         if (!acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
-            by = acs_sim_vehicle_issue(s, batch, bundle, &wrong);
+            by = acs_sim_method_issue(s, batch, bundle, &wrong);
     }
     if (acs_log_enabled(ACS_LOG_DEBUG))
-        acs_log(ACS_LOG_DEBUG, "sim: a bundle of %u ops, slot %u, values from %llu: %s", s->vehicles.dag.ops,
-                (unsigned)first->slot, (unsigned long long)first->value, acs_sim_vehicle_name(by));
-    if (by != ACS_VEHICLE_AUTO) {
-        batch->vehicle = (uint8_t)by;
+        acs_log(ACS_LOG_DEBUG, "sim: a bundle of %u ops, slot %u, values from %llu: %s", s->methods.dag.ops,
+                (unsigned)first->slot, (unsigned long long)first->value, acs_sim_method_name(by));
+    if (by != ACS_METHOD_AUTO) {
+        batch->method = (uint8_t)by;
         set_all(batch, ACS_OK, 0, NULL);
         return wrong;
     }

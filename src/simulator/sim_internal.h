@@ -1,6 +1,6 @@
 /*
- * Private to src/simulator/sim*.c: the backend's state. sim_issue.c takes batches to the machine, sim_bundle.c bundles by
- * the vehicles of sim_vehicle.c, sim.c lets time pass, runs bodies and polls, sim_faults.c says what fails.
+ * Private to src/simulator/sim*.c: the backend's state. sim_issue.c takes batches to the machine, sim_bundle.c bundles
+ * by the issue methods of sim_method.c, sim.c lets time pass, runs bodies and polls, sim_faults.c says what fails.
  */
 #ifndef ACS_BACKEND_SIM_INTERNAL_H
 #define ACS_BACKEND_SIM_INTERNAL_H
@@ -66,8 +66,8 @@ typedef struct acs_sim_work {
     struct acs_sim_work *next; /* free ones */
 } acs_sim_work;
 
-/* The shape of the bundle that is being issued, and what its vehicles keep. */
-typedef struct acs_sim_vehicles {
+/* The shape of the bundle that is being issued, and what its issue methods keep. */
+typedef struct acs_sim_methods {
     acs_dag dag;
     acs_layout layout;
     uint64_t budget;            /* nodes */
@@ -79,7 +79,7 @@ typedef struct acs_sim_vehicles {
     uint32_t window[ACS_SIM_WINDOWS], windows;
     uint32_t type_count;
     struct acs_sim_type *types;
-} acs_sim_vehicles;
+} acs_sim_methods;
 
 typedef struct acs_sim_state {
     acs_backend base;
@@ -109,7 +109,7 @@ typedef struct acs_sim_state {
     void **blocks;            /* of works and bundles, to be freed at close */
     uint32_t block_count, block_capacity;
     acs_sim_bundle *free_bundles;
-    acs_sim_vehicles vehicles;
+    acs_sim_methods methods;
     const acs_record **due;   /* ops that the machine ran and whose bodies did not run yet, in that order */
     uint32_t due_count, due_capacity;
     uint32_t in_flight;       /* ops issued whose bodies did not run: all of them have room in `due` */
@@ -162,16 +162,18 @@ void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch);
 acs_status acs_sim_check(acs_backend *backend, acs_record *op);
 acs_status acs_sim_types_init(acs_sim_state *s);
 
-/* sim_vehicle.c */
+/* sim_method.c */
 
-acs_status acs_sim_vehicles_init(acs_sim_state *s, const acs_backend_config *config);
-void acs_sim_vehicles_fini(acs_sim_state *s);
+acs_status acs_sim_methods_init(acs_sim_state *s, const acs_backend_config *config);
+void acs_sim_methods_fini(acs_sim_state *s);
 /*
- * Issue the bundle, whose shape is vehicles.dag, by the vehicle that it asks for; there is room for its works. By which it
- * went; AUTO: refused, nothing was issued. *wrong is set where the index of kept graphs broke its rules.
+ * Issue the bundle, whose shape is issue methods.dag, by the issue method that it asks for; there is room for its
+ * works. By which it went; AUTO: refused, nothing was issued. *wrong is set where the index of kept graphs broke its
+ * rules.
  */
-acs_vehicle acs_sim_vehicle_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle, const char **wrong);
+acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle,
+                                      const char **wrong);
 /* "refused" for AUTO. */
-const char *acs_sim_vehicle_name(acs_vehicle vehicle);
+const char *acs_sim_method_name(acs_issue_method method);
 
 #endif

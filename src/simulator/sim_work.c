@@ -1,6 +1,7 @@
 /*
- * What the simulated machine tells of, and how far bundles are: one work for each op, and for each barrier between layers,
- * that was issued and has not ended. Called by the other files of the sim backend under its lock. Never issues anything.
+ * What the simulated machine tells of, and how far bundles are: one work for each op, and for each barrier between
+ * layers, that was issued and has not ended. Called by the other files of the sim backend under its lock. Never issues
+ * anything.
  *
  * Progress inside a bundle is published as on a GPU: late, and coarsely. Of the end of graphs only the mark behind them
  * tells, since a graph may have more to do when its last op has ended; GPU-side issue tells of the end itself, perhaps
@@ -90,7 +91,9 @@ void acs_sim_bundle_give(acs_sim_state *s, acs_sim_bundle *bundle)
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
-/* All ops of the slot up to the value have ended. What was not seen yet and is too much to remember is told together. */
+/*
+ * All ops of the slot up to the value have ended. What was not seen yet and is too much to remember is told together.
+ */
 static void note_news(acs_sim_slot *slot, uint64_t value, uint64_t when)
 {
     uint32_t at = slot->news_used < ACS_SIM_NEWS ? slot->news_used++ : ACS_SIM_NEWS - 1;
@@ -138,7 +141,7 @@ uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot)
     if (!slot->news_used)
         return 0;
     if (s->by_seed && s->strategy != ACS_SIM_EAGER)
-        some = acs_random_below(&s->vehicles.random, slot->news_used + 1);
+        some = acs_random_below(&s->methods.random, slot->news_used + 1);
     while (seen < some && slot->news[seen].at + visible <= s->now)
         value = slot->news[seen++].value;
     for (uint32_t i = seen; i < slot->news_used; i++)

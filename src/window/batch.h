@@ -1,6 +1,6 @@
 /*
- * What the core hands to a backend, and what vehicles look at: ops with the slots, marks and waits that they were given
- * (backend.h says what these mean), and the edges between them. A batch belongs to the action that it is in.
+ * What the core hands to a backend, and what issue methods look at: ops with the slots, marks and waits that they were
+ * given (backend.h says what these mean), and the edges between them. A batch belongs to the action that it is in.
  */
 #ifndef ACS_BATCH_H
 #define ACS_BATCH_H
@@ -9,14 +9,14 @@
 #include "window/record.h"
 
 /* How ops are issued. As ACS_ISSUE names them; _AUTO is a request only. */
-typedef enum acs_vehicle {
-    ACS_VEHICLE_AUTO,
-    ACS_VEHICLE_LAUNCH, /* one launch for each op */
-    ACS_VEHICLE_REPLAY, /* a kept graph of exactly this bundle's types and edges */
-    ACS_VEHICLE_LAYERS, /* a kept graph of layers, into which any bundle of few types fits */
-    ACS_VEHICLE_GPU,    /* finished kernels launch what they release */
-    ACS_VEHICLE_COUNT
-} acs_vehicle;
+typedef enum acs_issue_method {
+    ACS_METHOD_AUTO,
+    ACS_METHOD_LAUNCH, /* one launch for each op */
+    ACS_METHOD_REPLAY, /* a kept graph of exactly this bundle's types and edges */
+    ACS_METHOD_LAYERS, /* a kept graph of layers, into which any bundle of few types fits */
+    ACS_METHOD_GPU,    /* finished kernels launch what they release */
+    ACS_METHOD_COUNT
+} acs_issue_method;
 
 typedef struct acs_mark {
     uint16_t slot;
@@ -53,22 +53,24 @@ enum {
 };
 
 /*
- * A batch of ops, or a *bundle*: ops that go to one slot as one unit, for a vehicle cheaper than one launch for each.
+ * A batch of ops, or a *bundle*: ops that go to one slot as one unit, for an issue method cheaper than one launch for
+ * each.
  *
  * In a bundle all items are kernels whose type is not 0, or joins (op NULL: stands for the items that it has edges
- * to), in an order in which every item comes behind those that it has edges to. Ops have the bundle's slot and consecutive
- * values; a join has slot -1. Only item 0 (an op) has marks and waits: for all. Only the last op has mark_after, and has it
- * always. Nothing but the edges orders the ops: a path of edges leads from one to the other where they must not overlap. An
- * op completes when all ops of the slot with smaller values have too: that is what poll may report before the mark is
- * reached. A bundle is issued as a whole or not at all: then items without edges get ACS_NOT_READY, the others
- * ACS_ERR_SKIPPED, and the core issues them in another way; or all get ACS_ERR_DEVICE.
+ * to), in an order in which every item comes behind those that it has edges to. Ops have the bundle's slot and
+ * consecutive values; a join has slot -1. Only item 0 (an op) has marks and waits: for all. Only the last op has
+ * mark_after, and has it always. Nothing but the edges orders the ops: a path of edges leads from one to the other
+ * where they must not overlap. An op completes when all ops of the slot with smaller values have too: that is what poll
+ * may report before the mark is reached. A bundle is issued as a whole or not at all: then items without edges get
+ * ACS_NOT_READY, the others ACS_ERR_SKIPPED, and the core issues them in another way; or all get ACS_ERR_DEVICE.
  */
 typedef struct acs_batch {
     uint32_t items_used, waits_used, marks_used, edges_used;
     bool bundle;
     uint8_t device;  /* of all its ops */
     uint8_t beside;  /* of a bundle: as many like it as other slots have under way, at most one a slot */
-    uint8_t vehicle; /* acs_vehicle; of a bundle: what the core asks for (AUTO: any); result: what it was issued by */
+    uint8_t
+        method; /* acs_issue_method; of a bundle: what the core asks for (AUTO: any); result: what it was issued by */
     uint8_t slots;   /* of a bundle: that its ops would share if they were launched */
     uint64_t device_ns; /* of a bundle: what the device takes for all of it, as learnt from launches; 0: not known */
     acs_item items[ACS_BATCH_ITEMS];

@@ -2,10 +2,11 @@
  * Op records: what the caller's path writes and everything below reads. A record is acquired by a producer, travels by
  * pointer FIFO -> window -> slot -> retirement, and is released by whoever retires the op. One owner at any time.
  *
- * Common sizes of arguments and segments lie inside the record. Larger ones lie in one block of a pooled size class; the
- * pool grows by malloc only while it is warming up, and never shrinks before the context closes.
+ * Common sizes of arguments and segments lie inside the record. Larger ones lie in one block of a pooled size class;
+ * the pool grows by malloc only while it is warming up, and never shrinks before the context closes.
  *
- * REC-1  there are as many numbers of blocks as records: however sizes shift, cached and used blocks of a class are together
+ * REC-1  there are as many numbers of blocks as records: however sizes shift, cached and used blocks of a class are
+ * together
  *        no more than records.
  * REC-2  a record is its pool's, and has one owner at any time.
  */
@@ -49,7 +50,10 @@ enum {
     ACS_RECORD_CARRIES = 4  /* a copy of the runtime's: also of what failed ops left, of which its end tells */
 };
 
-/* Memory that earlier ops may use begins a new life: whoever touches it later comes behind them, without their failures. */
+/*
+ * Memory that earlier ops may use begins a new life: whoever touches it later comes behind them, without their
+ * failures.
+ */
 typedef struct acs_reuse {
     struct acs_reuse *next;
     uint64_t base, bytes;
@@ -57,9 +61,9 @@ typedef struct acs_reuse {
 enum { ACS_REUSES_MOST = 8 }; /* of one op; a few more where threads add some at once */
 
 /*
- * By cache line, since another CPU has just written them and each costs who reads it 0.1 us: of an op that goes in a bundle
- * the head and the segments are read when it enters the window, the head, the grid and the argument bytes when it is issued,
- * and the head again when it retires.
+ * By cache line, since another CPU has just written them and each costs who reads it 0.1 us: of an op that goes in a
+ * bundle the head and the segments are read when it enters the window, the head, the grid and the argument bytes when
+ * it is issued, and the head again when it retires.
  */
 typedef struct acs_record {
     /* written by the producer */
@@ -70,7 +74,7 @@ typedef struct acs_record {
     uint8_t asked;          /* acs_op_kind: what the program called; a small copy may have become a kernel since */
     uint8_t flags;          /* ACS_RECORD_* */
     uint32_t type;          /* of a kernel, set by the backend's check(): number of (kernel, block, shared memory) for
-                               vehicles; 0: plain launches only */
+                               issue methods; 0: plain launches only */
     uint32_t segment_count;
     uint32_t index;         /* this record's place in its pool */
     acs_segment *segments;  /* inline_segments or in `block` */
@@ -195,8 +199,8 @@ void acs_record_drop_reuses(acs_record *record);
 /* Any thread. Frees what the record owns. */
 void acs_record_release(acs_record_pool *pool, acs_record *record);
 /*
- * Many at once: gather each, then release all. Producers take from the same cache line that a release writes, so one write
- * for many is what makes retirement and calls cheap beside each other. All zero: an empty chain.
+ * Many at once: gather each, then release all. Producers take from the same cache line that a release writes, so one
+ * write for many is what makes retirement and calls cheap beside each other. All zero: an empty chain.
  */
 typedef struct acs_record_chain {
     uint32_t first, last;                /* indices + 1; 0: none */

@@ -1,6 +1,6 @@
 /*
- * The kernels of tests/gpu/bundle.h as C functions over the double of the driver, so that the tests of vehicles run without
- * a GPU too. Called by that double, with its lock held.
+ * The kernels of tests/gpu/bundle.h as C functions over the double of the driver, so that the tests of issue methods
+ * run without a GPU too. Called by that double, with its lock held.
  */
 #include "../gpu/bundle.h"
 
@@ -85,9 +85,9 @@ void bundle_hold(int hold)
 }
 
 /* The double has nothing that launches from the device. */
-int bundle_offers(acs_vehicle vehicle)
+int bundle_offers(acs_issue_method method)
 {
-    return vehicle != ACS_VEHICLE_GPU;
+    return method != ACS_METHOD_GPU;
 }
 
 int bundle_zero(void *at, size_t bytes)

@@ -1,6 +1,7 @@
 /*
- * Every call that the CUDA backend makes fails in turn, with errors that CUDA recovers from and with those that end all, and
- * so does every allocation: nothing is left behind, no illegal call is made, and what is reported as done was done in order.
+ * Every call that the CUDA backend makes fails in turn, with errors that CUDA recovers from and with those that end
+ * all, and so does every allocation: nothing is left behind, no illegal call is made, and what is reported as done was
+ * done in order.
  */
 #include "backend_cuda.h"
 
@@ -186,15 +187,18 @@ static bool poll_all(void)
     return true;
 }
 
-/* Two kernels behind each other, by the vehicle; what bounces goes in one batch. Where there are no types: that at once. */
-static bool use_bundle(acs_vehicle vehicle)
+/*
+ * Two kernels behind each other, by the issue method; what bounces goes in one batch. Where there are no types: that at
+ * once.
+ */
+static bool use_bundle(acs_issue_method method)
 {
     const acs_backend_ops *ops = g_s.backend->ops;
     uint64_t completed = 0;
     batch_clear();
     g_records_used = 12; /* those before have ended */
     g_batch.bundle = true;
-    g_batch.vehicle = (uint8_t)vehicle;
+    g_batch.method = (uint8_t)method;
     for (int i = 0; i < 2; i++) {
         acs_record *op = add_new(ACS_KERNEL_HANDLE, g_s.device, 1);
         if (!accept(ops->check(g_s.backend, op)))
@@ -265,7 +269,7 @@ static void use_backend(void)
     g_s.complete = poll_all() && ok;
     g_s.value = 100;
     for (uint32_t i = 0; i < g_bundles && g_s.complete; i++)
-        g_s.complete = use_bundle(i == 0 ? ACS_VEHICLE_LAYERS : ACS_VEHICLE_REPLAY);
+        g_s.complete = use_bundle(i == 0 ? ACS_METHOD_LAYERS : ACS_METHOD_REPLAY);
 }
 
 /* Whoever is told that a block was not freed still has it. */
@@ -363,7 +367,7 @@ static void scenario_end(uint64_t number, const char *what)
         fail_msg("%s %llu failed (%s): %s", what, (unsigned long long)number, failed ? failed : "none", twin_breach());
 }
 
-/* -------------------------------------------------------------------------------------------------------- the sweeps */
+/* ------------------------------------------------------------------------------------------------------- the sweeps */
 
 static void scenario_without_failures_does_all(void **state)
 {

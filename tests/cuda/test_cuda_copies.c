@@ -1,6 +1,6 @@
 /*
- * Small copies and fills as kernels, over the twin: which of them become kernels, that the bytes are the same either way,
- * and that the statistics count what the program asked for.
+ * Small copies and fills as kernels, over the twin: which of them become kernels, that the bytes are the same either
+ * way, and that the statistics count what the program asked for.
  */
 #include "backend_cuda.h"
 
@@ -101,7 +101,7 @@ static void run(acs_record *op)
     twin_run_all();
 }
 
-/* ------------------------------------------------------------------------------------------------------- which of them */
+/* ---------------------------------------------------------------------------------------------------- which of them */
 
 static void small_copies_of_known_memory_become_kernels_with_the_same_bytes(void **state)
 {
@@ -259,7 +259,7 @@ static void copies_that_were_in_slow_bundles_become_kernels_all_the_same(void **
     for (int i = 0; i < 60; i++) {
         const acs_cuda_issued issued = {.value = 2, .levels = 2};
         acs_cuda_watch_begin(self, &batch, &issued);
-        self->vehicles->watches[0].began_ns = 1;
+        self->methods->watches[0].began_ns = 1;
         acs_cuda_watch_look(self, 0, 2);
     }
     for (int i = 0; i < 2000; i++) {
@@ -269,7 +269,7 @@ static void copies_that_were_in_slow_bundles_become_kernels_all_the_same(void **
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------- where never */
+/* ------------------------------------------------------------------------------------------------------ where never */
 
 static void assert_never(const acs_options *options)
 {
@@ -302,7 +302,7 @@ static void without_bundles_copies_stay(void **state)
     twin_without(NULL);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- statistics */
+/* ------------------------------------------------------------------------------------------------------- statistics */
 
 static acs_statistics use_context(acs_options *options)
 {

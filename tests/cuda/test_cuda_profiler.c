@@ -1,5 +1,5 @@
 /*
- * What a profiler is told of bundles: over the twin each vehicle's ranges name the kernels with their counts, and
+ * What a profiler is told of bundles: over the twin each issue method's ranges name the kernels with their counts, and
  * with a profiler `auto` leaves GPU-side issue out. With an argument, the path of nvtx_tool, that is attached;
  * without, nothing is.
  */
@@ -46,19 +46,19 @@ static void add_op(uint32_t i, const char *name)
 }
 
 /* Twenty motors and a joint more, side by side and mixed. */
-static acs_vehicle issue(acs_vehicle by)
+static acs_issue_method issue(acs_issue_method by)
 {
     acs_status status;
     bundle_begin(&g_world, by);
     for (uint32_t i = 0; i < MOTORS + JOINTS; i++)
         add_op(i, i % 2 ? "motor" : "joint");
-    acs_vehicle went = bundle_submit(&g_world, 0, &status);
+    acs_issue_method went = bundle_submit(&g_world, 0, &status);
     bundle_wait(&g_world, 0);
     return went;
 }
 
 /* As often as it takes until bundles go by it. */
-static void name_by(acs_vehicle by, const char *message)
+static void name_by(acs_issue_method by, const char *message)
 {
     int pushed = g_seen ? g_seen->pushed : 0, went = 0;
     for (int round = 0; round < ROUNDS && went < 3; round++)
@@ -70,11 +70,11 @@ static void name_by(acs_vehicle by, const char *message)
     assert_string_equal(g_seen->last, message);
 }
 
-static void ranges_name_the_kernels_with_every_vehicle(void **state)
+static void ranges_name_the_kernels_with_every_method(void **state)
 {
     (void)state;
-    name_by(ACS_VEHICLE_REPLAY, "replay: 41 ops: joint x21, motor x20");
-    name_by(ACS_VEHICLE_LAYERS, "layers: 41 ops: joint x21, motor x20");
+    name_by(ACS_METHOD_REPLAY, "replay: 41 ops: joint x21, motor x20");
+    name_by(ACS_METHOD_LAYERS, "layers: 41 ops: joint x21, motor x20");
 }
 
 static void launches_need_no_range(void **state)
@@ -82,7 +82,7 @@ static void launches_need_no_range(void **state)
     (void)state;
     int pushed = g_seen ? g_seen->pushed : 0;
     for (int round = 0; round < 3; round++)
-        assert_int_equal(issue(ACS_VEHICLE_LAUNCH), ACS_VEHICLE_LAUNCH);
+        assert_int_equal(issue(ACS_METHOD_LAUNCH), ACS_METHOD_LAUNCH);
     assert_int_equal(g_seen ? g_seen->pushed : 0, pushed);
 }
 
@@ -95,12 +95,12 @@ static void many_long_names_are_cut(void **state)
     uint32_t seen = 0;
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
-        bundle_begin(&g_world, ACS_VEHICLE_LAYERS);
+        bundle_begin(&g_world, ACS_METHOD_LAYERS);
         for (uint32_t i = 0; i < 64; i++) {
             (void)snprintf(names[i], sizeof names[i], "%u%0*d", i, 20 + (int)i * 2, 0);
             add_op(i, names[i]);
         }
-        if (bundle_submit(&g_world, 0, &status) == ACS_VEHICLE_LAYERS)
+        if (bundle_submit(&g_world, 0, &status) == ACS_METHOD_LAYERS)
             break;
     }
     bundle_wait(&g_world, 0);
@@ -122,7 +122,7 @@ static bool auto_tries_the_gpu(void)
     const acs_cuda *self = (const acs_cuda *)g_world.backend;
     for (int round = 0; round < 3; round++) {
         acs_status status;
-        bundle_begin(&g_world, ACS_VEHICLE_AUTO);
+        bundle_begin(&g_world, ACS_METHOD_AUTO);
         for (uint32_t i = 0; i < 200; i++) {
             const bundle_op op = {
                 .kernel = (int)i % 4, .salt = i, .grid = {1, 1, 1}, .from = {-1, -1, -1}, .to = (int)i};
@@ -155,7 +155,7 @@ static void ranges_name_what_the_gpu_launches(void **state)
     double_open(1, 4096);
     acs_cuda_profiler_init(g_double.self);
     memset(&batch, 0, sizeof batch);
-    batch.vehicle = ACS_VEHICLE_GPU;
+    batch.method = ACS_METHOD_GPU;
     for (uint32_t i = 0; i < 3; i++) {
         acs_record *op = batch.items[batch.items_used++].op = &records[i];
         op->type = 1;
@@ -213,7 +213,7 @@ static void attach(const char *path)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        PROFILER_TEST(ranges_name_the_kernels_with_every_vehicle),
+        PROFILER_TEST(ranges_name_the_kernels_with_every_method),
         PROFILER_TEST(launches_need_no_range),
         PROFILER_TEST(many_long_names_are_cut),
         PROFILER_TEST(auto_leaves_the_gpu_out_where_a_profiler_is_attached),

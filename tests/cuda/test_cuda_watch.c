@@ -25,11 +25,11 @@ static int setup(void **state)
 {
     (void)state;
     g_device = calloc(1, sizeof *g_device);
-    acs_cuda_vehicles *v = calloc(1, sizeof *v);
+    acs_cuda_methods *v = calloc(1, sizeof *v);
     g_type = calloc(1, sizeof *g_type);
     assert_true(g_device && v && g_type);
     g_device->slots = SLOTS;
-    g_device->vehicles = v;
+    g_device->methods = v;
     assert_int_equal(acs_lock_init(&v->lock, ACS_RANK_BACKEND), 0);
     v->words = calloc(SLOTS, sizeof *v->words);
     v->known = calloc(SLOTS, sizeof *v->known);
@@ -50,7 +50,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    acs_cuda_vehicles *v = g_device->vehicles;
+    acs_cuda_methods *v = g_device->methods;
     acs_lock_fini(&v->lock);
     free(v->words);
     free(v->known);
@@ -63,7 +63,7 @@ static int teardown(void **state)
 
 static acs_cuda_watch *watch(void)
 {
-    return &g_device->vehicles->watches[0];
+    return &g_device->methods->watches[0];
 }
 
 static void begin(uint64_t value, uint64_t others_ns)

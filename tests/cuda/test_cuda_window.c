@@ -1,6 +1,6 @@
 /*
- * GPU-side issue without a GPU: the host's part, cells, tables and refusals, against a double of the driver that runs what
- * the tables say (window_double.h). Bundles come at random into several slots, which go on as they like.
+ * GPU-side issue without a GPU: the host's part, cells, tables and refusals, against a double of the driver that runs
+ * what the tables say (window_double.h). Bundles come at random into several slots, which go on as they like.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,12 +57,12 @@ static void add_ups(double_op *op, uint32_t item)
         add_ups(op, g_batch.edges[from->first_edge + e]);
 }
 
-static void make_bundle(uint32_t items, uint32_t types, int slot, uint32_t bundle, acs_vehicle vehicle)
+static void make_bundle(uint32_t items, uint32_t types, int slot, uint32_t bundle, acs_issue_method method)
 {
     acs_random *random = &g_double.random;
     uint32_t joins = acs_random_below(random, 3), near = 1 + acs_random_below(random, 40);
     g_batch.items_used = g_batch.edges_used = 0;
-    g_batch.vehicle = (uint8_t)vehicle;
+    g_batch.method = (uint8_t)method;
     for (uint32_t i = 0; i < items; i++) {
         acs_item *item = &g_batch.items[g_batch.items_used++];
         bool join = i > 0 && acs_random_below(random, 10) < joins;
@@ -84,13 +84,13 @@ static void make_bundle(uint32_t items, uint32_t types, int slot, uint32_t bundl
 }
 
 /* Random bundles; returns how many were issued. What was refused never runs, what was issued runs once. */
-static uint32_t play(uint32_t most_items, uint32_t types, acs_vehicle vehicle)
+static uint32_t play(uint32_t most_items, uint32_t types, acs_issue_method method)
 {
     bool issued[BUNDLES];
     uint32_t count = 0;
     for (uint32_t b = 0; b < BUNDLES; b++) {
         int slot = (int)acs_random_below(&g_double.random, DOUBLE_SLOTS);
-        make_bundle(1 + acs_random_below(&g_double.random, most_items), types, slot, b, vehicle);
+        make_bundle(1 + acs_random_below(&g_double.random, most_items), types, slot, b, method);
         count += issued[b] = acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0);
         for (uint32_t steps = acs_random_below(&g_double.random, 8); steps > 0; steps--)
             (void)double_step();
@@ -107,7 +107,7 @@ static void bundles_of_several_slots_run_once_in_order(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
         double_open(seed, 4096);
-        assert_true(play(seed % 2 ? 120 : 20, 1 + (uint32_t)seed, ACS_VEHICLE_GPU) > BUNDLES / 2);
+        assert_true(play(seed % 2 ? 120 : 20, 1 + (uint32_t)seed, ACS_METHOD_GPU) > BUNDLES / 2);
         double_close();
     }
 }
@@ -118,7 +118,7 @@ static void few_cells_are_shared_by_many_types(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         double_open(seed, 2 * (4 + seed));
-        (void)play(8, DOUBLE_TYPES, seed % 3 ? ACS_VEHICLE_GPU : ACS_VEHICLE_AUTO);
+        (void)play(8, DOUBLE_TYPES, seed % 3 ? ACS_METHOD_GPU : ACS_METHOD_AUTO);
         assert_true(g_double.self->window->cells <= 4 + seed);
         double_close();
     }
@@ -131,7 +131,7 @@ static void calls_that_fail_refuse_the_bundle(void **state)
         double_open(seed, 512);
         g_double.fail_instantiate = 10;
         g_double.fail_launch = 4;
-        (void)play(30, 5, ACS_VEHICLE_GPU);
+        (void)play(30, 5, ACS_METHOD_GPU);
         double_close();
     }
 }
@@ -141,7 +141,7 @@ static void only_what_differs_is_set(void **state)
     (void)state;
     double_open(1, 4096);
     for (uint64_t round = 1; round <= 40; round++) {
-        make_bundle(1, 1, 0, 0, ACS_VEHICLE_GPU);
+        make_bundle(1, 1, 0, 0, ACS_METHOD_GPU);
         assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0));
         while (double_step())
             ;
@@ -159,7 +159,7 @@ static void tables_in_use_refuse_the_bundle(void **state)
     (void)state;
     double_open(1, 4096);
     for (uint32_t i = 0; i < ACS_WINDOW_RING + 3; i++) {
-        make_bundle(3, 1, 0, i, ACS_VEHICLE_GPU);
+        make_bundle(3, 1, 0, i, ACS_METHOD_GPU);
         issued += acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0);
     }
     assert_int_equal(issued, ACS_WINDOW_RING);
@@ -175,7 +175,7 @@ static void cells_are_earned_where_it_is_asked_for(void **state)
     (void)state;
     enum { GAIN_NS = TUNE_COST_CELL_NS / 5 };
     double_open(1, 4096);
-    make_bundle(12, 1, 0, 0, ACS_VEHICLE_AUTO);
+    make_bundle(12, 1, 0, 0, ACS_METHOD_AUTO);
     const acs_cuda_window *window = g_double.self->window;
     uint64_t lost_ns = 0;
     while (!acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS)) {
@@ -189,11 +189,11 @@ static void cells_are_earned_where_it_is_asked_for(void **state)
     assert_true(lost_ns < (cells + 2) * (uint64_t)TUNE_COST_CELL_NS);
     while (double_step())
         ;
-    make_bundle(1, 1, 0, 1, ACS_VEHICLE_AUTO); /* which has its cell */
+    make_bundle(1, 1, 0, 1, ACS_METHOD_AUTO); /* which has its cell */
     assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
     while (double_step())
         ;
-    make_bundle(1, 2, 0, 2, ACS_VEHICLE_AUTO);
+    make_bundle(1, 2, 0, 2, ACS_METHOD_AUTO);
     g_dag.node[0].type = g_records[0].type = 2;
     assert_true(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0)); /* it is not asked for */
     assert_int_equal(window->cells, cells + 1);
@@ -207,13 +207,13 @@ static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **
     enum { GAIN_NS = 3 * TUNE_COST_CELL_NS };
     double_open(1, 2 * (TUNE_GPU_GROW + 1)); /* nodes for one cell more than a bundle may make */
     const acs_cuda_window *window = g_double.self->window;
-    make_bundle(3, 1, 0, 0, ACS_VEHICLE_AUTO);
+    make_bundle(3, 1, 0, 0, ACS_METHOD_AUTO);
     g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
     for (int i = 0; i < 5; i++)
         assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
     assert_int_equal(window->lost_ns, 0);
     for (uint32_t i = 0; i < 2 * TUNE_GPU_GROW; i++) { /* one op of each type: others' cells have to go */
-        make_bundle(1, 1, 0, i + 1, ACS_VEHICLE_AUTO);
+        make_bundle(1, 1, 0, i + 1, ACS_METHOD_AUTO);
         g_dag.node[0].type = g_records[0].type = i + 1;
         for (int turn = 0; !acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, GAIN_NS); turn++) {
             assert_true(turn < 4);
@@ -227,7 +227,7 @@ static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **
     double_close();
     double_open(1, 4096);
     window = g_double.self->window;
-    make_bundle(60, 1, 0, 0, ACS_VEHICLE_AUTO);
+    make_bundle(60, 1, 0, 0, ACS_METHOD_AUTO);
     while (!acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 3 * (uint64_t)GAIN_NS))
         assert_true(window->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + 3 * (uint64_t)GAIN_NS);
     while (double_step())
@@ -239,7 +239,7 @@ static void types_that_are_not_known_are_refused(void **state)
 {
     (void)state;
     double_open(1, 4096);
-    make_bundle(3, 1, 0, 0, ACS_VEHICLE_GPU);
+    make_bundle(3, 1, 0, 0, ACS_METHOD_GPU);
     g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
     assert_false(acs_cuda_window_issue(g_double.self, &g_batch, &g_dag, 0));
     double_close();

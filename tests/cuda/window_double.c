@@ -80,7 +80,7 @@ static bool strikes(uint32_t one_in)
     return one_in && acs_random_below(&g_double.random, one_in) == 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the device */
+/* ------------------------------------------------------------------------------------------------------- the device */
 
 /* The op that the entry stands for runs now. */
 static void run_op(const acs_window_entry *entry)
@@ -170,7 +170,7 @@ static void run_bundle(int slot)
         release(&r, entry->out_first, entry->out_count, false);
     }
     assert_int_equal(r.done, header->entries);
-    atomic_store(&g_double.self->vehicles->words[slot].value, header->first_value + header->ops - 1);
+    atomic_store(&g_double.self->methods->words[slot].value, header->first_value + header->ops - 1);
 }
 
 bool double_step(void)
@@ -196,7 +196,7 @@ bool double_step(void)
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the driver */
+/* ------------------------------------------------------------------------------------------------------- the driver */
 
 static CUresult graph_create(CUgraph *out, unsigned flags)
 {
@@ -372,7 +372,7 @@ static CUresult kernel_function(CUfunction *out, CUkernel kernel)
     return CUDA_SUCCESS;
 }
 
-/* ----------------------------------------------------------------------------------------------------- open and close */
+/* --------------------------------------------------------------------------------------------------- open and close */
 
 uint32_t double_params(uint32_t type)
 {
@@ -393,7 +393,7 @@ static void add_type(acs_cuda *self, uint32_t number)
         kernel->param_bytes[params + i] = 8 * i;
     }
     *type = (acs_cuda_type){.number = number, .kernel = kernel, .block = {32, 1, 1}, .arg_bytes = 8 * params};
-    atomic_init(&self->vehicles->types[number], type);
+    atomic_init(&self->methods->types[number], type);
 }
 
 void double_open(uint64_t seed, uint64_t graph_nodes)
@@ -417,9 +417,9 @@ void double_open(uint64_t seed, uint64_t graph_nodes)
     self->costs = acs_costs_table;
     self->slots = DOUBLE_SLOTS;
     self->streams = calloc(DOUBLE_SLOTS, sizeof *self->streams);
-    self->vehicles = calloc(1, sizeof *self->vehicles);
-    self->vehicles->words = calloc(DOUBLE_SLOTS, sizeof *self->vehicles->words);
-    self->vehicles->known = calloc(DOUBLE_SLOTS, sizeof *self->vehicles->known);
+    self->methods = calloc(1, sizeof *self->methods);
+    self->methods->words = calloc(DOUBLE_SLOTS, sizeof *self->methods->words);
+    self->methods->known = calloc(DOUBLE_SLOTS, sizeof *self->methods->known);
     for (uint32_t i = 0; i < DOUBLE_SLOTS; i++) {
         self->streams[i] = (CUstream)(uintptr_t)(i + 1);
         g_last[i] = &g_first[i];
@@ -447,9 +447,9 @@ void double_close(void)
         free(g_graves);
         g_graves = next;
     }
-    free(self->vehicles->words);
-    free(self->vehicles->known);
-    free(self->vehicles);
+    free(self->methods->words);
+    free(self->methods->known);
+    free(self->methods);
     free(self->streams);
     free(self);
 }

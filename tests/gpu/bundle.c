@@ -1,6 +1,6 @@
 /*
- * Bundles made by hand (bundle.h). Called by the vehicles' tests and their benchmark, from one thread; stands for the core,
- * which hands what bounces to plain launches.
+ * Bundles made by hand (bundle.h). Called by the issue methods' tests and their benchmark, from one thread; stands for
+ * the core, which hands what bounces to plain launches.
  */
 #include "bundle.h"
 
@@ -132,7 +132,10 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
         from[k] = op->from[k] < 0 ? NULL : s->cells + (size_t)op->from[k] * BUNDLE_WORDS;
     args_write(r, op, s->cells + (size_t)op->to * BUNDLE_WORDS, from);
     acs_status status = acs_backend_cuda.check(world->backend, r);
-    /* A kernel that seems to take long, as one does where a CPU runs it, may ride now and then only: this is such a time. */
+    /*
+     * A kernel that seems to take long, as one does where a CPU runs it, may ride now and then only: this is such a
+     * time.
+     */
     for (int i = 0; status == ACS_OK && !r->type && i < 1024; i++)
         status = acs_backend_cuda.check(world->backend, r);
     if (status != ACS_OK) {
@@ -146,12 +149,12 @@ acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op)
 
 /* ---------------------------------------------------------------------------------------------------------- bundles */
 
-void bundle_begin(bundle_world *world, acs_vehicle vehicle)
+void bundle_begin(bundle_world *world, acs_issue_method method)
 {
     acs_batch *b = world->batch;
     b->items_used = b->waits_used = b->marks_used = b->edges_used = 0;
     b->bundle = true;
-    b->vehicle = (uint8_t)vehicle;
+    b->method = (uint8_t)method;
 }
 
 uint32_t bundle_add(bundle_world *world, int slot, acs_record *record, const uint16_t *after, uint32_t count)
@@ -181,7 +184,7 @@ static void launch_one_by_one(bundle_world *world)
     acs_backend_cuda.submit(world->backend, &one_by_one);
 }
 
-acs_vehicle bundle_submit(bundle_world *world, int slot, acs_status *status)
+acs_issue_method bundle_submit(bundle_world *world, int slot, acs_status *status)
 {
     acs_batch *b = world->batch;
     bundle_slot *s = &world->slot[slot];
@@ -199,9 +202,9 @@ acs_vehicle bundle_submit(bundle_world *world, int slot, acs_status *status)
     acs_backend_cuda.submit(world->backend, b);
     *status = b->items[0].status;
     if (*status == ACS_OK)
-        return (acs_vehicle)b->vehicle;
+        return (acs_issue_method)b->method;
     launch_one_by_one(world);
-    return ACS_VEHICLE_LAUNCH;
+    return ACS_METHOD_LAUNCH;
 }
 
 void bundle_poll(bundle_world *world, int slot)

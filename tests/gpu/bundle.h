@@ -1,6 +1,7 @@
 /*
- * Bundles made by hand, for the backend itself: what test_gpu_vehicles and bench_gpu_vehicles share. Each slot has a ring of
- * cells; an op mixes the cells of up to three earlier ops into its own, and the same is done here, one op after another.
+ * Bundles made by hand, for the backend itself: what test_gpu_methods and bench_gpu_methods share. Each slot has a ring
+ * of cells; an op mixes the cells of up to three earlier ops into its own, and the same is done here, one op after
+ * another.
  */
 #ifndef GPU_BUNDLE_H
 #define GPU_BUNDLE_H
@@ -32,8 +33,8 @@ typedef struct bundle_large {
 void bundle_prepare(void);
 /* Nothing runs until it is let go again, where that can be had. */
 void bundle_hold(int hold);
-/* Whether that vehicle can be there at all. */
-int bundle_offers(acs_vehicle vehicle);
+/* Whether that issue method can be there at all. */
+int bundle_offers(acs_issue_method method);
 /* __global__ functions, or what stands for them; number BUNDLE_SPIN spins so many ns. */
 const void *bundle_kernel(int number);
 /* Device memory becomes 0; is copied to the host. False: an error. */
@@ -80,10 +81,10 @@ void bundle_close(bundle_world *world);
 /* A record for an op of a slot; the model is brought forward if `op` is not a spinning one. */
 acs_record *bundle_record(bundle_world *world, int slot, const bundle_op *op);
 /* One bundle, empty: then ops and joins, which follow earlier items. */
-void bundle_begin(bundle_world *world, acs_vehicle vehicle);
+void bundle_begin(bundle_world *world, acs_issue_method method);
 uint32_t bundle_add(bundle_world *world, int slot, acs_record *record, const uint16_t *after, uint32_t count);
-/* Submit, as often as wanted; the ops of a bundle that is handed back go one by one. The vehicle it went by. */
-acs_vehicle bundle_submit(bundle_world *world, int slot, acs_status *status);
+/* Submit, as often as wanted; the ops of a bundle that is handed back go one by one. The issue method it went by. */
+acs_issue_method bundle_submit(bundle_world *world, int slot, acs_status *status);
 /* Look once, or until all of the slot has completed. */
 void bundle_poll(bundle_world *world, int slot);
 void bundle_wait(bundle_world *world, int slot);

@@ -93,8 +93,8 @@ static bool profiler_start()
 
 /* ------------------------------------------------------------------------------------------------------ ranges */
 
-/* Kernels that the ranges of one vehicle named; any thread. */
-static std::atomic<const char *> g_vehicle;
+/* Kernels that the ranges of one issue method named; any thread. */
+static std::atomic<const char *> g_method;
 static std::atomic<int> g_ranges, g_named_alpha, g_named_beta;
 
 static int count_of(const char *message, const char *kernel)
@@ -106,8 +106,8 @@ static int count_of(const char *message, const char *kernel)
 
 static void note_range(const char *message)
 {
-    const size_t length = strlen(g_vehicle);
-    if (strncmp(message, g_vehicle, length) != 0 || message[length] != ':')
+    const size_t length = strlen(g_method);
+    if (strncmp(message, g_method, length) != 0 || message[length] != ':')
         return;
     g_ranges++;
     g_named_alpha += count_of(message, "seen_alpha");
@@ -180,7 +180,7 @@ static acs_statistics look_at(int issue, const char *name)
 {
     g_alpha = g_beta = 0;
     g_ranges = g_named_alpha = g_named_beta = 0;
-    g_vehicle = name;
+    g_method = name;
     const acs_statistics stats = run_by(issue);
     CHECK(g_profiler.flush(1) == CUPTI_SUCCESS);
     printf("  %-8s %3d of %d kernels by it; records: %d of seen_alpha, %d of seen_beta; %d ranges name %d and %d\n",
@@ -189,7 +189,7 @@ static acs_statistics look_at(int issue, const char *name)
     return stats;
 }
 
-/* Whatever went by the vehicle is named by its ranges; launches need none. */
+/* Whatever went by the issue method is named by its ranges; launches need none. */
 static void names_are_in_ranges(int issue, const acs_statistics &stats)
 {
     const uint64_t wanted = TAKES_RANGES && issue != ACS_ISSUE_LAUNCH ? stats.issued_by[issue] : 0;
@@ -197,7 +197,7 @@ static void names_are_in_ranges(int issue, const acs_statistics &stats)
     CHECK((g_ranges > 0) == (wanted > 0));
 }
 
-static void kernels_are_seen_by_their_names_with_every_vehicle_of_the_host()
+static void kernels_are_seen_by_their_names_with_every_method_of_the_host()
 {
     static const struct {
         int issue;
@@ -233,7 +233,7 @@ static void all_kernels_are_seen_where_a_profiler_is_attached()
 int main(int argc, char **argv)
 {
     static const check_test tests[] = {
-        CHECK_TEST(kernels_are_seen_by_their_names_with_every_vehicle_of_the_host),
+        CHECK_TEST(kernels_are_seen_by_their_names_with_every_method_of_the_host),
         CHECK_TEST(kernels_that_the_gpu_launches_are_named_by_ranges),
         CHECK_TEST(all_kernels_are_seen_where_a_profiler_is_attached),
     };

@@ -1,6 +1,6 @@
 /*
- * GPU-side issue on the backend itself: bundles of all shapes leave in memory what the host computes one op at a time, in
- * one slot and in several, and what cannot go this way is refused as a whole.
+ * GPU-side issue on the backend itself: bundles of all shapes leave in memory what the host computes one op at a time,
+ * in one slot and in several, and what cannot go this way is refused as a whole.
  */
 #include "window_bundles.h"
 
@@ -235,7 +235,7 @@ static void cells_grow_slowly_unless_asked_for(void)
     bundle_clear(b);
     make_chains(b, 40, 4, 1);
     bundle_finish(&device, b, 0, 1, 0);
-    b->batch.vehicle = ACS_VEHICLE_AUTO;
+    b->batch.method = ACS_METHOD_AUTO;
     while (tries < 20 && !bundle_issue(&device, b))
         tries++;
     CHECK_EQ(tries, 10);

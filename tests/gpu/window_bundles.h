@@ -1,6 +1,7 @@
 /*
- * Bundles made by hand, for test_gpu_window.c and bench_gpu_window.c: ops and joins with what each follows, issued by the
- * cuda backend's GPU-side issue directly, without a core. What they leave in memory is compared with the host's own account.
+ * Bundles made by hand, for test_gpu_window.c and bench_gpu_window.c: ops and joins with what each follows, issued by
+ * the cuda backend's GPU-side issue directly, without a core. What they leave in memory is compared with the host's own
+ * account.
  */
 #ifndef GPU_WINDOW_BUNDLES_H
 #define GPU_WINDOW_BUNDLES_H
@@ -71,7 +72,7 @@ static inline void bundle_clear(bundle *b)
 {
     b->batch.items_used = b->batch.edges_used = 0;
     b->batch.bundle = true;
-    b->batch.vehicle = ACS_VEHICLE_GPU;
+    b->batch.method = ACS_METHOD_GPU;
     b->ups_used = 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Unit tests of vehicles/choice: that the model ranks vehicles as they were measured, that graphs are built once that pays,
- * and that estimates of kernels follow what is seen.
+ * Unit tests of bundles/choice: that the model ranks issue methods as they were measured, that graphs are built once
+ * that pays, and that estimates of kernels follow what is seen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,9 @@ static void long_kernels_are_launched_where_bundles_would_end_ragged(void **stat
     assert_true(acs_choice_launch_ns(&ragged) < acs_choice_replay_ns(&ragged, false));
 }
 
-/* A part of NASNet, in four streams: the host and the kernels hold each other up, and streams kernels that could run. */
+/*
+ * A part of NASNet, in four streams: the host and the kernels hold each other up, and streams kernels that could run.
+ */
 static void launches_are_charged_for_host_kernels_and_streams(void **state)
 {
     (void)state;
@@ -98,7 +100,9 @@ static void what_the_gpu_issues_beside_a_bundle_is_as_much_for_each(void **state
     assert_int_equal(acs_choice_gpu_others_ns(&wide), 7 * one);
 }
 
-/* A product of a matrix and a vector in 16 parts: each takes an eighth of the device's threads, and all of its memory. */
+/*
+ * A product of a matrix and a vector in 16 parts: each takes an eighth of the device's threads, and all of its memory.
+ */
 static acs_choice_bundle parts(uint32_t slots)
 {
     return (acs_choice_bundle){.costs = &acs_costs_table, .ops = 16, .levels = 1, .slots = slots,
@@ -195,7 +199,10 @@ static void a_graph_is_built_when_as_much_was_lost_as_it_costs(void **state)
     assert_int_equal(acs_choice_sightings(&acs_costs_table, 128, false, 0), UINT32_MAX);
 }
 
-/* A GPU on which a kernel that another one launches begins late: there layers are better, and graphs that cost more wait. */
+/*
+ * A GPU on which a kernel that another one launches begins late: there layers are better, and graphs that cost more
+ * wait.
+ */
 static void other_costs_lead_to_another_choice(void **state)
 {
     (void)state;

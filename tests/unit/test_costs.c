@@ -1,5 +1,5 @@
 /*
- * Unit tests of vehicles/costs: the table's rows, the text of a GPU's rows, files that are wrong or of another GPU, and
+ * Unit tests of bundles/costs: the table's rows, the text of a GPU's rows, files that are wrong or of another GPU, and
  * where the file of a GPU is kept.
  */
 #include <setjmp.h>
@@ -138,7 +138,7 @@ static void files_that_are_wrong_are_told_by_line(void **state)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the file */
+/* --------------------------------------------------------------------------------------------------------- the file */
 
 static char g_folder[] = "/tmp/acs-costs-XXXXXX";
 

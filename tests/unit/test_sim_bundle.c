@@ -1,5 +1,5 @@
 /*
- * Bundles on the sim backend, made by hand: by every vehicle and under many seeds only the edges order their ops,
+ * Bundles on the sim backend, made by hand: by every issue method and under many seeds only the edges order their ops,
  * progress is never told too early, refusals leave nothing behind, and breaches of the rules of bundles are found.
  */
 #include "backend_fixture.h"
@@ -87,9 +87,9 @@ static void make(fixture *f, acs_random *random, trace *t, int slot, int first, 
     mark_last(f, last);
 }
 
-static void submit(fixture *f, acs_vehicle vehicle)
+static void submit(fixture *f, acs_issue_method method)
 {
-    f->batch.vehicle = (uint8_t)vehicle;
+    f->batch.method = (uint8_t)method;
     fixture_submit(f);
     f->batch.bundle = false;
 }
@@ -123,7 +123,7 @@ static void drain_and_look(fixture *f, const trace *t, int slot, uint32_t *insid
 }
 
 /* Several bundles in one slot, all of the same few shapes. False: some were refused. */
-static bool run_bundles(int64_t seed, acs_vehicle vehicle, int *position, uint32_t *inside)
+static bool run_bundles(int64_t seed, acs_issue_method method, int *position, uint32_t *inside)
 {
     fixture *f = open_sim(seed, 0, "");
     static made m[BUNDLES];
@@ -133,9 +133,9 @@ static bool run_bundles(int64_t seed, acs_vehicle vehicle, int *position, uint32
     for (int b = 0; b < BUNDLES && all; b++) {
         acs_random random = {(uint64_t)(b % 2)};
         make(f, &random, t, 0, b * OPS, &m[b]);
-        submit(f, vehicle);
+        submit(f, method);
         all = f->batch.items[0].status == ACS_OK;
-        assert_true(!all || f->batch.vehicle == vehicle || vehicle == ACS_VEHICLE_AUTO);
+        assert_true(!all || f->batch.method == method || method == ACS_METHOD_AUTO);
         if (all && b % 2)
             drain_and_look(f, t, 0, inside);
     }
@@ -158,15 +158,15 @@ static void only_edges_order_the_ops_of_a_bundle(void **state)
     static int position[SEEDS][BUNDLES * OPS];
 
     (void)state;
-    for (int vehicle = ACS_VEHICLE_AUTO; vehicle < ACS_VEHICLE_COUNT; vehicle++) {
+    for (int method = ACS_METHOD_AUTO; method < ACS_METHOD_COUNT; method++) {
         uint32_t distinct = 0, inside = 0, taken = 0;
-        for (int64_t seed = 0; seed < SEEDS && vehicle != ACS_VEHICLE_LAUNCH; seed++) {
-            if (!run_bundles(seed, (acs_vehicle)vehicle, position[taken], &inside))
+        for (int64_t seed = 0; seed < SEEDS && method != ACS_METHOD_LAUNCH; seed++) {
+            if (!run_bundles(seed, (acs_issue_method)method, position[taken], &inside))
                 continue;
             distinct += taken == 0 || memcmp(position[taken - 1], position[taken], sizeof position[0]) != 0;
             taken++;
         }
-        if (vehicle == ACS_VEHICLE_LAUNCH)
+        if (method == ACS_METHOD_LAUNCH)
             continue;
         assert_true(taken > SEEDS / 2);
         assert_true(distinct > taken * 3 / 4);
@@ -181,8 +181,8 @@ static void same_seed_replays_the_same_order_in_bundles(void **state)
 
     (void)state;
     for (int64_t seed = 0; seed < 10; seed++) {
-        bool taken = run_bundles(seed, ACS_VEHICLE_AUTO, first, &inside);
-        assert_int_equal(run_bundles(seed, ACS_VEHICLE_AUTO, second, &inside), taken);
+        bool taken = run_bundles(seed, ACS_METHOD_AUTO, first, &inside);
+        assert_int_equal(run_bundles(seed, ACS_METHOD_AUTO, second, &inside), taken);
         assert_memory_equal(first, second, sizeof first);
     }
 }
@@ -195,11 +195,11 @@ static void refused_bundle_runs_nothing_and_its_marks_complete(void **state)
     acs_random random = {5};
 
     (void)state;
-    for (int vehicle = ACS_VEHICLE_REPLAY; vehicle < ACS_VEHICLE_COUNT; vehicle++) {
+    for (int method = ACS_METHOD_REPLAY; method < ACS_METHOD_COUNT; method++) {
         fixture *f = open_sim(1, 1000, "vehicle");
         trace *t = calloc(1, sizeof *t);
         make(f, &random, t, 0, 0, &m);
-        f->backend->ops->submit(f->backend, (f->batch.vehicle = (uint8_t)vehicle, &f->batch));
+        f->backend->ops->submit(f->backend, (f->batch.method = (uint8_t)method, &f->batch));
         for (uint32_t i = 0; i < m.items; i++)
             assert_int_equal(f->batch.items[i].status, f->batch.items[i].edge_count ? ACS_ERR_SKIPPED : ACS_NOT_READY);
         fixture_drain(f);
@@ -225,7 +225,7 @@ static void bundle_is_refused_for_an_op_which_then_fails_alone(void **state)
     for (uint32_t i = 0, n = 0; i < m.items; i++)
         if (f->batch.items[i].op)
             ops[n++] = f->batch.items[i].op;
-    submit(f, ACS_VEHICLE_LAYERS);
+    submit(f, ACS_METHOD_LAYERS);
     assert_int_equal(f->batch.items[0].status, ACS_NOT_READY);
     uint64_t drawn = acs_sim_backend_faults(f->backend)[ACS_FAULT_LAUNCH];
     for (uint32_t i = 0; i < OPS; i++) {
@@ -242,7 +242,7 @@ static void bundle_is_refused_for_an_op_which_then_fails_alone(void **state)
 }
 
 /* Kept graphs are thrown out, instantiations refused: what is issued still runs in order. */
-static void vehicles_that_fail_now_and_then_keep_the_order(void **state)
+static void methods_that_fail_now_and_then_keep_the_order(void **state)
 {
     static int position[BUNDLES * OPS];
     static made m;
@@ -254,7 +254,7 @@ static void vehicles_that_fail_now_and_then_keep_the_order(void **state)
         trace *t = calloc(1, sizeof *t);
         acs_random random = {(uint64_t)seed};
         make(f, &random, t, 0, 0, &m);
-        submit(f, ACS_VEHICLE_AUTO);
+        submit(f, ACS_METHOD_AUTO);
         fixture_drain(f);
         assert_int_equal(t->used, f->batch.items[0].status == ACS_OK ? OPS : 0);
         for (uint32_t i = 0; i < t->used; i++)
@@ -289,7 +289,7 @@ static void lost_device_is_told_of_all_items(void **state)
     fixture_close(f);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- breaches */
+/* --------------------------------------------------------------------------------------------------------- breaches */
 
 typedef void (*breach)(fixture *f);
 
@@ -372,7 +372,7 @@ static void replay_works_where_each_graph_is_thrown_out_for_the_next(void **stat
             acs_random random = {(uint64_t)(b % 2)};
             uint32_t before = t->used;
             make(f, &random, t, 0, b * OPS, &m[b]);
-            submit(f, ACS_VEHICLE_REPLAY);
+            submit(f, ACS_METHOD_REPLAY);
             fixture_drain(f);
             assert_int_equal(t->used - before, f->batch.items[0].status == ACS_OK ? OPS : 0);
             for (uint32_t i = before; i < t->used; i++)
@@ -408,7 +408,7 @@ static void replay_costs_an_instantiation_once(void **state)
         acs_random random = {5};
         make(f, &random, t, 0, i * OPS, &m);
         took[i] = acs_sim_backend_now(f->backend);
-        submit(f, ACS_VEHICLE_REPLAY);
+        submit(f, ACS_METHOD_REPLAY);
         took[i] = acs_sim_backend_now(f->backend) - took[i];
         status[i] = f->batch.items[0].status;
         while (!fixture_poll(f, 0))
@@ -430,7 +430,7 @@ int main(void)
         cmocka_unit_test(same_seed_replays_the_same_order_in_bundles),
         cmocka_unit_test(refused_bundle_runs_nothing_and_its_marks_complete),
         cmocka_unit_test(bundle_is_refused_for_an_op_which_then_fails_alone),
-        cmocka_unit_test(vehicles_that_fail_now_and_then_keep_the_order),
+        cmocka_unit_test(methods_that_fail_now_and_then_keep_the_order),
         cmocka_unit_test(lost_device_is_told_of_all_items),
         cmocka_unit_test(breaches_of_the_rules_of_bundles_are_found),
         cmocka_unit_test(replay_works_where_each_graph_is_thrown_out_for_the_next),

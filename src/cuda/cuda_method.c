@@ -1,7 +1,8 @@
 /*
- * How the CUDA backend issues a bundle: by a kept graph of its very shape, by one of layers, or by the GPU itself. Owns what
- * the vehicles share, and what is known of each slot's progress; called by submit and poll. It decides how often a graph has
- * to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never waited for.
+ * How the CUDA backend issues a bundle: by a kept graph of its very shape, by one of layers, or by the GPU itself. Owns
+ * what the issue methods share, and what is known of each slot's progress; called by submit and poll. It decides how
+ * often a graph has to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never
+ * waited for.
  */
 #include "cuda/cuda_graph.h"
 #include "base/tuning.h"
@@ -10,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------------ opening */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
-static bool words_init(acs_cuda *self, acs_cuda_vehicles *v)
+static bool words_init(acs_cuda *self, acs_cuda_methods *v)
 {
     void *words = NULL;
     size_t bytes = self->slots * sizeof *v->words;
@@ -26,7 +27,7 @@ static bool words_init(acs_cuda *self, acs_cuda_vehicles *v)
     return v->known && v->marked && v->watches;
 }
 
-static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_options *options)
+static bool methods_make(acs_cuda *self, acs_cuda_methods *v, const acs_options *options)
 {
     v->head = acs_cuda_device_kernel(self, "acs_device_head");
     v->join = acs_cuda_device_kernel(self, "acs_device_join");
@@ -38,25 +39,25 @@ static bool vehicles_make(acs_cuda *self, acs_cuda_vehicles *v, const acs_option
     return acs_kept_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
 }
 
-void acs_cuda_vehicles_init(acs_cuda *self, const acs_options *options)
+void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
 {
-    acs_cuda_vehicles *v = calloc(1, sizeof *v);
+    acs_cuda_methods *v = calloc(1, sizeof *v);
     if (!v || acs_lock_init(&v->lock, ACS_RANK_BACKEND) != 0) {
         free(v);
         return;
     }
-    self->vehicles = v;
-    if (vehicles_make(self, v, options)) {
+    self->methods = v;
+    if (methods_make(self, v, options)) {
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
     acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
-    acs_cuda_vehicles_fini(self);
+    acs_cuda_methods_fini(self);
 }
 
-void acs_cuda_vehicles_fini(acs_cuda *self)
+void acs_cuda_methods_fini(acs_cuda *self)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     acs_cuda_exec *exec;
     if (!v)
         return;
@@ -77,34 +78,34 @@ void acs_cuda_vehicles_fini(acs_cuda *self)
     free(v->marked);
     free(v->watches);
     free(v);
-    self->vehicles = NULL;
+    self->methods = NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- progress */
+/* --------------------------------------------------------------------------------------------------------- progress */
 
 /* Acquire, both: what the ops wrote to host memory comes before the value that tells of their end. */
 uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
 {
-    uint64_t word = atomic_load_explicit(&self->vehicles->words[slot].value, memory_order_acquire);
-    uint64_t known = atomic_load_explicit(&self->vehicles->known[slot], memory_order_acquire);
+    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
+    uint64_t known = atomic_load_explicit(&self->methods->known[slot], memory_order_acquire);
     return word > known ? word : known;
 }
 
 /*
- * A graph may publish its last value before it is over: layers that it does not need come behind, and releases of ops that
- * the GPU issued. What has a greater value in the slot begins only then.
+ * A graph may publish its last value before it is over: layers that it does not need come behind, and releases of ops
+ * that the GPU issued. What has a greater value in the slot begins only then.
  */
 uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
 {
-    uint64_t word = atomic_load_explicit(&self->vehicles->words[slot].value, memory_order_acquire);
-    uint64_t marked = atomic_load_explicit(&self->vehicles->marked[slot], memory_order_acquire);
+    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
+    uint64_t marked = atomic_load_explicit(&self->methods->marked[slot], memory_order_acquire);
     return word > marked ? word - 1 : marked;
 }
 
 /* One thread polls a slot at a time. What the device published long ago is no news where marks have told more since. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     if (!v)
         return completed;
     if (completed > atomic_load_explicit(&v->marked[slot], memory_order_relaxed)) /* written here only, as `known` */
@@ -119,7 +120,7 @@ uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
     return completed;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- bundle */
+/* ----------------------------------------------------------------------------------------------------------- bundle */
 
 /* Within an eighth. */
 static bool close_to(uint32_t a, uint32_t b)
@@ -130,7 +131,7 @@ static bool close_to(uint32_t a, uint32_t b)
 /* Choosing a size takes longer than all else here: bundles like the one before take its size. */
 static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template *shape, acs_layout *layout)
 {
-    acs_cuda_vehicles *v = self->vehicles;
+    acs_cuda_methods *v = self->methods;
     acs_lock_acquire(&v->lock);
     bool same = close_to(dag->levels, v->layers_for[0]) && close_to(dag->width, v->layers_for[1]) &&
                 close_to(dag->ops, v->layers_for[2]) && ++v->layers_uses < TUNE_LAYERS_REUSES;
@@ -158,12 +159,12 @@ typedef struct bundle {
     uint32_t ops;
     uint64_t key;     /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
     uint64_t content; /* of these together with all arguments */
-    acs_dag *dag;     /* made when the first vehicle wants it, with what is known of its cost */
+    acs_dag *dag;     /* made when the first issue method wants it, with what is known of its cost */
     bool dag_made;
     acs_choice_bundle cost;
     acs_layout_template shape; /* layers for it; levels 0: none */
     acs_layout *layout;
-    acs_vehicle by;            /* what was tried last */
+    acs_issue_method by; /* what was tried last */
 } bundle;
 
 static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
@@ -191,14 +192,16 @@ static uint64_t threads(const acs_batch *batch)
     return sum;
 }
 
-/* To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then. */
+/*
+ * To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then.
+ */
 static bool looks_for_layers(acs_cuda *self, const bundle *b)
 {
     /* Relaxed: an estimate. */
-    uint32_t losses = atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed);
-    if (b->batch->vehicle != ACS_VEHICLE_AUTO)
-        return b->batch->vehicle == ACS_VEHICLE_LAYERS;
-    atomic_store_explicit(&self->vehicles->layers_losses,
+    uint32_t losses = atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed);
+    if (b->batch->method != ACS_METHOD_AUTO)
+        return b->batch->method == ACS_METHOD_LAYERS;
+    atomic_store_explicit(&self->methods->layers_losses,
                           losses + 1 < TUNE_LAYERS_LOSSES_MOST ? losses + 1 : TUNE_LAYERS_LOSSES, memory_order_relaxed);
     return losses < TUNE_LAYERS_LOSSES || losses % TUNE_LAYERS_TURNS == 0;
 }
@@ -220,7 +223,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
     return b->dag;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- vehicles */
+/* ---------------------------------------------------------------------------------------------------- issue methods */
 
 static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
 {
@@ -235,7 +238,7 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     if (!exec)
         return ACS_NOT_READY;
     CUresult result = CUDA_SUCCESS;
-    acs_cuda_range_begin(self, b->batch, ACS_VEHICLE_LAYERS);
+    acs_cuda_range_begin(self, b->batch, ACS_METHOD_LAYERS);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
         if (dag->node[i].type)
@@ -254,7 +257,7 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 32;
 }
 
-/* What the vehicles will read of an op that another CPU has written, and its head, which is read here. */
+/* What the issue methods will read of an op that another CPU has written, and its head, which is read here. */
 static void fetch(const acs_batch *batch, uint32_t item)
 {
     const acs_record *op = item < batch->items_used ? batch->items[item].op : NULL;
@@ -304,7 +307,7 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     CUresult result = CUDA_SUCCESS;
     if (!exec)
         return ACS_NOT_READY;
-    acs_cuda_range_begin(self, b->batch, ACS_VEHICLE_REPLAY);
+    acs_cuda_range_begin(self, b->batch, ACS_METHOD_REPLAY);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
         if (b->batch->items[i].op)
@@ -334,19 +337,19 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
 /* What ACS_ISSUE asks for, or nothing. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
-    switch (b->batch->vehicle) {
-    case ACS_VEHICLE_REPLAY:
+    switch (b->batch->method) {
+    case ACS_METHOD_REPLAY:
         return by_replay(self, b, TUNE_ASKED_FIXED_SIGHTINGS, TUNE_ASKED_SIGHTINGS);
-    case ACS_VEHICLE_LAYERS:
+    case ACS_METHOD_LAYERS:
         return by_layers(self, b, 1);
-    case ACS_VEHICLE_GPU:
+    case ACS_METHOD_GPU:
         return by_gpu(self, b, 0);
     default:
         return ACS_NOT_READY;
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ choice */
+/* ----------------------------------------------------------------------------------------------------------- choice */
 
 static uint64_t lesser(uint64_t a, uint64_t b)
 {
@@ -369,10 +372,10 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
         bool by_device = (gpu < layers) == (turn == 0);
         if (by_device && gpu < launch) {
             status = by_gpu(self, b, !earned ? 0 : (gpu < layers ? lesser(launch, layers) : launch) - gpu);
-            b->by = ACS_VEHICLE_GPU;
+            b->by = ACS_METHOD_GPU;
         } else if (!by_device && layers < launch) {
             status = by_layers(self, b, sightings(self, nodes, false, earned ? launch : lesser(launch, gpu), layers));
-            b->by = ACS_VEHICLE_LAYERS;
+            b->by = ACS_METHOD_LAYERS;
         }
     }
     return status;
@@ -382,7 +385,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
 static acs_status by_choice(acs_cuda *self, bundle *b)
 {
     acs_status status = by_replay(self, b, UINT32_MAX, UINT32_MAX);
-    b->by = ACS_VEHICLE_REPLAY;
+    b->by = ACS_METHOD_REPLAY;
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     (void)dag_of(self, b);
@@ -391,8 +394,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
-        atomic_store_explicit(&self->vehicles->layers_losses,
-                              atomic_load_explicit(&self->vehicles->layers_losses, memory_order_relaxed) / 2,
+        atomic_store_explicit(&self->methods->layers_losses,
+                              atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed) / 2,
                               memory_order_relaxed);
     const uint32_t nodes = replay_nodes(b);
     const uint64_t without = acs_choice_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
@@ -408,15 +411,15 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
 
 static uint32_t levels_of(const bundle *b)
 {
-    return b->by == ACS_VEHICLE_LAYERS ? b->layout->levels : b->cost.levels;
+    return b->by == ACS_METHOD_LAYERS ? b->layout->levels : b->cost.levels;
 }
 
 static uint64_t without_kernels(const bundle *b)
 {
     acs_choice_bundle empty = b->cost;
     empty.kernel_ns = empty.device_ns = 0;
-    return b->by == ACS_VEHICLE_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
-           : b->by == ACS_VEHICLE_GPU  ? acs_choice_gpu_ns(&empty)
+    return b->by == ACS_METHOD_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
+           : b->by == ACS_METHOD_GPU  ? acs_choice_gpu_ns(&empty)
                                        : acs_choice_replay_ns(&empty, false);
 }
 
@@ -425,7 +428,7 @@ static void watch(acs_cuda *self, const bundle *b)
     const acs_cuda_issued issued = {.value = b->value,
                                     .levels = levels_of(b),
                                     .without_ns = without_kernels(b),
-                                    .others_ns = b->by == ACS_VEHICLE_GPU ? acs_choice_gpu_others_ns(&b->cost) : 0};
+                                    .others_ns = b->by == ACS_METHOD_GPU ? acs_choice_gpu_others_ns(&b->cost) : 0};
     acs_cuda_watch_begin(self, b->batch, &issued);
 }
 
@@ -434,16 +437,16 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
     acs_dag dag;
     acs_layout layout;
     bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layout = &layout};
-    if (!self->vehicles)
+    if (!self->methods)
         return ACS_NOT_READY;
-    bool any = batch->vehicle == ACS_VEHICLE_AUTO;
-    b.by = (acs_vehicle)batch->vehicle;
+    bool any = batch->method == ACS_METHOD_AUTO;
+    b.by = (acs_issue_method)batch->method;
     look_at(&b);
     acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
     if (acs_cuda_fault(self))
         return ACS_ERR_DEVICE;
     if (status == ACS_OK) {
-        batch->vehicle = (uint8_t)b.by;
+        batch->method = (uint8_t)b.by;
         if (b.dag_made)
             watch(self, &b);
     }

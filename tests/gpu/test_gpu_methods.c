@@ -1,7 +1,7 @@
 /*
- * Bundles on a GPU, given to the cuda backend by hand: shapes, kernels and changing arguments, each result compared with
- * that of one op after another; what is refused, evicted, or more than copies are there for. The environment's VERBOSE
- * names each shape before it is tried.
+ * Bundles on a GPU, given to the cuda backend by hand: shapes, kernels and changing arguments, each result compared
+ * with that of one op after another; what is refused, evicted, or more than copies are there for. The environment's
+ * VERBOSE names each shape before it is tried.
  */
 #include "bundle.h"
 
@@ -54,14 +54,16 @@ static uint32_t upstream(const shape *s, acs_random *random, uint32_t i, uint32_
     return count;
 }
 
-/* Every op writes the cell of its number, and reads those of its upstream ops and of the same op of the bundle before. */
-static acs_vehicle issue(const shape *s, int slot, acs_vehicle vehicle, acs_status *status)
+/*
+ * Every op writes the cell of its number, and reads those of its upstream ops and of the same op of the bundle before.
+ */
+static acs_issue_method issue(const shape *s, int slot, acs_issue_method method, acs_status *status)
 {
     acs_random random = {s->seed};
     uint16_t item_of[OPS_MOST], edges[8];
     uint32_t list[8], since_join = 0;
     int join = -1;
-    bundle_begin(&g_world, vehicle);
+    bundle_begin(&g_world, method);
     for (uint32_t i = 0; i < s->ops; i++) {
         bundle_op op = {.kernel = (int)acs_random_below(&random, s->kernels), .to = (int)i, .from = {-1, -1, -1}};
         op.salt = (s->salt * 7919 + i) | (s->slow ? BUNDLE_SLOW : 0);
@@ -88,34 +90,34 @@ static acs_vehicle issue(const shape *s, int slot, acs_vehicle vehicle, acs_stat
     return bundle_submit(&g_world, slot, status);
 }
 
-/* So often, each time with other arguments; at least `least` of them have to go by the vehicle. */
-static void repeat(const shape *wanted, acs_vehicle vehicle, uint32_t times, uint32_t least)
+/* So often, each time with other arguments; at least `least` of them have to go by the issue method. */
+static void repeat(const shape *wanted, acs_issue_method method, uint32_t times, uint32_t least)
 {
     shape s = *wanted;
     uint32_t by = 0;
     if (getenv("VERBOSE"))
-        fprintf(stderr, "  vehicle %d: %u ops, width %u, kernels %u, joins %u, seed %llu\n", (int)vehicle, s.ops, s.width,
-                s.kernels, s.joins, (unsigned long long)s.seed);
+        fprintf(stderr, "  issue method %d: %u ops, width %u, kernels %u, joins %u, seed %llu\n", (int)method, s.ops,
+                s.width, s.kernels, s.joins, (unsigned long long)s.seed);
     for (uint32_t i = 0; i < times; i++) {
         acs_status status;
         s.salt = wanted->salt + i;
-        by += issue(&s, (int)(i / 3 % 2), vehicle, &status) == vehicle;
+        by += issue(&s, (int)(i / 3 % 2), method, &status) == method;
         CHECK(status == ACS_OK || status == ACS_NOT_READY);
     }
     for (int slot = 0; slot < 2; slot++) {
         bundle_wait(&g_world, slot);
         uint32_t differences = bundle_differences(&g_world, slot);
         if (differences)
-            fprintf(stderr, "  vehicle %d, %u ops, width %u, seed %llu, slot %d: %u cells differ\n", (int)vehicle, s.ops,
+            fprintf(stderr, "  issue method %d, %u ops, width %u, seed %llu, slot %d: %u cells differ\n", (int)method, s.ops,
                     s.width, (unsigned long long)s.seed, slot, differences);
         g_failures += differences != 0;
     }
     if (by < least)
-        fprintf(stderr, "  %u of %u bundles by vehicle %d, at least %u expected\n", by, times, (int)vehicle, least);
+        fprintf(stderr, "  %u of %u bundles by issue method %d, at least %u expected\n", by, times, (int)method, least);
     g_failures += by < least;
 }
 
-static void shapes_by(acs_vehicle vehicle, uint32_t misses)
+static void shapes_by(acs_issue_method method, uint32_t misses)
 {
     static const shape shapes[] = {
         {.ops = 64, .width = 16, .kernels = 1},
@@ -128,24 +130,24 @@ static void shapes_by(acs_vehicle vehicle, uint32_t misses)
         {.ops = 2, .width = 1, .kernels = 1},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-        repeat(&shapes[i], vehicle, 12, 12 - misses);
+        repeat(&shapes[i], method, 12, 12 - misses);
 }
 
 static void layers_run_bundles_of_every_shape(void)
 {
-    shapes_by(ACS_VEHICLE_LAYERS, 0);
+    shapes_by(ACS_METHOD_LAYERS, 0);
 }
 
 static void the_gpu_runs_bundles_of_every_shape(void)
 {
-    if (!bundle_offers(ACS_VEHICLE_GPU))
+    if (!bundle_offers(ACS_METHOD_GPU))
         return;
-    shapes_by(ACS_VEHICLE_GPU, 0);
+    shapes_by(ACS_METHOD_GPU, 0);
 }
 
 static void replay_runs_bundles_from_the_second_sighting_on(void)
 {
-    shapes_by(ACS_VEHICLE_REPLAY, 8); /* a copy for each of two slots, and what finds them busy */
+    shapes_by(ACS_METHOD_REPLAY, 8); /* a copy for each of two slots, and what finds them busy */
 }
 
 /* The same arguments so often that the nodes get fixed, then others. */
@@ -155,10 +157,10 @@ static void arguments_that_recur_are_fixed_until_they_change(void)
     acs_status status;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 40; i++)
-            (void)issue(&same, 0, ACS_VEHICLE_REPLAY, &status);
+            (void)issue(&same, 0, ACS_METHOD_REPLAY, &status);
         shape other = same;
         other.salt += 100;
-        (void)issue(&other, 0, ACS_VEHICLE_REPLAY, &status);
+        (void)issue(&other, 0, ACS_METHOD_REPLAY, &status);
         CHECK(status == ACS_OK);
     }
     bundle_wait(&g_world, 0);
@@ -169,7 +171,7 @@ static void layers_take_bundles_never_seen_before(void)
 {
     for (uint64_t seed = 100; seed < 140; seed++) {
         const shape s = {.ops = 20 + (uint32_t)seed, .kernels = 1 + (uint32_t)seed % 4, .seed = seed, .grids = 1};
-        repeat(&s, ACS_VEHICLE_LAYERS, 2, 2);
+        repeat(&s, ACS_METHOD_LAYERS, 2, 2);
     }
 }
 
@@ -178,15 +180,15 @@ static void shapes_beyond_the_bound_are_evicted(void)
 {
     for (uint64_t seed = 1000; seed < 1120; seed++) {
         const shape s = {.ops = 150, .kernels = 2, .seed = seed};
-        repeat(&s, ACS_VEHICLE_REPLAY, 3, 1);
+        repeat(&s, ACS_METHOD_REPLAY, 3, 1);
     }
 }
 
 static void bundles_queue_behind_each_other(void)
 {
     const shape s = {.ops = 96, .width = 8, .kernels = 2, .grids = 1};
-    repeat(&s, ACS_VEHICLE_LAYERS, 200, 20);
-    repeat(&s, ACS_VEHICLE_REPLAY, 200, 20);
+    repeat(&s, ACS_METHOD_LAYERS, 200, 20);
+    repeat(&s, ACS_METHOD_REPLAY, 200, 20);
 }
 
 /* More launches than a graph has tables for: none may be overwritten before it was read. */
@@ -197,7 +199,7 @@ static void launches_that_wait_keep_their_tables(void)
     bundle_hold(1);
     for (uint32_t i = 0; i < 45; i++) {
         s.salt = i;
-        (void)issue(&s, 0, i % 2 ? ACS_VEHICLE_LAYERS : ACS_VEHICLE_REPLAY, &status);
+        (void)issue(&s, 0, i % 2 ? ACS_METHOD_LAYERS : ACS_METHOD_REPLAY, &status);
     }
     bundle_hold(0);
     bundle_wait(&g_world, 0);
@@ -213,10 +215,10 @@ static void auto_takes_what_recurs(void)
     for (uint32_t i = 0; i < 400; i++) {
         acs_status status;
         now.salt = i;
-        taken += issue(&now, 0, ACS_VEHICLE_AUTO, &status) != ACS_VEHICLE_LAUNCH;
+        taken += issue(&now, 0, ACS_METHOD_AUTO, &status) != ACS_METHOD_LAUNCH;
         bundle_wait(&g_world, 0);
     }
-    CHECK(taken >= 300 || !bundle_offers(ACS_VEHICLE_GPU)); /* the times of the double's kernels mean nothing */
+    CHECK(taken >= 300 || !bundle_offers(ACS_METHOD_GPU)); /* the times of the double's kernels mean nothing */
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
@@ -237,7 +239,7 @@ static void every_bundle_evicts_where_room_is_small(void)
     world_of_nodes("235");
     for (uint32_t i = 0; i < 60; i++) {
         shapes[i % 2].salt = i;
-        taken += issue(&shapes[i % 2], 0, ACS_VEHICLE_REPLAY, &status) == ACS_VEHICLE_REPLAY;
+        taken += issue(&shapes[i % 2], 0, ACS_METHOD_REPLAY, &status) == ACS_METHOD_REPLAY;
         if (i % 3)
             bundle_wait(&g_world, 0);
     }
@@ -248,8 +250,8 @@ static void every_bundle_evicts_where_room_is_small(void)
 }
 
 /*
- * Layers deeper than the bundle tell of its last op while empty levels are still to come. Room for one graph at a time: each
- * bundle would throw out that of the one before, which has to be over first.
+ * Layers deeper than the bundle tell of its last op while empty levels are still to come. Room for one graph at a time:
+ * each bundle would throw out that of the one before, which has to be over first.
  */
 static void graph_stays_until_its_empty_levels_are_over(void)
 {
@@ -259,7 +261,7 @@ static void graph_stays_until_its_empty_levels_are_over(void)
     world_of_nodes("467");
     for (uint32_t i = 0; i < 60; i++) {
         shapes[i % 2].salt = i;
-        taken += issue(&shapes[i % 2], (int)(i % 3), ACS_VEHICLE_LAYERS, &status) == ACS_VEHICLE_LAYERS;
+        taken += issue(&shapes[i % 2], (int)(i % 3), ACS_METHOD_LAYERS, &status) == ACS_METHOD_LAYERS;
         bundle_wait(&g_world, (int)(i % 3));
     }
     CHECK(taken >= 10);
@@ -282,14 +284,14 @@ static uint32_t wrong_so_far(uint32_t ops)
 /* Slow ops, and a look at what was written each time that more of them are said to have ended. */
 static void progress_inside_a_bundle_is_told_and_true(void)
 {
-    static const acs_vehicle vehicles[] = {ACS_VEHICLE_LAYERS, ACS_VEHICLE_REPLAY};
+    static const acs_issue_method methods[] = {ACS_METHOD_LAYERS, ACS_METHOD_REPLAY};
     shape s = {.ops = 256, .width = 8, .kernels = 1, .slow = true};
-    for (size_t v = 0; v < sizeof vehicles / sizeof vehicles[0]; v++) {
+    for (size_t v = 0; v < sizeof methods / sizeof methods[0]; v++) {
         uint32_t inside = 0;
         for (uint32_t i = 0; i < 6; i++) {
             acs_status status;
             s.salt++;
-            (void)issue(&s, 0, vehicles[v], &status);
+            (void)issue(&s, 0, methods[v], &status);
             for (uint64_t seen = g_world.slot[0].completed; seen < g_world.slot[0].issued;) {
                 bundle_poll(&g_world, 0);
                 if (g_world.slot[0].completed == seen)
@@ -299,7 +301,7 @@ static void progress_inside_a_bundle_is_told_and_true(void)
                 CHECK(wrong_so_far((uint32_t)(256 - (g_world.slot[0].issued - seen))) == 0);
             }
         }
-        CHECK(inside > 0 || !bundle_offers(ACS_VEHICLE_GPU)); /* the double runs a graph at once */
+        CHECK(inside > 0 || !bundle_offers(ACS_METHOD_GPU)); /* the double runs a graph at once */
     }
 }
 

@@ -1,10 +1,10 @@
 /*
- * Vehicles on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do it, with
- * the same index of kept graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the backend's lock.
- * Never decides what fails but for instantiations, and never lets time pass.
+ * Issue methods on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do
+ * it, with the same index of kept graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the
+ * backend's lock. Never decides what fails but for instantiations, and never lets time pass.
  *
- * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so giving
- * out a kept graph that is busy is noticed here, and what it breaks is real.
+ * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so
+ * giving out a kept graph that is busy is noticed here, and what it breaks is real.
  */
 #include "simulator/sim_internal.h"
 #include "bundles/choice.h"
@@ -20,7 +20,7 @@ enum {
 /* A bundle on its way, and what one of its nodes becomes. */
 typedef struct trip {
     acs_sim_state *s;
-    acs_sim_vehicles *v;
+    acs_sim_methods *v;
     const acs_dag *dag;
     const acs_batch *batch;
     acs_sim_bundle *bundle;
@@ -31,10 +31,10 @@ typedef struct trip {
 
 static const acs_sim_kernel small = {.ctas = 1, .threads = 1}; /* a head, a join, a barrier */
 
-const char *acs_sim_vehicle_name(acs_vehicle vehicle)
+const char *acs_sim_method_name(acs_issue_method method)
 {
-    static const char *const names[ACS_VEHICLE_COUNT] = {"refused", "launch", "replay", "layers", "gpu"};
-    return names[vehicle];
+    static const char *const names[ACS_METHOD_COUNT] = {"refused", "launch", "replay", "layers", "gpu"};
+    return names[method];
 }
 
 /* ------------------------------------------------------------------------------------------------------ kept graphs */
@@ -52,7 +52,7 @@ static void *object_of(uint32_t graph)
 /* An empty graph of the machine, or ACS_SIM_NONE. */
 static uint32_t graph_take(acs_sim_state *s)
 {
-    acs_sim_vehicles *v = &s->vehicles;
+    acs_sim_methods *v = &s->methods;
     uint32_t graph = v->spare_used ? v->spare[--v->spare_used] : acs_sim_graph(s->machine, 0);
 
     if (graph != ACS_SIM_NONE)
@@ -63,7 +63,7 @@ static uint32_t graph_take(acs_sim_state *s)
 /* Without memory to remember it the graph is lost until close. */
 static void graph_give(acs_sim_state *s, uint32_t graph)
 {
-    acs_sim_vehicles *v = &s->vehicles;
+    acs_sim_methods *v = &s->methods;
     uint32_t capacity = v->spare_capacity ? v->spare_capacity * 2 : 16;
     uint32_t *grown = v->spare;
 
@@ -129,7 +129,7 @@ static acs_kept_copy *take(const trip *t, uint64_t key)
     return copy;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- nodes */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 static void add_edges(const trip *t, uint32_t graph, uint32_t node, const acs_dag_node *of)
 {
@@ -189,7 +189,7 @@ static void launch_headed(const trip *t, uint32_t graph)
     acs_sim_graph_launch(t->s->machine, t->s->now, t->s->slot[t->slot].stream, graph);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ replay */
+/* ----------------------------------------------------------------------------------------------------------- replay */
 
 static bool issue_replay(const trip *t)
 {
@@ -210,7 +210,7 @@ static bool issue_replay(const trip *t)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ layers */
+/* ----------------------------------------------------------------------------------------------------------- layers */
 
 static uint32_t layer_node(const acs_layout_template *shape, uint32_t level, uint32_t cell)
 {
@@ -289,7 +289,7 @@ static bool issue_layers(const trip *t)
 /* A place for a bundle that no launch uses, or ACS_SIM_NONE. */
 static uint32_t free_window(const trip *t)
 {
-    acs_sim_vehicles *v = t->v;
+    acs_sim_methods *v = t->v;
     uint32_t made;
 
     for (uint32_t i = 0; i < v->windows; i++)
@@ -317,16 +317,16 @@ static bool issue_gpu(const trip *t)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- choice */
+/* ----------------------------------------------------------------------------------------------------------- choice */
 
-static bool issue_by(const trip *t, acs_vehicle vehicle)
+static bool issue_by(const trip *t, acs_issue_method method)
 {
-    switch (vehicle) {
-    case ACS_VEHICLE_REPLAY:
+    switch (method) {
+    case ACS_METHOD_REPLAY:
         return issue_replay(t);
-    case ACS_VEHICLE_LAYERS:
+    case ACS_METHOD_LAYERS:
         return issue_layers(t);
-    case ACS_VEHICLE_GPU:
+    case ACS_METHOD_GPU:
         return issue_gpu(t);
     default:
         return false;
@@ -377,10 +377,12 @@ static uint64_t threads(const trip *t)
     return sum;
 }
 
-/* By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches. */
-static acs_vehicle choose(const trip *t)
+/*
+ * By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches.
+ */
+static acs_issue_method choose(const trip *t)
 {
-    static const acs_vehicle any[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
+    static const acs_issue_method any[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
     acs_choice_bundle bundle = {.costs = &acs_costs_table, .ops = t->dag->ops, .levels = t->dag->levels,
                                 .edges = t->dag->edges_used, .beside = t->batch->beside, .path = acs_dag_path(t->dag),
                                 .device_ns = t->batch->device_ns, .slots = t->batch->slots,
@@ -398,28 +400,35 @@ static acs_vehicle choose(const trip *t)
         layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
     least = gpu < launch ? gpu : launch;
     if (worth_replay(t, &bundle, acs_choice_queued(&bundle) ? launch : layers < least ? layers : least))
-        return ACS_VEHICLE_REPLAY;
+        return ACS_METHOD_REPLAY;
     if (layers < least && worth_layers(t, &shape, layers, least))
-        return ACS_VEHICLE_LAYERS;
-    return gpu < launch ? ACS_VEHICLE_GPU : ACS_VEHICLE_AUTO;
+        return ACS_METHOD_LAYERS;
+    return gpu < launch ? ACS_METHOD_GPU : ACS_METHOD_AUTO;
 }
 
-acs_vehicle acs_sim_vehicle_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle, const char **wrong)
+acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle,
+                                      const char **wrong)
 {
-    trip t = {.s = s, .v = &s->vehicles, .dag = &s->vehicles.dag, .batch = batch, .bundle = bundle,
-              .slot = bundle->slot, .last = bundle->first + bundle->ops - 1, .wrong = wrong};
-    acs_vehicle vehicle;
+    trip t = {.s = s,
+              .v = &s->methods,
+              .dag = &s->methods.dag,
+              .batch = batch,
+              .bundle = bundle,
+              .slot = bundle->slot,
+              .last = bundle->first + bundle->ops - 1,
+              .wrong = wrong};
+    acs_issue_method method;
 
     if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
-        throw_all_out(&t, s->vehicles.budget);
-    t.sightings = acs_kept_sight(s->vehicles.kept, t.dag->key);
-    vehicle = batch->vehicle == ACS_VEHICLE_AUTO ? choose(&t) : (acs_vehicle)batch->vehicle;
-    return issue_by(&t, vehicle) ? vehicle : ACS_VEHICLE_AUTO;
+        throw_all_out(&t, s->methods.budget);
+    t.sightings = acs_kept_sight(s->methods.kept, t.dag->key);
+    method = batch->method == ACS_METHOD_AUTO ? choose(&t) : (acs_issue_method)batch->method;
+    return issue_by(&t, method) ? method : ACS_METHOD_AUTO;
 }
 
-acs_status acs_sim_vehicles_init(acs_sim_state *s, const acs_backend_config *config)
+acs_status acs_sim_methods_init(acs_sim_state *s, const acs_backend_config *config)
 {
-    acs_sim_vehicles *v = &s->vehicles;
+    acs_sim_methods *v = &s->methods;
 
     v->random.state = acs_hash64((uint64_t)config->options->seed + 1);
     v->sightings_least = s->by_seed && acs_random_below(&v->random, SEED_SIGHTINGS) ? 1 : 2;
@@ -427,11 +436,11 @@ acs_status acs_sim_vehicles_init(acs_sim_state *s, const acs_backend_config *con
     return acs_kept_create(v->budget, s->slots, &v->kept);
 }
 
-void acs_sim_vehicles_fini(acs_sim_state *s)
+void acs_sim_methods_fini(acs_sim_state *s)
 {
-    while (s->vehicles.kept && acs_kept_drain(s->vehicles.kept))
+    while (s->methods.kept && acs_kept_drain(s->methods.kept))
         continue;
-    acs_kept_destroy(s->vehicles.kept);
-    free(s->vehicles.spare);
-    free(s->vehicles.types);
+    acs_kept_destroy(s->methods.kept);
+    free(s->methods.spare);
+    free(s->methods.types);
 }

@@ -1,6 +1,6 @@
 /*
- * What a bundle costs by each vehicle: the host's share in submit, and the whole from the first submit to known completion,
- * in us per kernel. Measured, not tested; gpu-check runs it.
+ * What a bundle costs by each issue method: the host's share in submit, and the whole from the first submit to known
+ * completion, in us per kernel. Measured, not tested; gpu-check runs it.
  */
 #include "bundle.h"
 
@@ -41,7 +41,7 @@ static void make(const bench *b, acs_batch *batch, uint32_t ops, uint32_t ns, ui
     acs_random random = {seed};
     uint16_t list[4];
     g_world.batch = batch;
-    bundle_begin(&g_world, ACS_VEHICLE_AUTO);
+    bundle_begin(&g_world, ACS_METHOD_AUTO);
     for (uint32_t i = 0; i < ops; i++) {
         const bundle_op op = {.kernel = BUNDLE_SPIN, .salt = ns, .grid = {4, 1, 1},
                               .from = {-1, (int)((g_world.slot[0].records + i / 64) % 1021), -1}, .to = (int)i};
@@ -52,13 +52,13 @@ static void make(const bench *b, acs_batch *batch, uint32_t ops, uint32_t ns, ui
 }
 
 /* Returns ns spent in submit. */
-static uint64_t issue(acs_batch *batch, acs_vehicle vehicle, uint32_t *launched)
+static uint64_t issue(acs_batch *batch, acs_issue_method method, uint32_t *launched)
 {
     acs_status status;
     g_world.batch = batch;
-    batch->vehicle = (uint8_t)vehicle;
+    batch->method = (uint8_t)method;
     uint64_t begin = acs_clock_ns();
-    *launched += bundle_submit(&g_world, 0, &status) == ACS_VEHICLE_LAUNCH;
+    *launched += bundle_submit(&g_world, 0, &status) == ACS_METHOD_LAUNCH;
     return acs_clock_ns() - begin;
 }
 
@@ -68,7 +68,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void run(const bench *b, uint32_t ops, uint32_t ns, acs_vehicle vehicle, bool fresh, bool fixed)
+static void run(const bench *b, uint32_t ops, uint32_t ns, acs_issue_method method, bool fresh, bool fixed)
 {
     double host[ROUNDS], whole[ROUNDS], alone[WARM];
     const uint32_t bundles = KERNELS / ops, different = fixed ? 2 : bundles;
@@ -77,7 +77,7 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_vehicle vehicle, 
     for (uint32_t i = 0; i < different; i++)
         make(b, &g_batches[i], ops, ns, fresh ? i : 1);
     for (uint32_t i = 0; i < WARM; i++) {
-        uint64_t took = issue(&g_batches[i % different], vehicle, &launched);
+        uint64_t took = issue(&g_batches[i % different], method, &launched);
         slowest = took > slowest ? took : slowest;
         alone[i] = (double)took / ops / 1000;
         bundle_wait(&g_world, 0);
@@ -86,7 +86,7 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_vehicle vehicle, 
     for (uint32_t r = 0; r < ROUNDS; r++) {
         uint64_t in_submit = 0, begin = acs_clock_ns();
         for (uint32_t i = 0; i < bundles; i++) {
-            in_submit += issue(&g_batches[i % different], vehicle, &launched);
+            in_submit += issue(&g_batches[i % different], method, &launched);
             bundle_poll(&g_world, 0);
         }
         bundle_wait(&g_world, 0);
@@ -99,7 +99,7 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_vehicle vehicle, 
     static const char *const names[] = {"auto", "launch", "replay", "layers", "gpu"};
     printf("%-10s of %3u, %4u ns, %-6s%s: %.3f us per kernel, host in submit %.3f, to an idle GPU %.3f; slowest submit "
            "%.0f us%s\n",
-           b->name, ops, ns, names[vehicle], fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2],
+           b->name, ops, ns, names[method], fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2],
            alone[WARM / 2], (double)slowest / 1000, launched ? "; some were handed back" : "");
     fflush(stdout);
 }
@@ -108,7 +108,7 @@ int main(void)
 {
     static const bench benches[] = {
         {"chains:16", 16, false}, {"stencil:32", 32, true}, {"stencil:8", 8, true}, {"random", 0, false}};
-    static const acs_vehicle vehicles[] = {ACS_VEHICLE_REPLAY, ACS_VEHICLE_LAYERS, ACS_VEHICLE_GPU};
+    static const acs_issue_method methods[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
     if (!bundle_open(&g_world) || !g_world.backend->bundle_most) {
         printf("skipped: no GPU, or no bundles on it: %s\n", acs_error_thread()->text);
         return 77;
@@ -116,10 +116,10 @@ int main(void)
     for (size_t b = 0; b < sizeof benches / sizeof benches[0]; b++)
         for (uint32_t ns = 0; ns <= 5000; ns += 5000)
             for (uint32_t ops = 64; ops <= 256; ops *= 2)
-                for (size_t v = 0; v < sizeof vehicles / sizeof vehicles[0]; v++)
-                    for (int fixed = 0; fixed <= (vehicles[v] == ACS_VEHICLE_REPLAY); fixed++)
-                        run(&benches[b], ops, ns, vehicles[v],
-                            !benches[b].width && vehicles[v] != ACS_VEHICLE_REPLAY, fixed);
+                for (size_t v = 0; v < sizeof methods / sizeof methods[0]; v++)
+                    for (int fixed = 0; fixed <= (methods[v] == ACS_METHOD_REPLAY); fixed++)
+                        run(&benches[b], ops, ns, methods[v], !benches[b].width && methods[v] != ACS_METHOD_REPLAY,
+                            fixed);
     bundle_close(&g_world);
     return 0;
 }
