@@ -5,7 +5,7 @@
  */
 #include "acs_info_measure.h"
 
-#include "cuda/cuda_window.h"
+#include "cuda/gpu_issue/gpu_issue.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -252,7 +252,7 @@ static acs_status issue_by_gpu(meter *m)
     for (uint32_t i = 0; i < m->batch.items_used; i++)
         m->batch.items[i].value = m->value + 1 + i;
     m->batch.method = ACS_METHOD_GPU; /* cells are made as they are missing */
-    return acs_cuda_window_issue(m->self, &m->batch, &m->dag, 0) ? ACS_OK : ACS_NOT_READY;
+    return acs_cuda_gpu_issue_issue(m->self, &m->batch, &m->dag, 0) ? ACS_OK : ACS_NOT_READY;
 }
 
 static acs_status issue_launches(meter *m, bool in_turn)

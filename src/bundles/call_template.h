@@ -1,7 +1,7 @@
 /*
- * Templates of library calls: the work that a call issued when it was captured, with the addresses in it that follow from
- * the call's pointers. A later call that differs in its pointers alone issues the same work at other addresses, so the
- * library need not be asked again. Pure data; called by the CUDA backend (cuda_call.c).
+ * Templates of library calls: the work that a call issued when it was captured, with the addresses in it that follow
+ * from the call's pointers. A later call that differs in its pointers alone issues the same work at other addresses, so
+ * the library need not be asked again. Pure data; called by the CUDA backend (call.c).
  *
  * The arguments of the captured work are words of 8 bytes. A word is a constant, or it is one of the call's pointers (a
  * *base*) plus a constant. Which base that is shows as pointers change: each capture strikes out the bases that do not
@@ -53,7 +53,10 @@ typedef struct acs_call_template {
     uint16_t open_words[ACS_CALL_WORDS]; /* words that are no constants */
 } acs_call_template;
 
-/* The distinct pointers of a closure, NULL left out, in the order in which they appear; `pointers` as in acs_call_params. */
+/*
+ * The distinct pointers of a closure, NULL left out, in the order in which they appear; `pointers` as in
+ * acs_call_params.
+ */
 uint32_t acs_call_bases(const void *closure, uint32_t bytes, uint64_t pointers, uint64_t base[ACS_CALL_BASES]);
 /* False: the closure is too large, has too many pointers, or does not hold all of them. */
 bool acs_call_key_make(const void *closure, size_t bytes, uint64_t pointers, acs_call_key *key);

@@ -5,7 +5,7 @@
  * errors of open itself, and of looking up a function that is no kernel, go through the runtime's last error; both
  * are cleared).
  */
-#include "cuda/cuda_internal.h"
+#include "cuda/internal.h"
 
 #include "base/options.h"
 #include "base/tuning.h"
@@ -355,7 +355,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     ACS_TRY(acs_cuda_costs_init(self, options));
     acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
-    acs_cuda_window_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
+    acs_cuda_gpu_issue_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
     return ACS_OK;
 }
 
@@ -382,7 +382,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
     wait_for_tails(self);
-    acs_cuda_window_fini(self);
+    acs_cuda_gpu_issue_fini(self);
     acs_cuda_calls_fini(self);
     acs_cuda_copies_fini(self);
     acs_cuda_methods_fini(self);

@@ -14,7 +14,7 @@
  * host's memory needed less. graph_start has no measurement of its own.
  *
  * Graphs whose parameters the device sets, and GPU-side issue: as the cuda backend's were measured with bundles of 64
- * to 256 empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_window.c), one bundle after another and two side by
+ * to 256 empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_issue.c), one bundle after another and two side by
  * side.
  * 0.33 us a node that is set; 0.57 a kernel that was released, 5.0 a hop of a chain of these; from the launch call to
  * the first kernel 7 and 15 us, of which the latency of a launch and of a graph are counted apart.

@@ -5,7 +5,7 @@
 #include "backend_cuda.h"
 
 #include "acs.h"
-#include "cuda/cuda_graph.h"
+#include "cuda/graphs/graphs.h"
 
 #include <string.h>
 
@@ -258,9 +258,9 @@ static void copies_that_were_in_slow_bundles_become_kernels_all_the_same(void **
     batch.items_used = 2;
     for (int i = 0; i < 60; i++) {
         const acs_cuda_issued issued = {.value = 2, .levels = 2};
-        acs_cuda_watch_begin(self, &batch, &issued);
+        acs_cuda_times_begin(self, &batch, &issued);
         self->methods->watches[0].began_ns = 1;
-        acs_cuda_watch_look(self, 0, 2);
+        acs_cuda_times_look(self, 0, 2);
     }
     for (int i = 0; i < 2000; i++) {
         g_records_used = 0;

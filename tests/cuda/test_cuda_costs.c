@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cuda/cuda_internal.h"
+#include "cuda/internal.h"
 #include "twin.h"
 #include "api/context.h"
 #include "unit/report_fixture.h"

@@ -12,7 +12,7 @@
 
 #include "gpu/bundle.h"
 #include "nvtx_tool.h"
-#include "window_double.h"
+#include "gpu_issue_double.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -170,7 +170,7 @@ static void ranges_name_what_the_gpu_launches(void **state)
         memcpy(g_double.op[g_double.ops++].args, &i, sizeof i);
     }
     acs_dag_make(&batch, &dag);
-    assert_true(acs_cuda_window_issue(g_double.self, &batch, &dag, 0));
+    assert_true(acs_cuda_gpu_issue_issue(g_double.self, &batch, &dag, 0));
     while (double_step())
         ;
     double_close();

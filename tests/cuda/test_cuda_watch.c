@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cuda/cuda_graph.h"
+#include "cuda/graphs/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static acs_cuda_watch *watch(void)
+static acs_cuda_times *watch(void)
 {
     return &g_device->methods->watches[0];
 }
@@ -69,7 +69,7 @@ static acs_cuda_watch *watch(void)
 static void begin(uint64_t value, uint64_t others_ns)
 {
     const acs_cuda_issued issued = {.value = value, .levels = 1, .others_ns = others_ns};
-    acs_cuda_watch_begin(g_device, &g_batch, &issued);
+    acs_cuda_times_begin(g_device, &g_batch, &issued);
 }
 
 static uint32_t known(void)
@@ -84,8 +84,8 @@ static void bundle_that_is_looked_at_in_time_is_learnt_from(void **state)
     for (int i = 0; i < 1000 && !known(); i++) { /* this thread may lose its CPU between the two looks */
         begin(OPS, 0);
         assert_true(atomic_load(&watch()->on));
-        acs_cuda_watch_look(g_device, 0, 0);
-        acs_cuda_watch_look(g_device, 0, OPS);
+        acs_cuda_times_look(g_device, 0, 0);
+        acs_cuda_times_look(g_device, 0, OPS);
         assert_false(atomic_load(&watch()->on));
     }
     assert_true(known() > 0);
@@ -98,7 +98,7 @@ static void end_that_is_seen_late_is_not_believed(void **state)
     begin(OPS, 0);
     watch()->began_ns = 1;
     watch()->looked_ns = 1;
-    acs_cuda_watch_look(g_device, 0, OPS);
+    acs_cuda_times_look(g_device, 0, OPS);
     assert_int_equal(known(), 0);
     assert_false(atomic_load(&watch()->on)); /* and the next one can be watched */
 }
@@ -111,9 +111,9 @@ static void beginning_that_is_seen_late_is_not_believed(void **state)
     begin(10 + OPS, 0);
     assert_int_equal(watch()->began_ns, 0);
     watch()->looked_ns = 1;
-    acs_cuda_watch_look(g_device, 0, 10);
+    acs_cuda_times_look(g_device, 0, 10);
     assert_false(atomic_load(&watch()->on));
-    acs_cuda_watch_look(g_device, 0, 10 + OPS);
+    acs_cuda_times_look(g_device, 0, 10 + OPS);
     assert_int_equal(known(), 0);
 }
 
@@ -125,7 +125,7 @@ static void bundle_that_took_the_time_of_others_is_not_learnt_from(void **state)
         begin(OPS, UINT64_MAX);
         watch()->began_ns = 1;
         watch()->looked_ns = acs_clock_ns();
-        acs_cuda_watch_look(g_device, 0, OPS);
+        acs_cuda_times_look(g_device, 0, OPS);
         assert_false(atomic_load(&watch()->on)); /* and the next one can be watched */
     }
     assert_int_equal(known(), 0);
@@ -138,7 +138,7 @@ static void one_very_long_time_makes_no_long_kernel(void **state)
     for (int i = 0; i < 1000 && !known(); i++) {
         begin(OPS, 0);
         watch()->began_ns = 1;
-        acs_cuda_watch_look(g_device, 0, OPS);
+        acs_cuda_times_look(g_device, 0, OPS);
     }
     assert_in_range(known(), 1, 10000);
 }
@@ -147,7 +147,7 @@ static void doubt_takes_a_little_off_each_time(void **state)
 {
     (void)state;
     atomic_store(&g_type->kernel_ns, 1000000);
-    acs_cuda_watch_doubt(g_device, &g_batch);
+    acs_cuda_times_doubt(g_device, &g_batch);
     assert_in_range(known(), 900000, 999999);
 }
 
@@ -159,7 +159,7 @@ static void of_small_copies_nothing_is_learnt(void **state)
     for (int i = 0; i < 100; i++) {
         begin(OPS, 0);
         watch()->began_ns = 1;
-        acs_cuda_watch_look(g_device, 0, OPS);
+        acs_cuda_times_look(g_device, 0, OPS);
         assert_false(atomic_load(&watch()->on));
     }
     assert_int_equal(known(), 0);

@@ -1,5 +1,5 @@
 /*
- * The twin: a test double of the CUDA driver and of the few runtime calls that src/cuda/cuda*.c makes. It executes:
+ * The twin: a test double of the CUDA driver and of the few runtime calls that src/cuda makes. It executes:
  * streams are queues, events and waits have CUDA's meaning, kernels are C functions that run inside later calls, out of
  * order between streams and seen late, by a seed. It checks that each call is legal and keeps the first breach. It fails
  * calls on demand. Two devices, each with its primary context. Linked instead of the CUDA runtime.

@@ -4,11 +4,11 @@
  */
 #include "twin_internal.h"
 
-#include "cuda/device/device.h"
+#include "cuda/device_code/device.h"
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------------ kernels */
+/* ---------------------------------------------------------------------------------------------------------- kernels */
 
 /* A change covers parts of parameters, or several, as the runtime says: bytes of the buffer. */
 static void args_change(twin_op *op, const acs_device_set *set)
@@ -127,7 +127,7 @@ static size_t fill_touches(void *const *args, twin_range *out, size_t capacity)
     return capacity ? 1 : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- library */
+/* ---------------------------------------------------------------------------------------------------------- library */
 
 TWIN_DEFINE(cuLibraryLoadData,
             (CUlibrary * library, const void *code, CUjit_option *jit, void **jit_values, unsigned jit_count,
@@ -185,7 +185,7 @@ TWIN_DEFINE(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary handle, const char
     return CUDA_ERROR_NOT_FOUND;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- nodes */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 static twin_node *node_use(CUgraphNode handle, CUkernelNodeAttrID attribute)
 {

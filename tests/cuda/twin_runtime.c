@@ -1,5 +1,5 @@
 /*
- * The functions of the CUDA runtime that src/cuda/cuda*.c calls, and the table through which it finds the driver's.
+ * The functions of the CUDA runtime that src/cuda calls, and the table through which it finds the driver's.
  * Linked instead of the CUDA runtime. A function that the table lacks is one that the twin does not have: the backend then
  * refuses to open, and names it.
  */

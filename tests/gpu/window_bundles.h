@@ -1,12 +1,12 @@
 /*
- * Bundles made by hand, for test_gpu_window.c and bench_gpu_window.c: ops and joins with what each follows, issued by
+ * Bundles made by hand, for test_gpu_issue.c and bench_gpu_issue.c: ops and joins with what each follows, issued by
  * the cuda backend's GPU-side issue directly, without a core. What they leave in memory is compared with the host's own
  * account.
  */
 #ifndef GPU_WINDOW_BUNDLES_H
 #define GPU_WINDOW_BUNDLES_H
 
-#include "cuda/cuda_window.h"
+#include "cuda/gpu_issue/gpu_issue.h"
 #include "check.h"
 #include "window_kernels.h"
 
@@ -183,7 +183,7 @@ static inline bool bundle_issue(bench_device *device, bundle *b)
     bool issued = false;
     bundle_number(device, b, false);
     if (acs_cuda_scope_enter(device->self, &scope) == CUDA_SUCCESS) {
-        issued = acs_cuda_window_issue(device->self, &b->batch, &b->dag, 0);
+        issued = acs_cuda_gpu_issue_issue(device->self, &b->batch, &b->dag, 0);
         acs_cuda_scope_leave(device->self, &scope);
     }
     bundle_number(device, b, issued);

@@ -1,4 +1,4 @@
-/* Kernels of test_gpu_window.c and bench_gpu_window.c, which are C and so cannot hold any. */
+/* Kernels of test_gpu_issue.c and bench_gpu_issue.c, which are C and so cannot hold any. */
 #ifndef GPU_WINDOW_KERNELS_H
 #define GPU_WINDOW_KERNELS_H
 

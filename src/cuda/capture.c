@@ -1,0 +1,440 @@
+/*
+ * The CUDA backend's part of captures: ops become nodes of the graph that somebody else's stream capture makes. Called
+ * by the runtime through acs_cuda_capture (backend.h), on the thread that captures, under the context's lock of
+ * captures. It runs nothing, makes no stream, and leaves the stream as it found it.
+ *
+ * One way for all kinds of ops: the stream's next node is told to depend on what the op has to run behind, the op is
+ * sent to the stream as it would be to one of ours, and what the stream's next node would then depend on is what the op
+ * ends with. So attributes, copies of all kinds of memory and whatever a library sends become what CUDA makes of them.
+ */
+#include "cuda/internal.h"
+
+#include "base/tuning.h"
+
+/* A capture, as the driver tells of it: good until the next call that concerns the stream. */
+typedef struct capture_view {
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    CUgraph graph;
+    const CUgraphNode *ends;
+    size_t count;
+} capture_view;
+
+static CUresult view(acs_cuda *self, CUstream stream, capture_view *v)
+{
+    *v = (capture_view){.status = CU_STREAM_CAPTURE_STATUS_NONE};
+    return self->cu.cuStreamGetCaptureInfo(stream, &v->status, &v->id, &v->graph, &v->ends, &v->count);
+}
+
+static acs_status void_capture(CUstream stream)
+{
+    return ACS_FAIL(ACS_ERR_STATE, cudaErrorStreamCaptureInvalidated,
+                    "the capture of stream %p was invalidated by a call that is not allowed in it; end it and begin again",
+                    (void *)stream);
+}
+
+static acs_status stream_failed(acs_cuda *self, CUstream stream, CUresult result)
+{
+    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result, "the stream %p: %s",
+                    (void *)stream, acs_cuda_text((int)result));
+}
+
+/* Handles of nodes are pointers, and a list of pointers is what the runtime keeps. */
+static bool nodes_set(acs_nodes *nodes, const CUgraphNode *list, size_t count)
+{
+    return acs_nodes_set(nodes, (void *const *)(const void *)list, (uint32_t)count);
+}
+
+static CUresult follow(acs_cuda *self, CUstream stream, const acs_nodes *nodes)
+{
+    return self->cu.cuStreamUpdateCaptureDependencies(stream, (CUgraphNode *)(void *)nodes->list, nodes->count,
+                                                      CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
+static acs_status no_memory(void)
+{
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
+}
+
+/* --------------------------------------------------------------------------------------------------------- asking */
+
+static acs_status look(acs_cuda *self, CUstream stream, CUcontext current, uint64_t *id, acs_nodes *nodes)
+{
+    capture_view v;
+    CUresult result = view(self, stream, &v);
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
+                        "the legacy stream cannot be used while a stream that synchronises with it is being captured");
+    if (result != CUDA_SUCCESS)
+        return stream_failed(self, stream, result);
+    if (v.status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+        return void_capture(stream);
+    if (v.status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return ACS_OK;
+    if (nodes && !nodes_set(nodes, v.ends, v.count))
+        return no_memory();
+    ACS_TRY(acs_cuda_stream_ours(self, stream, current));
+    *id = v.id;
+    return ACS_OK;
+}
+
+static acs_status enter(acs_cuda *self, acs_cuda_scope *scope)
+{
+    CUresult result = acs_cuda_scope_enter(self, scope);
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
+                    "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
+}
+
+static acs_status capture_look(acs_backend *backend, void *stream, uint64_t *id, acs_nodes *nodes)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUcontext current = NULL;
+    *id = 0;
+    (void)self->cu.cuCtxGetCurrent(&current); /* on an error it stays NULL: the stream's own context tells */
+    ACS_TRY(enter(self, &scope));
+    acs_status status = look(self, stream, current, id, nodes);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
+}
+
+/* The capture that the runtime means, and no later one of the same stream. */
+static acs_status expect(acs_cuda *self, CUstream stream, uint64_t id, capture_view *v)
+{
+    CUresult result = view(self, stream, v);
+    if (result != CUDA_SUCCESS)
+        return stream_failed(self, stream, result);
+    if (v->status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+        return void_capture(stream);
+    if (v->status != CU_STREAM_CAPTURE_STATUS_ACTIVE || v->id != id)
+        return ACS_FAIL(ACS_ERR_STATE, 0,
+                        "the capture of stream %p ended before acs_stream_after; what was launched before is in its graph",
+                        (void *)stream);
+    return ACS_OK;
+}
+
+static acs_status capture_follow(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *nodes)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    capture_view v;
+    ACS_TRY(enter(self, &scope));
+    acs_status status = expect(self, stream, id, &v);
+    if (status == ACS_OK) {
+        CUresult result = follow(self, stream, nodes);
+        if (result != CUDA_SUCCESS)
+            status = stream_failed(self, stream, result);
+    }
+    acs_cuda_scope_leave(self, &scope);
+    return status;
+}
+
+/* `seen`: nodes looked at and still to be looked at, each once. */
+static void look_upstream(acs_cuda *self, CUgraphNode node, acs_nodes *seen)
+{
+    CUgraphNode upstream[TUNE_CAPTURE_LOOK_UPSTREAM];
+    size_t count = TUNE_CAPTURE_LOOK_UPSTREAM;
+    /* More than fit, or edges that carry data: then nothing is known. */
+    if (self->cu.cuGraphNodeGetDependencies(node, NULL, &count) != CUDA_SUCCESS || count > TUNE_CAPTURE_LOOK_UPSTREAM ||
+        self->cu.cuGraphNodeGetDependencies(node, upstream, &count) != CUDA_SUCCESS)
+        return;
+    for (size_t i = 0; i < count && seen->count < TUNE_CAPTURE_LOOK_NODES; i++)
+        if (!acs_nodes_add(seen, upstream[i]))
+            return;
+}
+
+static void nodes_remove(acs_nodes *nodes, const void *node)
+{
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i] == node)
+            nodes->list[i--] = nodes->list[--nodes->count];
+}
+
+/* Against the edges, from the newest: what a program sends to its stream between two sections is short most often. */
+static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes *nodes)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_nodes seen = {NULL, 0, 0};
+    bool room = acs_nodes_set(&seen, by->list, by->count);
+    for (uint32_t i = 0; room && i < seen.count && i < TUNE_CAPTURE_LOOK_NODES && nodes->count; i++) {
+        nodes_remove(nodes, seen.list[i]);
+        look_upstream(self, (CUgraphNode)seen.list[i], &seen);
+    }
+    acs_nodes_fini(&seen);
+}
+
+/* -------------------------------------------------------------------------------------- scratch of library calls */
+
+/*
+ * Scratch memory of captured calls is used whenever the graph runs, so it is there as long as the graph and what was
+ * instantiated from it: CUDA tells through a user object. Its function may not call CUDA, so the memory is kept for a
+ * later capture.
+ */
+typedef struct scratch {
+    struct scratch *next; /* spare */
+    acs_cuda_scratches *owner;
+    void *memory;
+    size_t bytes;
+} scratch;
+
+struct acs_cuda_scratches {
+    acs_lock lock;
+    scratch *spare;
+    uint32_t used;  /* by graphs */
+    bool closed;    /* the backend is gone */
+};
+
+acs_status acs_cuda_scratches_init(acs_cuda *self)
+{
+    acs_cuda_scratches *all = calloc(1, sizeof *all);
+    if (!all || acs_lock_init(&all->lock, ACS_RANK_POOL)) {
+        free(all);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for captured library calls");
+    }
+    self->scratches = all;
+    return ACS_OK;
+}
+
+static void scratches_free(acs_cuda_scratches *all)
+{
+    acs_lock_fini(&all->lock);
+    free(all);
+}
+
+/* The graph is gone, whatever thread CUDA says it on. */
+static void CUDA_CB scratch_returned(void *argument)
+{
+    scratch *block = argument;
+    acs_cuda_scratches *all = block->owner;
+    acs_lock_acquire(&all->lock);
+    bool last = --all->used == 0 && all->closed;
+    if (all->closed) {
+        free(block);
+    } else {
+        block->next = all->spare;
+        all->spare = block;
+    }
+    acs_lock_release(&all->lock);
+    if (last)
+        scratches_free(all);
+}
+
+void acs_cuda_scratches_fini(acs_cuda *self)
+{
+    acs_cuda_scratches *all = self->scratches;
+    if (!all)
+        return;
+    acs_lock_acquire(&all->lock);
+    scratch *spare = all->spare;
+    all->spare = NULL;
+    all->closed = true;
+    uint32_t used = all->used;
+    acs_lock_release(&all->lock);
+    while (spare) {
+        scratch *next = spare->next;
+        (void)self->base.ops->memory_free(&self->base, ACS_MEMORY_DEVICE, spare->memory); /* closing: nobody to tell */
+        free(spare);
+        spare = next;
+    }
+    if (used)
+        acs_log(ACS_LOG_WARN, "cuda: close: graphs still have the scratch memory of %u library calls; it stays", used);
+    else
+        scratches_free(all);
+}
+
+/* The first that is large enough: sizes are few. */
+static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
+{
+    acs_lock_acquire(&all->lock);
+    scratch **at = &all->spare;
+    while (*at && (*at)->bytes < bytes)
+        at = &(*at)->next;
+    scratch *block = *at;
+    if (block)
+        *at = block->next;
+    all->used++;
+    acs_lock_release(&all->lock);
+    return block;
+}
+
+static acs_status scratch_take(acs_cuda *self, size_t bytes, scratch **taken)
+{
+    scratch *block = scratch_spare(self->scratches, bytes);
+    acs_status status = ACS_OK;
+    if (!block) {
+        block = calloc(1, sizeof *block);
+        status = block ? self->base.ops->memory_alloc(&self->base, ACS_MEMORY_DEVICE, bytes, &block->memory)
+                       : ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for a library call");
+    }
+    if (status != ACS_OK) {
+        acs_lock_acquire(&self->scratches->lock);
+        self->scratches->used--;
+        acs_lock_release(&self->scratches->lock);
+        free(block);
+        return status;
+    }
+    block->owner = self->scratches;
+    block->bytes = block->bytes ? block->bytes : bytes;
+    *taken = block;
+    return ACS_OK;
+}
+
+static acs_status scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, void **memory)
+{
+    scratch *block = NULL;
+    CUuserObject object = NULL;
+    ACS_TRY(scratch_take(self, bytes, &block));
+    *memory = block->memory;
+    CUresult result =
+        self->cu.cuUserObjectCreate(&object, block, scratch_returned, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    if (result != CUDA_SUCCESS) {
+        scratch_returned(block);
+    } else {
+        result = self->cu.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+        if (result != CUDA_SUCCESS)
+            (void)self->cu.cuUserObjectRelease(object, 1); /* gives the block back */
+    }
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
+                    "the graph cannot keep scratch memory: %s", acs_cuda_text((int)result));
+}
+
+static acs_status capture_scratch(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    capture_view v;
+    ACS_TRY(enter(self, &scope));
+    acs_status status = expect(self, stream, id, &v);
+    if (status == ACS_OK)
+        status = scratch_give(self, v.graph, bytes, memory);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- adding */
+
+/* A fill of memory that CUDA does not know would need a host function whose argument lives as long as the graph. */
+static CUresult send_fill(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    CUmemorytype type = 0;
+    CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
+    CUresult result = self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, dst);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
+}
+
+static acs_status send_call(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
+{
+    int native = 0;
+    acs_status status = acs_call_capture(self->base.calls, op, self->device, stream, scratch_memory, &native);
+    if (status != ACS_ERR_HOST)
+        return status;
+    return ACS_FAIL(status, native, "'%s' returned %d while it was captured", acs_record_name(op), native);
+}
+
+/* The op goes to the stream. Says what failed, but not what became of the capture. */
+static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (op->kind == ACS_KIND_CALL)
+        return send_call(self, stream, op, scratch_memory);
+    if (op->kind == ACS_KIND_KERNEL)
+        result = acs_cuda_launch(self, op, stream);
+    else if (op->u.copy.bytes && op->kind == ACS_KIND_MEMSET)
+        result = send_fill(self, op, stream);
+    else if (op->u.copy.bytes)
+        result = self->cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)op->u.copy.dst, (CUdeviceptr)(uintptr_t)op->u.copy.src,
+                                        op->u.copy.bytes, stream);
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
+                    "'%s' could not become a node of the captured graph: %s", acs_record_name(op),
+                    acs_cuda_text((int)result));
+}
+
+static acs_status add_empty(acs_cuda *self, CUgraph graph, const acs_nodes *behind, acs_nodes *ends)
+{
+    CUgraphNode node = NULL;
+    CUresult result =
+        self->cu.cuGraphAddEmptyNode(&node, graph, (const CUgraphNode *)(const void *)behind->list, behind->count);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
+                        "an empty node could not be added: %s", acs_cuda_text((int)result));
+    return acs_nodes_add(ends, node) ? ACS_OK : no_memory();
+}
+
+/* What the op ends with; then the stream's own order again. Where that fails nobody knows what the graph holds. */
+static acs_status restore(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *own, acs_nodes *ends)
+{
+    capture_view v;
+    acs_status status = expect(self, stream, id, &v);
+    CUresult result = CUDA_SUCCESS;
+    if (status == ACS_OK && !nodes_set(ends, v.ends, v.count))
+        status = no_memory();
+    if (status == ACS_OK)
+        result = follow(self, stream, own);
+    if (result != CUDA_SUCCESS)
+        status = stream_failed(self, stream, result);
+    if (status == ACS_OK || status == ACS_ERR_STATE || status == ACS_ERR_DEVICE)
+        return status;
+    acs_error why = *acs_error_thread();
+    return ACS_FAIL(ACS_ERR_STATE, why.native,
+                    "the capture of stream %p cannot go on, its order is lost; end it and begin again: %s",
+                    (void *)stream, why.text);
+}
+
+static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
+                      const acs_nodes *behind, acs_nodes *ends)
+{
+    capture_view v;
+    acs_nodes own = {NULL, 0, 0};
+    ACS_TRY(expect(self, stream, id, &v));
+    if (!op)
+        return add_empty(self, v.graph, behind, ends);
+    if (!nodes_set(&own, v.ends, v.count))
+        return no_memory();
+    acs_status status = ACS_OK;
+    CUresult result = follow(self, stream, behind);
+    if (result != CUDA_SUCCESS) {
+        status = stream_failed(self, stream, result);
+    } else {
+        status = send(self, stream, op, scratch_memory);
+        acs_error sent = *acs_error_thread();
+        acs_status restored = restore(self, stream, id, &own, ends);
+        if (restored != ACS_OK)
+            status = restored; /* says more: the capture is void */
+        else if (status != ACS_OK)
+            *acs_error_thread() = sent;
+    }
+    acs_nodes_fini(&own);
+    return status;
+}
+
+static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch_memory,
+                              const acs_nodes *behind, acs_nodes *ends)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    ends->count = 0;
+    if (!acs_nodes_set(ends, behind->list, behind->count))
+        return no_memory();
+    if (!op)
+        ends->count = 0;
+    ACS_TRY(enter(self, &scope));
+    acs_status status = add(self, stream, id, op, scratch_memory, behind, ends);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
+}
+
+const acs_capture_ops acs_cuda_capture = {
+    .look = capture_look,
+    .follow = capture_follow,
+    .add = capture_add,
+    .implied = capture_implied,
+    .scratch = capture_scratch,
+};

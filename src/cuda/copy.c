@@ -1,0 +1,160 @@
+/*
+ * Small copies and fills become kernels of the library's own, which may be in bundles; a copy would cut a bundle in
+ * two. Called through adapt() on the thread that made the call. A copy becomes a kernel only where the driver says that
+ * kernels reach all of both ends: one that runs out of its memory would cost the program its device, where a copy is
+ * refused with a clear error. What the driver says is never kept, since memory is freed and mapped anew. Nothing here
+ * fails: what does not fit stays the copy that it was.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARGS = 3, ROWS_ARGS = 4 };
+
+/* Launches of each kernel as check() filled them in, but for grid and arguments. */
+struct acs_cuda_copies {
+    acs_record copy, rows, fill;
+};
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char *function, uint32_t args)
+{
+    static const acs_site site = {"small copies", NULL, 0};
+    CUfunction kernel = acs_cuda_device_kernel(self, function);
+    if (!kernel)
+        return false;
+    op->kind = ACS_KIND_KERNEL;
+    op->site = &site;
+    op->args = op->inline_args;
+    op->arg_bytes = op->inline_bytes;
+    op->arg_count = args;
+    for (uint32_t i = 0; i < args; i++)
+        op->args[i] = (acs_arg_slot){.offset = i * 8, .size = 8};
+    op->u.launch.kernel = (acs_kernel){name, (const void *)kernel, NULL, ACS_KERNEL_CUFUNCTION, 0};
+    op->grid = (acs_dim3){1, 1, 1};
+    op->u.launch.block = (acs_dim3){ACS_DEVICE_COPY_THREADS, 1, 1};
+    if (acs_cuda_check(&self->base, op) != ACS_OK || op->type == 0)
+        return false;
+    acs_cuda_type_find(self, op->type)->brief = true; /* nobody else has seen the type yet */
+    return true;
+}
+
+/* Where bundles are never formed a kernel is no better than a copy. */
+static bool wanted(const acs_cuda *self, const acs_options *options)
+{
+    return self->base.bundle_most && self->cu.cuPointerGetAttributes && options->issue != ACS_ISSUE_LAUNCH &&
+           !options->serial && !options->disable;
+}
+
+void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
+{
+    if (!wanted(self, options))
+        return;
+    const acs_error before = *acs_error_thread(); /* what goes wrong here is nobody's error */
+    acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);
+    if (copies)
+        memset(copies, 0, sizeof *copies);
+    if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy", ARGS) &&
+        prepare(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
+        prepare(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
+        self->copies = copies;
+        return;
+    }
+    free(copies);
+    *acs_error_thread() = before;
+    acs_log(ACS_LOG_INFO, "cuda: small copies and fills are not part of bundles: their kernels cannot be had");
+}
+
+void acs_cuda_copies_fini(acs_cuda *self)
+{
+    free(self->copies);
+    self->copies = NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- adapting */
+
+/* Whether the device reaches another's memory: what its context has, not what pools have, whose owner says who may. */
+static bool is_peers(const acs_cuda *self, int device, CUcontext context)
+{
+    for (uint32_t i = 0; i < self->base.devices; i++)
+        if (self->members[i]->device == device)
+            return context == self->members[i]->context && (self->peers >> i & 1);
+    return false;
+}
+
+/* Whether a kernel of ours reaches all these bytes, and they are of one allocation. Without an answer: no. */
+static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
+{
+    CUmemorytype type = 0; /* of pageable memory all answers are zero */
+    CUcontext context = NULL;
+    CUdeviceptr seen = 0, start = 0;
+    unsigned managed = 0;
+    size_t size = 0;
+    int device = -1;
+    CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_CONTEXT,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *answers[] = {&type, &context, &seen, &managed, &start, &size, &device};
+    /* An error that stays is found by whatever is issued next. */
+    if (self->cu.cuPointerGetAttributes(sizeof asked / sizeof asked[0], asked, answers, at) != CUDA_SUCCESS)
+        return false;
+    /* Memory of a pool has no context. */
+    bool near = type == CU_MEMORYTYPE_DEVICE && device == self->device && (!context || context == self->context);
+    bool far = type == CU_MEMORYTYPE_DEVICE && device != self->device && is_peers(self, device, context);
+    return (near || far || type == CU_MEMORYTYPE_HOST) && !managed && seen == at && at >= start && bytes <= size &&
+           at - start <= size - bytes;
+}
+
+static bool overlap(uint64_t a, uint64_t b, uint64_t bytes)
+{
+    return (a < b ? b - a : a - b) < bytes;
+}
+
+/* From `pattern`; `values` are its arguments. */
+static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, uint64_t blocks, const uint64_t *values)
+{
+    /* Asked anew: a graph with such a kernel may have turned out not to work. */
+    uint32_t type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
+    if (!type)
+        return;
+    op->kind = ACS_KIND_KERNEL;
+    op->u.launch = pattern->u.launch;
+    op->type = type;
+    op->grid = (acs_dim3){(uint32_t)blocks, 1, 1};
+    op->arg_count = pattern->arg_count;
+    op->arg_bytes_used = op->arg_count * 8;
+    memcpy(op->args, pattern->args, op->arg_count * sizeof *op->args);
+    memcpy(op->arg_bytes, values, op->arg_bytes_used);
+    op->content = acs_cuda_args_hash(op);
+}
+
+void acs_cuda_adapt(acs_backend *backend, acs_record *op)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    bool copy = op->kind == ACS_KIND_MEMCPY;
+    /* Read before the launch, which lies in the same place, is written. */
+    const uint64_t bytes = op->u.copy.bytes, rows = op->u.copy.rows, pitch = op->u.copy.pitch;
+    const uint64_t dst = (uint64_t)(uintptr_t)op->u.copy.dst, src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
+    const unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
+    const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* from the first to the last */
+    if (!self->copies || bytes == 0 || bytes * rows > TUNE_COPY_KERNEL_MOST || (copy && overlap(dst, src, all)) ||
+        acs_cuda_fault(self))
+        return;
+    if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
+        return;
+    bool fits = reaches(self, dst, all) && (!copy || reaches(self, src, all));
+    acs_cuda_scope_leave(self, &scope);
+    const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
+    if (fits && rows > 1)
+        become(self, op, &self->copies->rows, rows * blocks, (const uint64_t[]){dst, src, bytes, pitch});
+    else if (fits && copy)
+        become(self, op, &self->copies->copy, blocks, (const uint64_t[]){dst, src, bytes});
+    else if (fits)
+        become(self, op, &self->copies->fill, blocks, (const uint64_t[]){dst, bytes, value});
+}

@@ -1,0 +1,84 @@
+/*
+ * What the host and the device code of GPU-side issue share: the table of one bundle, written by the host into pinned
+ * memory, and what stands in device memory. Plain C, included by src/cuda/gpu_issue and by device_code/gpu_issue.cu.
+ *
+ * A place is whatever can be released: a cell (a graph that the device can launch: one kernel of one type, then the
+ * release kernel), a fan (a cell without the kernel), or a join (a counter). Places are named by their index.
+ */
+#ifndef ACS_DEVICE_GPU_ISSUE_H
+#define ACS_DEVICE_GPU_ISSUE_H
+
+#include "../../bundles/wires.h"
+
+#include <stdint.h>
+
+enum {
+    ACS_WINDOW_CELLS = 2048,          /* places that are cells; each slot has room for joins behind them */
+    ACS_WINDOW_RING = 16,             /* bundles of a slot whose tables are in use */
+    ACS_WINDOW_TABLE_BYTES = 1 << 16, /* one table; a bundle with larger arguments is refused */
+    ACS_WINDOW_THREADS = 64,          /* of a block of the head, one for each entry */
+    ACS_WINDOW_BLOCKS = (ACS_WIRES_NODES + ACS_WINDOW_THREADS - 1) / ACS_WINDOW_THREADS,
+    ACS_WINDOW_INLINE = 16,           /* followers that stand in the place itself */
+    ACS_WINDOW_LAUNCHES = 119,        /* launches out of one execution of a graph; CUDA refuses more than 120 */
+    ACS_WINDOW_NO_POSITION = 0xffff
+};
+
+/* The bundle: at the start of its table, then the entries, then the followers (first those of the head: the roots). */
+typedef struct acs_gpu_issue_table {
+    uint32_t entries;
+    uint32_t ops;
+    uint32_t roots;        /* how many places the head launches */
+    uint32_t followers_at; /* bytes from the start of the table */
+    uint64_t first_value;  /* of the op at position 0 */
+    uint64_t reserved[5];
+} acs_gpu_issue_table;
+
+/* One place of the bundle, and what changes of its kernel node. */
+typedef struct acs_gpu_issue_entry {
+    uint64_t node; /* CUgraphDeviceNode; 0: no kernel */
+    uint64_t exec; /* CUgraphExec; 0: a join */
+    uint32_t place;
+    uint32_t upstream;
+    uint16_t position; /* among the bundle's ops, or ACS_WINDOW_NO_POSITION */
+    uint16_t weight;   /* most launches that its end causes */
+    uint16_t out_count;
+    uint16_t out_first; /* in the table's followers */
+    uint32_t args_at;    /* bytes from the start of the table */
+    uint16_t args_bytes; /* 0: none changed */
+    uint16_t args_first; /* where in the kernel's parameters they belong */
+    uint32_t grid[3];    /* grid[0] 0: as it was */
+    uint32_t reserved[3];
+} acs_gpu_issue_entry;
+
+/* In device memory; one 128-byte line, so that a release kernel reads all it needs at once. */
+typedef struct acs_gpu_issue_place {
+    uint64_t exec;
+    uint64_t env;     /* address of `used` of the graph whose child this place's graph is */
+    uint32_t slot;    /* its number */
+    uint32_t upstream; /* not yet complete */
+    uint32_t used;    /* launches out of this execution, reserved or done */
+    uint16_t position, weight;
+    uint16_t out_count, out_first;
+    uint32_t reserved[7];
+    uint32_t out[ACS_WINDOW_INLINE];
+} acs_gpu_issue_place;
+
+/* A slot's state in device memory. */
+typedef struct acs_gpu_issue_slot {
+    uint64_t tables;  /* pinned host memory: ACS_WINDOW_RING tables */
+    uint64_t places;  /* acs_gpu_issue_place * of all slots */
+    uint64_t word;    /* uint64_t * in mapped host memory: all ops of the slot up to this value are complete */
+    uint64_t refusal; /* uint64_t * in mapped host memory: why a graph could not be launched */
+    uint64_t first_value;
+    uint32_t index;   /* of this slot */
+    uint32_t turn;    /* bundles so far: which table is next */
+    uint32_t arrived; /* blocks of the head that are done */
+    uint32_t used;    /* as acs_gpu_issue_place's, of the head */
+    uint32_t ops;
+    uint32_t left;    /* ops that are not complete */
+    uint32_t publishing, published;
+    uint32_t done[ACS_WIRES_ITEMS / 32]; /* bit p: the op at position p is complete */
+    uint32_t out[ACS_WIRES_OUT];
+} acs_gpu_issue_slot;
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * The CUDA backend of several devices: a member (acs_cuda) for each, which share serial, fault and the arrays of
+ * streams and marks, so that one can wait for what another recorded. Each call goes to the member whose device, slot,
+ * memory or stream it is about. The first member is the backend that the runtime holds; foreign captures, and what is
+ * about no device, are its. With ACS_DEVICES_PER_GPU members share a GPU and its context.
+ */
+#include "cuda/internal.h"
+
+#include "base/tuning.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static acs_cuda *first_of(acs_backend *backend)
+{
+    return (acs_cuda *)backend;
+}
+
+static acs_backend *member_of(acs_backend *backend, uint32_t device)
+{
+    return &first_of(backend)->members[device]->base;
+}
+
+/* ------------------------------------------------------------------------------------------------------ open, close */
+
+static void devices_close(acs_backend *backend)
+{
+    acs_cuda *first = first_of(backend);
+    for (uint32_t i = backend->devices; i-- > 1;)
+        if (first->members[i])
+            acs_cuda_member_close(first->members[i]);
+    acs_cuda_member_close(first);
+}
+
+/* Copies between two devices that cannot go straight go through the host: slower, never wrong. */
+static void enable_peers(acs_cuda *self)
+{
+    acs_cuda_scope scope;
+    for (uint32_t i = 0; i < self->base.devices; i++) {
+        acs_cuda *other = self->members[i];
+        int can = 0;
+        if (other->device == self->device) {
+            self->peers |= 1u << i;
+            continue;
+        }
+        if (!self->cu.cuDeviceCanAccessPeer || !self->cu.cuCtxEnablePeerAccess ||
+            self->cu.cuDeviceCanAccessPeer(&can, self->device, other->device) != CUDA_SUCCESS || !can ||
+            acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
+            continue;
+        CUresult result = self->cu.cuCtxEnablePeerAccess(other->context, 0);
+        acs_cuda_scope_leave(self, &scope);
+        if (result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+            self->peers |= 1u << i;
+        else
+            acs_log(ACS_LOG_WARN, "cuda: device %d does not reach device %d: %s", self->device, other->device,
+                    acs_cuda_text((int)result));
+    }
+}
+
+/* All know each other only once all are there. */
+static void introduce(acs_cuda *first)
+{
+    for (uint32_t i = 1; i < first->base.devices; i++)
+        for (uint32_t k = 0; k < first->base.devices; k++)
+            first->members[i]->members[k] = first->members[k];
+    for (uint32_t i = 0; i < first->base.devices; i++)
+        enable_peers(first->members[i]);
+}
+
+static acs_status open_members(const acs_backend_config *config, int device, int count, acs_cuda **first)
+{
+    /* At most: they go around the GPUs. */
+    const uint32_t together = (config->devices + (uint32_t)count - 1) / (uint32_t)count;
+    ACS_TRY(acs_cuda_member_open(config, device, together, 0, NULL, first));
+    (*first)->base.ops = &acs_backend_cuda_devices;
+    for (uint32_t i = 1; i < config->devices; i++) {
+        acs_status status = acs_cuda_member_open(config, (device + (int)i) % count, together, i, *first,
+                                                 &(*first)->members[i]);
+        if (status != ACS_OK) {
+            devices_close(&(*first)->base);
+            return status;
+        }
+    }
+    introduce(*first);
+    return ACS_OK;
+}
+
+acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_backend_config several = *config;
+    acs_cuda *first = NULL;
+    int count = 0, device = 0, now = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess)
+        error = cudaGetDevice(&device);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* handled: the program shall not find it */
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)error, "cuda: no usable device: %s", acs_cuda_open_text((int)error));
+    }
+    const uint32_t there = (uint32_t)count * (uint32_t)config->options->devices_per_gpu;
+    several.devices = config->devices ? config->devices : there < ACS_DEVICES_MOST ? there : ACS_DEVICES_MOST;
+    if (several.devices > there)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u, but there are %u: GPUs %d, ACS_DEVICES_PER_GPU=%d",
+                        several.devices, there, count, (int)config->options->devices_per_gpu);
+    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, -1, 1, 0, NULL, &first)
+                                             : open_members(&several, device, count, &first);
+    if (cudaGetDevice(&now) == cudaSuccess && now != device)
+        (void)cudaSetDevice(device); /* as it was */
+    if (status == ACS_OK)
+        *backend = &first->base;
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- ops */
+
+/*
+ * At its first sight a kernel is loaded on all devices: later, in the middle of things, that would hold up everything.
+ */
+static acs_status devices_check(acs_backend *backend, acs_record *op)
+{
+    ACS_TRY(acs_cuda_check(member_of(backend, op->device), op));
+    acs_cuda_kernel *kernel = op->u.launch.resolved;
+    if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed))) /* a hint: twice does no harm */
+        return ACS_OK;
+    atomic_store_explicit(&kernel->everywhere, true, memory_order_relaxed);
+    if (kernel->kind == ACS_KERNEL_CUFUNCTION) /* is of one device, the first */
+        return ACS_OK;
+    for (uint32_t i = 0; i < backend->devices; i++)
+        if (i != op->device)
+            acs_cuda_meet(first_of(backend)->members[i], op);
+    return ACS_OK;
+}
+
+static void devices_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)
+{
+    acs_cuda_needs(member_of(backend, op->device), op, thread_registers, block_shared);
+}
+
+static void devices_adapt(acs_backend *backend, acs_record *op)
+{
+    acs_cuda_adapt(member_of(backend, op->device), op);
+}
+
+static void devices_submit(acs_backend *backend, acs_batch *batch)
+{
+    acs_cuda_submit(member_of(backend, batch->device), batch);
+}
+
+static acs_status devices_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    return acs_cuda_poll(&acs_cuda_of_slot(first_of(backend), (uint32_t)slot)->base, slot, marks, count, completed);
+}
+
+/* Of the member in whose context the stream is; the first refuses what is nobody's. */
+static acs_status devices_stream_record(acs_backend *backend, void *stream, void **event)
+{
+    acs_cuda *first = first_of(backend);
+    CUcontext owner = NULL;
+    CUstream of = stream;
+    bool special = of == NULL || of == CU_STREAM_LEGACY || of == CU_STREAM_PER_THREAD;
+    CUresult result = special ? first->cu.cuCtxGetCurrent(&owner) : first->cu.cuStreamGetCtx(of, &owner);
+    for (uint32_t i = 0; i < backend->devices && result == CUDA_SUCCESS; i++)
+        if (first->members[i]->context == owner)
+            return acs_cuda_stream_record(member_of(backend, i), stream, event);
+    return acs_cuda_stream_record(backend, stream, event);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+/* Pinned memory is portable: whose it is makes no difference. */
+static acs_status devices_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
+{
+    const int kind = acs_memory_is_device(memory) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
+    return acs_cuda_memory_alloc(member_of(backend, acs_memory_device(memory)), kind, bytes, ptr);
+}
+
+static acs_status devices_memory_free(acs_backend *backend, int memory, void *ptr)
+{
+    const int kind = acs_memory_is_device(memory) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
+    return acs_cuda_memory_free(member_of(backend, acs_memory_device(memory)), kind, ptr);
+}
+
+/* Of several devices of a GPU the further ones have a number behind its name: whether this is one. */
+static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
+{
+    uint32_t before = 0;
+    acs_cuda_gpu_id(self, id);
+    for (uint32_t i = 0; i < self->member; i++)
+        before += self->members[i]->device == self->device;
+    if (before)
+        (void)snprintf(id + strlen(id), ACS_DEVICE_ID_BYTES - strlen(id), "/%u", before);
+    return before > 0;
+}
+
+static acs_status devices_links(acs_backend *backend, acs_topology *topology)
+{
+    static const acs_route straight = {TUNE_LINK_PEER_GB_S * 1e9, TUNE_LINK_US / 1e6, true},
+                           around = {TUNE_LINK_STAGED_GB_S * 1e9, TUNE_LINK_STAGED_US / 1e6, false},
+                           to_host = {TUNE_LINK_HOST_GB_S * 1e9, TUNE_LINK_US / 1e6, false};
+    acs_cuda *first = first_of(backend);
+    topology->shared = false;
+    for (uint32_t a = 0; a <= topology->count; a++) {
+        if (a < topology->count)
+            topology->shared |= name_device(first->members[a], topology->id[a]);
+        for (uint32_t b = 0; b <= topology->count; b++) {
+            const bool host = a == topology->count || b == topology->count;
+            topology->links[a][b] = host ? to_host : first->members[a]->peers >> b & 1 ? straight : around;
+        }
+    }
+    return ACS_OK;
+}
+
+static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
+{
+    acs_cuda *first = first_of(backend);
+    CUmemorytype type = 0;
+    int device = -1;
+    if (first->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS ||
+        type != CU_MEMORYTYPE_DEVICE ||
+        first->cu.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) != CUDA_SUCCESS)
+        return backend->devices;
+    for (uint32_t i = 0; i < backend->devices; i++)
+        if (first->members[i]->device == device)
+            return i;
+    return backend->devices;
+}
+
+const acs_backend_ops acs_backend_cuda_devices = {
+    .id = ACS_BACKEND_CUDA,
+    .open = acs_cuda_devices_open,
+    .close = devices_close,
+    .give_up = acs_cuda_give_up,
+    .leave = acs_cuda_leave,
+    .thread_enter = acs_cuda_thread_enter,
+    .check = devices_check,
+    .needs = devices_needs,
+    .adapt = devices_adapt,
+    .submit = devices_submit,
+    .poll = devices_poll,
+    .stream_record = devices_stream_record,
+    .event_release = acs_cuda_event_release,
+    .memory_alloc = devices_memory_alloc,
+    .memory_free = devices_memory_free,
+    .memory_state = acs_cuda_memory_state,
+    .links = devices_links,
+    .capacity = acs_cuda_capacity,
+    .memory_device = devices_memory_device,
+    .capture = &acs_cuda_capture,
+};

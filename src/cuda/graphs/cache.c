@@ -1,0 +1,244 @@
+/*
+ * The index of the CUDA backend's kept graphs: finds the one for a bundle, decides which are worth building, throws out
+ * what was not used for longest. Called by graphs/method.c in a scope; takes its lock for the index only, never across
+ * a call of the driver. It never fills a graph in.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void progress_tell_locked(acs_cuda *self)
+{
+    for (uint32_t slot = 0; slot < self->slots; slot++)
+        acs_kept_completed(self->methods->kept, (int)slot, acs_cuda_ended(self, (int)slot));
+}
+
+static bool is_bad_locked(const acs_cuda_methods *v, uint64_t key)
+{
+    for (uint32_t i = 0; i < sizeof v->bad / sizeof v->bad[0]; i++)
+        if (v->bad[i] == key)
+            return true;
+    return false;
+}
+
+/* Nothing fatal, but not worth another attempt. */
+static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult result)
+{
+    acs_cuda_methods *v = self->methods;
+    if (acs_cuda_note(self, result))
+        return;
+    acs_lock_acquire(&v->lock);
+    v->bad[v->bad_next++ % (sizeof v->bad / sizeof v->bad[0])] = key;
+    v->failures++;
+    acs_lock_release(&v->lock);
+    acs_log(ACS_LOG_INFO, "cuda: a kept graph could not be %s: %s; its kernels are launched one by one", what,
+            acs_cuda_text((int)result));
+}
+
+/* A taken copy goes back as it was: its latest launch may be under way. */
+static void put_back_locked(acs_kept *kept, acs_cuda_exec *exec)
+{
+    uint32_t latest = (exec->next + TUNE_GRAPH_TABLES - 1) % TUNE_GRAPH_TABLES;
+    acs_kept_launched(kept, exec->kept, exec->launches[latest].slot, exec->launches[latest].value);
+}
+
+static acs_cuda_exec *usable_locked(acs_cuda *self, acs_kept_copy *copy)
+{
+    acs_cuda_exec *exec = copy ? copy->object : NULL;
+    if (!exec || acs_cuda_exec_ready(self, exec))
+        return exec;
+    put_back_locked(self->methods->kept, exec);
+    return NULL;
+}
+
+/*
+ * Behind itself in the slot where that costs nothing, else one that is free; `any`: or one that runs in another slot.
+ */
+static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, bool any)
+{
+    acs_kept *kept = self->methods->kept;
+    acs_cuda_exec *exec = usable_locked(self, acs_kept_again(kept, want->key, want->slot));
+    if (!exec)
+        exec = usable_locked(self, acs_kept_take(kept, want->key));
+    if (!exec && any)
+        exec = usable_locked(self, acs_kept_again(kept, want->key, -1));
+    return exec;
+}
+
+/* Whether one more is worth building; what has to go first is destroyed. */
+static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
+{
+    acs_cuda_methods *v = self->methods;
+    void *victim;
+    acs_lock_acquire(&v->lock);
+    progress_tell_locked(self); /* a key without copies did not ask who is free */
+    while ((victim = acs_kept_evict(v->kept, want->nodes)) != NULL) {
+        acs_lock_release(&v->lock);
+        acs_cuda_exec_destroy(self, victim);
+        acs_lock_acquire(&v->lock);
+    }
+    bool room = acs_kept_has_room(v->kept, want->nodes);
+    acs_lock_release(&v->lock);
+    return room;
+}
+
+/* --------------------------------------------------------------------------------------------------------- shapes */
+
+/* One word for an item and one for each of its edges; returns how many. `words` NULL: only counted. */
+static size_t shape_write(const acs_batch *batch, uint32_t *words)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_item *item = &batch->items[i];
+        if (words)
+            words[used] = (item->op ? item->op->type : 0) << 16 | item->edge_count;
+        used++;
+        for (uint32_t e = 0; e < item->edge_count; e++, used++)
+            if (words)
+                words[used] = batch->edges[item->first_edge + e];
+    }
+    return used;
+}
+
+/* Bundles whose keys are equal by chance are told apart by this. */
+static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
+{
+    const uint32_t *word = exec->shape, *end = word + exec->shape_words;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_item *item = &batch->items[i];
+        uint32_t type = item->op ? item->op->type : 0;
+        if ((size_t)(end - word) <= item->edge_count || *word++ != (type << 16 | item->edge_count))
+            return false;
+        for (uint32_t e = 0; e < item->edge_count; e++)
+            if (*word++ != batch->edges[item->first_edge + e])
+                return false;
+    }
+    return word == end;
+}
+
+static bool shape_keep(acs_cuda_exec *exec, const acs_batch *batch)
+{
+    exec->shape_words = shape_write(batch, NULL);
+    exec->shape = malloc(exec->shape_words * sizeof exec->shape[0]);
+    if (exec->shape)
+        (void)shape_write(batch, exec->shape);
+    return exec->shape != NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------- building */
+
+static bool plan_make(const acs_cuda_wanted *want, acs_cuda_plan *plan)
+{
+    acs_dag dag;
+    if (!want->batch)
+        return acs_cuda_plan_layers(want->shape, plan);
+    acs_dag_make(want->batch, &dag);
+    return acs_cuda_plan_dag(&dag, plan);
+}
+
+static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
+{
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    acs_cuda_exec *exec = NULL;
+    acs_cuda_plan *plan = malloc(sizeof *plan);
+    if (!plan)
+        return NULL;
+    if (plan_make(want, plan))
+        exec = acs_cuda_exec_create(self, plan, want->fixed, want->slot, &result);
+    free(plan);
+    if (!exec) {
+        refuse_key(self, want->key, "built", result);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
+    if (want->batch && !shape_keep(exec, want->batch)) {
+        acs_cuda_exec_destroy(self, exec);
+        return NULL;
+    }
+    return exec;
+}
+
+static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
+{
+    acs_cuda_methods *v = self->methods;
+    acs_cuda_exec *exec = room_make(self, want) ? build(self, want) : NULL;
+    if (!exec)
+        return NULL;
+    acs_lock_acquire(&v->lock);
+    exec->kept = acs_kept_add(v->kept, want->key, want->nodes, exec);
+    acs_lock_release(&v->lock);
+    if (exec->kept)
+        return exec;
+    acs_cuda_exec_destroy(self, exec);
+    return NULL;
+}
+
+/* Whether another copy may be kept: one that runs cannot be launched beside itself. */
+static bool may_copy_locked(const acs_cuda_methods *v, const acs_cuda_wanted *want)
+{
+    uint32_t copies = acs_kept_copies(v->kept, want->key, NULL);
+    return copies == 0 || (copies < TUNE_GRAPH_COPIES_MOST &&
+                           (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= v->nodes_most);
+}
+
+/* One that is there; `*more`: there could be another. */
+static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
+{
+    acs_cuda_methods *v = self->methods;
+    acs_cuda_exec *exec = NULL;
+    acs_lock_acquire(&v->lock);
+    if (v->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(v, want->key)) {
+        bool kept = acs_kept_copies(v->kept, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
+        if (kept)
+            progress_tell_locked(self);
+        exec = kept ? take_locked(self, want, false) : NULL;
+        *more = !exec && want->sightings != UINT32_MAX && may_copy_locked(v, want) &&
+                acs_kept_sight(v->kept, want->key) >= want->sightings;
+        if (kept && !exec && !*more)
+            exec = take_locked(self, want, true);
+    }
+    if (exec && want->batch && !same_shape(exec, want->batch)) {
+        put_back_locked(v->kept, exec);
+        exec = NULL;
+    }
+    acs_lock_release(&v->lock);
+    return exec;
+}
+
+acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
+{
+    bool more = false;
+    acs_cuda_wanted kept = *want;
+    acs_cuda_exec *exec = find(self, want, &more);
+    if (more)
+        exec = build_and_add(self, want);
+    if (exec || !more || acs_cuda_fault(self))
+        return exec;
+    kept.sightings = UINT32_MAX; /* there can be no other: one that runs may be launched behind itself */
+    return find(self, &kept, &more);
+}
+
+/* ------------------------------------------------------------------------------------------------------- launching */
+
+acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled)
+{
+    acs_cuda_methods *v = self->methods;
+    uint64_t key = exec->kept->key;
+    CUresult result = filled == CUDA_SUCCESS ? acs_cuda_exec_launch(self, exec, slot, value) : filled;
+    acs_lock_acquire(&v->lock);
+    if (result == CUDA_SUCCESS) {
+        acs_kept_launched(v->kept, exec->kept, slot, value);
+    } else {
+        (void)acs_kept_drop(v->kept, exec->kept);
+        exec->next_dead = v->dead;
+        v->dead = exec;
+    }
+    acs_lock_release(&v->lock);
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    refuse_key(self, key, "launched", result);
+    return ACS_NOT_READY;
+}

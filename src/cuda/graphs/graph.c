@@ -1,0 +1,319 @@
+/*
+ * Kept graphs of the CUDA backend: built from a plan, filled in with the ops of a launch, launched. Called by
+ * graphs/method.c in a scope; a graph is in one thread's hands at a time. It never waits for the GPU, and never decides
+ * what to build.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OWN_THREADS = 32,
+    HEAD_SHARED = 48 * 1024 /* bytes */
+};
+
+static acs_device_table *table_of(const acs_cuda_exec *exec, uint32_t index)
+{
+    return (acs_device_table *)((unsigned char *)exec->room->tables + (size_t)index * exec->table_bytes);
+}
+
+static uint64_t *values_of(acs_device_table *table)
+{
+    return (uint64_t *)(void *)(table + 1);
+}
+
+static acs_device_set *held_of(const acs_cuda_exec *exec, uint32_t op)
+{
+    return (acs_device_set *)(void *)(exec->held + (size_t)op * exec->stride);
+}
+
+/* -------------------------------------------------------------------------------------------------------- building */
+
+/* Add a node with what `held` says, or change it to that. */
+static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgraphNode *node, const CUgraphNode *deps,
+                          size_t count)
+{
+    void *args[ACS_CUDA_ARG_BYTES];
+    const acs_cuda_type *type = exec->types[op];
+    acs_device_set *held = held_of(exec, op);
+    for (uint32_t i = 0; i < type->kernel->param_count; i++)
+        args[i] = (unsigned char *)(held + 1) + type->kernel->param_offset[i];
+    CUDA_KERNEL_NODE_PARAMS params = {
+        .func = type->kernel->function,
+        .gridDimX = held->grid[0],
+        .gridDimY = held->grid[1],
+        .gridDimZ = held->grid[2],
+        .blockDimX = type->block.x,
+        .blockDimY = type->block.y,
+        .blockDimZ = type->block.z,
+        .sharedMemBytes = type->shared_bytes,
+        .kernelParams = args,
+    };
+    return deps ? self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params)
+                : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, *node, &params);
+}
+
+/* Until an op sets it a node has zeros for arguments; none is ever read, since it is off or set first. */
+static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_type *type, CUgraphNode *node,
+                       const CUgraphNode *deps, size_t count, uint32_t op)
+{
+    CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
+    acs_device_set *held = held_of(exec, op);
+    held->grid[0] = held->grid[1] = held->grid[2] = 1;
+    held->what = ACS_DEVICE_SET_ON;
+    exec->types[op] = type;
+    CUresult result = op_params(self, exec, op, node, deps, count);
+    exec->nodes[op] = *node;
+    if (result != CUDA_SUCCESS || exec->fixed)
+        return result;
+    result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphKernelNodeGetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    held->node = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
+    return result;
+}
+
+static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function, void **args, CUgraphNode *node,
+                        const CUgraphNode *deps, size_t count)
+{
+    CUDA_KERNEL_NODE_PARAMS params = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                      .blockDimX = OWN_THREADS, .blockDimY = 1, .blockDimZ = 1, .kernelParams = args};
+    return self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params);
+}
+
+/* Threads of a block of the head: each holds a set in shared memory, of which a kernel has 48 KiB unasked. */
+static uint32_t head_threads(const acs_cuda_exec *exec)
+{
+    return ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
+}
+
+/* The head's parameters, for a table. */
+static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
+{
+    acs_device_table *address = table_of(exec, table);
+    uint32_t sets = exec->fixed ? 0 : exec->ops;
+    const uint32_t threads = head_threads(exec);
+    void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
+    CUDA_KERNEL_NODE_PARAMS params = {
+        .func = self->methods->head,
+        .gridDimX = sets ? (sets + threads - 1) / threads : 1,
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = threads,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = sets ? threads * exec->stride : 0,
+        .kernelParams = args,
+    };
+    return add ? self->cu.cuGraphAddKernelNode(&exec->head, exec->graph, NULL, 0, &params)
+               : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, exec->head, &params);
+}
+
+static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan)
+{
+    CUgraphNode nodes[ACS_CUDA_PLAN_NODES], deps[ACS_CUDA_PLAN_NODES];
+    uint32_t op = 0, value = 0;
+    CUresult result = head_params(self, exec, 0, true);
+    for (uint32_t i = 0; i < plan->nodes && result == CUDA_SUCCESS; i++) {
+        const acs_cuda_plan_node *node = &plan->node[i];
+        size_t count = node->edge_count ? node->edge_count : 1;
+        void *args[] = {&exec->room->state, &value};
+        deps[0] = exec->head;
+        for (uint32_t e = 0; e < node->edge_count; e++)
+            deps[e] = nodes[plan->edges[node->first_edge + e]];
+        if (node->kind == ACS_CUDA_NODE_OP) {
+            acs_cuda_type *type = acs_cuda_type_find(self, node->type);
+            result = add_op(self, exec, type, &nodes[i], deps, count, op++);
+            if (result != CUDA_SUCCESS) /* relaxed: only saves further attempts */
+                atomic_store_explicit(&type->refused, true, memory_order_relaxed);
+        } else if (node->kind == ACS_CUDA_NODE_PUBLISH) {
+            result = add_own(self, exec, self->methods->publish, args, &nodes[i], deps, count);
+            value++;
+        } else {
+            result = add_own(self, exec, self->methods->join, NULL, &nodes[i], deps, count);
+        }
+    }
+    return result;
+}
+
+/* Uploaded, so that the first launch can change it from within: in the same stream, so that it comes first. */
+static CUresult instantiate(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, int slot)
+{
+    CUresult result = self->cu.cuGraphCreate(&exec->graph, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = add_nodes(self, exec, plan);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphInstantiateWithFlags(&exec->exec, exec->graph, 0);
+    if (result != CUDA_SUCCESS) {
+        exec->exec = NULL;
+        return result;
+    }
+    return self->cu.cuGraphUpload(exec->exec, self->streams[slot]);
+}
+
+static uint32_t stride_for(acs_cuda *self, const acs_cuda_plan *plan)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < plan->nodes; i++)
+        if (plan->node[i].kind == ACS_CUDA_NODE_OP) {
+            uint32_t bytes = acs_cuda_type_find(self, plan->node[i].type)->arg_bytes;
+            most = bytes > most ? bytes : most;
+        }
+    return (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
+}
+
+acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, bool fixed, int slot, CUresult *result)
+{
+    acs_cuda_exec *exec = calloc(1, sizeof *exec);
+    *result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!exec)
+        return NULL;
+    exec->fixed = fixed;
+    exec->ops = plan->ops;
+    exec->values = (plan->values + 1) / 2 * 2; /* the sets behind them are aligned to 16 bytes */
+    exec->stride = stride_for(self, plan);
+    exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t));
+    exec->table_bytes += fixed ? 0 : exec->ops * exec->stride;
+    exec->held = calloc(exec->ops, exec->stride);
+    exec->turn = calloc(exec->ops, 1);
+    exec->types = calloc(exec->ops, sizeof(acs_cuda_type *));
+    exec->nodes = calloc(exec->ops, sizeof(CUgraphNode));
+    for (uint32_t i = 0; i < TUNE_GRAPH_TABLES; i++)
+        exec->launches[i].slot = -1;
+    if (exec->held && exec->turn && exec->types && exec->nodes)
+        *result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
+    if (*result == CUDA_SUCCESS)
+        *result = instantiate(self, exec, plan, slot);
+    if (*result == CUDA_SUCCESS)
+        return exec;
+    acs_cuda_exec_destroy(self, exec);
+    return NULL;
+}
+
+void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)
+{
+    CUresult result = exec->exec ? self->cu.cuGraphExecDestroy(exec->exec) : CUDA_SUCCESS;
+    CUresult graph = exec->graph ? self->cu.cuGraphDestroy(exec->graph) : CUDA_SUCCESS;
+    result = result != CUDA_SUCCESS ? result : graph;
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: a kept graph could not be destroyed: %s", acs_cuda_text((int)result));
+    if (exec->room)
+        acs_cuda_room_release(self->methods, exec->room);
+    free(exec->shape);
+    free(exec->nodes);
+    free(exec->types);
+    free(exec->turn);
+    free(exec->held);
+    free(exec);
+}
+
+/* ------------------------------------------------------------------------------------------------------- launching */
+
+bool acs_cuda_exec_ready(acs_cuda *self, const acs_cuda_exec *exec)
+{
+    int slot = exec->launches[exec->next].slot;
+    return slot < 0 || exec->launches[exec->next].value <= acs_cuda_completed(self, slot);
+}
+
+void acs_cuda_exec_begin(acs_cuda_exec *exec)
+{
+    acs_device_table *table = table_of(exec, exec->next);
+    table->sets = 0;
+    exec->publish = values_of(table);
+    memset(exec->publish, 0, exec->values * sizeof(uint64_t));
+    exec->now++;
+    if (exec->now == 0) { /* no op may seem to have been set in this turn */
+        memset(exec->turn, 0, exec->ops);
+        exec->now = 1;
+    }
+}
+
+/* A place for one more set of the launch, without parameters yet. */
+static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, uint16_t what)
+{
+    acs_device_table *table = table_of(exec, exec->next);
+    unsigned char *sets = (unsigned char *)(values_of(table) + exec->values);
+    acs_device_set *set = (acs_device_set *)(void *)(sets + (size_t)table->sets++ * exec->stride);
+    *set = *held;
+    set->what = what;
+    set->bytes = 0;
+    set->first = 0;
+    return set;
+}
+
+/* A program has more kept graphs than fit into a cache, and what the GPU has read of a table must be fetched anew. */
+static void fetch_held(acs_cuda_exec *exec, uint32_t op)
+{
+    if (op >= exec->ops)
+        return;
+    const acs_device_table *table = table_of(exec, exec->next);
+    const unsigned char *set = (const unsigned char *)(table + 1) + exec->values * sizeof(uint64_t);
+    __builtin_prefetch(held_of(exec, op), 1);
+    __builtin_prefetch((unsigned char *)held_of(exec, op) + ACS_CACHE_LINE, 1);
+    if (!exec->fixed)
+        __builtin_prefetch(set + (size_t)(table->sets + TUNE_GRAPH_FETCH_OPS) * exec->stride, 1);
+}
+
+CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
+{
+    acs_device_set *held = held_of(exec, op);
+    unsigned char *args = (unsigned char *)(held + 1);
+    acs_dim3 grid = record->grid;
+    uint16_t what = 0;
+    uint32_t from, end;
+    fetch_held(exec, op + TUNE_GRAPH_FETCH_OPS);
+    exec->turn[op] = exec->now;
+    acs_cuda_args_update(exec->types[op], record, args, &from, &end);
+    if (!(held->what & ACS_DEVICE_SET_ON))
+        what = ACS_DEVICE_SET_ENABLED | ACS_DEVICE_SET_ON;
+    if (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z)
+        what |= ACS_DEVICE_SET_GRID;
+    if (!what && from >= end)
+        return CUDA_SUCCESS;
+    held->what = ACS_DEVICE_SET_ON;
+    held->grid[0] = grid.x;
+    held->grid[1] = grid.y;
+    held->grid[2] = grid.z;
+    if (exec->fixed)
+        return op_params(self, exec, op, &exec->nodes[op], NULL, 0);
+    acs_device_set *set = set_add(exec, held, what);
+    if (from < end) {
+        set->first = (uint16_t)from;
+        set->bytes = (uint16_t)(end - from);
+        memcpy(set + 1, args + from, end - from);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void switch_off_the_rest(acs_cuda_exec *exec)
+{
+    for (uint32_t i = 0; i < exec->ops; i++) {
+        acs_device_set *held = held_of(exec, i);
+        if (exec->turn[i] == exec->now || !(held->what & ACS_DEVICE_SET_ON))
+            continue;
+        held->what = 0;
+        (void)set_add(exec, held, ACS_DEVICE_SET_ENABLED);
+    }
+}
+
+CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value)
+{
+    acs_device_table *table = table_of(exec, exec->next);
+    if (!exec->fixed)
+        switch_off_the_rest(exec);
+    table->values = exec->values;
+    table->word = (uint64_t)(uintptr_t)&self->methods->words[slot].value;
+    CUresult result = head_params(self, exec, exec->next, false);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphLaunch(exec->exec, self->streams[slot]);
+    if (result != CUDA_SUCCESS)
+        return result;
+    exec->launches[exec->next].slot = slot;
+    exec->launches[exec->next].value = value;
+    exec->next = (exec->next + 1) % TUNE_GRAPH_TABLES;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,124 @@
+/*
+ * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before
+ * it was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that
+ * was, or most of it may be others', it does not count. Called by graphs/method.c at issue and at polls. It costs a
+ * poll one load where nothing is watched.
+ */
+#include "cuda/graphs/graphs.h"
+#include "base/tuning.h"
+#include "bundles/choice.h"
+
+/*
+ * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up,
+ * would make them seem long, and a long copy stays a copy and cuts bundles. They also leave their place to a kernel.
+ */
+static void note_type(acs_cuda *self, acs_cuda_times *w, uint32_t type)
+{
+    uint32_t i = 0;
+    if (acs_cuda_type_find(self, type)->brief)
+        return;
+    while (i < w->type_count && w->types[i] != type)
+        i++;
+    if (i == w->type_count && i < sizeof w->types / sizeof w->types[0])
+        w->types[w->type_count++] = type;
+}
+
+void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda_issued *issued)
+{
+    acs_cuda_methods *v = self->methods;
+    int slot = batch->items[0].slot;
+    acs_cuda_times *w = &v->watches[slot];
+    /* Relaxed: the lock orders what is behind it, and missing one bundle costs nothing. */
+    if (atomic_load_explicit(&w->on, memory_order_relaxed))
+        return;
+    acs_lock_acquire(&v->lock);
+    w->after = batch->items[0].value - 1;
+    w->value = issued->value;
+    w->looked_ns = acs_clock_ns();
+    w->began_ns = acs_cuda_completed(self, slot) >= w->after ? w->looked_ns : 0;
+    w->levels = issued->levels ? issued->levels : 1;
+    w->without_ns = issued->without_ns;
+    w->others_ns = issued->others_ns;
+    w->type_count = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].op)
+            note_type(self, w, batch->items[i].op->type);
+    atomic_store_explicit(&w->on, true, memory_order_relaxed);
+    acs_lock_release(&v->lock);
+}
+
+static void learn(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns)
+{
+    uint64_t took = now_ns - w->began_ns;
+    if (w->others_ns > took / TUNE_LEARN_OTHERS_PART)
+        return;
+    uint64_t level = took > w->without_ns ? (took - w->without_ns) / w->levels : 0;
+    for (uint32_t i = 0; i < w->type_count; i++) {
+        acs_cuda_type *type = acs_cuda_type_find(self, w->types[i]);
+        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
+        atomic_store_explicit(&type->kernel_ns, acs_choice_learn(known, level), memory_order_relaxed);
+    }
+}
+
+/* One batch of launches in so many is timed. Relaxed, all: an estimate. */
+bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
+{
+    acs_cuda_methods *v = self->methods;
+    if (!v || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
+        return false;
+    if (atomic_fetch_add_explicit(&v->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
+        return false;
+    *began_ns = acs_clock_ns();
+    return true;
+}
+
+void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns)
+{
+    uint64_t each = (acs_clock_ns() - began_ns) / batch->items_used;
+    int64_t known = atomic_load_explicit(&self->methods->launch_ns, memory_order_relaxed);
+    int64_t now = each < TUNE_LAUNCH_NS_MOST ? (int64_t)each : TUNE_LAUNCH_NS_MOST;
+    known = known ? known + (now - known) / 8 : now;
+    atomic_store_explicit(&self->methods->launch_ns, (uint32_t)known, memory_order_relaxed);
+}
+
+uint32_t acs_cuda_launch_ns(acs_cuda *self)
+{
+    return atomic_load_explicit(&self->methods->launch_ns, memory_order_relaxed);
+}
+
+void acs_cuda_times_doubt(acs_cuda *self, const acs_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        if (!batch->items[i].op)
+            continue;
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
+        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
+        atomic_store_explicit(&type->kernel_ns, known - known / 256, memory_order_relaxed);
+    }
+}
+
+/* Whether what is seen now happened just now: the look before was not long ago. */
+static bool is_fresh(const acs_cuda_times *w, uint64_t now_ns)
+{
+    return now_ns - w->looked_ns <= TUNE_LEARN_FRESH_NS;
+}
+
+void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
+{
+    acs_cuda_times *w = &self->methods->watches[slot];
+    if (!atomic_load_explicit(&w->on, memory_order_relaxed)) /* relaxed: as above */
+        return;
+    acs_lock_acquire(&self->methods->lock);
+    uint64_t now_ns = acs_clock_ns();
+    bool fresh = is_fresh(w, now_ns), over = completed >= w->value;
+    w->looked_ns = now_ns;
+    if (over && w->began_ns && fresh)
+        learn(self, w, now_ns);
+    else if (!over && !w->began_ns && completed >= w->after && fresh)
+        w->began_ns = now_ns;
+    else if (!over && !w->began_ns && completed >= w->after)
+        over = true; /* when it began is not known */
+    if (over)
+        atomic_store_explicit(&w->on, false, memory_order_relaxed);
+    acs_lock_release(&self->methods->lock);
+}

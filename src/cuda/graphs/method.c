@@ -1,0 +1,454 @@
+/*
+ * How the CUDA backend issues a bundle: by a kept graph of its very shape, by one of layers, or by the GPU itself. Owns
+ * what the issue methods share, and what is known of each slot's progress; called by submit and poll. It decides how
+ * often a graph has to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never
+ * waited for.
+ */
+#include "cuda/graphs/graphs.h"
+#include "base/tuning.h"
+#include "bundles/choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static bool words_init(acs_cuda *self, acs_cuda_methods *v)
+{
+    void *words = NULL;
+    size_t bytes = self->slots * sizeof *v->words;
+    if (self->cu.cuMemHostAlloc(&words, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
+        return false;
+    memset(words, 0, bytes);
+    v->words = words;
+    v->known = calloc(self->slots, sizeof *v->known);
+    v->marked = calloc(self->slots, sizeof *v->marked);
+    v->watches = calloc(self->slots, sizeof *v->watches);
+    return v->known && v->marked && v->watches;
+}
+
+static bool methods_make(acs_cuda *self, acs_cuda_methods *v, const acs_options *options)
+{
+    v->head = acs_cuda_device_kernel(self, "acs_device_head");
+    v->join = acs_cuda_device_kernel(self, "acs_device_join");
+    v->publish = acs_cuda_device_kernel(self, "acs_device_publish");
+    if (!v->head || !v->join || !v->publish || !words_init(self, v))
+        return false;
+    v->nodes_most = (uint64_t)options->graph_nodes;
+    v->nodes_most -= v->nodes_most / TUNE_GPU_NODES_PART; /* kept by GPU-side issue */
+    return acs_kept_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
+}
+
+void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
+{
+    acs_cuda_methods *v = calloc(1, sizeof *v);
+    if (!v || acs_lock_init(&v->lock, ACS_RANK_BACKEND) != 0) {
+        free(v);
+        return;
+    }
+    self->methods = v;
+    if (methods_make(self, v, options)) {
+        self->base.bundle_most = TUNE_BUNDLE_MOST;
+        return;
+    }
+    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
+    acs_cuda_methods_fini(self);
+}
+
+void acs_cuda_methods_fini(acs_cuda *self)
+{
+    acs_cuda_methods *v = self->methods;
+    acs_cuda_exec *exec;
+    if (!v)
+        return;
+    while (v->kept && (exec = acs_kept_drain(v->kept)) != NULL)
+        acs_cuda_exec_destroy(self, exec);
+    while ((exec = v->dead) != NULL) {
+        v->dead = exec->next_dead;
+        acs_cuda_exec_destroy(self, exec);
+    }
+    acs_cuda_rooms_free(self);
+    acs_kept_destroy(v->kept);
+    CUresult result = v->words ? self->cu.cuMemFreeHost(v->words) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: memory of bundles: %s", acs_cuda_text((int)result));
+    acs_cuda_types_fini(self);
+    acs_lock_fini(&v->lock);
+    free(v->known);
+    free(v->marked);
+    free(v->watches);
+    free(v);
+    self->methods = NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- progress */
+
+/* Acquire, both: what the ops wrote to host memory comes before the value that tells of their end. */
+uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
+{
+    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
+    uint64_t known = atomic_load_explicit(&self->methods->known[slot], memory_order_acquire);
+    return word > known ? word : known;
+}
+
+/*
+ * A graph may publish its last value before it is over: layers that it does not need come behind, and releases of ops
+ * that the GPU issued. What has a greater value in the slot begins only then.
+ */
+uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
+{
+    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
+    uint64_t marked = atomic_load_explicit(&self->methods->marked[slot], memory_order_acquire);
+    return word > marked ? word - 1 : marked;
+}
+
+/* One thread polls a slot at a time. What the device published long ago is no news where marks have told more since. */
+uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
+{
+    acs_cuda_methods *v = self->methods;
+    if (!v)
+        return completed;
+    if (completed > atomic_load_explicit(&v->marked[slot], memory_order_relaxed)) /* written here only, as `known` */
+        atomic_store_explicit(&v->marked[slot], completed, memory_order_release);
+    uint64_t known = atomic_load_explicit(&v->known[slot], memory_order_relaxed); /* written here only */
+    uint64_t word = atomic_load_explicit(&v->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
+    if (word > known && word > completed)
+        completed = word;
+    if (completed > known)
+        atomic_store_explicit(&v->known[slot], completed, memory_order_release);
+    acs_cuda_times_look(self, slot, acs_cuda_completed(self, slot));
+    return completed;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- bundle */
+
+/* Within an eighth. */
+static bool close_to(uint32_t a, uint32_t b)
+{
+    return (a > b ? a - b : b - a) * 8 <= b;
+}
+
+/* Choosing a size takes longer than all else here: bundles like the one before take its size. */
+static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template *shape, acs_layout *layout)
+{
+    acs_cuda_methods *v = self->methods;
+    acs_lock_acquire(&v->lock);
+    bool same = close_to(dag->levels, v->layers_for[0]) && close_to(dag->width, v->layers_for[1]) &&
+                close_to(dag->ops, v->layers_for[2]) && ++v->layers_uses < TUNE_LAYERS_REUSES;
+    *shape = v->layers;
+    acs_lock_release(&v->lock);
+    if (same && acs_layout_make(dag, shape, layout))
+        return true;
+    if (!acs_layout_choose(dag, &ACS_CHOICE_LAYERS(&self->costs), TUNE_LAYERS_NODES, shape, layout))
+        return false;
+    acs_lock_acquire(&v->lock);
+    v->layers = *shape;
+    v->layers_for[0] = dag->levels;
+    v->layers_for[1] = dag->width;
+    v->layers_for[2] = dag->ops;
+    v->layers_uses = 0;
+    acs_lock_release(&v->lock);
+    return true;
+}
+
+/* What is to be issued. */
+typedef struct bundle {
+    const acs_batch *batch;
+    int slot;
+    uint64_t value; /* of its last op */
+    uint32_t ops;
+    uint64_t key;     /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
+    uint64_t content; /* of these together with all arguments */
+    acs_dag *dag;     /* made when the first issue method wants it, with what is known of its cost */
+    bool dag_made;
+    acs_choice_bundle cost;
+    acs_layout_template shape; /* layers for it; levels 0: none */
+    acs_layout *layout;
+    acs_issue_method by; /* what was tried last */
+} bundle;
+
+static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        if (!batch->items[i].op)
+            continue;
+        acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
+        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
+        longest = ns > longest ? ns : longest;
+    }
+    return longest;
+}
+
+static uint64_t threads(const acs_batch *batch)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
+        if (op)
+            sum += (uint64_t)op->grid.x * op->grid.y * op->grid.z * op->u.launch.block.x * op->u.launch.block.y *
+                   op->u.launch.block.z;
+    }
+    return sum;
+}
+
+/*
+ * To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then.
+ */
+static bool looks_for_layers(acs_cuda *self, const bundle *b)
+{
+    /* Relaxed: an estimate. */
+    uint32_t losses = atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed);
+    if (b->batch->method != ACS_METHOD_AUTO)
+        return b->batch->method == ACS_METHOD_LAYERS;
+    atomic_store_explicit(&self->methods->layers_losses,
+                          losses + 1 < TUNE_LAYERS_LOSSES_MOST ? losses + 1 : TUNE_LAYERS_LOSSES, memory_order_relaxed);
+    return losses < TUNE_LAYERS_LOSSES || losses % TUNE_LAYERS_TURNS == 0;
+}
+
+static const acs_dag *dag_of(acs_cuda *self, bundle *b)
+{
+    if (b->dag_made)
+        return b->dag;
+    acs_dag_make(b->batch, b->dag);
+    b->dag_made = true;
+    b->cost = (acs_choice_bundle){.costs = &self->costs, .ops = b->ops, .levels = b->dag->levels,
+                                  .edges = b->dag->edges_used, .kernel_ns = kernel_ns(self, b->batch),
+                                  .beside = b->batch->beside, .path = acs_dag_path(b->dag),
+                                  .launch_ns = acs_cuda_launch_ns(self), .device_ns = b->batch->device_ns,
+                                  .slots = b->batch->slots, .threads = threads(b->batch),
+                                  .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
+    if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
+        b->shape.levels = 0;
+    return b->dag;
+}
+
+/* ---------------------------------------------------------------------------------------------------- issue methods */
+
+static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
+{
+    const acs_dag *dag = dag_of(self, b);
+    const acs_layout *layout = b->layout;
+    if (b->shape.levels == 0)
+        return ACS_NOT_READY;
+    uint32_t cells = acs_layout_cells(&b->shape), step = acs_cuda_publish_levels(&b->shape);
+    const acs_cuda_wanted want = {.key = acs_layout_key(&b->shape), .nodes = acs_cuda_layers_nodes(&b->shape),
+                                  .slot = b->slot, .sightings = sightings, .shape = &b->shape};
+    acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
+    if (!exec)
+        return ACS_NOT_READY;
+    CUresult result = CUDA_SUCCESS;
+    acs_cuda_range_begin(self, b->batch, ACS_METHOD_LAYERS);
+    acs_cuda_exec_begin(exec);
+    for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
+        if (dag->node[i].type)
+            result = acs_cuda_exec_set(self, exec, layout->level[i] * cells + layout->cell[i], b->batch->items[i].op);
+    for (uint32_t level = step - 1; level < layout->levels && level + 1 < b->shape.levels; level += step)
+        if (layout->prefix[level])
+            exec->publish[level / step] = b->value - b->ops + layout->prefix[level];
+    acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
+    acs_cuda_range_end(self);
+    return status;
+}
+
+static uint64_t mix(uint64_t key, uint64_t value)
+{
+    key = (key ^ value) * 0xd6e8feb86659fd93u;
+    return key ^ key >> 32;
+}
+
+/* What the issue methods will read of an op that another CPU has written, and its head, which is read here. */
+static void fetch(const acs_batch *batch, uint32_t item)
+{
+    const acs_record *op = item < batch->items_used ? batch->items[item].op : NULL;
+    if (op)
+        __builtin_prefetch(op);
+}
+
+static void fetch_rest(const acs_record *op)
+{
+    __builtin_prefetch(&op->grid);
+    __builtin_prefetch(op->arg_bytes);
+    __builtin_prefetch(op->arg_bytes + ACS_CACHE_LINE);
+}
+
+static void look_at(bundle *b)
+{
+    const acs_batch *batch = b->batch;
+    uint64_t key = batch->items_used, content = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_item *item = &batch->items[i];
+        fetch(batch, i + TUNE_BUNDLE_FETCH_OPS);
+        key = mix(key, (uint64_t)(item->op ? item->op->type : 0) << 16 | item->edge_count);
+        for (uint32_t e = 0; e < item->edge_count; e++)
+            key = mix(key, batch->edges[item->first_edge + e]);
+        if (!item->op)
+            continue;
+        fetch_rest(item->op);
+        content = mix(content, item->op->content);
+        b->ops++;
+    }
+    b->key = key;
+    b->content = mix(key, content);
+}
+
+static uint32_t replay_nodes(const bundle *b)
+{
+    return b->batch->items_used + b->ops / TUNE_GRAPH_PUBLISH_OPS + 1;
+}
+
+/* By a graph of the bundle's own shape, if there is one, or it was wanted often enough to build it. */
+static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool fixed, uint32_t sightings)
+{
+    const acs_cuda_wanted want = {.key = key, .nodes = replay_nodes(b), .slot = b->slot, .sightings = sightings,
+                                  .fixed = fixed, .batch = b->batch};
+    acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
+    uint32_t op = 0;
+    CUresult result = CUDA_SUCCESS;
+    if (!exec)
+        return ACS_NOT_READY;
+    acs_cuda_range_begin(self, b->batch, ACS_METHOD_REPLAY);
+    acs_cuda_exec_begin(exec);
+    for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
+        if (b->batch->items[i].op)
+            result = acs_cuda_exec_set(self, exec, op++, b->batch->items[i].op);
+    for (uint32_t ops = TUNE_GRAPH_PUBLISH_OPS, p = 0; ops < b->ops; ops += TUNE_GRAPH_PUBLISH_OPS)
+        exec->publish[p++] = b->value - b->ops + ops;
+    acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
+    acs_cuda_range_end(self);
+    return status;
+}
+
+/* What recurs with all its arguments has fixed nodes, which run faster; what recurs in shape has nodes that are set. */
+static acs_status by_replay(acs_cuda *self, bundle *b, uint32_t fixed_sightings, uint32_t sightings)
+{
+    acs_status status = by_shape(self, b, b->content, true, fixed_sightings);
+    if (status != ACS_NOT_READY || acs_cuda_fault(self))
+        return status;
+    return by_shape(self, b, b->key, false, sightings);
+}
+
+/* `gain_ns`: see acs_cuda_gpu_issue_issue. */
+static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
+{
+    return acs_cuda_gpu_issue_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
+}
+
+/* What ACS_ISSUE asks for, or nothing. */
+static acs_status by_asked(acs_cuda *self, bundle *b)
+{
+    switch (b->batch->method) {
+    case ACS_METHOD_REPLAY:
+        return by_replay(self, b, TUNE_ASKED_FIXED_SIGHTINGS, TUNE_ASKED_SIGHTINGS);
+    case ACS_METHOD_LAYERS:
+        return by_layers(self, b, 1);
+    case ACS_METHOD_GPU:
+        return by_gpu(self, b, 0);
+    default:
+        return ACS_NOT_READY;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- choice */
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How often it must have come, to gain what is between the two. */
+static uint32_t sightings(const acs_cuda *self, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
+{
+    return acs_choice_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
+}
+
+/* Layers and GPU-side issue, the cheaper one first, where they cost less than launches. */
+static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint64_t layers, uint64_t gpu)
+{
+    acs_status status = ACS_NOT_READY;
+    const uint32_t nodes = b->shape.levels ? acs_cuda_layers_nodes(&b->shape) : 0;
+    const bool earned = acs_choice_queued(&b->cost);
+    for (int turn = 0; turn < 2 && status == ACS_NOT_READY && !acs_cuda_fault(self); turn++) {
+        bool by_device = (gpu < layers) == (turn == 0);
+        if (by_device && gpu < launch) {
+            status = by_gpu(self, b, !earned ? 0 : (gpu < layers ? lesser(launch, layers) : launch) - gpu);
+            b->by = ACS_METHOD_GPU;
+        } else if (!by_device && layers < launch) {
+            status = by_layers(self, b, sightings(self, nodes, false, earned ? launch : lesser(launch, gpu), layers));
+            b->by = ACS_METHOD_LAYERS;
+        }
+    }
+    return status;
+}
+
+/* A graph of its own if there is one, or if enough was lost without; else whatever costs least. */
+static acs_status by_choice(acs_cuda *self, bundle *b)
+{
+    acs_status status = by_replay(self, b, UINT32_MAX, UINT32_MAX);
+    b->by = ACS_METHOD_REPLAY;
+    if (status != ACS_NOT_READY || acs_cuda_fault(self))
+        return status;
+    (void)dag_of(self, b);
+    uint64_t launch = acs_choice_launch_ns(&b->cost);
+    uint64_t gpu = self->profiled ? UINT64_MAX : acs_choice_gpu_ns(&b->cost); /* its kernels would not be seen */
+    uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
+    uint64_t best = lesser(launch, lesser(layers, gpu));
+    if (layers == best) /* relaxed: an estimate, and missing one does no harm */
+        atomic_store_explicit(&self->methods->layers_losses,
+                              atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed) / 2,
+                              memory_order_relaxed);
+    const uint32_t nodes = replay_nodes(b);
+    const uint64_t without = acs_choice_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
+    status = by_replay(self, b, sightings(self, nodes, true, without, acs_choice_replay_ns(&b->cost, true)),
+                       sightings(self, nodes, false, without, acs_choice_replay_ns(&b->cost, false)));
+    if (status != ACS_NOT_READY || acs_cuda_fault(self))
+        return status;
+    if (launch > layers || launch > gpu)
+        return by_any_shape(self, b, launch, layers, gpu);
+    acs_cuda_times_doubt(self, b->batch);
+    return ACS_NOT_READY;
+}
+
+static uint32_t levels_of(const bundle *b)
+{
+    return b->by == ACS_METHOD_LAYERS ? b->layout->levels : b->cost.levels;
+}
+
+static uint64_t without_kernels(const bundle *b)
+{
+    acs_choice_bundle empty = b->cost;
+    empty.kernel_ns = empty.device_ns = 0;
+    return b->by == ACS_METHOD_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
+           : b->by == ACS_METHOD_GPU  ? acs_choice_gpu_ns(&empty)
+                                       : acs_choice_replay_ns(&empty, false);
+}
+
+static void watch(acs_cuda *self, const bundle *b)
+{
+    const acs_cuda_issued issued = {.value = b->value,
+                                    .levels = levels_of(b),
+                                    .without_ns = without_kernels(b),
+                                    .others_ns = b->by == ACS_METHOD_GPU ? acs_choice_gpu_others_ns(&b->cost) : 0};
+    acs_cuda_times_begin(self, b->batch, &issued);
+}
+
+acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value)
+{
+    acs_dag dag;
+    acs_layout layout;
+    bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layout = &layout};
+    if (!self->methods)
+        return ACS_NOT_READY;
+    bool any = batch->method == ACS_METHOD_AUTO;
+    b.by = (acs_issue_method)batch->method;
+    look_at(&b);
+    acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
+    if (acs_cuda_fault(self))
+        return ACS_ERR_DEVICE;
+    if (status == ACS_OK) {
+        batch->method = (uint8_t)b.by;
+        if (b.dag_made)
+            watch(self, &b);
+    }
+    return status;
+}

@@ -1,0 +1,123 @@
+/*
+ * Memory of kept graphs: pinned tables, and a little of the device's. Rooms are carved from slabs, which go when the
+ * issue methods do, and are kept for the next graph when theirs goes: the calls that make and free such memory take
+ * longer than building a small graph, and wait for the device, or for all of them.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+
+enum {
+    STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES), /* one more than there are: tables hold an even number */
+    STATE_STRIDE = (STATE_BYTES + 255) / 256 * 256
+};
+
+struct acs_cuda_slab {
+    acs_cuda_slab *next;
+    unsigned char *tables; /* host, mapped */
+    CUdeviceptr states;
+    size_t bytes, used;
+    uint32_t rooms;        /* carved from it */
+};
+
+/* Powers of two: a room is as good for another graph of about the size. */
+static size_t round_up(size_t bytes)
+{
+    size_t rounded = TUNE_ROOM_LEAST;
+    while (rounded < bytes)
+        rounded *= 2;
+    return rounded;
+}
+
+static void slab_free(acs_cuda *self, acs_cuda_slab *slab)
+{
+    CUresult host = slab->tables ? self->cu.cuMemFreeHost(slab->tables) : CUDA_SUCCESS;
+    CUresult device = slab->states ? self->cu.cuMemFree(slab->states) : CUDA_SUCCESS;
+    if ((host != CUDA_SUCCESS && !acs_cuda_note(self, host)) || (device != CUDA_SUCCESS && !acs_cuda_note(self, device)))
+        acs_log(ACS_LOG_WARN, "cuda: memory of kept graphs could not be freed");
+    free(slab);
+}
+
+static CUresult slab_make(acs_cuda *self, size_t bytes, acs_cuda_slab **out)
+{
+    acs_cuda_slab *slab = calloc(1, sizeof *slab);
+    void *tables = NULL;
+    if (!slab)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    slab->bytes = bytes > TUNE_ROOM_SLAB ? bytes : TUNE_ROOM_SLAB;
+    CUresult result = self->cu.cuMemHostAlloc(&tables, slab->bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    slab->tables = tables;
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuMemAlloc(&slab->states, slab->bytes / TUNE_ROOM_LEAST * STATE_STRIDE);
+    if (result == CUDA_SUCCESS)
+        *out = slab;
+    else
+        slab_free(self, slab);
+    return result;
+}
+
+/* One that was used before; else the next of the latest slab. NULL: that has no more, or no memory. */
+static acs_cuda_room *find_locked(acs_cuda_methods *v, size_t bytes)
+{
+    acs_cuda_slab *slab = v->slabs;
+    acs_cuda_room **link = &v->rooms, *room;
+    while (*link && ((*link)->bytes < bytes || (*link)->bytes > 2 * bytes))
+        link = &(*link)->next;
+    if ((room = *link) != NULL) {
+        *link = room->next;
+        return room;
+    }
+    if (!slab || slab->bytes - slab->used < bytes || !(room = calloc(1, sizeof *room)))
+        return NULL;
+    *room = (acs_cuda_room){.bytes = bytes, .tables = slab->tables + slab->used,
+                            .state = slab->states + (CUdeviceptr)slab->rooms * STATE_STRIDE};
+    slab->used += bytes;
+    slab->rooms++;
+    return room;
+}
+
+CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out)
+{
+    acs_cuda_methods *v = self->methods;
+    acs_cuda_slab *slab = NULL;
+    bytes = round_up(bytes);
+    acs_lock_acquire(&v->lock);
+    *out = find_locked(v, bytes);
+    acs_lock_release(&v->lock);
+    if (*out)
+        return CUDA_SUCCESS;
+    CUresult result = slab_make(self, bytes, &slab);
+    if (result != CUDA_SUCCESS)
+        return result;
+    acs_lock_acquire(&v->lock);
+    slab->next = v->slabs;
+    v->slabs = slab;
+    *out = find_locked(v, bytes);
+    acs_lock_release(&v->lock);
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void acs_cuda_room_release(acs_cuda_methods *v, acs_cuda_room *room)
+{
+    acs_lock_acquire(&v->lock);
+    room->next = v->rooms;
+    v->rooms = room;
+    acs_lock_release(&v->lock);
+}
+
+void acs_cuda_rooms_free(acs_cuda *self)
+{
+    acs_cuda_methods *v = self->methods;
+    while (v->rooms) {
+        acs_cuda_room *room = v->rooms;
+        v->rooms = room->next;
+        free(room);
+    }
+    while (v->slabs) {
+        acs_cuda_slab *slab = v->slabs;
+        v->slabs = slab->next;
+        slab_free(self, slab);
+    }
+}

@@ -1,0 +1,446 @@
+/*
+ * The CUDA backend's kernels: what is known of each, and the checks of a launch against it. Owns the table of kernels
+ * seen; called on the launching thread through check(). A kernel seen before is found without a lock and without a
+ * CUDA call; the first sight asks the driver, with the thread's capture mode relaxed, so that a capture of the
+ * program's own lives on. It never launches anything.
+ */
+#include "cuda/graphs/graphs.h"
+#include "base/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TABLE_FIRST = 256,    /* cells; power of two */
+    CLUSTER_PORTABLE = 8, /* blocks that every device with clusters takes */
+    CLUSTER_MOST = 16     /* blocks with the opt-in */
+};
+
+/* ---------------------------------------------------------------------------------------------------------- table */
+
+static acs_cuda_kernel_table *table_create(uint32_t cells)
+{
+    acs_cuda_kernel_table *table = calloc(1, sizeof *table + cells * sizeof table->cells[0]);
+    if (table)
+        table->mask = cells - 1;
+    return table;
+}
+
+/* The cell that holds the kernel, or the empty one where it belongs. The table is never full. */
+static _Atomic(acs_cuda_kernel *) *table_cell(acs_cuda_kernel_table *table, uint32_t kind, const void *key)
+{
+    /* The kind belongs to the key: a function and a handle may have the same address. */
+    uint64_t i = acs_hash64((uint64_t)(uintptr_t)key ^ ((uint64_t)kind << 60));
+    for (;; i++) {
+        _Atomic(acs_cuda_kernel *) *cell = &table->cells[i & table->mask];
+        acs_cuda_kernel *kernel = atomic_load_explicit(cell, memory_order_acquire); /* B */
+        if (!kernel || (kernel->key == key && kernel->kind == kind))
+            return cell;
+    }
+}
+
+/*
+ * NULL: not seen yet. Orders, which a kernel needs since its fields are plain:
+ * A  grow: fill a table, publish it release -> find: load it acquire. Broken: a reader sees empty cells that are full.
+ * B  insert: fill a kernel, publish it release -> find: load it acquire. Broken: a reader sees a kernel without limits.
+ */
+static acs_cuda_kernel *kernel_find(acs_cuda *self, uint32_t kind, const void *key)
+{
+    acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_acquire); /* A */
+    return atomic_load_explicit(table_cell(table, kind, key), memory_order_acquire);           /* B */
+}
+
+/* Twice the room. The old table stays for readers that hold it: they miss new kernels and come here for them. */
+static bool table_grow_locked(acs_cuda *self, acs_cuda_kernel_table *old)
+{
+    acs_cuda_kernel_table *table = table_create(2 * (old->mask + 1));
+    if (!table)
+        return false;
+    for (uint32_t i = 0; i <= old->mask; i++) {
+        /* Relaxed: cells are written under the lock that we hold. */
+        acs_cuda_kernel *kernel = atomic_load_explicit(&old->cells[i], memory_order_relaxed);
+        if (kernel)
+            atomic_store_explicit(table_cell(table, kernel->kind, kernel->key), kernel, memory_order_relaxed);
+    }
+    table->used = old->used;
+    table->older = old;
+    atomic_store_explicit(&self->kernels, table, memory_order_release); /* A */
+    return true;
+}
+
+/* Insert, or replace what is known of the same function. */
+static bool kernel_insert(acs_cuda *self, acs_cuda_kernel *kernel)
+{
+    bool room = true;
+    acs_lock_acquire(&self->lock);
+    /* Relaxed: written under this lock only. */
+    acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
+    /* At most half full: probes stay short, and one always ends at an empty cell. */
+    if (2 * (table->used + 1) > table->mask) {
+        room = table_grow_locked(self, table);
+        table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
+    }
+    if (room) {
+        _Atomic(acs_cuda_kernel *) *cell = table_cell(table, kernel->kind, kernel->key);
+        table->used += atomic_load_explicit(cell, memory_order_relaxed) == NULL;
+        /* A kernel that is replaced stays until close: queued ops point to it (u.launch.resolved). */
+        kernel->older = self->all_kernels;
+        self->all_kernels = kernel;
+        atomic_store_explicit(cell, kernel, memory_order_release); /* B */
+    }
+    acs_lock_release(&self->lock);
+    return room;
+}
+
+acs_status acs_cuda_kernels_init(acs_cuda *self)
+{
+    acs_cuda_kernel_table *table = table_create(TABLE_FIRST);
+    if (!table)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the table of kernels");
+    atomic_init(&self->kernels, table);
+    return ACS_OK;
+}
+
+void acs_cuda_kernels_fini(acs_cuda *self)
+{
+    /* Relaxed: nobody else is here any more. */
+    acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
+    while (table) {
+        acs_cuda_kernel_table *older = table->older;
+        free(table);
+        table = older;
+    }
+    while (self->all_kernels) {
+        acs_cuda_kernel *kernel = self->all_kernels;
+        self->all_kernels = kernel->older;
+        free(kernel);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- first sight */
+
+/* A fault of an earlier kernel may show here first: then nothing is wrong with this one. */
+static acs_status resolve_failed(acs_cuda *self, const acs_record *op, const char *what, int native)
+{
+    acs_status status = acs_cuda_note(self, (CUresult)native)          ? ACS_ERR_DEVICE
+                        : native == (int)cudaErrorMemoryAllocation     ? ACS_ERR_MEMORY
+                        : native == (int)cudaErrorNoKernelImageForDevice ? ACS_ERR_UNSUPPORTED
+                                                                         : ACS_ERR_ARGUMENT;
+    return ACS_FAIL(status, native, "'%.60s': %s: %s", acs_record_name(op), what, acs_cuda_text(native));
+}
+
+/* The function in our context. */
+static acs_status resolve_function(acs_cuda *self, const acs_record *op, CUfunction *function)
+{
+    const void *given = op->u.launch.kernel.function;
+    CUresult result = CUDA_SUCCESS;
+    if (op->u.launch.kernel.kind == ACS_KERNEL_CUFUNCTION) {
+        *function = (CUfunction)given;
+    } else if (op->u.launch.kernel.kind == ACS_KERNEL_HANDLE) {
+        result = self->cu.cuKernelGetFunction(function, (CUkernel)given);
+    } else {
+        cudaError_t error = cudaGetFuncBySymbol(function, given);
+        if (error != cudaSuccess) {
+            (void)cudaGetLastError(); /* ours; reported here */
+            return resolve_failed(self, op, "not a __global__ function of this program", (int)error);
+        }
+    }
+    /* Loading may synchronise the device, so it is done here, not when other kernels depend on running beside it. */
+    if (result == CUDA_SUCCESS && self->cu.cuFuncLoad)
+        result = self->cu.cuFuncLoad(*function);
+    return result == CUDA_SUCCESS ? ACS_OK : resolve_failed(self, op, "the kernel cannot be loaded", (int)result);
+}
+
+/* What depends on the compiled code: registers bound the threads, static shared memory takes from the dynamic. */
+static acs_status resolve_attributes(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
+{
+    int dynamic_shared = 0;
+    CUresult result = self->cu.cuFuncGetAttribute(&kernel->block_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                                  kernel->function);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuFuncGetAttribute(&kernel->static_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                             kernel->function);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuFuncGetAttribute(&kernel->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel->function);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuFuncGetAttribute(&dynamic_shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                             kernel->function);
+    if (result != CUDA_SUCCESS)
+        return resolve_failed(self, op, "the kernel's limits are not known", (int)result);
+    atomic_init(&kernel->dynamic_shared, dynamic_shared);
+    atomic_init(&kernel->wide_clusters, false);
+    return ACS_OK;
+}
+
+/* Parameter sizes, until the driver says that there are no more. Without an answer nothing is checked. */
+static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes, uint32_t *offsets, uint32_t *count)
+{
+    *count = 0;
+    if (!self->cu.cuFuncGetParamInfo)
+        return false;
+    for (; *count < ACS_CUDA_ARGS_MOST; (*count)++) {
+        size_t offset, size;
+        CUresult result = self->cu.cuFuncGetParamInfo(function, *count, &offset, &size);
+        if (result != CUDA_SUCCESS)
+            return result == CUDA_ERROR_INVALID_VALUE;
+        bytes[*count] = (uint32_t)size;
+        offsets[*count] = (uint32_t)offset;
+    }
+    return true;
+}
+
+/* Whether what was found out now is what the table says already. */
+static bool same_kernel(const acs_cuda_kernel *a, const acs_cuda_kernel *b)
+{
+    return a->function == b->function && a->block_threads == b->block_threads &&
+           a->static_shared == b->static_shared && a->params_known == b->params_known &&
+           a->param_count == b->param_count &&
+           memcmp(a->param_bytes, b->param_bytes, 2 * a->param_count * sizeof a->param_bytes[0]) == 0;
+}
+
+/* Hand the kernel to the table, or free it where another thread, or an earlier look, put the same there. */
+static acs_status publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, acs_cuda_kernel **out)
+{
+    acs_cuda_kernel *known = kernel_find(self, kernel->kind, kernel->key);
+    if (known && same_kernel(known, kernel)) {
+        free(kernel);
+        kernel = known;
+    } else if (!kernel_insert(self, kernel)) {
+        free(kernel);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for a larger table of kernels", acs_record_name(op));
+    }
+    *out = kernel;
+    return ACS_OK;
+}
+
+static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
+{
+    uint32_t bytes[ACS_CUDA_ARGS_MOST], offsets[ACS_CUDA_ARGS_MOST], count;
+    CUfunction function = NULL;
+    ACS_TRY(resolve_function(self, op, &function));
+    bool known = resolve_params(self, function, bytes, offsets, &count);
+    acs_cuda_kernel *kernel = calloc(1, sizeof *kernel + 2 * count * sizeof bytes[0]);
+    if (!kernel)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory to remember the kernel", acs_record_name(op));
+    kernel->key = op->u.launch.kernel.function;
+    kernel->kind = op->u.launch.kernel.kind;
+    kernel->function = function;
+    kernel->launch = kernel->kind == ACS_KERNEL_HANDLE ? (CUfunction)kernel->key : function;
+    kernel->params_known = known;
+    kernel->param_count = count;
+    kernel->param_offset = kernel->param_bytes + count;
+    memcpy(kernel->param_bytes, bytes, count * sizeof bytes[0]);
+    memcpy(kernel->param_bytes + count, offsets, count * sizeof offsets[0]);
+    acs_status status = resolve_attributes(self, op, kernel);
+    if (status != ACS_OK) {
+        free(kernel);
+        return status;
+    }
+    return publish(self, op, kernel, out);
+}
+
+/*
+ * First sight of a kernel, on the launching thread; nothing of the thread's own is changed. The driver may read files
+ * here, where a thread could be cancelled, and the caller may hold a lock.
+ */
+static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
+{
+    ACS_NOT_CANCELLED;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result != CUDA_SUCCESS)
+        return resolve_failed(self, op, "the device cannot be selected", (int)result);
+    acs_status status = resolve_inside(self, op, out);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- checks */
+
+/* Zero is refused too: it would launch nothing, and CUDA calls that an error as well. */
+static acs_status check_extent(const acs_record *op, const char *what, acs_dim3 given, const int *limit)
+{
+    const uint32_t values[3] = {given.x, given.y, given.z};
+    for (int i = 0; i < 3; i++)
+        if (ACS_UNLIKELY(values[i] == 0 || values[i] > (uint32_t)limit[i]))
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %s.%c is %u; it must be 1 to %d",
+                            acs_record_name(op), what, "xyz"[i], values[i], limit[i]);
+    return ACS_OK;
+}
+
+/* The kernel's own limit is never above the device's. */
+static acs_status check_threads(const acs_cuda *self, const acs_record *op, const acs_cuda_kernel *kernel)
+{
+    acs_dim3 block = op->u.launch.block;
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    if (ACS_LIKELY(threads <= (uint64_t)kernel->block_threads))
+        return ACS_OK;
+    bool device = threads > (uint64_t)self->limits.block_threads;
+    const char *whose = device ? "the device" : "this kernel, by its registers,";
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a block of %llu threads; %s takes at most %d", acs_record_name(op),
+                    (unsigned long long)threads, whose, kernel->block_threads);
+}
+
+/* The common path: a few compares. Sizes must be equal: a double given for a float would be read as garbage. */
+static bool args_match(const acs_record *op, const acs_cuda_kernel *kernel)
+{
+    if (!kernel->params_known)
+        return true;
+    if (op->arg_count != kernel->param_count)
+        return false;
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        if (op->args[i].size != kernel->param_bytes[i])
+            return false;
+    return true;
+}
+
+static acs_status args_refuse(const acs_record *op, const acs_cuda_kernel *kernel)
+{
+    if (op->arg_count != kernel->param_count)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': %u arguments were given, the kernel has %u parameters",
+                        acs_record_name(op), op->arg_count, kernel->param_count);
+    uint32_t i = 0;
+    while (op->args[i].size == kernel->param_bytes[i])
+        i++;
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': argument %u (from 1) is %u bytes, the kernel's parameter is %u",
+                    acs_record_name(op), i + 1, op->args[i].size, kernel->param_bytes[i]);
+}
+
+/* A mismatch may come of a module that was unloaded and whose handle means another kernel now: look once more. */
+static acs_status check_args(acs_cuda *self, const acs_record *op, acs_cuda_kernel **kernel)
+{
+    if (ACS_UNLIKELY(op->arg_count > ACS_CUDA_ARGS_MOST))
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': %u arguments; the cuda backend passes at most %d",
+                        acs_record_name(op), op->arg_count, ACS_CUDA_ARGS_MOST);
+    if (ACS_LIKELY(args_match(op, *kernel)))
+        return ACS_OK;
+    if ((*kernel)->kind != ACS_KERNEL_FUNCTION)
+        ACS_TRY(resolve(self, op, kernel));
+    return args_match(op, *kernel) ? ACS_OK : args_refuse(op, *kernel);
+}
+
+/* Allow a kernel what is refused by default; idempotent, so no lock is needed. */
+static acs_status opt_in(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, CUfunction_attribute attribute,
+                         int value)
+{
+    ACS_NOT_CANCELLED;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuFuncSetAttribute(kernel->function, attribute, value);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    return result == CUDA_SUCCESS ? ACS_OK : resolve_failed(self, op, "the device refuses an opt-in", (int)result);
+}
+
+/*
+ * Above 48 KiB a kernel has to be allowed its shared memory. It is allowed all there is, at once: a ceiling costs
+ * nothing, and two threads that raise it cannot leave the smaller value standing.
+ */
+static acs_status opt_in_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, int most)
+{
+    ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
+    /* C  opt in, then store release -> check: load acquire, then launch. Broken: a launch before its opt-in fails. */
+    atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release);
+    return ACS_OK;
+}
+
+static acs_status check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
+{
+    uint64_t bytes = op->u.launch.shared_bytes;
+    int most = self->limits.shared_bytes - kernel->static_shared;
+    if (ACS_UNLIKELY(most < 0 || bytes > (uint64_t)most))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                        "'%.60s': %llu bytes of dynamic and %d of static shared memory; the device has %d per block",
+                        acs_record_name(op), (unsigned long long)bytes, kernel->static_shared, self->limits.shared_bytes);
+    if (ACS_LIKELY((int)bytes <= atomic_load_explicit(&kernel->dynamic_shared, memory_order_acquire))) /* C */
+        return ACS_OK;
+    return opt_in_shared(self, op, kernel, most);
+}
+
+/* Above 8 blocks a cluster is not portable: the kernel is opted in, and the launch fails where the device cannot. */
+static acs_status check_cluster(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
+{
+    acs_dim3 c = op->u.launch.attributes.cluster, grid = op->grid;
+    if (ACS_LIKELY(c.x == 0 && c.y == 0 && c.z == 0))
+        return ACS_OK;
+    uint64_t blocks = (uint64_t)c.x * c.y * c.z;
+    if (!self->limits.clusters)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no thread block clusters", acs_record_name(op));
+    if (c.x == 0 || c.y == 0 || c.z == 0 || c.x > CLUSTER_MOST || c.y > CLUSTER_MOST || c.z > CLUSTER_MOST ||
+        blocks > CLUSTER_MOST)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a cluster of %u x %u x %u blocks; it must hold 1 to %d",
+                        acs_record_name(op), c.x, c.y, c.z, CLUSTER_MOST);
+    if (grid.x % c.x || grid.y % c.y || grid.z % c.z)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a grid of %u x %u x %u does not divide into clusters of %u x %u x %u",
+                        acs_record_name(op), grid.x, grid.y, grid.z, c.x, c.y, c.z);
+    if (blocks > CLUSTER_PORTABLE && !atomic_load_explicit(&kernel->wide_clusters, memory_order_acquire)) { /* D */
+        ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+        atomic_store_explicit(&kernel->wide_clusters, true, memory_order_release); /* D: as C */
+    }
+    return ACS_OK;
+}
+
+static acs_status check_kind(const acs_record *op)
+{
+    const acs_kernel *kernel = &op->u.launch.kernel;
+    if (kernel->kind == ACS_KERNEL_NONE)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "'%.60s': the kernel has only a host body; the cuda backend needs a __global__ function, a "
+                        "cudaKernel_t or a CUfunction",
+                        acs_record_name(op));
+    if (kernel->kind > ACS_KERNEL_CUFUNCTION)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': kind %u is none of acs_kernel_kind", acs_record_name(op),
+                        kernel->kind);
+    if (!kernel->function)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the kernel is NULL", acs_record_name(op));
+    return ACS_OK;
+}
+
+/*
+ * Cheapest first. Afterwards a launch can fail only by what changes at run time, such as blocks that must be resident.
+ */
+acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    ACS_TRY(check_kind(op));
+    ACS_TRY(check_extent(op, "grid", op->grid, self->limits.grid));
+    ACS_TRY(check_extent(op, "block", op->u.launch.block, self->limits.block));
+    if (op->u.launch.attributes.cooperative && !self->limits.cooperative)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no cooperative launch", acs_record_name(op));
+    /* From the second launch on this is all: no lock, no CUDA call. */
+    acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
+    if (ACS_UNLIKELY(!kernel))
+        ACS_TRY(resolve(self, op, &kernel));
+    ACS_TRY(check_threads(self, op, kernel));
+    ACS_TRY(check_args(self, op, &kernel));
+    ACS_TRY(check_shared(self, op, kernel));
+    ACS_TRY(check_cluster(self, op, kernel));
+    op->u.launch.resolved = kernel;
+    op->type = acs_cuda_type_number(self, kernel, op);
+    op->content = op->type ? acs_cuda_args_hash(op) : 0;
+    return ACS_OK;
+}
+
+acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op)
+{
+    acs_cuda_kernel *kernel = kernel_find(self, op->u.launch.kernel.kind, op->u.launch.kernel.function);
+    if (!kernel && resolve(self, op, &kernel) != ACS_OK)
+        return NULL;
+    return kernel;
+}
+
+void acs_cuda_meet(acs_cuda *self, const acs_record *op)
+{
+    const acs_error before = *acs_error_thread();
+    if (!acs_cuda_kernel_of(self, op))
+        *acs_error_thread() = before; /* nobody has launched it here */
+}
+
+void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)
+{
+    const acs_cuda_kernel *kernel = op->u.launch.resolved;
+    (void)backend;
+    *thread_registers = (uint32_t)kernel->registers;
+    *block_shared = (uint32_t)kernel->static_shared;
+}

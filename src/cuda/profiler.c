@@ -1,0 +1,151 @@
+/*
+ * Profilers: whether one is attached, and ranges of NVTX that tell it what is in a bundle. Found out when a device
+ * is opened; called by the issue methods around each launch of a graph. It costs a branch where no tool takes ranges,
+ * and fails nothing: without NVTX's headers, a part of the toolkit, there are no ranges. What a profiler changes of
+ * the choice of issue methods is graphs/method.c's to decide.
+ *
+ * A tool sees a graph as one item unless it is asked for nodes, and nothing at all of what the GPU launches by
+ * itself. Ranges lie around the host's launch, on the thread that makes it, so that tools can find the launch's
+ * work on the GPU.
+ */
+#include "cuda/internal.h"
+
+#include "base/options.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__has_include)
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#define ACS_HAVE_NVTX
+#include <nvtx3/nvToolsExt.h>
+#endif
+#endif
+
+/* ------------------------------------------------------------------------------------------------------- tools */
+
+#ifdef ACS_HAVE_NVTX
+static pthread_once_t g_domain_once = PTHREAD_ONCE_INIT;
+static nvtxDomainHandle_t g_domain; /* the process has one; tools that show domains would show each */
+
+/* NVTX's first call, which looks for a tool. Once: NVTX's own guard is none that a thread sanitizer knows. */
+static void make_domain(void)
+{
+    g_domain = nvtxDomainCreateA("ACS");
+}
+#endif
+
+/* NULL: no tool takes ranges. */
+static void *domain(void)
+{
+#ifdef ACS_HAVE_NVTX
+    (void)pthread_once(&g_domain_once, make_domain);
+    return g_domain;
+#else
+    return NULL;
+#endif
+}
+
+/* The driver loads what this names into each process that uses CUDA: so profilers come in that take no ranges. */
+static bool driver_is_injected(void)
+{
+    const char *tool = acs_environment("CUDA_INJECTION64_PATH");
+    return tool && *tool;
+}
+
+void acs_cuda_profiler_init(acs_cuda *self)
+{
+    self->ranges = domain();
+    self->profiled = self->ranges || driver_is_injected();
+    if (self->profiled)
+        acs_log(ACS_LOG_INFO,
+                "cuda: a profiler is attached: ACS_ISSUE=auto does without kernels that the GPU launches by "
+                "itself, which it could not see; bundles are %s",
+                self->ranges ? "ranges of NVTX" : "no ranges: it takes none");
+}
+
+/* ---------------------------------------------------------------------------------------------------- messages */
+
+enum {
+    MESSAGE_BYTES = 512,
+    NAME_BYTES = 80,
+    REST_BYTES = 32 /* for how many more there are */
+};
+
+typedef struct named {
+    const char *name;
+    uint32_t count;
+} named;
+
+typedef struct contents {
+    uint32_t ops, used;
+    named kernels[ACS_BATCH_ITEMS];
+} contents;
+
+static void count_op(contents *all, const acs_record *op)
+{
+    const char *name = acs_label_name((acs_label){op->site, op->u.launch.kernel.name});
+    uint32_t i = 0;
+    while (i < all->used && all->kernels[i].name != name && strcmp(all->kernels[i].name, name) != 0)
+        i++;
+    if (i == all->used)
+        all->kernels[all->used++] = (named){name, 0};
+    all->kernels[i].count++;
+    all->ops++;
+}
+
+/* Up to a bound; false, and nothing is added, if it does not fit. */
+static bool __attribute__((format(printf, 3, 4))) add(char *message, size_t bound, const char *format, ...)
+{
+    size_t used = strlen(message);
+    va_list arguments;
+    va_start(arguments, format);
+    int bytes = vsnprintf(message + used, bound - used, format, arguments);
+    va_end(arguments);
+    if (bytes >= 0 && (size_t)bytes < bound - used)
+        return true;
+    message[used] = 0;
+    return false;
+}
+
+/* "gpu: 41 ops: motor x20, joint x21"; with many kernels the first of them, and how many more there are. */
+static void write_message(const contents *all, acs_issue_method method, char *message)
+{
+    static const char *const methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+    uint32_t i = 0;
+    *message = 0;
+    (void)add(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);
+    while (i < all->used && add(message, MESSAGE_BYTES - REST_BYTES, "%s%.*s x%u", i ? ", " : ": ", NAME_BYTES,
+                                all->kernels[i].name, all->kernels[i].count))
+        i++;
+    if (i < all->used)
+        (void)add(message, MESSAGE_BYTES, ", and %u more", all->used - i);
+}
+
+void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
+{
+    contents all = {.used = 0};
+    char message[MESSAGE_BYTES];
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].op)
+            count_op(&all, batch->items[i].op);
+    write_message(&all, method, message);
+#ifdef ACS_HAVE_NVTX
+    nvtxEventAttributes_t range = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII, .message = {.ascii = message}};
+    (void)nvtxDomainRangePushEx(self->ranges, &range);
+#else
+    (void)self;
+#endif
+}
+
+void acs_cuda_range_pop(const acs_cuda *self)
+{
+#ifdef ACS_HAVE_NVTX
+    (void)nvtxDomainRangePop(self->ranges);
+#else
+    (void)self;
+#endif
+}

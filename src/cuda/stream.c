@@ -1,0 +1,141 @@
+/*
+ * The CUDA backend and streams of the program's own: which can be ordered against, and the events that their work is
+ * recorded in. Called on callers' threads, and where ops that wait for such events are issued.
+ */
+#include "cuda/internal.h"
+
+#include <stdlib.h>
+
+/* Handles that stand for a stream of the thread or context that uses them. NULL is the legacy stream. */
+static bool is_special(CUstream stream)
+{
+    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current)
+{
+    CUcontext owner = current;
+    CUresult result = is_special(stream) ? CUDA_SUCCESS : self->cu.cuStreamGetCtx(stream, &owner);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
+                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+    if (owner && owner != self->context)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "the stream %p belongs to another device or CUDA context; this ACS context runs on device %d",
+                        (void *)stream, self->device);
+    return ACS_OK;
+}
+
+/*
+ * Refuse streams that are not ours, and streams that are being captured: their ops are nodes, and never come here. In a
+ * scope, but for `current`.
+ */
+static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext current)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
+    /* "implicit": the legacy stream, while a stream that synchronises with it is being captured */
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
+                        "the stream %p is being captured into a graph; ops that run cannot be ordered against it",
+                        (void *)stream);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
+                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+    return acs_cuda_stream_ours(self, stream, current);
+}
+
+/* A spare event, or a new one. */
+static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
+{
+    acs_lock_acquire(&self->lock);
+    acs_cuda_event *node = self->spare_events;
+    if (node)
+        self->spare_events = node->next;
+    acs_lock_release(&self->lock);
+    if (!node) {
+        node = calloc(1, sizeof *node);
+        if (!node)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for an event");
+        /* Outside the lock: no call of the driver is made under it. */
+        CUresult result = self->cu.cuEventCreate(&node->event, CU_EVENT_DISABLE_TIMING);
+        if (result != CUDA_SUCCESS) {
+            free(node);
+            return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY, (int)result,
+                            "cuda: an event could not be made: %s", acs_cuda_text((int)result));
+        }
+        node->owner = self;
+        acs_lock_acquire(&self->lock);
+        node->older = self->all_events;
+        self->all_events = node;
+        acs_lock_release(&self->lock);
+    }
+    *out = node;
+    return ACS_OK;
+}
+
+/* An event may be recorded anew as soon as the waits for it are sent: they keep what it stood for when they were. */
+void acs_cuda_event_release(acs_backend *backend, void *event)
+{
+    acs_cuda_event *node = event;
+    (void)backend;
+    if (!node)
+        return;
+    acs_cuda *self = node->owner;
+    acs_lock_acquire(&self->lock);
+    node->next = self->spare_events;
+    self->spare_events = node;
+    acs_lock_release(&self->lock);
+}
+
+/* The stream is fit, see stream_check. */
+static acs_status stream_record(acs_cuda *self, CUstream stream, acs_cuda_event **event)
+{
+    acs_cuda_event *node = NULL;
+    ACS_TRY(event_acquire(self, &node));
+    CUresult result = self->cu.cuEventRecord(node->event, stream);
+    if (result != CUDA_SUCCESS) {
+        acs_cuda_event_release(&self->base, node);
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
+                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+    }
+    *event = node;
+    return ACS_OK;
+}
+
+acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUcontext current = NULL;
+    acs_cuda_event *node = NULL;
+    if (!event && stream == (void *)CU_STREAM_PER_THREAD)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "cudaStreamPerThread names another stream on the thread that issues; give a stream of your own");
+    CUresult result = self->cu.cuCtxGetCurrent(&current);
+    if (result == CUDA_SUCCESS)
+        result = acs_cuda_scope_enter(self, &scope);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
+                        "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
+    acs_status status = stream_check(self, stream, current);
+    if (status == ACS_OK && event)
+        status = stream_record(self, stream, &node);
+    acs_cuda_scope_leave(self, &scope);
+    if (status == ACS_OK && event)
+        *event = node;
+    return status;
+}
+
+/* Those still held by queued ops included: the core retires all before it closes the backend. */
+void acs_cuda_events_fini(acs_cuda *self)
+{
+    while (self->all_events) {
+        acs_cuda_event *node = self->all_events;
+        self->all_events = node->older;
+        CUresult result = self->cu.cuEventDestroy(node->event);
+        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+            acs_log(ACS_LOG_WARN, "cuda: close: event: %s", acs_cuda_text((int)result));
+        free(node);
+    }
+}

@@ -1,0 +1,503 @@
+/*
+ * The CUDA backend's path of an op: issue of batches, marks, completion. Called by threads that step the runtime; no
+ * lock is taken on the path of an op. It never waits for the GPU, with one exception: where the driver cannot make or
+ * record an event, the stream is synchronised instead, so that order is never lost.
+ */
+#include "cuda/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------------------------- marks */
+
+static CUevent *mark_event(acs_cuda *self, const acs_mark *mark)
+{
+    return &self->marks[(size_t)mark->slot * self->mark_capacity + mark->index];
+}
+
+/* Record a mark. If the driver refuses, wait for the slot: a mark not recorded then counts, rightly, as complete. */
+static void record_own(acs_cuda *self, const acs_mark *mark)
+{
+    if (acs_cuda_fault(self))
+        return;
+    CUevent *event = mark_event(self, mark);
+    CUstream stream = self->streams[mark->slot];
+    CUresult result = *event ? CUDA_SUCCESS : self->cu.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuEventRecord(*event, stream);
+        if (result == CUDA_SUCCESS)
+            return;
+    } else {
+        *event = NULL;
+    }
+    if (acs_cuda_note(self, result))
+        return;
+    acs_log(ACS_LOG_WARN, "cuda: slot %u: an event could not be recorded (%s); waiting for the stream", mark->slot,
+            acs_cuda_text((int)result));
+    result = self->cu.cuStreamSynchronize(stream);
+    if (result != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
+}
+
+/* Events and streams are used in the scope of the member that made them. False: that is not to be had. */
+static bool visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
+{
+    CUresult result = owner == self ? CUDA_SUCCESS : acs_cuda_scope_enter(owner, scope);
+    if (result != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
+    return result == CUDA_SUCCESS;
+}
+
+/* Back in its own, which a thread of ours has left for good. */
+static void end_visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
+{
+    acs_cuda_scope back;
+    if (owner == self)
+        return;
+    acs_cuda_scope_leave(owner, scope);
+    CUresult result = acs_cuda_scope_enter(self, &back);
+    if (result == CUDA_SUCCESS)
+        acs_cuda_scope_leave(self, &back);
+    else
+        acs_cuda_lose(self, result);
+}
+
+static void record_mark(acs_cuda *self, const acs_mark *mark)
+{
+    acs_cuda *owner = acs_cuda_of_slot(self, mark->slot);
+    acs_cuda_scope scope;
+    if (!visit(self, owner, &scope))
+        return;
+    record_own(owner, mark);
+    end_visit(self, owner, &scope);
+}
+
+/* Have a stream of ours wait for an event, of any member; on the host if the driver cannot. */
+static void wait_event(acs_cuda *self, CUstream stream, acs_cuda *owner, CUevent event)
+{
+    acs_cuda_scope scope;
+    if (!event || acs_cuda_fault(self))
+        return;
+    CUresult result = self->cu.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
+    if (result == CUDA_SUCCESS || acs_cuda_note(self, result))
+        return;
+    acs_log(ACS_LOG_WARN, "cuda: a stream could not wait for an event (%s); waiting on the host",
+            acs_cuda_text((int)result));
+    if (!visit(self, owner, &scope))
+        return;
+    result = self->cu.cuEventSynchronize(event);
+    end_visit(self, owner, &scope);
+    if (result != CUDA_SUCCESS)
+        acs_cuda_lose(self, result);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ ops */
+
+/* Fill the item's result from the driver's answer. */
+static acs_status item_result(acs_cuda *self, acs_item *item, CUresult result)
+{
+    if (ACS_LIKELY(result == CUDA_SUCCESS))
+        return ACS_OK;
+    item->native = (int)result;
+    item->text = acs_cuda_text((int)result);
+    return acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH;
+}
+
+/* Only what was asked for: a launch without attributes takes the driver's short path. Returns how many. */
+static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wanted, CUlaunchAttribute *list)
+{
+    unsigned n = 0;
+    if (wanted->cluster.x) {
+        list[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        list[n].value.clusterDim.x = wanted->cluster.x;
+        list[n].value.clusterDim.y = wanted->cluster.y;
+        list[n++].value.clusterDim.z = wanted->cluster.z;
+    }
+    if (wanted->cooperative) {
+        list[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        list[n++].value.cooperative = 1;
+    }
+    if (wanted->priority) { /* clamped, as cudaStreamCreateWithPriority does it; more urgent is the smaller number */
+        int priority = wanted->priority;
+        priority = priority < self->limits.priority_high ? self->limits.priority_high : priority;
+        priority = priority > self->limits.priority_low ? self->limits.priority_low : priority;
+        list[n].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+        list[n++].value.priority = priority;
+    }
+    return n;
+}
+
+/* The driver copies the arguments before it returns, so pointers into the record will do. */
+CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+{
+    CUlaunchAttribute attributes[3];
+    const acs_cuda_kernel *kernel = op->u.launch.resolved;
+    CUlaunchConfig config = {
+        .gridDimX = op->grid.x,
+        .gridDimY = op->grid.y,
+        .gridDimZ = op->grid.z,
+        .blockDimX = op->u.launch.block.x,
+        .blockDimY = op->u.launch.block.y,
+        .blockDimZ = op->u.launch.block.z,
+        .sharedMemBytes = (unsigned)op->u.launch.shared_bytes, /* checked against the device */
+        .hStream = stream,
+        .attrs = attributes,
+    };
+    config.numAttrs = launch_attributes(self, &op->u.launch.attributes, attributes);
+    return self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+}
+
+static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+{
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
+    return acs_cuda_launch_args(self, op, stream, args);
+}
+
+/* Rare, and apart so that other launches do not pay for its stack. */
+static __attribute__((noinline)) CUresult launch_many_args(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    void *args[ACS_CUDA_ARGS_MOST]; /* check refuses more */
+    return launch_with(self, op, stream, args);
+}
+
+CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    void *args[32];
+    if (ACS_UNLIKELY(op->arg_count > sizeof args / sizeof args[0]))
+        return launch_many_args(self, op, stream);
+    return launch_with(self, op, stream, args);
+}
+
+/* Host memory that CUDA does not know is filled by a host function, on a thread of the driver. */
+struct acs_cuda_fill {
+    acs_cuda *self;
+    void *dst;
+    uint64_t bytes;
+    int value;
+    acs_cuda_fill *next, **link; /* in self->fills */
+};
+
+static void fill_unlink(acs_cuda_fill *fill)
+{
+    acs_lock_acquire(&fill->self->lock);
+    *fill->link = fill->next;
+    if (fill->next)
+        fill->next->link = fill->link;
+    acs_lock_release(&fill->self->lock);
+    free(fill);
+}
+
+static void CUDA_CB fill_on_host(void *argument)
+{
+    acs_cuda_fill *fill = argument;
+    memset(fill->dst, fill->value, fill->bytes);
+    fill_unlink(fill);
+}
+
+/*
+ * The driver refuses to fill such memory, so a host function of the stream does. It is not called once a device is
+ * lost.
+ */
+static CUresult fill_pageable(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    acs_cuda_fill *fill = malloc(sizeof *fill);
+    if (!fill)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *fill = (acs_cuda_fill){self, op->u.copy.dst, op->u.copy.bytes, op->u.copy.value, NULL, &self->fills};
+    acs_lock_acquire(&self->lock);
+    fill->next = self->fills;
+    if (fill->next)
+        fill->next->link = &fill->next;
+    self->fills = fill;
+    acs_lock_release(&self->lock);
+    CUresult result = self->cu.cuLaunchHostFunc(stream, fill_on_host, fill);
+    if (result != CUDA_SUCCESS)
+        fill_unlink(fill);
+    return result;
+}
+
+/* What is left was never called, and will not be: the device was lost. */
+void acs_cuda_fills_fini(acs_cuda *self)
+{
+    while (self->fills)
+        fill_unlink(self->fills);
+}
+
+/* CUDA_ERROR_INVALID_VALUE: pageable, CUDA does not know it. Any other error: no answer. */
+static CUresult ask_memory(acs_cuda *self, CUdeviceptr pointer)
+{
+    CUmemorytype type = 0;
+    return self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer);
+}
+
+static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
+{
+    CUresult result = self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
+    /* Asked only once the driver has refused: the common fill pays nothing for this. */
+    bool refused = result == CUDA_ERROR_INVALID_VALUE && ask_memory(self, dst) == CUDA_ERROR_INVALID_VALUE;
+    return refused ? fill_pageable(self, op, stream) : result;
+}
+
+/* Of the runtime's own: between its replicas of a block, which are where the driver says. */
+static CUresult copy_rows(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    const CUDA_MEMCPY2D rows = {
+        .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .srcDevice = (CUdeviceptr)(uintptr_t)op->u.copy.src,
+        .srcPitch = op->u.copy.pitch,
+        .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = (CUdeviceptr)(uintptr_t)op->u.copy.dst,
+        .dstPitch = op->u.copy.pitch,
+        .WidthInBytes = op->u.copy.bytes,
+        .Height = op->u.copy.rows,
+    };
+    CUresult result = self->cu.cuMemcpy2DAsync ? self->cu.cuMemcpy2DAsync(&rows, stream) : CUDA_SUCCESS;
+    for (uint64_t i = 0; i < rows.Height && !self->cu.cuMemcpy2DAsync && result == CUDA_SUCCESS; i++)
+        result = self->cu.cuMemcpyAsync(rows.dstDevice + i * rows.dstPitch, rows.srcDevice + i * rows.srcPitch,
+                                        rows.WidthInBytes, stream);
+    return result;
+}
+
+/*
+ * MEMCPY and MEMSET. Pageable memory is legal: the driver stages it, and this thread waits meanwhile. But it reads a
+ * pageable source when it is called, not when the stream gets there: what the op was put behind has to be over first.
+ */
+static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
+    if (op->u.copy.bytes == 0)
+        return CUDA_SUCCESS;
+    if (op->kind == ACS_KIND_MEMSET)
+        return fill(self, op, dst, stream);
+    if (op->u.copy.rows > 1)
+        return copy_rows(self, op, stream);
+    CUdeviceptr src = (CUdeviceptr)(uintptr_t)op->u.copy.src;
+    /* Without an answer too: waiting is right for all memory. */
+    CUresult result = ask_memory(self, src) == CUDA_SUCCESS ? CUDA_SUCCESS : self->cu.cuStreamSynchronize(stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return self->cu.cuMemcpyAsync(dst, src, op->u.copy.bytes, stream);
+}
+
+/* A larger scratch block replaces the slot's old one, which earlier calls of the slot may still be using on the GPU. */
+static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream stream)
+{
+    size_t *high = &self->scratch_high[item->slot];
+    if (item->op->u.call.scratch_bytes <= *high)
+        return CUDA_SUCCESS;
+    CUresult result = *high ? self->cu.cuStreamSynchronize(stream) : CUDA_SUCCESS;
+    *high = item->op->u.call.scratch_bytes;
+    return result;
+}
+
+/* The program's function issues to the slot's stream; what it issued is in order there like an op of ours. */
+static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
+{
+    CUresult sent;
+    ACS_TRY(item_result(self, item, scratch_settle(self, item, stream)));
+    if (item->op->u.call.known && acs_cuda_call_send(self, item, stream, &sent))
+        return item_result(self, item, sent);
+    acs_status status =
+        acs_call_run(self->base.calls, &self->base, item->op, item->slot, self->device, (void *)stream, &item->native);
+    if (status == ACS_ERR_MEMORY) { /* the function did not run */
+        item->text = "no memory for the call's scratch block or place";
+        return ACS_ERR_LAUNCH;
+    }
+    if (status == ACS_OK && item->op->u.call.known)
+        acs_cuda_call_learn(self, item);
+    return status; /* a code of the call's own has no text here: it need not be a CUDA error */
+}
+
+/* The foreign stream waits for the upstream ops. A capturing stream would have its capture broken: refused instead. */
+static CUresult signal_stream(acs_cuda *self, const acs_batch *batch, const acs_item *item)
+{
+    CUstream stream = item->op->u.stream.stream;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = self->cu.cuStreamIsCapturing(stream, &capture);
+    if (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    for (uint32_t i = 0; i < item->wait_count && result == CUDA_SUCCESS; i++) {
+        CUevent event = *mark_event(self, &batch->waits[item->first_wait + i]);
+        if (event)
+            result = self->cu.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
+    }
+    return result;
+}
+
+static void wait_foreign(acs_cuda *self, CUstream stream, const acs_cuda_event *node)
+{
+    wait_event(self, stream, node->owner, node->event);
+}
+
+/* Send one op. HOST, FREE and CALLBACK ops run in the core, when their upstream ops have retired; none comes here. */
+static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
+{
+    acs_record *op = item->op;
+    CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
+    switch (op->kind) {
+    case ACS_KIND_KERNEL:
+        return item_result(self, item, acs_cuda_launch(self, op, stream));
+    case ACS_KIND_MEMCPY:
+    case ACS_KIND_MEMSET:
+        return item_result(self, item, copy(self, op, stream));
+    case ACS_KIND_CALL:
+        return call(self, item, stream);
+    case ACS_KIND_STREAM_WAIT:
+        wait_foreign(self, stream, op->u.stream.event);
+        return ACS_OK; /* a failure has been waited for on the host, or marked the device as lost */
+    case ACS_KIND_STREAM_SIGNAL:
+        return item_result(self, item, signal_stream(self, batch, item));
+    default:
+        item->text = "the cuda backend does not run this kind of op";
+        return ACS_ERR_INTERNAL;
+    }
+}
+
+/* The op did not run, or nobody can say whether it did. */
+static void item_lost(acs_item *item, int fault)
+{
+    acs_item_result(item, ACS_ERR_DEVICE, fault, acs_cuda_text(fault));
+}
+
+/* The op and its own mark. The mark is recorded also behind an op that failed: waits for it must not hang. */
+static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
+{
+    if (!acs_cuda_fault(self))
+        item->status = acs_item_may_follow(batch, item) ? issue(self, batch, item) : ACS_ERR_SKIPPED;
+    if (item->mark_after)
+        record_mark(self, &item->after);
+    /* Before the op, or while it was marked: then nothing is known of it. */
+    if (item->status == ACS_OK && acs_cuda_fault(self))
+        item_lost(item, acs_cuda_fault(self));
+    /* The wait is sent, or will never be; a skipped op keeps its event, which is released when it retires. */
+    if (item->op->kind == ACS_KIND_STREAM_WAIT && item->status != ACS_ERR_SKIPPED) {
+        acs_cuda_event_release(&self->base, item->op->u.stream.event);
+        item->op->u.stream.event = NULL;
+    }
+}
+
+static void marks_and_waits(acs_cuda *self, const acs_batch *batch, const acs_item *item)
+{
+    for (uint32_t i = 0; i < item->mark_count; i++)
+        record_mark(self, &batch->marks[item->first_mark + i]);
+    for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++) {
+        const acs_mark *mark = &batch->waits[item->first_wait + i];
+        wait_event(self, self->streams[item->slot], acs_cuda_of_slot(self, mark->slot), *mark_event(self, mark));
+    }
+}
+
+/* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
+static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
+{
+    acs_item_result(item, ACS_OK, 0, NULL);
+    marks_and_waits(self, batch, item);
+    if (item->op)
+        issue_or_skip(self, batch, item);
+}
+
+/* As a whole or not at all. The mark is recorded also behind a bundle that bounced: its ops follow in the same slot. */
+static void submit_bundle(acs_cuda *self, acs_batch *batch)
+{
+    const acs_item *first = &batch->items[0], *last = &batch->items[batch->items_used - 1];
+    marks_and_waits(self, batch, first);
+    while (!last->op)
+        last--;
+    acs_status status = acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_cuda_bundle_issue(self, batch, first->slot, last->value);
+    record_mark(self, &last->after);
+    int fault = acs_cuda_fault(self);
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        acs_item *item = &batch->items[i];
+        if (fault)
+            acs_item_result(item, ACS_ERR_DEVICE, fault, acs_cuda_text(fault));
+        else
+            acs_item_result(item, status == ACS_OK || !item->edge_count ? status : ACS_ERR_SKIPPED, 0, NULL);
+    }
+}
+
+/* No locks: the core hands a slot, and its marks, to one thread at a time. */
+void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    uint64_t began_ns;
+    bool timed = acs_cuda_launches_begin(self, batch, &began_ns);
+    CUresult entered = acs_cuda_scope_enter(self, &scope);
+    if (entered != CUDA_SUCCESS)
+        acs_cuda_lose(self, entered); /* our context cannot be made current: it is gone */
+    if (batch->bundle)
+        submit_bundle(self, batch);
+    for (uint32_t i = 0; i < batch->items_used && !batch->bundle; i++)
+        submit_item(self, batch, &batch->items[i]);
+    acs_cuda_scope_leave(self, &scope);
+    if (timed)
+        acs_cuda_launches_end(self, batch, began_ns);
+}
+
+/* ----------------------------------------------------------------------------------------------------- completion */
+
+/* An event that was never recorded reads as complete, which is right by record_mark's rule. */
+static CUresult query(acs_cuda *self, const acs_mark *mark)
+{
+    CUevent event = *mark_event(self, mark);
+    return event ? self->cu.cuEventQuery(event) : CUDA_SUCCESS; /* never recorded: the slot was waited for instead */
+}
+
+/* Marks of a slot complete in order. Most often none has, or all have; else halve. */
+static CUresult poll_marks(acs_cuda *self, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    CUresult result = query(self, &marks[0]);
+    if (result != CUDA_SUCCESS)
+        return result;
+    uint32_t done = 0, pending = count; /* marks[done] is complete, marks[pending] is not or does not exist */
+    uint32_t probe = count - 1;
+    while (pending - done > 1) {
+        result = query(self, &marks[probe]);
+        if (result == CUDA_SUCCESS)
+            done = probe;
+        else if (result == CUDA_ERROR_NOT_READY)
+            pending = probe;
+        else
+            break; /* what was seen complete is complete, whatever happened since */
+        probe = done + (pending - done) / 2;
+    }
+    *completed = marks[done].value;
+    return result;
+}
+
+/* Any error but "not ready" is the end: who cannot learn of completion can promise nothing more. */
+acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    int fault = acs_cuda_fault(self);
+    if (!fault) {
+        uint64_t marked = 0;
+        CUresult result = CUDA_SUCCESS;
+        uint32_t first;
+        count = acs_cuda_gpu_issue_marks(self, slot, marks, count, &first);
+        if (count)
+            result = acs_cuda_scope_enter(self, &scope);
+        if (count && result == CUDA_SUCCESS) {
+            result = poll_marks(self, marks + first, count, &marked);
+            acs_cuda_scope_leave(self, &scope);
+        }
+        marked = acs_cuda_progress(self, slot, marked);
+        if (first && marks[first - 1].value > marked) /* told before, and perhaps not booked */
+            marked = marks[first - 1].value;
+        if (marked)
+            *completed = marked;
+        if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
+            return ACS_OK;
+        acs_cuda_lose(self, result); /* completion can no longer be learnt, whatever the error */
+        fault = acs_cuda_fault(self);
+    }
+    const char *refusal = acs_cuda_gpu_issue_refusal(self);
+    if (refusal)
+        return ACS_FAIL(ACS_ERR_DEVICE, fault,
+                        "cuda: the device was given up (seen in slot %d): it could not launch an op by itself, for which "
+                        "ACS_ISSUE=gpu or auto asks: %s",
+                        slot, refusal);
+    return ACS_FAIL(ACS_ERR_DEVICE, fault, "cuda: the device faulted (seen in slot %d): %s", slot,
+                    acs_cuda_text(fault));
+}
