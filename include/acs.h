@@ -554,19 +554,20 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * pinned memory stays where it is. acs_sync makes all of it the program's to write, so that devices fetch it anew: in
  * loops wait by acs_wait, or acs_wait_range. See docs/devices.md, also for failures.
  */
-#define ACS_MOVABLE 0x100
+#define ACS_RELOCATABLE 0x100
+#define ACS_MOVABLE ACS_RELOCATABLE /* the name of version 0.1 */
 /**
  * With ACS_MEMORY_DEVICE: an address alone. Memory comes with the first op that names the block, and where device
  * memory is short the contents of the block that was named longest ago go to pinned host memory (ACS_SPILL), and come
  * back before the next op that reads them. So a program may have more in such blocks than fits the device, or
  * ACS_MEMORY_LIMIT, as long as the operands of each op fit together. The address is the block's until acs_free.
  *
- * Ops reach the block as an ACS_MOVABLE one: kernels through plain pointer arguments into it (without a footprint of
- * their own, too), copies and fills. Other ways (host functions and library calls on it, kernels that name it without a
- * pointer argument into it, ops inside a capture, acs_pin) are refused with ACS_ERR_UNSUPPORTED, what leaves it or
- * names it after acs_free with ACS_ERR_ARGUMENT, and an op whose operands find no room with ACS_ERR_MEMORY. Nothing of
- * the program's own finds memory at the address: read by acs_memcpy. Failures as with ACS_MOVABLE: who writes the whole
- * of it begins anew. With ACS_POOL=off the memory is there at once, and stays.
+ * Ops reach the block as an ACS_RELOCATABLE one: kernels through plain pointer arguments into it (without a footprint
+ * of their own, too), copies and fills. Other ways (host functions and library calls on it, kernels that name it
+ * without a pointer argument into it, ops inside a capture, acs_pin) are refused with ACS_ERR_UNSUPPORTED, what leaves
+ * it or names it after acs_free with ACS_ERR_ARGUMENT, and an op whose operands find no room with ACS_ERR_MEMORY.
+ * Nothing of the program's own finds memory at the address: read by acs_memcpy. Failures as with ACS_RELOCATABLE: who
+ * writes the whole of it begins anew. With ACS_POOL=off the memory is there at once, and stays.
  */
 #define ACS_LAZY 0x200
 
@@ -583,8 +584,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 /**< pinned, reachable from th
  * before: acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is nobody else's when
  * this returns.
  *
- * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_MOVABLE or ACS_LAZY added, or ACS_MEMORY_HOST, which may have
- *                   ACS_MOVABLE.
+ * @param      kind  ACS_MEMORY_DEVICE, which may have ACS_RELOCATABLE or ACS_LAZY added, or ACS_MEMORY_HOST, which may have
+ *                   ACS_RELOCATABLE.
  * @param[out] ptr   written only on ACS_OK; release with acs_free.
  * @retval ACS_ERR_MEMORY    the device, or ACS_MEMORY_LIMIT, has no room; the error says what is in use. Nothing changed,
  *                           but that memory which lay idle was released, and acs_free ops were waited for.
@@ -596,8 +597,8 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 
 /**
  * The block stays at its address from here on: its contents come home, and it is no longer renamed. For memory that is
- * not ACS_MOVABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to queue an
- * op.
+ * not ACS_RELOCATABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to
+ * queue an op.
  * @param ptr  anywhere in the block.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  it may not be home.
  */

@@ -36,10 +36,10 @@ struct meter {
     bool unheld[METER_WAYS]; /* the driver lets no more of these be issued while the GPU waits */
     uint64_t value;    /* of the latest op in slot 0 */
     uint64_t rounds, key, types;
-    acs_layout_template layers;
+    acs_layer_template layers;
     acs_batch batch;
     acs_dag dag;
-    acs_layout layout;
+    acs_layers layout;
     acs_record op[ACS_BATCH_ITEMS], lone;
 };
 
@@ -204,7 +204,7 @@ uint32_t meter_edges(const meter *m)
 
 void meter_cells(meter *m, uint32_t cells)
 {
-    m->layers = (acs_layout_template){.levels = m->dag.levels, .types = 1, .type = {m->op[0].type}};
+    m->layers = (acs_layer_template){.levels = m->dag.levels, .types = 1, .type = {m->op[0].type}};
     m->layers.cells[0] = (uint16_t)cells;
 }
 
@@ -216,7 +216,7 @@ static acs_cuda_exec *graph_for(meter *m, meter_way way)
     acs_cuda_wanted want = {.key = m->key + 2 * (uint64_t)way, .nodes = ops + ops / TUNE_GRAPH_PUBLISH_OPS + 1,
                             .sightings = 1, .fixed = way == METER_FIXED, .batch = &m->batch};
     if (way == METER_LAYERS) {
-        want.key = acs_layout_key(&m->layers);
+        want.key = acs_layers_key(&m->layers);
         want.nodes = acs_cuda_layers_nodes(&m->layers);
         want.batch = NULL;
         want.shape = &m->layers;
@@ -226,7 +226,7 @@ static acs_cuda_exec *graph_for(meter *m, meter_way way)
 
 static uint32_t node_of(const meter *m, meter_way way, uint32_t op)
 {
-    return way == METER_LAYERS ? m->layout.level[op] * acs_layout_cells(&m->layers) + m->layout.cell[op] : op;
+    return way == METER_LAYERS ? m->layout.level[op] * acs_layers_cells(&m->layers) + m->layout.cell[op] : op;
 }
 
 static acs_status issue_graph(meter *m, meter_way way)
@@ -346,7 +346,7 @@ static acs_status time_held(meter *m, meter_way way, uint32_t times, double *ns)
 acs_status meter_time(meter *m, meter_way way, double *ns)
 {
     const bool launches = is_launches(way);
-    if (way == METER_LAYERS && !acs_layout_make(&m->dag, &m->layers, &m->layout))
+    if (way == METER_LAYERS && !acs_layers_make(&m->dag, &m->layers, &m->layout))
         return ACS_NOT_READY;
     ACS_TRY(issue(m, way));
     ACS_TRY(settle(m));

@@ -1,12 +1,12 @@
 /*
  * One source, two machines: ACS_DUAL_KERNEL turns a function of one thread into a kernel of the GPU, a function that
- * runs the whole grid on the CPU, and an object that names both. A .cu file that uses it is compiled by nvcc where there
- * is one and as C++17 elsewhere. C++17, header only; needs nothing but acs.h.
+ * runs the whole grid on the CPU, and an object that names both. A .cu file that uses it is compiled by nvcc where
+ * there is one and as C++17 elsewhere. C++17, header only; needs nothing but acs.h.
  *
  * Every kernel takes one struct by value, whose `threads` says how many threads have work. A kernel whose threads work
  * together is a chain of phases with a barrier after each: ACS_DUAL_BLOCK_KERNEL. Grids are of one dimension.
  *
- * Where the struct points into ACS_LAZY or ACS_MOVABLE blocks it has a member that says where its pointers are:
+ * Where the struct points into ACS_LAZY or ACS_RELOCATABLE blocks it has a member that says where its pointers are:
  * static constexpr uint32_t acs_pointers = ACS_POINTER_AT(0) | ...; with words of 8 bytes (acs.h).
  */
 #ifndef ACS_DUAL_HPP

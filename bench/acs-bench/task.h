@@ -1,8 +1,8 @@
 /*
  * The task: waits on the device's clock, checks that it sees what it must, leaves its mark.
  *
- * Task k of n, in run number `epoch`, writes the mark epoch * n + k + 1 into its cell, once per CTA, as the last thing it
- * does. A task that reads a cell must find there the mark of the last task before it in program order that wrote the
+ * Task k of n, in run number `epoch`, writes the mark epoch * n + k + 1 into its cell, once per CTA, as the last thing
+ * it does. A task that reads a cell must find there the mark of the last task before it in program order that wrote the
  * cell, when it begins and again when it ends: a reader that started early, and a writer that did, both show.
  */
 #ifndef ACS_BENCH_TASK_H
@@ -25,7 +25,7 @@ struct task_read {
 
 struct task_args {
     uint64_t *cells;       /* stride words per cell, the first of them one per CTA */
-    const uint64_t *epoch; /* number of this run, in device memory: kept graphs need no new arguments */
+    const uint64_t *epoch; /* number of this run, in device memory: cached graphs need no new arguments */
     uint32_t *bad;         /* counts marks that are not as they must be */
     const task_read *more; /* all reads, where there are more than TASK_READS */
     int64_t cycles;        /* clock cycles, or rounds of the CPU's loop, from begin to end; 0: no waiting */

@@ -1,7 +1,7 @@
 /*
- * Runs a task through ACS on several devices, op by op in program order. Inputs are copied into lazy blocks by the program,
- * or lie in pinned blocks that it shares with the devices, as arrays do in GrCUDA. Called by the measuring loop; uses the
- * public interface only.
+ * Runs a task through ACS on several devices, op by op in program order. Inputs are copied into lazy blocks by the
+ * program, or lie in pinned blocks that it shares with the devices, as arrays do in GrCUDA. Called by the measuring
+ * loop; uses the public interface only.
  */
 #include "ways.h"
 
@@ -95,7 +95,7 @@ private:
     void make(const task_block &b, bool shared)
     {
         void *place = nullptr;
-        const int kind = shared ? ACS_MEMORY_HOST | ACS_MOVABLE : ACS_MEMORY_DEVICE | ACS_LAZY;
+        const int kind = shared ? ACS_MEMORY_HOST | ACS_RELOCATABLE : ACS_MEMORY_DEVICE | ACS_LAZY;
         require(acs_malloc(context_, b.bytes, kind, &place) == ACS_OK, acs_error_text("acs_malloc").c_str());
         if (shared)
             memcpy(place, b.in, b.bytes);

@@ -35,7 +35,7 @@ static float alone_us(memory &m, const op &o)
 #if BENCH_CUDA
 static const int FEW = 4, MANY = 12;
 
-/* A kept graph of `count` times this op in a chain; NULL where the op cannot be captured. */
+/* A cached graph of `count` times this op in a chain; NULL where the op cannot be captured. */
 static cudaGraphExec_t chain_of(const op &o, const acs_call_env &env, int count, cudaStream_t stream)
 {
     cudaGraph_t graph = nullptr;

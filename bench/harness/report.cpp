@@ -21,7 +21,7 @@ extern char **environ;
 
 namespace bench {
 
-/* What an H200's front end needs per kernel in a kept graph, measured; further edges cost more, but can be joined. */
+/* What an H200's front end needs per kernel in a cached graph, measured; further edges cost more, but can be joined. */
 static const double FRONT_END_KERNEL_US = 0.19;
 
 double bounds::largest() const

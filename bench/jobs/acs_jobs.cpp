@@ -1,6 +1,6 @@
 /*
- * Owns the runners that give their jobs to ACS, each with its way to have device buffers. Called by the measuring loop. Uses
- * the public interface only; options come from the environment, then from the way.
+ * Owns the runners that give their jobs to ACS, each with its way to have device buffers. Called by the measuring loop.
+ * Uses the public interface only; options come from the environment, then from the way.
  */
 #include <cstdio>
 
@@ -27,9 +27,9 @@ const acs_way ways[] = {
     {"acs", "ACS, the serial program: the same device buffers for each job", "", false, ACS_MEMORY_DEVICE, set_nothing},
     {"acs-buffers", "ACS, N sets of buffers in turn", "sets", false, ACS_MEMORY_DEVICE, set_nothing},
     {"acs-malloc", "ACS, each job allocates its buffers and frees them", "", true, ACS_MEMORY_DEVICE, set_nothing},
-#ifdef ACS_MOVABLE
-    {"acs-rename", "ACS, the serial program, its buffers allocated ACS_MOVABLE, with renaming", "", false,
-     ACS_MEMORY_DEVICE | ACS_MOVABLE, [](acs_options &o) { o.rename = -1; }},
+#ifdef ACS_RELOCATABLE
+    {"acs-rename", "ACS, the serial program, its buffers allocated ACS_RELOCATABLE, with renaming", "", false,
+     ACS_MEMORY_DEVICE | ACS_RELOCATABLE, [](acs_options &o) { o.rename = -1; }},
 #endif
 };
 

@@ -28,7 +28,9 @@ namespace {
 
 enum { TIMELINE_OPS = 1 << 19 };
 
-/* The sample's issue loop with a runner; several threads where the runner asks for them, each with scenes of its own. */
+/*
+ * The sample's issue loop with a runner; several threads where the runner asks for them, each with scenes of its own.
+ */
 class issued_driver : public driver {
 public:
     issued_driver(const driver_setup &setup, std::unique_ptr<runner> r, bool fused)

@@ -1,6 +1,6 @@
 /*
- * Owns the runner that issues a plan of streams through 1-node executable graphs. Called by the program's thread; graphs
- * are made in prepare() and kept, because a runtime would keep them too.
+ * Owns the runner that issues a plan of streams through 1-node executable graphs. Called by the program's thread;
+ * graphs are made in prepare() and kept, because a runtime would keep them too.
  */
 #include "graph_launch.h"
 
@@ -72,7 +72,7 @@ std::string graph1_runner::plan_run()
         vehicle &v = vehicles_[key(plan_.steps[k].stream, o.kernel->code.function)];
         if (!v.exec) {
             v = make(o);
-            /* The first launch would upload it: not something that a kept graph pays for. */
+            /* The first launch would upload it: not something that a cached graph pays for. */
             require_cuda(cudaGraphUpload(static_cast<cudaGraphExec_t>(v.exec),
                                          static_cast<cudaStream_t>(slots_[plan_.steps[k].stream]->stream())),
                          "cudaGraphUpload");

@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "base/tuning.h"
 #include "api/compat.h"
-#include "api/copies.h"
+#include "api/duplicate_library.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ acs_context *acs_context_enter_op(acs_context *context, const char *function, co
     return entered;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- open */
+/* ------------------------------------------------------------------------------------------------------------- open */
 
 static acs_context *struct_take(void)
 {
@@ -438,8 +438,8 @@ static void log_options(const acs_options *options)
 }
 
 /*
- * Not in a child of a process where this copy has passed the check: another copy, whenever it is loaded, does not pass its
- * own. And the loader's lock, which a thread of the parent's may have held, is then held for ever.
+ * Not in a child of a process where this copy has passed the check: another copy, whenever it is loaded, does not pass
+ * its own. And the loader's lock, which a thread of the parent's may have held, is then held for ever.
  */
 static acs_status check_copies(void)
 {
@@ -486,7 +486,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     return ACS_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- close */
+/* ------------------------------------------------------------------------------------------------------------ close */
 
 acs_status acs_close(acs_context *context)
 {
@@ -518,7 +518,7 @@ int acs_context_backend(acs_context *context)
     return context ? context->backend->ops->id : -1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ compat */
+/* ----------------------------------------------------------------------------------------------------------- compat */
 
 void acs_compat_drain(void)
 {

@@ -28,9 +28,9 @@ enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
-typedef struct acs_movables acs_movables;
-typedef struct acs_spread acs_spread;
-typedef struct acs_dispatch acs_dispatch;
+typedef struct acs_relocatables acs_relocatables;
+typedef struct acs_device_choice acs_device_choice;
+typedef struct acs_group_schedule acs_group_schedule;
 typedef struct acs_dot acs_dot;
 
 /* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
@@ -53,9 +53,9 @@ struct acs_context {
     acs_record_pool *records;
     acs_allocations *allocations;
     acs_memory *memory;
-    acs_movables *movables;  /* NULL: without pools there are none */
-    acs_spread *spread;      /* NULL: there is one device */
-    acs_dispatch *dispatch;  /* of groups; NULL: the same */
+    acs_relocatables *relocatables; /* NULL: without pools there are none */
+    acs_device_choice *device_choice;   /* NULL: there is one device */
+    acs_group_schedule *group_schedule; /* of groups; NULL: the same */
     acs_memory *addresses;   /* of lazy blocks: no memory is there; NULL: there was none yet */
     FILE *memory_log;        /* NULL: none is written */
     acs_dot *dot;            /* the same, of ACS_DOT */
@@ -118,8 +118,9 @@ struct acs_context {
 };
 
 /*
- * E: acquire; pairs with whoever sets a bit or counts down. A set bit implies what was written before it: the fault's error
- * is in `failures`. No life counted (ACS_MODE_REUSES) implies that the ops which began the former lives are in the FIFO.
+ * E: acquire; pairs with whoever sets a bit or counts down. A set bit implies what was written before it: the fault's
+ * error is in `failures`. No life counted (ACS_MODE_REUSES) implies that the ops which began the former lives are in
+ * the FIFO.
  */
 static inline uint64_t acs_context_modes(const acs_context *context)
 {
@@ -156,8 +157,9 @@ acs_context *acs_context_enter_op(acs_context *context, const char *function, co
 /* What it does where the context cannot be entered: the error of this thread is about the op. */
 void acs_context_refuse_op(acs_context *context, const acs_site *site);
 /*
- * An open context other than this one, in whose memory the address lies, or NULL; *block: what is, or was, there, no bytes
- * if that is not remembered. ACS_LAZY blocks of others are not looked for. Only to be told: it may be closed by now.
+ * An open context other than this one, in whose memory the address lies, or NULL; *block: what is, or was, there, no
+ * bytes if that is not remembered. ACS_LAZY blocks of others are not looked for. Only to be told: it may be closed by
+ * now.
  */
 const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block);
 /* Free what the context has, but for the backend and what it gave out where that was left behind. */
@@ -166,7 +168,10 @@ void acs_context_release(acs_context *context, bool keep_backend);
 void acs_context_keep(acs_context *context);
 /* Whether the number is of an op that was queued; names `function` in the error. */
 acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function);
-/* Wait for everything, whatever became of it. True: copies of the runtime's own failed; their bytes are where they were. */
+/*
+ * Wait for everything, whatever became of it. True: copies of the runtime's own failed; their bytes are where they
+ * were.
+ */
 bool acs_context_drain(acs_context *context);
 
 /* default.c: in a forked child, nobody is opening the default context. */
@@ -193,13 +198,15 @@ int acs_context_cpu_next(void *context);
 acs_status acs_cpus_parse(acs_context *context, const char *list);
 /* Host functions get a thread of their own, made when the first is queued. */
 void acs_host_thread_start(acs_context *context);
-/* A thread is inside an op that may never return: workers and callers run what is never skipped (callbacks, frees) now. */
+/*
+ * A thread is inside an op that may never return: workers and callers run what is never skipped (callbacks, frees) now.
+ */
 void acs_host_thread_give_up(acs_context *context);
 /* One step on the calling thread. False: nothing to do now. */
 bool acs_context_step(acs_context *context);
 /*
- * Wait until a watch of type OP or ALL is true, or `try` succeeds (for ROOM). The caller steps the core itself whenever no
- * worker is awake to do it.
+ * Wait until a watch of type OP or ALL is true, or `try` succeeds (for ROOM). The caller steps the core itself whenever
+ * no worker is awake to do it.
  */
 typedef bool (*acs_try_fn)(acs_context *context, void *argument);
 void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op);
@@ -207,8 +214,8 @@ void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
 
 /*
  * watchdog.c: for whoever found nothing to do. False most of the time, at the cost of a load: the watchdog is off, or
- * somebody looked a moment ago. True: ops were given up, so look again at what you wait for. Any clock that never goes back,
- * the same for all threads of a context; virtual time must pass in steps of at most a quarter of the limit.
+ * somebody looked a moment ago. True: ops were given up, so look again at what you wait for. Any clock that never goes
+ * back, the same for all threads of a context; virtual time must pass in steps of at most a quarter of the limit.
  */
 bool acs_watchdog_look(acs_context *context, uint64_t now_ns);
 /* The same with the real clock, which is read only if the watchdog is on; never for contexts in the sim backend. */
@@ -216,9 +223,9 @@ bool acs_watchdog_look_now(acs_context *context);
 /* How long a thread may sleep while ops are out, so that somebody looks; 0: for ever. */
 uint64_t acs_watchdog_nap_us(acs_context *context);
 /*
- * Close what was given up without waiting for the ops that may still run. True: nothing was left behind, close as usual.
- * False, with an error: what such ops may still use stays for good, the context's struct included. `threads`: how many of
- * the context's own are inside ops.
+ * Close what was given up without waiting for the ops that may still run. True: nothing was left behind, close as
+ * usual. False, with an error: what such ops may still use stays for good, the context's struct included. `threads`:
+ * how many of the context's own are inside ops.
  */
 bool acs_watchdog_leave(acs_context *context, uint32_t threads);
 
@@ -287,8 +294,8 @@ void acs_draft_blame(const acs_draft *draft);
 /* The record is filled in, but for what the backend adds: acs_bind, where there is something to bind to. */
 acs_status acs_draft_bind(acs_draft *draft);
 /*
- * Contents that a bound op writes as a whole begin anew. acs_draft_queue does it for ops that did not; ops queued between
- * the two find the new contents. ACS_ERR_MEMORY: drop the draft.
+ * Contents that a bound op writes as a whole begin anew. acs_draft_queue does it for ops that did not; ops queued
+ * between the two find the new contents. ACS_ERR_MEMORY: drop the draft.
  */
 acs_status acs_draft_begin_contents(acs_draft *draft);
 /* Queue the record. 0 with an error. */

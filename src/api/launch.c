@@ -1,6 +1,7 @@
 /*
- * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check of a
- * kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is full.
+ * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check
+ * of a kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is
+ * full.
  */
 #include "api/context.h"
 
@@ -11,7 +12,7 @@
 static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
 static const char g_no_room_any_more[] = "the FIFO is full, and nothing will leave it any more; see acs_context_error";
 
-/* ------------------------------------------------------------------------------------------------------------- drafts */
+/* ----------------------------------------------------------------------------------------------------------- drafts */
 
 void acs_draft_blame(const acs_draft *draft)
 {
@@ -128,8 +129,8 @@ static bool has_place(acs_context *context, void *draft)
 }
 
 /*
- * ACS_DISABLE: the call issues what it queued. What has completed is looked for every so many calls, and by waits: looking
- * each time would cost as much as the launch.
+ * ACS_DISABLE: the call issues what it queued. What has completed is looked for every so many calls, and by waits:
+ * looking each time would cost as much as the launch.
  */
 static void issue_now(acs_context *context, acs_op op)
 {
@@ -185,7 +186,7 @@ acs_op acs_draft_queue(acs_draft *draft)
     return op;
 }
 
-/* --------------------------------------------------------------------------------------------------------- footprints */
+/* ------------------------------------------------------------------------------------------------------- footprints */
 
 /* A call of a footprint function, which an exception or pthread_exit may leave. */
 typedef struct footprint_call {
@@ -257,7 +258,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     return ACS_LIKELY(later) ? ACS_OK : acs_draft_bind(draft);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ kernels */
+/* ---------------------------------------------------------------------------------------------------------- kernels */
 
 /* Offsets as CUDA lays parameters out: each aligned to its own size, at most 16. */
 static uint32_t arg_alignment(uint32_t size)
@@ -362,7 +363,7 @@ static acs_status refuse_device(const acs_draft *draft, uint32_t on)
                     on - 1, devices);
 }
 
-/* A device that there is not, or that is not the kernel's: replicas_bind.c says where a CUfunction runs. */
+/* A device that there is not, or that is not the kernel's: replica_acquire.c says where a CUfunction runs. */
 static acs_status check_device(const acs_draft *draft, const acs_launch_params *p)
 {
     const uint32_t on = p->attributes.on;
@@ -466,7 +467,7 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     return acs_launch_unchecked(context, p);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- hints */
+/* ------------------------------------------------------------------------------------------------------------ hints */
 
 acs_status acs_mark_repeat(acs_context *context)
 {

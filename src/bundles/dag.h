@@ -1,6 +1,6 @@
 /*
- * The shape of a bundle: which of its ops must follow which, with every implied edge removed, in levels, and as a key that
- * equal shapes share. Pure arithmetic over a batch; called by backends when they issue one. Keeps nothing.
+ * The shape of a bundle: which of its ops must follow which, with every implied edge removed, in levels, and as a key
+ * that equal shapes share. Pure arithmetic over a batch; called by backends when they issue one. Keeps nothing.
  *
  * DAG-1  edges lead from a node to nodes with smaller numbers; none is implied by a path of others (transitive
  *        reduction).
@@ -28,7 +28,7 @@ typedef struct acs_dag {
     uint32_t nodes, ops, edges_used;
     uint32_t levels;      /* of ops */
     uint32_t width;       /* most ops in one level */
-    uint64_t key;         /* of the types and edges in order: equal for bundles that a kept graph can stand for */
+    uint64_t key;         /* of the types and edges in order: equal for bundles that a cached graph can stand for */
     acs_dag_node node[ACS_BATCH_ITEMS];
     uint16_t edges[ACS_DAG_EDGES];
 } acs_dag;
@@ -36,8 +36,9 @@ typedef struct acs_dag {
 /* The shape of a bundle. Any thread; allocates nothing. */
 void acs_dag_make(const acs_batch *batch, acs_dag *dag);
 /*
- * By how many levels the bundle makes the program's longest path longer where nothing waits for the end of a bundle, about:
- * half way between all of its levels and where its ends lie on average, since what follows an early end may begin early.
+ * By how many levels the bundle makes the program's longest path longer where nothing waits for the end of a bundle,
+ * about: half way between all of its levels and where its ends lie on average, since what follows an early end may
+ * begin early.
  */
 uint32_t acs_dag_path(const acs_dag *dag);
 

@@ -1,5 +1,5 @@
 /*
- * Types of kernels: a number for each (kernel, block, shared memory), which is what a node of a kept graph cannot
+ * Types of kernels: a number for each (kernel, block, shared memory), which is what a node of a cached graph cannot
  * change later. Called by check() on the launching thread: without a lock and without a CUDA call for a type seen
  * before. It never says no to a launch; a kernel without a number is launched by itself.
  */

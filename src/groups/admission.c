@@ -1,12 +1,13 @@
 /*
  * Between the pools of a context and the ledger of all programs (see admission.h). What a group took or waited for is a
- * credit of its thread, which the next growths draw on; whatever else pools ask for is taken from the ledger, or not there.
+ * credit of its thread, which the next growths draw on; whatever else pools ask for is taken from the ledger, or not
+ * there.
  */
 #include "groups/admission.h"
 
 #include "base/inside.h"
-#include "groups/dispatch.h"
-#include "residency/spread.h"
+#include "groups/group_schedule.h"
+#include "residency/device_choice.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +91,7 @@ acs_status acs_admission_open(acs_context *context)
     if (!*text || strcmp(text, "off") == 0)
         return ACS_OK;
     ACS_TRY(parse(text, name, &most));
-    if (context->spread && context->spread->topology.shared)
+    if (context->device_choice && context->device_choice->topology.shared)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": it knows no parts of GPUs, but devices share one "
                         "(ACS_DEVICES_PER_GPU=%d)", text, (int)context->options.devices_per_gpu);
     for (uint32_t d = 0; d < context->backend->devices; d++)
@@ -106,7 +107,7 @@ void acs_admission_close(acs_context *context)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- what the pools ask */
+/* ----------------------------------------------------------------------------------------------- what the pools ask */
 
 static acs_ledger *ledger_of(const acs_context *context, int kind)
 {
@@ -160,7 +161,7 @@ void acs_admission_config(acs_context *context, acs_memory_config *config)
     config->describe = describe;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- groups */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 static uint64_t rounded(uint64_t bytes)
 {
@@ -214,8 +215,8 @@ acs_status acs_admission_give_way(acs_context *context, uint32_t devices)
 
 void acs_admission_kept(acs_context *context, int kind)
 {
-    if (acs_admission_on(context) && context->dispatch && acs_memory_is_device(kind))
-        acs_dispatch_kept(context, acs_memory_device(kind));
+    if (acs_admission_on(context) && context->group_schedule && acs_memory_is_device(kind))
+        acs_group_schedule_kept(context, acs_memory_device(kind));
 }
 
 void acs_admission_reclaim(acs_context *context, uint32_t devices)
@@ -232,8 +233,8 @@ void acs_admission_reclaim(acs_context *context, uint32_t devices)
 void acs_admission_idle(acs_context *context)
 {
     acs_admission_reclaim(context, UINT32_MAX);
-    if (acs_admission_on(context) && context->dispatch && !acs_context_is_lost(context))
-        acs_dispatch_rest(context);
+    if (acs_admission_on(context) && context->group_schedule && !acs_context_is_lost(context))
+        acs_group_schedule_rest(context);
 }
 
 void acs_admission_rest(acs_context *context)

@@ -5,7 +5,7 @@
 #include "groups/group_internal.h"
 #include "capture/capture.h"
 #include "debug/memory_log.h"
-#include "residency/movable.h"
+#include "residency/relocatable.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static uint64_t g_number;
 static _Thread_local uint32_t tl_open;
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 
-/* ------------------------------------------------------------------------------------------------------------- forks */
+/* ------------------------------------------------------------------------------------------------------------ forks */
 
 static void before_fork(void)
 {
@@ -43,7 +43,7 @@ static void watch_forks(void)
     (void)pthread_atfork(before_fork, after_fork, in_child); /* without it children cannot make groups, no worse */
 }
 
-/* -------------------------------------------------------------------------------------------------------------- list */
+/* ------------------------------------------------------------------------------------------------------------- list */
 
 /* Of this thread, in any context or in one. */
 static acs_group *find(const acs_context *context)
@@ -90,7 +90,7 @@ void acs_group_destroy(acs_group *group)
     free(group);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- begin */
+/* ------------------------------------------------------------------------------------------------------------ begin */
 
 static acs_status make(acs_context *context, uint32_t most, acs_group **made)
 {
@@ -134,7 +134,7 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most)
     return ACS_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- hold */
+/* ------------------------------------------------------------------------------------------------------------- hold */
 
 acs_status acs_group_no_wait(const char *function)
 {
@@ -191,7 +191,7 @@ acs_op acs_group_hold(acs_draft *draft)
     return group->count | ACS_OP_HELD;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- free */
+/* ------------------------------------------------------------------------------------------------------------- free */
 
 static acs_status add_free(acs_group *group, void *ptr, const acs_site *site)
 {
@@ -230,7 +230,7 @@ static acs_status hold_free(acs_context *context, acs_group *group, void *ptr, c
 {
     if (!is_block(context, ptr))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is not the start of a block of acs_malloc of this context", ptr);
-    acs_movable *m = context->movables ? acs_movable_at(context, (uint64_t)(uintptr_t)ptr) : NULL;
+    acs_relocatable *m = context->relocatables ? acs_relocatable_at(context, (uint64_t)(uintptr_t)ptr) : NULL;
     if (!m || m->group != group->number)
         return add_free(group, ptr, site);
     if (m->dying)
@@ -242,28 +242,28 @@ static acs_status hold_free(acs_context *context, acs_group *group, void *ptr, c
 acs_op acs_group_free(acs_context *context, void *ptr, const acs_site *site)
 {
     acs_group *group = acs_group_mine(context);
-    if (context->movables)
-        acs_movables_enter(context);
+    if (context->relocatables)
+        acs_relocatables_enter(context);
     acs_status status = hold_free(context, group, ptr, site);
-    if (context->movables)
-        acs_movables_leave(context);
+    if (context->relocatables)
+        acs_relocatables_leave(context);
     if (status == ACS_OK)
         return group->count | ACS_OP_HELD;
     (void)acs_failures_refuse(context, site);
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ cancel */
+/* ----------------------------------------------------------------------------------------------------------- cancel */
 
 void acs_group_free_blocks(acs_group *group)
 {
     acs_context *context = group->context;
-    acs_movables *r = context->movables;
+    acs_relocatables *r = context->relocatables;
     acs_block block;
     if (!r)
         return;
-    acs_movables_enter(context);
-    for (acs_movable *m = r->first.next, *next; m != &r->first; m = next) {
+    acs_relocatables_enter(context);
+    for (acs_relocatable *m = r->first.next, *next; m != &r->first; m = next) {
         next = m->next;
         if (m->group != group->number)
             continue;
@@ -271,7 +271,7 @@ void acs_group_free_blocks(acs_group *group)
         if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->home, &block) == ACS_OK)
             acs_memory_log_block(context, "free", &block, acs_fifo_last(context->core.fifo));
     }
-    acs_movables_leave(context);
+    acs_relocatables_leave(context);
 }
 
 acs_status acs_group_cancel(acs_context *context)

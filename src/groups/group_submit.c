@@ -1,13 +1,14 @@
 /*
- * acs_group_submit: plan what a group takes, reserve that at once, and queue its ops (see group.h). Called by the thread
- * that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be tried again.
+ * acs_group_submit: plan what a group takes, reserve that at once, and queue its ops (see group.h). Called by the
+ * thread that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be
+ * tried again.
  */
 #include "groups/group_internal.h"
 
 #include "base/tuning.h"
 #include "groups/admission.h"
 #include "residency/bind.h"
-#include "groups/dispatch.h"
+#include "groups/group_schedule.h"
 #include "debug/memory_log.h"
 #include "residency/replicas.h"
 #include "groups/footprints.h"
@@ -22,11 +23,11 @@ typedef struct submission {
     acs_context *context;
     acs_op_sets before;
     acs_liveness plan;
-    acs_movable **movables; /* for each block of the plan */
+    acs_relocatable **relocatables; /* for each block of the plan */
     uint32_t *users;        /* of all blocks */
     bool *soon;
     uint64_t outside;       /* most bytes of other lazy blocks that an op names */
-    acs_dispatched place;   /* where it runs */
+    acs_scheduled_group place; /* where it runs */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
     bool *lent;             /* for each block */
     uint64_t queued;
@@ -38,29 +39,29 @@ static void release(submission *s)
     acs_op_sets_destroy(&s->before);
     free(s->plan.blocks);
     free(s->plan.order);
-    free(s->movables);
+    free(s->relocatables);
     free(s->users);
     free(s->soon);
     free(s->lent);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- plan */
+/* ------------------------------------------------------------------------------------------------------------- plan */
 
 /* The block of the plan that an address lies in, or NULL. */
-static acs_movable *planned_around(const submission *s, uint64_t address)
+static acs_relocatable *planned_around(const submission *s, uint64_t address)
 {
-    acs_movable *m = s->plan.block_count ? acs_movable_at(s->context, address) : NULL;
+    acs_relocatable *m = s->plan.block_count ? acs_relocatable_at(s->context, address) : NULL;
     return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
 }
 
 /* The block of the plan that a segment names, or NULL. */
-static acs_movable *planned_at(const submission *s, const acs_segment *segment)
+static acs_relocatable *planned_at(const submission *s, const acs_segment *segment)
 {
     return acs_segment_has_bytes(segment) ? planned_around(s, segment->base) : NULL;
 }
 
 /* It lives and dies in the group, and nobody else has used it. */
-static bool can_be_planned(const submission *s, const acs_movable *m)
+static bool can_be_planned(const submission *s, const acs_relocatable *m)
 {
     return m->group == s->group->number && m->dying && !m->at && !m->host_valid && !acs_replicas_used(m);
 }
@@ -78,32 +79,32 @@ static uint64_t ways_of(const acs_record *op)
 /* Blocks that live and die in the group, and room for as many users as there are ways to reach blocks. */
 static acs_status find_blocks(submission *s)
 {
-    const acs_movables *r = s->context->movables;
+    const acs_relocatables *r = s->context->relocatables;
     uint64_t ways = 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < s->group->count; i++)
         ways += ways_of(s->group->ops[i]);
-    for (const acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
+    for (const acs_relocatable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next)
         count += can_be_planned(s, m) && count < TUNE_GROUP_PLAN_BLOCKS;
     s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
-    s->movables = calloc((size_t)count + 1, sizeof(acs_movable *));
+    s->relocatables = calloc((size_t)count + 1, sizeof(acs_relocatable *));
     s->lent = calloc((size_t)count + 1, sizeof *s->lent);
     s->users = calloc(ways + 1, sizeof *s->users);
-    if (!s->plan.blocks || !s->movables || !s->lent || !s->users)
+    if (!s->plan.blocks || !s->relocatables || !s->lent || !s->users)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
-    for (acs_movable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
+    for (acs_relocatable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
         m->planned = NOT_PLANNED;
         if (!can_be_planned(s, m) || s->plan.block_count == count)
             continue;
         m->planned = (int32_t)s->plan.block_count;
-        s->movables[s->plan.block_count] = m;
+        s->relocatables[s->plan.block_count] = m;
         s->plan.blocks[s->plan.block_count++].bytes = m->bytes;
     }
     return ACS_OK;
 }
 
 /* Counts the op among the block's users, or puts it there, once. NULL: there is no block. */
-static void add_user(submission *s, const acs_movable *m, uint32_t op, bool put)
+static void add_user(submission *s, const acs_relocatable *m, uint32_t op, bool put)
 {
     if (!m)
         return;
@@ -145,8 +146,8 @@ static void find_users(submission *s)
     for (uint32_t b = 0; b < s->plan.block_count; b++)
         if (s->plan.blocks[b].user_count) {
             s->plan.blocks[kept] = s->plan.blocks[b];
-            s->movables[kept] = s->movables[b];
-            s->movables[kept]->planned = (int32_t)kept;
+            s->relocatables[kept] = s->relocatables[b];
+            s->relocatables[kept]->planned = (int32_t)kept;
             kept++;
         }
     s->plan.block_count = kept;
@@ -164,7 +165,7 @@ static void find_soon(submission *s)
 /* Bytes of the lazy block around the address, if it is none of the plan and was not counted in this turn. */
 static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t turn)
 {
-    acs_movable *m = acs_movable_at(s->context, address);
+    acs_relocatable *m = acs_relocatable_at(s->context, address);
     if (!m || !m->lazy || planned_around(s, address) || m->naming.turn == turn)
         return 0;
     m->naming = (acs_naming){.turn = turn};
@@ -174,7 +175,7 @@ static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t tu
 /* Bytes of lazy blocks that the op reaches beside those of the plan. */
 static uint64_t outside_bytes(const submission *s, const acs_record *op)
 {
-    const uint64_t turn = ++s->context->movables->namings;
+    const uint64_t turn = ++s->context->relocatables->namings;
     acs_pointer_walk walk = {0};
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < op->segment_count; k++)
@@ -202,23 +203,23 @@ static acs_status make_plan(submission *s, uint32_t slots)
     if (!s->soon || !s->plan.order)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u ops", count);
     s->plan.slot = s->plan.order + count;
-    if (s->context->movables)
-        acs_movables_enter(s->context);
+    if (s->context->relocatables)
+        acs_relocatables_enter(s->context);
     acs_status status = find_blocks(s);
     if (status == ACS_OK) {
         find_users(s);
         find_soon(s);
         find_outside(s);
     }
-    if (s->context->movables)
-        acs_movables_leave(s->context);
+    if (s->context->relocatables)
+        acs_relocatables_leave(s->context);
     s->plan.before = &s->before;
     s->plan.soon = s->soon;
     s->plan.slots = slots;
     return status == ACS_OK ? acs_liveness_plan(&s->plan) : status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ report */
+/* ----------------------------------------------------------------------------------------------------------- report */
 
 /* As many as can be told. */
 static uint64_t times(uint64_t a, uint64_t b)
@@ -298,7 +299,7 @@ static void hand_over(const submission *s, acs_group_report *report)
     report->size = size;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- queue */
+/* ------------------------------------------------------------------------------------------------------------ queue */
 
 /* Behind the group's ops. */
 static void give_back(submission *s)
@@ -318,11 +319,11 @@ static acs_status check_fits(const submission *s)
                         "a group of %u ops needs %llu bytes at once in %u slots, and %llu for other lazy blocks of an op: "
                         "ACS_MEMORY_LIMIT is %llu", s->group->count, (unsigned long long)s->plan.peak,
                         (unsigned)s->report.slots, (unsigned long long)s->outside, (unsigned long long)limit);
-    if (s->context->dispatch && s->plan.peak > acs_dispatch_most(s->context))
+    if (s->context->group_schedule && s->plan.peak > acs_group_schedule_most(s->context))
         return ACS_FAIL(ACS_ERR_MEMORY, 0,
                         "a group of %u ops needs %llu bytes at once in %u slots: no device has more than %llu",
                         s->group->count, (unsigned long long)s->plan.peak, (unsigned)s->report.slots,
-                        (unsigned long long)acs_dispatch_most(s->context));
+                        (unsigned long long)acs_group_schedule_most(s->context));
     return ACS_OK;
 }
 
@@ -370,10 +371,10 @@ static acs_status lend(submission *s, uint32_t op)
         uint64_t at = (uint64_t)(uintptr_t)s->memory.ptr + block->offset;
         if (block->taken_over)
             ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
-        acs_movables_enter(s->context);
-        if (can_be_planned(s, s->movables[b])) /* else another thread has used it just now, and it has memory */
-            acs_lazy_lend(s->movables[b], s->place.device, at);
-        acs_movables_leave(s->context);
+        acs_relocatables_enter(s->context);
+        if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it just now, and it has memory */
+            acs_lazy_lend(s->relocatables[b], s->place.device, at);
+        acs_relocatables_leave(s->context);
         s->lent[b] = true;
     }
     return ACS_OK;
@@ -383,7 +384,8 @@ static acs_op queue_op(submission *s, const acs_record *held)
 {
     acs_context *context = s->context;
     acs_backend *backend = context->backend;
-    acs_draft draft = {.context = context, .site = held->site, .on = context->spread ? (uint8_t)(s->place.device + 1) : 0};
+    acs_draft draft = {
+        .context = context, .site = held->site, .on = context->device_choice ? (uint8_t)(s->place.device + 1) : 0};
     if (!acs_draft_begin(&draft, held->kind))
         return 0;
     acs_status status = acs_record_copy(context->records, draft.record, held);
@@ -423,28 +425,29 @@ static void finish(submission *s)
 }
 
 /*
- * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's, and a
- * plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside others.
+ * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's,
+ * and a plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside
+ * others.
  */
 static acs_status dispatch(submission *s, uint32_t full)
 {
     const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
                                .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots > 0};
-    return acs_dispatch_begin(s->context, &demand, full, &s->place);
+    return acs_group_schedule_begin(s->context, &demand, full, &s->place);
 }
 
 /* On a device that is not full, if one will have it. Without a ticket nothing of it is left. */
 static acs_status take_place(submission *s, uint32_t full)
 {
-    acs_status status = s->context->dispatch ? dispatch(s, full) : ACS_OK;
+    acs_status status = s->context->group_schedule ? dispatch(s, full) : ACS_OK;
     if (status == ACS_OK)
         status = reserve(s);
     if (acs_admission_on(s->context))
         acs_admission_end(s->context);
     if (status == ACS_OK && s->place.ticket)
-        acs_dispatch_reserved(s->context, s->place.ticket);
+        acs_group_schedule_reserved(s->context, s->place.ticket);
     else if (s->place.ticket)
-        acs_dispatch_queued(s->context, s->place.ticket, 0);
+        acs_group_schedule_queued(s->context, s->place.ticket, 0);
     return status;
 }
 
@@ -485,7 +488,7 @@ static acs_status submit(submission *s, uint32_t slots)
         status = queue_ops(s);
     const acs_error error = *acs_error_thread();
     if (s->place.ticket)
-        acs_dispatch_queued(s->context, s->place.ticket, s->report.last);
+        acs_group_schedule_queued(s->context, s->place.ticket, s->report.last);
     finish(s);
     if (status == ACS_ERR_MEMORY)
         return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",

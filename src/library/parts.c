@@ -1,22 +1,22 @@
 /*
- * What this library is made of: its backends, its batcher, and what optional parts do beside a launch and a wait, and while
- * a context opens and closes, one part after the other, in the order that matters. src/api calls it through the tables
- * acs_parts and acs_op_hooks alone. Keeps nothing.
+ * What this library is made of: its backends, its batcher, and what optional parts do beside a launch and a wait, and
+ * while a context opens and closes, one part after the other, in the order that matters. src/api calls it through the
+ * tables acs_parts and acs_op_hooks alone. Keeps nothing.
  */
 #include "api/program_order.h"
 #include "bundles/bundler.h"
 #include "capture/capture.h"
-#include "checks/written.h"
+#include "checks/check_outputs.h"
 #include "debug/dot.h"
 #include "debug/memory_log.h"
 #include "groups/admission.h"
-#include "groups/dispatch.h"
+#include "groups/group_schedule.h"
 #include "groups/group.h"
 #include "library/select.h"
-#include "residency/spread.h"
+#include "residency/device_choice.h"
 #include "simulator/sim_driver.h"
 
-/* ------------------------------------------------------------------------------------------------------------- launch */
+/* ----------------------------------------------------------------------------------------------------------- launch */
 
 /* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
 static bool may_capture(acs_draft *draft, acs_op_kind kind)
@@ -33,7 +33,7 @@ static bool may_capture(acs_draft *draft, acs_op_kind kind)
 static uint8_t places_of(const acs_context *context, acs_op_kind kind)
 {
     const bool looks = kind == ACS_KIND_OBSERVE || kind == ACS_KIND_STREAM_WAIT || kind == ACS_KIND_STREAM_SIGNAL;
-    return looks && context->spread ? (uint8_t)(context->spread->count + 1) : 1;
+    return looks && context->device_choice ? (uint8_t)(context->device_choice->count + 1) : 1;
 }
 
 static bool begin_op(acs_draft *draft, acs_op_kind kind)
@@ -51,7 +51,7 @@ static bool begin_op(acs_draft *draft, acs_op_kind kind)
 
 static acs_status bind(acs_draft *draft)
 {
-    if (acs_movables_none(draft->context))
+    if (acs_relocatables_none(draft->context))
         return ACS_OK;
     return draft->group ? acs_bind_check(draft) : acs_bind(draft);
 }
@@ -88,8 +88,8 @@ static bool submit(acs_draft *draft, acs_op *op)
 
 static void drop(acs_draft *draft)
 {
-    if (draft->context->spread && draft->record)
-        acs_spread_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
+    if (draft->context->device_choice && draft->record)
+        acs_device_choice_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
     if (draft->bound)
         acs_bound(draft, 0);
     acs_reuse_put_back(draft);
@@ -98,10 +98,10 @@ static void drop(acs_draft *draft)
 
 static void ended(acs_context *context, const acs_end *end)
 {
-    acs_spread_ended(context, end->op, end->status);
+    acs_device_choice_ended(context, end->op, end->status);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- waits */
+/* ------------------------------------------------------------------------------------------------------------ waits */
 
 static acs_status may_wait(acs_context *context, const char *function)
 {
@@ -112,13 +112,13 @@ static acs_status may_wait(acs_context *context, const char *function)
 
 static void before_drain(acs_context *context)
 {
-    (void)acs_movables_home(context);
+    (void)acs_relocatables_home(context);
 }
 
 static void waited(acs_context *context, acs_op op)
 {
     if (op)
-        acs_spread_waited(context, op);
+        acs_device_choice_waited(context, op);
     acs_admission_rest(context);
 }
 
@@ -136,17 +136,17 @@ static bool free_in_group(acs_context *context, void *ptr, const acs_site *site,
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- statistics */
+/* ------------------------------------------------------------------------------------------------------- statistics */
 
 static void count(acs_context *context, acs_statistics *s)
 {
     s->captured = acs_captures_count(context);
-    acs_movables_count(context, s);
-    acs_spread_count(context, s);
+    acs_relocatables_count(context, s);
+    acs_device_choice_count(context, s);
 }
 
 static const acs_op_hooks g_hooks = {
-    .launch = acs_written_launch,
+    .launch = acs_check_outputs_launch,
     .begin = begin_op,
     .bind = bind,
     .submit = submit,
@@ -155,20 +155,20 @@ static const acs_op_hooks g_hooks = {
     .ended = ended,
     .may_wait = may_wait,
     .before_drain = before_drain,
-    .drained = acs_movables_came_home,
-    .came_home = acs_movable_part_came_home,
+    .drained = acs_relocatables_came_home,
+    .came_home = acs_relocatable_part_came_home,
     .waited = waited,
     .check_op = check_op,
     .free = free_in_group,
     .group_number = acs_group_number,
     .kept = acs_admission_kept,
     .count = count,
-    .report = acs_spread_report,
+    .report = acs_device_choice_report,
     .clear = acs_capture_abandon,
     .idle = acs_admission_rest,
 };
 
-/* ------------------------------------------------------------------------------------------------------- open and close */
+/* --------------------------------------------------------------------------------------------------- open and close */
 
 static acs_status begin_parts(acs_context *context)
 {
@@ -183,7 +183,8 @@ static acs_status begin_parts(acs_context *context)
 static acs_status find_limit(acs_context *context, uint64_t *limit)
 {
     acs_backend *backend = context->backend;
-    for (uint32_t d = 0; context->spread && context->spread->topology.shared && d < backend->devices; d++) {
+    for (uint32_t d = 0; context->device_choice && context->device_choice->topology.shared && d < backend->devices;
+         d++) {
         acs_capacity has;
         ACS_TRY(backend->ops->capacity(backend, d, &has));
         if (has.memory < UINT64_MAX && (!*limit || has.memory < *limit))
@@ -198,12 +199,12 @@ static acs_status open_pools(acs_context *context, acs_memory_config *config)
     ACS_TRY(acs_admission_open(context));
     acs_admission_config(context, config);
     ACS_TRY(acs_memory_log_open(context));
-    return acs_movables_open(context);
+    return acs_relocatables_open(context);
 }
 
 static acs_status core_opened(acs_context *context)
 {
-    ACS_TRY(acs_dispatch_open(context));
+    ACS_TRY(acs_group_schedule_open(context));
     ACS_TRY(acs_dot_open(context));
     return acs_virtual_init(context);
 }
@@ -211,7 +212,7 @@ static acs_status core_opened(acs_context *context)
 static void all_ended(acs_context *context)
 {
     acs_groups_fini(context);
-    acs_movables_close(context);
+    acs_relocatables_close(context);
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
     acs_dot_close(context);
@@ -222,9 +223,9 @@ static void close_parts(acs_context *context)
     acs_dot_close(context);
     acs_virtual_fini(context);
     acs_captures_fini(context);
-    acs_movables_close(context);
-    acs_dispatch_close(context);
-    acs_spread_close(context);
+    acs_relocatables_close(context);
+    acs_group_schedule_close(context);
+    acs_device_choice_close(context);
     acs_memory_log_close(context);
 }
 
@@ -240,7 +241,7 @@ const acs_parts acs_library_parts = {
     .batcher = &acs_bundle_batcher,
     .hooks = &g_hooks,
     .begin = begin_parts,
-    .backend_opened = acs_spread_open,
+    .backend_opened = acs_device_choice_open,
     .pools = open_pools,
     .core_opened = core_opened,
     .drained = all_ended,

@@ -1,6 +1,6 @@
 /*
- * The way of an op to its blocks (see bind.h). Called by the calls that queue ops; holds the lock of movable blocks from
- * acs_bind until the op is queued or dropped.
+ * The way of an op to its blocks (see bind.h). Called by the calls that queue ops; holds the lock of relocatable blocks
+ * from acs_bind until the op is queued or dropped.
  */
 #include "residency/bind.h"
 
@@ -9,22 +9,22 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------------ naming */
+/* ----------------------------------------------------------------------------------------------------------- naming */
 
-static acs_movable *find(const acs_draft *draft, uint64_t address)
+static acs_relocatable *find(const acs_draft *draft, uint64_t address)
 {
-    acs_movables *r = draft->context->movables;
+    acs_relocatables *r = draft->context->relocatables;
     acs_found *found = &r->found[acs_hash64(address) % ACS_FOUND];
     if (found->hold != r->hold || found->address != address)
-        *found = (acs_found){address, r->hold, acs_movable_at(draft->context, address)};
+        *found = (acs_found){address, r->hold, acs_relocatable_at(draft->context, address)};
     return found->at;
 }
 
-acs_movable *acs_bind_segment(const acs_draft *draft, const acs_segment *s, bool *inside)
+acs_relocatable *acs_bind_segment(const acs_draft *draft, const acs_segment *s, bool *inside)
 {
     if (!acs_segment_has_bytes(s))
         return NULL;
-    acs_movable *m = find(draft, s->base);
+    acs_relocatable *m = find(draft, s->base);
     *inside = m && acs_segment_end(s) <= m->home + m->bytes;
     return m;
 }
@@ -58,7 +58,7 @@ bool acs_bind_next_pointer(const acs_record *record, acs_pointer_walk *walk, uin
     return false;
 }
 
-static bool points_into(const acs_movable *m, uint64_t address)
+static bool points_into(const acs_relocatable *m, uint64_t address)
 {
     return address - m->home < m->bytes;
 }
@@ -66,11 +66,11 @@ static bool points_into(const acs_movable *m, uint64_t address)
 static void name_by_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    const uint64_t turn = draft->context->movables->namings;
+    const uint64_t turn = draft->context->relocatables->namings;
     for (uint32_t i = 0; i < record->segment_count; i++) {
         const acs_segment *s = &record->segments[i];
         bool inside = false;
-        acs_movable *m = acs_bind_segment(draft, s, &inside);
+        acs_relocatable *m = acs_bind_segment(draft, s, &inside);
         if (!m)
             continue;
         acs_naming *n = &m->naming;
@@ -85,11 +85,11 @@ static void name_by_segments(const acs_draft *draft)
 void acs_bind_name(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    const uint64_t turn = ++draft->context->movables->namings;
+    const uint64_t turn = ++draft->context->relocatables->namings;
     name_by_segments(draft);
     acs_pointer_walk walk = {0};
     for (uint64_t address; acs_bind_next_pointer(record, &walk, &address);) {
-        acs_movable *m = find(draft, address);
+        acs_relocatable *m = find(draft, address);
         if (m && m->naming.turn == turn)
             m->naming.pointers += points_into(m, address);
     }
@@ -108,7 +108,7 @@ static bool can_change(const acs_record *record)
 }
 
 /* Without a place for it parts are not told apart any more: more is skipped than need be. */
-static void cut(acs_movable *m, uint64_t offset)
+static void cut(acs_relocatable *m, uint64_t offset)
 {
     uint32_t at = 0;
     while (at < m->cut_count && m->cuts[at] < offset)
@@ -120,7 +120,7 @@ static void cut(acs_movable *m, uint64_t offset)
 }
 
 /* Who reads and writes all of these bytes makes them one part: if any of it had failed, so has he. */
-static void mend(acs_movable *m, uint64_t from, uint64_t to)
+static void mend(acs_relocatable *m, uint64_t from, uint64_t to)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < m->cut_count; i++)
@@ -129,7 +129,7 @@ static void mend(acs_movable *m, uint64_t from, uint64_t to)
     m->cut_count = kept;
 }
 
-void acs_bind_touch(acs_movables *r, acs_movable *m, const acs_segment *s)
+void acs_bind_touch(acs_relocatables *r, acs_relocatable *m, const acs_segment *s)
 {
     const uint64_t from = s->base - m->home, to = acs_segment_end(s) - m->home;
     cut(m, from);
@@ -160,11 +160,11 @@ void acs_bind_touch_pointed(const acs_draft *draft)
 {
     acs_pointer_walk walk = {0};
     for (uint64_t address; !draft->captured && acs_bind_next_pointer(draft->record, &walk, &address);) {
-        acs_movable *m = find(draft, address);
+        acs_relocatable *m = find(draft, address);
         if (!m || !m->lazy)
             continue;
         const acs_segment whole = ACS_INOUT(m->home, m->bytes);
-        acs_bind_touch(draft->context->movables, m, &whole);
+        acs_bind_touch(draft->context->relocatables, m, &whole);
         m->written = true;
     }
 }
@@ -173,11 +173,11 @@ acs_status acs_bind_check(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
     acs_status status = ACS_OK;
-    acs_movables_enter(draft->context);
+    acs_relocatables_enter(draft->context);
     acs_bind_name(draft);
     for (uint32_t i = 0; i < record->segment_count && status == ACS_OK; i++) {
         bool inside;
-        const acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        const acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
         status = acs_lazy_check(draft, &record->segments[i], i);
         if (status != ACS_OK || !m || !m->lazy)
             continue;
@@ -187,16 +187,16 @@ acs_status acs_bind_check(const acs_draft *draft)
         else if (acs_bind_astray(draft, &m->naming))
             status = acs_lazy_refuse(m);
     }
-    acs_movables_leave(draft->context);
+    acs_relocatables_leave(draft->context);
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- change */
+/* ----------------------------------------------------------------------------------------------------------- change */
 
 /* Of blocks that the op names: a pointer may be the end of a block before. */
 static uint64_t moved(const acs_draft *draft, uint64_t address)
 {
-    const acs_movable *m = find(draft, address);
+    const acs_relocatable *m = find(draft, address);
     if (!m || !m->touched)
         return address;
     uint64_t to = m->to ? m->to : m->host_valid ? m->host : m->home; /* who only looks brings none in */
@@ -227,14 +227,14 @@ static void rebase(acs_draft *draft)
             record->segments[i].base = moved(draft, record->segments[i].base);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- bind */
+/* ------------------------------------------------------------------------------------------------------------- bind */
 
 acs_status acs_bind_begin(acs_draft *draft)
 {
-    return draft->context->spread ? acs_replicas_begin(draft) : acs_rename_begin(draft->context);
+    return draft->context->device_choice ? acs_replicas_begin(draft) : acs_rename_begin(draft->context);
 }
 
-static void settle(acs_draft *draft, acs_movable *m, bool queued)
+static void settle(acs_draft *draft, acs_relocatable *m, bool queued)
 {
     if (m->replicas && queued)
         acs_replicas_commit(draft, m);
@@ -250,10 +250,10 @@ static void settle(acs_draft *draft, acs_movable *m, bool queued)
 static void end_bind(acs_draft *draft, acs_op op)
 {
     acs_context *context = draft->context;
-    acs_movables *r = context->movables;
+    acs_relocatables *r = context->relocatables;
     r->turn++;
     while (r->touched) {
-        acs_movable *m = r->touched;
+        acs_relocatable *m = r->touched;
         r->touched = m->next_touched;
         m->touched = false;
         m->named = r->turn;
@@ -262,29 +262,29 @@ static void end_bind(acs_draft *draft, acs_op op)
         if (op)
             m->last = acs_fifo_last(context->core.fifo); /* at least its number: a captured op has none of the FIFO's */
     }
-    if (context->spread && op && !draft->captured)
-        acs_spread_queued(context, op);
+    if (context->device_choice && op && !draft->captured)
+        acs_device_choice_queued(context, op);
 }
 
 acs_status acs_bind(acs_draft *draft)
 {
     acs_context *context = draft->context;
     if (!draft->no_wait)
-        acs_movables_enter(context);
-    else if (!acs_movables_try(context))
+        acs_relocatables_enter(context);
+    else if (!acs_relocatables_try(context))
         return ACS_FAIL(ACS_ERR_FULL, 0, "another thread waits for room in the FIFO, or is about to queue an op");
-    context->movables->no_wait = draft->no_wait;
-    acs_status status = context->spread ? acs_replicas_prepare(draft) : acs_rename_prepare(draft);
-    context->movables->no_wait = false;
+    context->relocatables->no_wait = draft->no_wait;
+    acs_status status = context->device_choice ? acs_replicas_prepare(draft) : acs_rename_prepare(draft);
+    context->relocatables->no_wait = false;
     if (status == ACS_OK)
         rebase(draft);
     draft->bound = status == ACS_OK && acs_bind_is_work(draft->record);
     if (draft->bound)
         return ACS_OK;
-    if (context->spread)
-        acs_spread_drop(context, draft->record);
+    if (context->device_choice)
+        acs_device_choice_drop(context, draft->record);
     end_bind(draft, status == ACS_OK ? acs_fifo_last(context->core.fifo) + 1 : 0); /* about: it cannot fail */
-    acs_movables_leave(context);
+    acs_relocatables_leave(context);
     return status;
 }
 
@@ -292,7 +292,7 @@ void acs_bound(acs_draft *draft, acs_op op)
 {
     draft->bound = false;
     end_bind(draft, op);
-    acs_movables_leave(draft->context);
+    acs_relocatables_leave(draft->context);
 }
 
 acs_status acs_draft_begin_contents(acs_draft *draft)

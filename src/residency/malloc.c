@@ -1,14 +1,14 @@
 /*
- * acs_malloc, acs_free, acs_trim: blocks in program order. Without pools a block is the driver's, and its free is an op,
- * which the thread of host functions runs. With them both are lists: a freed block is known to be used by no op after the
- * latest one, and who gets it while those may still run is ordered behind them, as the next op says that is queued
- * (acs_reuse). Called by the program's threads; waits only where there is no room.
+ * acs_malloc, acs_free, acs_trim: blocks in program order. Without pools a block is the driver's, and its free is an
+ * op, which the thread of host functions runs. With them both are lists: a freed block is known to be used by no op
+ * after the latest one, and who gets it while those may still run is ordered behind them, as the next op says that is
+ * queued (acs_reuse). Called by the program's threads; waits only where there is no room.
  */
 #include "residency/malloc.h"
 
 #include "capture/capture.h"
 #include "debug/memory_log.h"
-#include "residency/spread.h"
+#include "residency/device_choice.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static acs_status check_alive(const acs_context *context)
     return ACS_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- waits */
+/* ------------------------------------------------------------------------------------------------------------ waits */
 
 /* What is known of the blocks that were freed when there was no room, and which free op was waited for. */
 typedef struct search {
@@ -79,8 +79,8 @@ static bool wait_for_users(acs_context *context, const acs_block *block)
 
 /*
  * The block that has rested for longest is waited for by itself: other ops may take as long as they like. Only what was
- * handed out early before is known by its latest op alone, and inside a capture there is no op that could wait. Nothing is
- * waited for that was freed behind `until`, which others may go on to do for ever. False: nothing rests.
+ * handed out early before is known by its latest op alone, and inside a capture there is no op that could wait. Nothing
+ * is waited for that was freed behind `until`, which others may go on to do for ever. False: nothing rests.
  */
 static bool wait_for_rest(acs_context *context, int kind, acs_op until)
 {
@@ -142,11 +142,11 @@ static acs_status take_block(acs_context *context, size_t bytes, int kind, const
     return acs_memory_find_room(context, request, acs_lazy_spill, block);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- malloc */
+/* ----------------------------------------------------------------------------------------------------------- malloc */
 
 /*
- * The next op takes all, and until it is in the FIFO `g_taken` stands for them: else the op of another thread, which names
- * memory of its own malloc, could overtake the one that carries it.
+ * The next op takes all, and until it is in the FIFO `g_taken` stands for them: else the op of another thread, which
+ * names memory of its own malloc, could overtake the one that carries it.
  */
 static acs_reuse g_taken;
 
@@ -214,7 +214,10 @@ acs_status acs_reuse_add(acs_context *context, uint64_t base, uint64_t bytes)
     if (!reuse)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to hand a block out again");
     *reuse = (acs_reuse){.base = base, .bytes = bytes};
-    /* Counted before it is listed, so that who finds it in the list may count it down. E: relaxed, nothing goes with it. */
+    /*
+     * Counted before it is listed, so that who finds it in the list may count it down. E: relaxed, nothing goes with
+     * it.
+     */
     const uint64_t modes = atomic_fetch_add_explicit(&context->modes, ACS_MODE_REUSE, memory_order_relaxed);
     add_reuse(context, reuse);
     if (modes / ACS_MODE_REUSE + 1 < ACS_REUSES_MOST || acs_capture_on(context))
@@ -232,12 +235,12 @@ acs_status acs_memory_begin_life(acs_context *context, const acs_block *block)
 }
 
 /* The one that acs_on said; else the first, or for blocks that need not be used there the one with the least in use. */
-static uint32_t device_for(acs_context *context, bool movable)
+static uint32_t device_for(acs_context *context, bool relocatable)
 {
-    const uint32_t hint = acs_spread_hint(context);
+    const uint32_t hint = acs_device_choice_hint(context);
     uint32_t best = 0;
     uint64_t least = UINT64_MAX;
-    for (uint32_t d = 0; d < context->spread->count && movable && !hint; d++) {
+    for (uint32_t d = 0; d < context->device_choice->count && relocatable && !hint; d++) {
         const uint64_t live = acs_memory_count(context->memory, acs_memory_kind(d)).live;
         if (live < least) {
             best = d;
@@ -249,9 +252,9 @@ static uint32_t device_for(acs_context *context, bool movable)
 
 static acs_status refuse_kind(int kind)
 {
-    const char *why = "it is none of ACS_MEMORY_DEVICE and ACS_MEMORY_HOST, with ACS_MOVABLE or ACS_LAZY added";
-    if ((kind & ~(ACS_MEMORY_HOST | ACS_MOVABLE)) == ACS_LAZY)
-        why = kind & ACS_MOVABLE ? "ACS_LAZY and ACS_MOVABLE exclude each other: a lazy block moves by itself"
+    const char *why = "it is none of ACS_MEMORY_DEVICE and ACS_MEMORY_HOST, with ACS_RELOCATABLE or ACS_LAZY added";
+    if ((kind & ~(ACS_MEMORY_HOST | ACS_RELOCATABLE)) == ACS_LAZY)
+        why = kind & ACS_RELOCATABLE ? "ACS_LAZY and ACS_RELOCATABLE exclude each other: a lazy block moves by itself"
                                  : "ACS_LAZY goes with ACS_MEMORY_DEVICE alone";
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: kind %#x: %s", (unsigned)kind, why);
 }
@@ -260,13 +263,14 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 {
     static const acs_site unnamed = {"acs_malloc", NULL, 0};
     const acs_site *site = params && params->site ? params->site : &unnamed;
-    const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY), movable = (kind & ~ACS_MEMORY_HOST) == ACS_MOVABLE;
+    const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY),
+               relocatable = (kind & ~ACS_MEMORY_HOST) == ACS_RELOCATABLE;
     acs_block block;
     ACS_NOT_CANCELLED;
     context = acs_context_enter(context, "acs_malloc");
     if (!context)
         return acs_error_thread()->status;
-    kind = movable || lazy ? kind & ACS_MEMORY_HOST : kind;
+    kind = relocatable || lazy ? kind & ACS_MEMORY_HOST : kind;
     if (kind != ACS_MEMORY_DEVICE && kind != ACS_MEMORY_HOST)
         return refuse_kind(kind);
     if (!ptr || bytes == 0)
@@ -278,8 +282,8 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
         acs_memory_log_block(context, "malloc", &block, acs_fifo_last(context->core.fifo));
         return ACS_OK;
     }
-    if (context->spread && kind == ACS_MEMORY_DEVICE)
-        kind = acs_memory_kind(device_for(context, movable));
+    if (context->device_choice && kind == ACS_MEMORY_DEVICE)
+        kind = acs_memory_kind(device_for(context, relocatable));
     acs_status status = take_block(context, bytes, kind, site, &block);
     if (status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
@@ -287,8 +291,8 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
         return status;
     acs_context_kept(context, kind);
     status = context->pooled ? acs_memory_begin_life(context, &block) : acs_allocations_add(context->allocations, &block);
-    if (status == ACS_OK && movable && (kind != ACS_MEMORY_HOST || context->spread))
-        status = acs_movable_add(context, &block);
+    if (status == ACS_OK && relocatable && (kind != ACS_MEMORY_HOST || context->device_choice))
+        status = acs_relocatable_add(context, &block);
     if (status != ACS_OK) {
         if (context->pooled) /* the first error counts */
             (void)acs_memory_free(context->memory, block.ptr, acs_fifo_last(context->core.fifo), &block);
@@ -301,7 +305,9 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     return ACS_OK;
 }
 
-/* Memory of one kind that does not go back keeps none of the others. Returns the first error of all, or a lost device. */
+/*
+ * Memory of one kind that does not go back keeps none of the others. Returns the first error of all, or a lost device.
+ */
 static acs_status trim_kind(acs_context *context, int kind, size_t keep_bytes, acs_status before)
 {
     const acs_error error = *acs_error_thread();
@@ -327,7 +333,7 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes)
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- free */
+/* ------------------------------------------------------------------------------------------------------------- free */
 
 /* The driver gives it back, once its users have ended: an action of the thread of host functions, since it may wait. */
 static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *params, const acs_site *site)
@@ -359,7 +365,10 @@ static bool begins_block(acs_memory *memory, const void *ptr)
     return memory && acs_memory_find(memory, (uint64_t)(uintptr_t)ptr, &block) == ACS_PLACE_BLOCK && block.ptr == ptr;
 }
 
-/* The context's latest op. Before the first one there is none: an op that does nothing becomes it. 0: it was not queued. */
+/*
+ * The context's latest op. Before the first one there is none: an op that does nothing becomes it. 0: it was not
+ * queued.
+ */
 static acs_op latest_op(acs_context *context, const acs_site *site)
 {
     acs_draft draft;
@@ -407,7 +416,7 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
         return 0;
     acs_status status = acs_lazy_free(context, ptr, &block);
     if (status == ACS_NOT_READY) {
-        last = acs_movable_remove(context, ptr, last);
+        last = acs_relocatable_remove(context, ptr, last);
         status = acs_memory_free(context->memory, ptr, last, &block);
     }
     if (status != ACS_OK)

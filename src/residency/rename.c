@@ -1,18 +1,18 @@
 /*
- * Renaming, as processors rename registers: an op that writes the whole of a movable block (ACS_MOVABLE) gets memory of its
- * own for it, so that it depends on nobody who uses the contents before (WAR, WAW), and later ops are pointed there. On one
- * device; called by bind.c, under the lock of movable blocks.
+ * Renaming, as processors rename registers: an op that writes the whole of a relocatable block (ACS_RELOCATABLE)
+ * gets memory of its own for it, so that it depends on nobody who uses the contents before (WAR, WAW), and later ops
+ * are pointed there. On one device; called by bind.c, under the lock of relocatable blocks.
  */
 #include "residency/bind.h"
 
 #include "base/tuning.h"
 
-/* ---------------------------------------------------------------------------------------------------------- versions */
+/* --------------------------------------------------------------------------------------------------------- versions */
 
 /* Memory that no op uses, or none: to wait for it would gain nothing. */
-static bool take_version(acs_context *context, const acs_movable *m, acs_block *block)
+static bool take_version(acs_context *context, const acs_relocatable *m, acs_block *block)
 {
-    acs_movables *r = context->movables;
+    acs_relocatables *r = context->relocatables;
     const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_DEVICE, .optional = true, .site = m->site};
     uint64_t most = r->most == UINT64_MAX ? r->block_bytes : r->most;
     uint64_t held = r->version_bytes - (m->at == m->home ? 0 : m->bytes);
@@ -27,10 +27,10 @@ static bool take_version(acs_context *context, const acs_movable *m, acs_block *
 }
 
 /*
- * The op writes all of it: the contents begin anew, in memory of their own if who uses those before has not ended (which
- * comes true in commit()). What failed before is no concern of theirs, wherever they are.
+ * The op writes all of it: the contents begin anew, in memory of their own if who uses those before has not ended
+ * (which comes true in commit()). What failed before is no concern of theirs, wherever they are.
  */
-static void begin_version(acs_context *context, acs_movable *m)
+static void begin_version(acs_context *context, acs_relocatable *m)
 {
     acs_op settled = acs_core_settled(&context->core);
     acs_block block;
@@ -39,7 +39,7 @@ static void begin_version(acs_context *context, acs_movable *m)
             m->to = m->home;
         else if (take_version(context, m, &block)) {
             m->to = (uint64_t)(uintptr_t)block.ptr;
-            context->movables->version_bytes += m->at == m->home ? m->bytes : 0; /* else in the stead of another */
+            context->relocatables->version_bytes += m->at == m->home ? m->bytes : 0; /* else in the stead of another */
         }
     }
     m->anew = true;
@@ -48,16 +48,16 @@ static void begin_version(acs_context *context, acs_movable *m)
 /* All that can be refused has been looked at. */
 acs_status acs_rename_begin(acs_context *context)
 {
-    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+    for (const acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched)
         if (m->anew && !m->fresh) /* whose memory began a life just now */
-            ACS_TRY(acs_movable_begin_anew(context, m, m->to, m->to == m->at ? m->last : 0));
+            ACS_TRY(acs_relocatable_begin_anew(context, m, m->to, m->to == m->at ? m->last : 0));
     return ACS_OK;
 }
 
 /* The old version goes back. */
-void acs_rename_commit(acs_context *context, acs_movable *m)
+void acs_rename_commit(acs_context *context, acs_relocatable *m)
 {
-    acs_movables *r = context->movables;
+    acs_relocatables *r = context->relocatables;
     acs_op last = acs_fifo_last(context->core.fifo);
     const uint64_t from = m->at, to = m->to;
     if (m->anew)
@@ -70,39 +70,39 @@ void acs_rename_commit(acs_context *context, acs_movable *m)
     if (m->at == m->home)
         m->home_last = m->last;
     else
-        acs_movable_drop(context, m, last);
+        acs_relocatable_drop(context, m, last);
     r->version_bytes += from != m->home && to != m->home ? m->bytes : 0;
     m->at = m->to = to;
     atomic_fetch_add_explicit(&r->versions, 1, memory_order_relaxed); /* a counter */
 }
 
-void acs_rename_undo(acs_context *context, acs_movable *m)
+void acs_rename_undo(acs_context *context, acs_relocatable *m)
 {
     acs_block block;
     if (m->lazy) {
         acs_lazy_undo(context, m);
     } else if (m->to != m->home && m->to != m->at) {
-        context->movables->version_bytes -= m->at == m->home ? m->bytes : 0;
+        context->relocatables->version_bytes -= m->at == m->home ? m->bytes : 0;
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->to, 0, &block); /* nobody has used it: cannot fail */
     }
     m->to = m->at;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- prepare */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 /* Whatever the op names of it that is not to be reached by what can be changed comes home; the rest may be renamed. */
-static acs_status prepare_block(const acs_draft *draft, acs_movable *m, const acs_segment *s)
+static acs_status prepare_block(const acs_draft *draft, acs_relocatable *m, const acs_segment *s)
 {
     const acs_record *record = draft->record;
     const acs_naming n = m->naming;
     const bool only_looks = m->lazy && !acs_bind_is_work(record);
     if (record->kind == ACS_KIND_STREAM_WAIT && n.whole && !draft->captured && !m->lazy) /* it was written there anew */
-        acs_movable_drop(draft->context, m, acs_fifo_last(draft->context->core.fifo));
+        acs_relocatable_drop(draft->context, m, acs_fifo_last(draft->context->core.fifo));
     if (!only_looks && acs_bind_astray(draft, &n))
-        ACS_TRY(acs_movable_bring_home(draft->context, m));
+        ACS_TRY(acs_relocatable_bring_home(draft->context, m));
     else if (n.whole && n.segments == 1 && !m->pinned && acs_bind_is_work(record))
         begin_version(draft->context, m);
-    acs_bind_touch(draft->context->movables, m, s);
+    acs_bind_touch(draft->context->relocatables, m, s);
     m->written |= acs_bind_is_work(record) && (s->access & ACS_WRITE);
     return ACS_OK;
 }
@@ -113,10 +113,10 @@ acs_status acs_rename_prepare(acs_draft *draft)
     const bool all = acs_bind_is_any(record);
     acs_bind_name(draft);
     if (all)
-        ACS_TRY(acs_movables_home_locked(draft->context));
+        ACS_TRY(acs_relocatables_home_locked(draft->context));
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
-        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
         ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
         if (m && (m->lazy || !all))
             ACS_TRY(prepare_block(draft, m, &record->segments[i]));

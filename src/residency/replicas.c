@@ -1,22 +1,22 @@
 /*
- * Where the contents of a block are, of several devices, and how they get elsewhere (see replicas.h). Called while ops are
- * bound and where blocks are made, freed and brought home.
+ * Where the contents of a block are, of several devices, and how they get elsewhere (see replicas.h). Called while ops
+ * are bound and where blocks are made, freed and brought home.
  */
 #include "residency/replicas.h"
 
 #include <stdlib.h>
 
-acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home)
+acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t home)
 {
-    const uint32_t places = context->spread->count + 1;
+    const uint32_t places = context->device_choice->count + 1;
     struct acs_replicas *r = calloc(1, sizeof *r + places * sizeof r->places[0]);
-    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->family = acs_family_make(m->bytes))) {
+    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->family = acs_affinity_make(m->bytes))) {
         if (r)
             acs_coherence_fini(&r->valid);
         free(r);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid");
     }
-    context->spread->bytes += m->bytes;
+    context->device_choice->bytes += m->bytes;
     r->count = places;
     r->home = home;
     r->target = ACS_ANY_PLACE;
@@ -28,7 +28,7 @@ acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home
     return ACS_OK;
 }
 
-void acs_replicas_drop(acs_context *context, acs_movable *m, uint32_t place, acs_op last)
+void acs_replicas_drop(acs_context *context, acs_relocatable *m, uint32_t place, acs_op last)
 {
     struct acs_replicas *r = m->replicas;
     acs_replica *replica = &r->places[place];
@@ -36,14 +36,14 @@ void acs_replicas_drop(acs_context *context, acs_movable *m, uint32_t place, acs
     acs_coherence_drop(&r->valid, place);
     if (!replica->at || place == r->home)
         return;
-    if (place == context->spread->count)
-        context->movables->host_bytes -= m->bytes;
+    if (place == context->device_choice->count)
+        context->relocatables->host_bytes -= m->bytes;
     if (!replica->lent) /* it is a block: cannot fail */
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)replica->at, last, &block);
     *replica = (acs_replica){0};
 }
 
-bool acs_replicas_used(const acs_movable *m)
+bool acs_replicas_used(const acs_relocatable *m)
 {
     bool used = false;
     for (uint32_t p = 0; m->replicas && p < m->replicas->count; p++)
@@ -51,34 +51,34 @@ bool acs_replicas_used(const acs_movable *m)
     return used;
 }
 
-void acs_replicas_free(acs_context *context, acs_movable *m, bool close)
+void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close)
 {
     struct acs_replicas *r = m->replicas;
-    for (uint32_t p = 0; p <= context->spread->count; p++)
+    for (uint32_t p = 0; p <= context->device_choice->count; p++)
         acs_replicas_drop(context, m, p, close ? UINT64_MAX : r->places[p].last);
     acs_coherence_fini(&r->valid);
-    acs_family_leave(r->family, m->bytes);
-    context->spread->bytes -= m->bytes;
+    acs_affinity_leave(r->family, m->bytes);
+    context->device_choice->bytes -= m->bytes;
     free(r);
     m->replicas = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 /* It is not larger than all that there may be. */
-static bool has_host_room(const acs_movables *r, const acs_movable *m)
+static bool has_host_room(const acs_relocatables *r, const acs_relocatable *m)
 {
     return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
 }
 
 /* What others have on the host and elsewhere, too, would save a copy at most. */
-static void make_host_room(acs_context *context, const acs_movable *m)
+static void make_host_room(acs_context *context, const acs_relocatable *m)
 {
-    acs_movables *r = context->movables;
-    const uint32_t host = context->spread->count;
+    acs_relocatables *r = context->relocatables;
+    const uint32_t host = context->device_choice->count;
     if (!has_host_room(r, m)) /* a copy that failed is none */
         (void)acs_replicas_restore(context);
-    for (acs_movable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
+    for (acs_relocatable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
         acs_validity sole;
         if (o->replicas->places[host].at && o->replicas->home != host && !o->touched && o != m &&
             !acs_coherence_sole(&o->replicas->valid, 0, host, &sole))
@@ -86,25 +86,25 @@ static void make_host_room(acs_context *context, const acs_movable *m)
     }
 }
 
-static acs_status find_host(acs_context *context, const acs_movable *m, acs_block *block)
+static acs_status find_host(acs_context *context, const acs_relocatable *m, acs_block *block)
 {
     make_host_room(context, m);
-    if (!has_host_room(context->movables, m))
+    if (!has_host_room(context->relocatables, m))
         return ACS_NOT_READY;
     ACS_TRY(acs_lazy_find_pinned(context, m, block));
-    context->movables->host_bytes += m->bytes;
+    context->relocatables->host_bytes += m->bytes;
     return ACS_OK;
 }
 
-acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t place)
+acs_status acs_replicas_take(acs_context *context, acs_relocatable *m, uint32_t place)
 {
     acs_replica *replica = &m->replicas->places[place];
-    const bool host = place == context->spread->count;
+    const bool host = place == context->device_choice->count;
     acs_block block;
     if (replica->at && (acs_coherence_any(&m->replicas->valid) >> place & 1))
         return ACS_OK;
     if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
-        return acs_movable_begin_anew(context, m, replica->at, replica->last);
+        return acs_relocatable_begin_anew(context, m, replica->at, replica->last);
     ACS_TRY(host ? find_host(context, m, &block) : acs_lazy_find_memory(context, m, acs_memory_kind(place), &block));
     *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
     acs_status status = acs_memory_begin_life(context, &block);
@@ -113,17 +113,17 @@ acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t plac
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- copies */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 /* One copy: what failed in one row goes with all. */
-static acs_status copy_rows(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first,
+static acs_status copy_rows(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
                             acs_rows rows)
 {
-    acs_spread *s = context->spread;
+    acs_device_choice *s = context->device_choice;
     struct acs_replicas *r = m->replicas;
     const acs_way way = {r->places[to].at, r->places[from].at, to, to < s->count ? to : from < s->count ? from : 0};
     ACS_TRY(acs_coherence_reserve(&r->valid, rows.count));
-    acs_op op = acs_movable_copy_part(context, m, &way, &(acs_part){first, rows});
+    acs_op op = acs_relocatable_copy_part(context, m, &way, &(acs_part){first, rows});
     if (!op)
         return acs_error_thread()->status;
     for (uint32_t i = 0; i < rows.count; i++) /* there is room */
@@ -135,7 +135,8 @@ static acs_status copy_rows(acs_context *context, acs_movable *m, uint32_t to, u
 }
 
 /* Part by part, so that what failed in one keeps no other from coming. */
-static acs_status copy(acs_context *context, acs_movable *m, uint32_t to, uint32_t from, uint64_t first, uint64_t end)
+static acs_status copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
+                       uint64_t end)
 {
     for (uint32_t i = 0; i <= m->cut_count; i++) {
         const uint64_t cut = i < m->cut_count ? m->cuts[i] : m->bytes;
@@ -148,7 +149,7 @@ static acs_status copy(acs_context *context, acs_movable *m, uint32_t to, uint32
     return ACS_OK;
 }
 
-static bool is_cut(const acs_movable *m, uint64_t from, uint64_t to)
+static bool is_cut(const acs_relocatable *m, uint64_t from, uint64_t to)
 {
     for (uint32_t i = 0; i < m->cut_count; i++)
         if (m->cuts[i] > from && m->cuts[i] < to)
@@ -157,7 +158,8 @@ static bool is_cut(const acs_movable *m, uint64_t from, uint64_t to)
 }
 
 /* The first bytes of the part, from `at` on, that are missing there. */
-static bool find_missing(const acs_movable *m, const acs_part *part, uint64_t at, uint32_t place, acs_validity *missing)
+static bool find_missing(const acs_relocatable *m, const acs_part *part, uint64_t at, uint32_t place,
+                         acs_validity *missing)
 {
     const uint64_t pitch = part->rows.pitch;
     for (uint64_t i = pitch && at > part->first ? (at - part->first) / pitch : 0; i < part->rows.count; i++) {
@@ -170,7 +172,7 @@ static bool find_missing(const acs_movable *m, const acs_part *part, uint64_t at
 }
 
 /* What is missing there from `first` on as rows from the same place, as long as each other and as far apart. */
-static acs_rows rows_of(const acs_movable *m, const acs_part *part, const acs_validity *first, uint32_t place)
+static acs_rows rows_of(const acs_relocatable *m, const acs_part *part, const acs_validity *first, uint32_t place)
 {
     acs_rows rows = {first->to - first->from, 1, 0};
     acs_validity last = *first, next;
@@ -188,11 +190,11 @@ static acs_rows rows_of(const acs_movable *m, const acs_part *part, const acs_va
     return rows;
 }
 
-acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, const acs_part *part)
+acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t place, const acs_part *part)
 {
     acs_validity missing;
     for (uint64_t at = part->first; find_missing(m, part, at, place, &missing); at = missing.to) {
-        const uint32_t source = acs_spread_nearest(context, missing.places, place, missing.to - missing.from);
+        const uint32_t source = acs_device_choice_nearest(context, missing.places, place, missing.to - missing.from);
         const bool whole = !is_cut(m, missing.from, missing.to);
         const acs_rows rows = whole ? rows_of(m, part, &missing, place) : (acs_rows){0};
         if (rows.count > 1)
@@ -203,7 +205,7 @@ acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t pla
     return ACS_OK;
 }
 
-acs_status acs_replicas_home(acs_context *context, acs_movable *m)
+acs_status acs_replicas_home(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     if (m->lazy)
@@ -212,7 +214,7 @@ acs_status acs_replicas_home(acs_context *context, acs_movable *m)
 }
 
 /* Memory away from home in which nothing counts goes back. Returns of how many places. */
-static uint32_t drop_idle(acs_context *context, acs_movable *m)
+static uint32_t drop_idle(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     const acs_place_set any = acs_coherence_any(&r->valid);
@@ -225,16 +227,16 @@ static uint32_t drop_idle(acs_context *context, acs_movable *m)
     return dropped;
 }
 
-void acs_replicas_hand_over(acs_context *context, acs_movable *m, uint64_t from, uint64_t to)
+void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t from, uint64_t to)
 {
     acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->home);
     const uint32_t dropped = drop_idle(context, m);
-    atomic_fetch_add_explicit(&context->movables->homed, dropped, memory_order_relaxed); /* a counter */
+    atomic_fetch_add_explicit(&context->relocatables->homed, dropped, memory_order_relaxed); /* a counter */
 }
 
-/* ------------------------------------------------------------------------------------------------------------ restore */
+/* ---------------------------------------------------------------------------------------------------------- restore */
 
-static void restore(acs_movable *m, const acs_failed_copy *copy)
+static void restore(acs_relocatable *m, const acs_failed_copy *copy)
 {
     for (uint32_t i = 0; i < copy->part.rows.count; i++) {
         uint64_t from, to;
@@ -246,9 +248,9 @@ static void restore(acs_movable *m, const acs_failed_copy *copy)
 bool acs_replicas_restore(acs_context *context)
 {
     acs_failed_copy *copies;
-    const uint32_t count = acs_spread_take_failed(context, &copies);
-    const acs_movables *s = context->movables;
-    for (acs_movable *m = s->first.next; m != &s->first && count; m = m->next) {
+    const uint32_t count = acs_device_choice_take_failed(context, &copies);
+    const acs_relocatables *s = context->relocatables;
+    for (acs_relocatable *m = s->first.next; m != &s->first && count; m = m->next) {
         for (uint32_t i = 0; i < count; i++)
             if (copies[i].block == m->number)
                 restore(m, &copies[i]);
@@ -259,13 +261,13 @@ bool acs_replicas_restore(acs_context *context)
     return count > 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- spill */
+/* ------------------------------------------------------------------------------------------------------------ spill */
 
 /* The one that was named longest ago, of those that are not wanted now and were not tried. */
-static acs_movable *victim_of(const acs_movables *r, uint32_t device)
+static acs_relocatable *victim_of(const acs_relocatables *r, uint32_t device)
 {
-    acs_movable *best = NULL;
-    for (acs_movable *m = r->first.next; m != &r->first; m = m->next) {
+    acs_relocatable *best = NULL;
+    for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next) {
         const acs_replica *replica = &m->replicas->places[device];
         if (replica->at && !replica->lent && m->replicas->home != device && !m->touched && m->tried != r->tries &&
             (!best || m->named < best->named))
@@ -275,17 +277,18 @@ static acs_movable *victim_of(const acs_movables *r, uint32_t device)
 }
 
 /* What is valid there alone goes to its home, or to a copy on the host. */
-static acs_status move_out(acs_context *context, acs_movable *m, uint32_t device)
+static acs_status move_out(acs_context *context, acs_relocatable *m, uint32_t device)
 {
     struct acs_replicas *r = m->replicas;
-    const uint32_t to = r->home == ACS_ANY_PLACE ? context->spread->count : r->home;
+    const uint32_t to = r->home == ACS_ANY_PLACE ? context->device_choice->count : r->home;
     acs_validity sole;
     uint64_t from = 0;
     if (acs_coherence_sole(&r->valid, 0, device, &sole)) /* of which there may be more then: failures are looked at */
         ACS_TRY(acs_replicas_take(context, m, to));
     while (acs_coherence_sole(&r->valid, from, device, &sole)) {
         ACS_TRY(copy(context, m, to, device, sole.from, sole.to));
-        atomic_fetch_add_explicit(&context->movables->spilled, sole.to - sole.from, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&context->relocatables->spilled, sole.to - sole.from,
+                                  memory_order_relaxed); /* a counter */
         from = sole.to;
     }
     acs_replicas_drop(context, m, device, r->places[device].last);
@@ -294,10 +297,10 @@ static acs_status move_out(acs_context *context, acs_movable *m, uint32_t device
 
 bool acs_replicas_spill(acs_context *context, uint32_t device)
 {
-    acs_movables *r = context->movables;
+    acs_relocatables *r = context->relocatables;
     (void)acs_replicas_restore(context); /* who has the only copy is to be known before one goes */
     r->tries++;
-    for (acs_movable *m = victim_of(r, device); m; m = victim_of(r, device)) {
+    for (acs_relocatable *m = victim_of(r, device); m; m = victim_of(r, device)) {
         m->tried = r->tries;
         acs_status status = move_out(context, m, device);
         if (status == ACS_OK)

@@ -1,12 +1,12 @@
 /*
- * Replicas: on several devices the contents of a movable block lie at any number of places, each device and the host, as
- * valid ranges of bytes (devices/coherence.h; GrCUDA's multi-GPU scheduler, section III-B2, by array). An op finds what it
- * reads where it runs: what is missing there is copied before, by ops that are queued like others, so that they run while
- * other ops do. What it writes is then valid there alone. Memory of places that hold nothing any more goes back at once,
- * behind the ops that use it. Private to src/residency; under the lock of movable blocks.
+ * Replicas: on several devices the contents of a relocatable block lie at any number of places, each device and
+ * the host, as valid ranges of bytes (devices/coherence.h; GrCUDA's multi-GPU scheduler, section III-B2, by array). An
+ * op finds what it reads where it runs: what is missing there is copied before, by ops that are queued like others, so
+ * that they run while other ops do. What it writes is then valid there alone. Memory of places that hold nothing any
+ * more goes back at once, behind the ops that use it. Private to src/residency; under the lock of relocatable blocks.
  *
- * Before a place gives memory up by choice it is known which copies have failed: else a failed one could be taken for what
- * is left of the contents.
+ * Before a place gives memory up by choice it is known which copies have failed: else a failed one could be taken for
+ * what is left of the contents.
  *
  * N4  memory at a place is there while any byte is valid there; copies into it come before the ops that read them.
  */
@@ -14,8 +14,8 @@
 #define ACS_REPLICAS_H
 
 #include "devices/coherence.h"
-#include "devices/family.h"
-#include "residency/spread.h"
+#include "devices/affinity.h"
+#include "residency/device_choice.h"
 
 typedef struct acs_replica {
     uint64_t at; /* 0: it has no memory there */
@@ -33,7 +33,7 @@ struct acs_replicas {
     uint32_t changes; /* of `valid`, at most, by what it writes */
     bool followed;   /* an op came behind the latest that wrote some of it */
     uint32_t writer; /* where that one ran */
-    acs_family *family; /* blocks that kernels use together with it */
+    acs_affinity *family; /* blocks that kernels use together with it */
     double ends;     /* when what wrote it is expected to have ended, in the placement's seconds, */
     uint64_t idles;  /* which began anew after so many times that nothing was under way */
     acs_replica places[];
@@ -42,36 +42,37 @@ struct acs_replicas {
 /* replicas.c */
 
 /* The block is on several devices from here on. ACS_ERR_MEMORY. */
-acs_status acs_replicas_make(acs_context *context, acs_movable *m, uint32_t home);
+acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t home);
 /* All its memory but that of its home goes back, behind the ops that use it; `close`: nothing runs any more. */
-void acs_replicas_free(acs_context *context, acs_movable *m, bool close);
+void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close);
 /* All of it comes to its own address. ACS_ERR_UNSUPPORTED: a lazy block has nothing there. */
-acs_status acs_replicas_home(acs_context *context, acs_movable *m);
+acs_status acs_replicas_home(acs_context *context, acs_relocatable *m);
 /* What of [from, to) has come home may change there, unseen: it is valid there alone. */
-void acs_replicas_hand_over(acs_context *context, acs_movable *m, uint64_t from, uint64_t to);
+void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t from, uint64_t to);
 /* Of copies that failed meanwhile: their bytes are where they were. False: there were none. Takes the core's lock. */
 bool acs_replicas_restore(acs_context *context);
 /* Any place has memory for it. False on one device. */
-bool acs_replicas_used(const acs_movable *m);
+bool acs_replicas_used(const acs_relocatable *m);
 /* There is memory at the place. Errors as acs_malloc; ACS_NOT_READY: no room for a host copy. */
-acs_status acs_replicas_take(acs_context *context, acs_movable *m, uint32_t place);
+acs_status acs_replicas_take(acs_context *context, acs_relocatable *m, uint32_t place);
 /* Row number i of a part, as far as it lies in the block: empty behind its end. */
-static inline void acs_part_row(const acs_movable *m, const acs_part *part, uint64_t i, uint64_t *from, uint64_t *to)
+static inline void acs_part_row(const acs_relocatable *m, const acs_part *part, uint64_t i, uint64_t *from,
+                                uint64_t *to)
 {
     *from = part->first + i * part->rows.pitch;
     *to = *from + part->rows.bytes < m->bytes ? *from + part->rows.bytes : m->bytes;
 }
 /* What of a part is valid elsewhere is copied to the place, which has memory. Errors of queueing. */
-acs_status acs_replicas_fetch(acs_context *context, acs_movable *m, uint32_t place, const acs_part *part);
+acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t place, const acs_part *part);
 /* The place gives its memory up, with what is valid there. */
-void acs_replicas_drop(acs_context *context, acs_movable *m, uint32_t place, acs_op last);
+void acs_replicas_drop(acs_context *context, acs_relocatable *m, uint32_t place, acs_op last);
 /* As acs_lazy_spill_locked: contents that are on the device alone go to the host. */
 bool acs_replicas_spill(acs_context *context, uint32_t device);
 
-/* replicas_bind.c: as those of rename.c */
+/* replica_acquire.c: as those of rename.c */
 acs_status acs_replicas_prepare(acs_draft *draft);
 acs_status acs_replicas_begin(acs_draft *draft);
-void acs_replicas_commit(acs_draft *draft, acs_movable *m);
-void acs_replicas_undo(acs_context *context, acs_movable *m);
+void acs_replicas_commit(acs_draft *draft, acs_relocatable *m);
+void acs_replicas_undo(acs_context *context, acs_relocatable *m);
 
 #endif

@@ -1,11 +1,12 @@
 /*
  * The one table of functions through which the core acts. A backend has slots (streams), each a timeline: ops issued to
- * a slot run in order and carry increasing values; "op done" = (slot, value). It knows nothing of windows or footprints.
+ * a slot run in order and carry increasing values; "op done" = (slot, value). It knows nothing of windows or
+ * footprints.
  *
- * Marks. A mark is an event recorded in a slot behind everything issued to it so far. The core names marks: (slot, index),
- * index < mark_capacity, and reuses an index only when that mark was seen complete. Waits name marks that were recorded
- * earlier: by an earlier batch whose submit returned, or earlier in the same batch. The marks and waits of an item take
- * effect on its slot also when the item fails, bounces or is skipped: the core's clocks count on them.
+ * Marks. A mark is an event recorded in a slot behind everything issued to it so far. The core names marks: (slot,
+ * index), index < mark_capacity, and reuses an index only when that mark was seen complete. Waits name marks that were
+ * recorded earlier: by an earlier batch whose submit returned, or earlier in the same batch. The marks and waits of an
+ * item take effect on its slot also when the item fails, bounces or is skipped: the core's clocks count on them.
  *
  * Threads. submit is called by several threads at once, but never by two for the same slot, slots of the batch's marks
  * included. poll of a slot may run beside submit to it. No function calls back into the core, except config.notify.
@@ -47,18 +48,21 @@ typedef struct acs_backend_config {
 } acs_backend_config;
 
 /*
- * Somebody else's capture of a stream: ops become nodes of the graph that it makes. All in the calling thread, which is the
- * only one that uses the stream meanwhile. ACS_ERR_STATE: the capture is over or void, or nobody knows what its graph holds:
- * nothing more may be added.
+ * Somebody else's capture of a stream: ops become nodes of the graph that it makes. All in the calling thread, which is
+ * the only one that uses the stream meanwhile. ACS_ERR_STATE: the capture is over or void, or nobody knows what its
+ * graph holds: nothing more may be added.
  */
 typedef struct acs_capture_ops {
-    /* *id: which capture the stream is part of, never 0; 0: none. nodes (or NULL): what its next work would run behind. */
+    /*
+     * *id: which capture the stream is part of, never 0; 0: none. nodes (or NULL): what its next work would run behind.
+     */
     acs_status (*look)(acs_backend *backend, void *stream, uint64_t *id, acs_nodes *nodes);
     /* From now on the stream's next work runs behind exactly these. */
     acs_status (*follow)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *nodes);
     /*
-     * Put an op (KERNEL, MEMCPY, MEMSET, CALL; NULL: an empty node) into the graph behind these nodes; *ends becomes what it
-     * ends with, also on an error. The stream's own order stays as it was. The op is not kept. `scratch`: a CALL's.
+     * Put an op (KERNEL, MEMCPY, MEMSET, CALL; NULL: an empty node) into the graph behind these nodes; *ends becomes
+     * what it ends with, also on an error. The stream's own order stays as it was. The op is not kept. `scratch`: a
+     * CALL's.
      */
     acs_status (*add)(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch,
                       const acs_nodes *behind, acs_nodes *ends);
@@ -90,8 +94,9 @@ typedef struct acs_backend_ops {
     /* All ops have completed, or the device is lost. */
     void (*close)(acs_backend *backend);
     /*
-     * An op that was issued does not end, and the core has given all of them up. Start nothing more, and touch the records
-     * of ops that have not begun no more. Called once, under the core's lock: must not wait. NULL: nothing to do.
+     * An op that was issued does not end, and the core has given all of them up. Start nothing more, and touch the
+     * records of ops that have not begun no more. Called once, under the core's lock: must not wait. NULL: nothing to
+     * do.
      */
     void (*give_up)(acs_backend *backend);
     /*
@@ -102,26 +107,26 @@ typedef struct acs_backend_ops {
     /* Once per thread of the library before other calls: select the device, relax the capture mode. */
     void (*thread_enter)(acs_backend *backend);
     /*
-     * Validate a kernel on the caller's thread: limits of grid, block, cluster and shared memory, argument sizes against the
-     * kernel's parameters, a body for this backend; may set u.launch.resolved and .type. Cached per kernel: no CUDA call
-     * when seen before. ACS_ERR_ARGUMENT or _UNSUPPORTED through ACS_FAIL, naming the value and the limit.
+     * Validate a kernel on the caller's thread: limits of grid, block, cluster and shared memory, argument sizes
+     * against the kernel's parameters, a body for this backend; may set u.launch.resolved and .type. Cached per kernel:
+     * no CUDA call when seen before. ACS_ERR_ARGUMENT or _UNSUPPORTED through ACS_FAIL, naming the value and the limit.
      */
     acs_status (*check)(acs_backend *backend, acs_record *op);
     /*
-     * What a thread and a block of a kernel that was checked take beyond what its launch says; known without a call of the
-     * device. NULL: nothing.
+     * What a thread and a block of a kernel that was checked take beyond what its launch says; known without a call of
+     * the device. NULL: nothing.
      */
     void (*needs)(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
     /*
-     * On the caller's thread, once a copy or fill is filled in: may turn it into a KERNEL op that does the same, as check()
-     * would leave it, so that it can be in a bundle. NULL: never. Not for ops that are captured.
+     * On the caller's thread, once a copy or fill is filled in: may turn it into a KERNEL op that does the same, as
+     * check() would leave it, so that it can be in a bundle. NULL: never. Not for ops that are captured.
      */
     void (*adapt)(acs_backend *backend, acs_record *op);
     /*
-     * On the caller's thread, of a repeatable library call that is neither captured nor held. First, before its record has
-     * room: sets u.call.known, and *room where it may become KERNEL ops, one for each kernel, each with room for so many
-     * arguments. Then, if parts[0] is the op, filled in, and the others are like it: turns them into those ops, as check()
-     * would leave them. False: nothing was changed. NULL, both: never.
+     * On the caller's thread, of a repeatable library call that is neither captured nor held. First, before its record
+     * has room: sets u.call.known, and *room where it may become KERNEL ops, one for each kernel, each with room for so
+     * many arguments. Then, if parts[0] is the op, filled in, and the others are like it: turns them into those ops, as
+     * check() would leave them. False: nothing was changed. NULL, both: never.
      */
     void (*call_find)(acs_backend *backend, acs_record *op, const acs_call_params *params, acs_call_room *room);
     bool (*call_adapt)(acs_backend *backend, acs_record *const *parts);
@@ -129,8 +134,8 @@ typedef struct acs_backend_ops {
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
      * Learn what completed. marks: the recorded marks of `slot` not yet seen complete, oldest first (at least one).
-     * *completed is the value of the newest complete one, or untouched; or a later value, of an op inside a bundle, up to
-     * the last one of a bundle that was submitted just now. ACS_ERR_DEVICE: fatal, through ACS_FAIL.
+     * *completed is the value of the newest complete one, or untouched; or a later value, of an op inside a bundle, up
+     * to the last one of a bundle that was submitted just now. ACS_ERR_DEVICE: fatal, through ACS_FAIL.
      */
     acs_status (*poll)(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
     /*
@@ -149,9 +154,9 @@ typedef struct acs_backend_ops {
      */
     acs_status (*memory_state)(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
     /*
-     * With several devices: their ids and an estimate of what lies between them (`topology->count` is set). ACS_ERR_DEVICE
-     * through ACS_FAIL. And whose memory an address is, of which the pools know nothing: devices, then the host, which also
-     * stands for what is not known; NULL: always that.
+     * With several devices: their ids and an estimate of what lies between them (`topology->count` is set).
+     * ACS_ERR_DEVICE through ACS_FAIL. And whose memory an address is, of which the pools know nothing: devices, then
+     * the host, which also stands for what is not known; NULL: always that.
      */
     acs_status (*links)(acs_backend *backend, acs_topology *topology);
     acs_status (*capacity)(acs_backend *backend, uint32_t device, acs_capacity *capacity); /* but for its queues */
@@ -168,7 +173,7 @@ struct acs_backend {
     uint32_t parallel;     /* most ops that a device runs at once; 0: many, or not known */
     uint32_t devices;      /* how many there are; slot s is one of device s % devices, ops name theirs; set by open */
     acs_page_ops pages;    /* of device memory, called with the backend; .page 0: there are none */
-    _Atomic(uint64_t) nodes_built; /* of kept graphs, ever; a counter */
+    _Atomic(uint64_t) nodes_built;   /* of cached graphs, ever; a counter */
     _Atomic(uint32_t) refusals_told; /* kernels without a host body that were logged: one */
     char no_gpu[ACS_ERROR_TEXT_BYTES]; /* why ACS_BACKEND=auto chose the host backend; empty: it did not choose it */
 };
@@ -206,8 +211,8 @@ void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend);
 acs_status acs_call_run(acs_call_slots *calls, acs_backend *backend, acs_record *op, int slot, int device, void *stream,
                         int *native);
 /*
- * The slot's scratch memory, made as large as asked for, which its stream must allow; NULL for 0 bytes. The slot is owned by
- * this thread. ACS_ERR_MEMORY.
+ * The slot's scratch memory, made as large as asked for, which its stream must allow; NULL for 0 bytes. The slot is
+ * owned by this thread. ACS_ERR_MEMORY.
  */
 acs_status acs_call_scratch(acs_call_slots *calls, acs_backend *backend, uint32_t slot, size_t bytes, void **scratch);
 /* As acs_call_run for a call that is captured: with scratch of its own, and places that only such calls use. */

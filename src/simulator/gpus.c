@@ -28,7 +28,7 @@
     }
 
 /*
- * Launching a graph of 64 took 1.2 us as a chain, 46 as 64 roots. A kept graph of one kernel took 2.0 us in all, of
+ * Launching a graph of 64 took 1.2 us as a chain, 46 as 64 roots. A cached graph of one kernel took 2.0 us in all, of
  * which its parameters are 0.22 and its events 0.3. Launches of 2, 4 and 8 threads took 1.8, 1.6 and 1.3 us in all.
  * A bundle whose parameters the device sets took the backend 18 us for 64 kernels and 39 for 256, its event included:
  * what grows with the kernels is counted by the op (device_set_node, src/simulator/sim_driver.c).

@@ -59,7 +59,7 @@ typedef struct acs_sim_host_costs {
     uint32_t graph_launch_node;   /* and for each node */
     uint32_t headed_launch;   /* one whose parameters the device sets, with all that a backend does for it */
     uint32_t graph_add_node, graph_instantiate_node, graph_update_node, graph_set_node, graph_destroy_node;
-    uint32_t device_set_node; /* of a kept graph whose parameters the device sets: the host's share of a node */
+    uint32_t device_set_node; /* of a cached graph whose parameters the device sets: the host's share of a node */
     uint32_t thread_slowdown; /* per mille more for launches, for each further thread that launches at the same time */
 } acs_sim_host_costs;
 
@@ -140,8 +140,8 @@ uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *
 void acs_sim_graph_edge(acs_sim *sim, uint32_t graph, uint32_t from, uint32_t to);
 void acs_sim_graph_launch(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t graph);
 /*
- * While no launch of it is busy: what a node does from now on (kernel NULL: nothing, it is switched off), and no nodes at
- * all, to make another graph of it. Busy: a launch has not ended.
+ * While no launch of it is busy: what a node does from now on (kernel NULL: nothing, it is switched off), and no nodes
+ * at all, to make another graph of it. Busy: a launch has not ended.
  */
 void acs_sim_graph_set(acs_sim *sim, uint32_t graph, uint32_t node, const acs_sim_kernel *kernel, void *user);
 void acs_sim_graph_clear(acs_sim *sim, uint32_t graph);

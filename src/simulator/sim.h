@@ -1,6 +1,7 @@
 /*
- * The sim backend's virtual time and what it injected, for those who step it (src/simulator/sim_driver.c), and for tools
- * and tests that look inside. All functions want a backend whose id is ACS_BACKEND_SIM, and its one stepping thread.
+ * The sim backend's virtual time and what it injected, for those who step it (src/simulator/sim_driver.c), and for
+ * tools and tests that look inside. All functions want a backend whose id is ACS_BACKEND_SIM, and its one stepping
+ * thread.
  */
 #ifndef ACS_BACKEND_SIM_H
 #define ACS_BACKEND_SIM_H
@@ -13,14 +14,14 @@
  * never ends does; they are a tenth as frequent as the others.
  */
 #define ACS_FAULT_TABLE(X)                                                                                             \
-    X(LAUNCH, "launch") /* a kernel is refused */                                                                      \
-    X(COPY, "copy")     /* a copy or fill is refused */                                                                \
-    X(BOUNCE, "bounce") /* an op must be issued again */                                                               \
-    X(MEMORY, "memory") /* an allocation fails */                                                                      \
-    X(SLOW, "slow")     /* a kernel takes a thousand times as long */                                                  \
-    X(VEHICLE, "vehicle") /* a bundle or an instantiation is refused, or all kept graphs are thrown out */             \
-    X(EVENT, "event")   /* recording a mark fails */                                                                   \
-    X(LOST, "lost")     /* a poll finds the device lost */                                                             \
+    X(LAUNCH, "launch")   /* a kernel is refused */                                                                    \
+    X(COPY, "copy")       /* a copy or fill is refused */                                                              \
+    X(BOUNCE, "bounce")   /* an op must be issued again */                                                             \
+    X(MEMORY, "memory")   /* an allocation fails */                                                                    \
+    X(SLOW, "slow")       /* a kernel takes a thousand times as long */                                                \
+    X(VEHICLE, "vehicle") /* a bundle or an instantiation is refused, or all cached graphs are thrown out */           \
+    X(EVENT, "event")     /* recording a mark fails */                                                                 \
+    X(LOST, "lost")       /* a poll finds the device lost */                                                           \
     X(ENDLESS, "endless")
 
 typedef enum acs_fault_kind {
@@ -33,7 +34,10 @@ typedef enum acs_fault_kind {
 /* The host's time in ns: of the thread, real or virtual, whose turn it is to call the backend. */
 uint64_t acs_sim_backend_now(const acs_backend *backend);
 void acs_sim_backend_at(acs_backend *backend, uint64_t now);
-/* Whether anything happened since then, or could be known: perhaps of a slot that a poll had passed. Where time decides. */
+/*
+ * Whether anything happened since then, or could be known: perhaps of a slot that a poll had passed. Where time
+ * decides.
+ */
 bool acs_sim_backend_news(const acs_backend *backend, uint64_t since);
 /* When the host can next see something new; ACS_SIM_NEVER: nothing will happen by itself. */
 uint64_t acs_sim_backend_next(const acs_backend *backend);
@@ -43,7 +47,9 @@ bool acs_sim_backend_by_seed(const acs_backend *backend);
 const uint64_t *acs_sim_backend_faults(const acs_backend *backend);
 const acs_sim *acs_sim_backend_machine(const acs_backend *backend);
 
-/* Tools: let `describe` change what a kernel needs and how long its blocks take, from its record. Before the first op. */
+/*
+ * Tools: let `describe` change what a kernel needs and how long its blocks take, from its record. Before the first op.
+ */
 typedef void (*acs_sim_describe)(void *user, const acs_record *op, acs_sim_kernel *kernel);
 void acs_sim_backend_describe(acs_backend *backend, acs_sim_describe describe, void *user);
 

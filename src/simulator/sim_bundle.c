@@ -11,7 +11,7 @@
 
 enum { TYPES_MOST = 256, REFUSED_ONE_IN = 8 };
 
-/* What a node of a kept graph cannot change. */
+/* What a node of a cached graph cannot change. */
 typedef struct acs_sim_type {
     acs_host_body host;
     const void *function;
@@ -126,7 +126,7 @@ static void lose_all(acs_sim_state *s, acs_batch *batch, int native, const char 
 
 /* ------------------------------------------------------------------------------------------------------------ issue */
 
-/* Issue it, or refuse it; NULL, or what was wrong with the index of kept graphs. */
+/* Issue it, or refuse it; NULL, or what was wrong with the index of cached graphs. */
 static const char *issue(acs_sim_state *s, acs_batch *batch)
 {
     const acs_item *first = &batch->items[0];
@@ -136,7 +136,7 @@ static const char *issue(acs_sim_state *s, acs_batch *batch)
 
     acs_dag_make(batch, &s->methods.dag);
     if (bundle && acs_sim_due_reserve(s, s->methods.dag.ops) &&
-        acs_sim_work_reserve(s, s->methods.dag.ops + ACS_LAYOUT_LEVELS)) {
+        acs_sim_work_reserve(s, s->methods.dag.ops + ACS_LAYERS_LEVELS)) {
         bundle->slot = (uint32_t)first->slot;
         bundle->first = first->value;
         bundle->ops = s->methods.dag.ops;

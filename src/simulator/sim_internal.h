@@ -9,8 +9,8 @@
 #include "simulator/sim.h"
 #include "base/lock.h"
 #include "bundles/dag.h"
-#include "bundles/kept.h"
-#include "bundles/layout.h"
+#include "bundles/graph_cache.h"
+#include "bundles/layer_template.h"
 
 /* How long ops take when the seed decides; one per seed. Each makes another kind of missing order likely to show. */
 typedef enum acs_sim_strategy {
@@ -69,9 +69,9 @@ typedef struct acs_sim_work {
 /* The shape of the bundle that is being issued, and what its issue methods keep. */
 typedef struct acs_sim_methods {
     acs_dag dag;
-    acs_layout layout;
+    acs_layers layout;
     uint64_t budget;            /* nodes */
-    acs_kept *kept;             /* objects: number of the machine's graph, plus 1 */
+    acs_graph_cache *kept;      /* objects: number of the machine's graph, plus 1 */
     acs_random random;          /* of its own: what a seed chooses for ops does not depend on bundles */
     uint32_t sightings_least;   /* after so many a shape is kept */
     uint32_t *spare;            /* graphs of the machine that nobody uses */
@@ -168,7 +168,7 @@ acs_status acs_sim_methods_init(acs_sim_state *s, const acs_backend_config *conf
 void acs_sim_methods_fini(acs_sim_state *s);
 /*
  * Issue the bundle, whose shape is issue methods.dag, by the issue method that it asks for; there is room for its
- * works. By which it went; AUTO: refused, nothing was issued. *wrong is set where the index of kept graphs broke its
+ * works. By which it went; AUTO: refused, nothing was issued. *wrong is set where the index of cached graphs broke its
  * rules.
  */
 acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle,

@@ -1,13 +1,13 @@
 /*
  * Issue methods on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do
- * it, with the same index of kept graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the
+ * it, with the same index of cached graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the
  * backend's lock. Never decides what fails but for instantiations, and never lets time pass.
  *
  * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so
- * giving out a kept graph that is busy is noticed here, and what it breaks is real.
+ * giving out a cached graph that is busy is noticed here, and what it breaks is real.
  */
 #include "simulator/sim_internal.h"
-#include "bundles/choice.h"
+#include "bundles/cost_model.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ const char *acs_sim_method_name(acs_issue_method method)
     return names[method];
 }
 
-/* ------------------------------------------------------------------------------------------------------ kept graphs */
+/* ---------------------------------------------------------------------------------------------------- cached graphs */
 
 static uint32_t graph_of(const void *object)
 {
@@ -91,26 +91,26 @@ static void throw_all_out(const trip *t, uint64_t budget)
 {
     void *object;
 
-    while ((object = acs_kept_evict(t->v->kept, budget - acs_kept_nodes(t->v->kept) + 1)))
+    while ((object = acs_graph_cache_evict(t->v->kept, budget - acs_graph_cache_nodes(t->v->kept) + 1)))
         thrown_out(t, object);
 }
 
 /* A new copy of `nodes` nodes, taken, its graph empty. NULL: refused. */
-static acs_kept_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
+static acs_graph_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
 {
     const acs_sim_host_costs *c = &t->s->gpu.host;
-    acs_kept_copy *copy;
+    acs_graph_copy *copy;
     uint32_t graph;
     void *object;
 
     if (acs_sim_fault(&t->s->faults, ACS_FAULT_VEHICLE))
         return NULL;
-    while ((object = acs_kept_evict(t->v->kept, nodes)))
+    while ((object = acs_graph_cache_evict(t->v->kept, nodes)))
         thrown_out(t, object);
-    graph = acs_kept_has_room(t->v->kept, nodes) ? graph_take(t->s) : ACS_SIM_NONE;
+    graph = acs_graph_cache_has_room(t->v->kept, nodes) ? graph_take(t->s) : ACS_SIM_NONE;
     if (graph == ACS_SIM_NONE)
         return NULL;
-    copy = acs_kept_add(t->v->kept, key, nodes, object_of(graph));
+    copy = acs_graph_cache_add(t->v->kept, key, nodes, object_of(graph));
     if (copy)
         atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
     else
@@ -120,9 +120,9 @@ static acs_kept_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
 }
 
 /* A copy that is free, or NULL. */
-static acs_kept_copy *take(const trip *t, uint64_t key)
+static acs_graph_copy *take(const trip *t, uint64_t key)
 {
-    acs_kept_copy *copy = acs_kept_take(t->v->kept, key);
+    acs_graph_copy *copy = acs_graph_cache_take(t->v->kept, key);
 
     if (copy && acs_sim_graph_busy(t->s->machine, graph_of(copy->object)))
         *t->wrong = "a kept graph given out while a launch of it runs";
@@ -193,11 +193,11 @@ static void launch_headed(const trip *t, uint32_t graph)
 
 static bool issue_replay(const trip *t)
 {
-    acs_kept_copy *copy = take(t, t->dag->key);
+    acs_graph_copy *copy = take(t, t->dag->key);
 
     if (!copy) {
         bool worth = t->sightings >= t->v->sightings_least;
-        if (!worth || acs_kept_copies(t->v->kept, t->dag->key, NULL) >= COPIES_MOST)
+        if (!worth || acs_graph_copies(t->v->kept, t->dag->key, NULL) >= COPIES_MOST)
             return false;
         copy = instantiate(t, t->dag->key, t->dag->nodes + 1);
         if (!copy)
@@ -206,22 +206,22 @@ static bool issue_replay(const trip *t)
     }
     set_whole(t, graph_of(copy->object));
     launch_headed(t, graph_of(copy->object));
-    acs_kept_launched(t->v->kept, copy, (int)t->slot, t->last);
+    acs_graph_cache_launched(t->v->kept, copy, (int)t->slot, t->last);
     return true;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-static uint32_t layer_node(const acs_layout_template *shape, uint32_t level, uint32_t cell)
+static uint32_t layer_node(const acs_layer_template *shape, uint32_t level, uint32_t cell)
 {
-    return 1 + level * (acs_layout_cells(shape) + 1) + cell;
+    return 1 + level * (acs_layers_cells(shape) + 1) + cell;
 }
 
 /* A head, then levels: cells, and behind them a barrier. */
-static void build_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
+static void build_layers(const trip *t, uint32_t graph, const acs_layer_template *shape)
 {
     const acs_sim_kernel head = head_for(t, ACS_SIM_NODE_SET);
-    uint32_t cells = acs_layout_cells(shape), before = 0;
+    uint32_t cells = acs_layers_cells(shape), before = 0;
 
     acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
     for (uint32_t level = 0; level < shape->levels; level++) {
@@ -237,10 +237,10 @@ static void build_layers(const trip *t, uint32_t graph, const acs_layout_templat
 }
 
 /* Every cell is switched on or off; barriers of levels with ops tell how far the bundle is. */
-static void set_layers(const trip *t, uint32_t graph, const acs_layout_template *shape)
+static void set_layers(const trip *t, uint32_t graph, const acs_layer_template *shape)
 {
-    const acs_layout *layout = &t->v->layout;
-    uint32_t cells = acs_layout_cells(shape), position = 0;
+    const acs_layers *layout = &t->v->layout;
+    uint32_t cells = acs_layers_cells(shape), position = 0;
 
     for (uint32_t level = 0; level < shape->levels; level++) {
         acs_sim_work *work = level < layout->levels
@@ -255,23 +255,23 @@ static void set_layers(const trip *t, uint32_t graph, const acs_layout_template 
             set_op(t, graph, layer_node(shape, layout->level[i], layout->cell[i]), i, position++);
 }
 
-static bool layout_choose(const trip *t, acs_layout_template *shape)
+static bool layout_choose(const trip *t, acs_layer_template *shape)
 {
-    return acs_layout_choose(t->dag, &ACS_CHOICE_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape, &t->v->layout);
+    return acs_layers_choose(t->dag, &ACS_COST_MODEL_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape, &t->v->layout);
 }
 
 static bool issue_layers(const trip *t)
 {
-    acs_layout_template shape;
-    acs_kept_copy *copy;
+    acs_layer_template shape;
+    acs_graph_copy *copy;
     uint64_t key;
 
     if (!layout_choose(t, &shape))
         return false;
-    key = acs_layout_key(&shape);
+    key = acs_layers_key(&shape);
     copy = take(t, key);
-    if (!copy && acs_kept_copies(t->v->kept, key, NULL) < COPIES_MOST) {
-        copy = instantiate(t, key, 1 + shape.levels * (acs_layout_cells(&shape) + 1));
+    if (!copy && acs_graph_copies(t->v->kept, key, NULL) < COPIES_MOST) {
+        copy = instantiate(t, key, 1 + shape.levels * (acs_layers_cells(&shape) + 1));
         if (copy)
             build_layers(t, graph_of(copy->object), &shape);
     }
@@ -280,7 +280,7 @@ static bool issue_layers(const trip *t)
     t->bundle->by_level = true;
     set_layers(t, graph_of(copy->object), &shape);
     launch_headed(t, graph_of(copy->object));
-    acs_kept_launched(t->v->kept, copy, (int)t->slot, t->last);
+    acs_graph_cache_launched(t->v->kept, copy, (int)t->slot, t->last);
     return true;
 }
 
@@ -333,13 +333,13 @@ static bool issue_by(const trip *t, acs_issue_method method)
     }
 }
 
-#define SIGHTINGS(nodes, gain_ns) acs_choice_sightings(&acs_costs_table, nodes, false, gain_ns)
+#define SIGHTINGS(nodes, gain_ns) acs_cost_model_sightings(&acs_costs_table, nodes, false, gain_ns)
 
 /* Whether a replay is there, or would pay: `others_ns` is what the cheapest of the others takes. */
-static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_t others_ns)
+static bool worth_replay(const trip *t, const acs_cost_model_bundle *bundle, uint64_t others_ns)
 {
-    uint64_t ns = acs_choice_replay_ns(bundle, false);
-    uint32_t busy, copies = acs_kept_copies(t->v->kept, t->dag->key, &busy);
+    uint64_t ns = acs_cost_model_replay_ns(bundle, false);
+    uint32_t busy, copies = acs_graph_copies(t->v->kept, t->dag->key, &busy);
 
     if (ns >= others_ns)
         return false;
@@ -347,12 +347,12 @@ static bool worth_replay(const trip *t, const acs_choice_bundle *bundle, uint64_
 }
 
 /* Whether a graph of layers is there, or was wanted so often that it would pay. */
-static bool worth_layers(const trip *t, const acs_layout_template *shape, uint64_t ns, uint64_t others_ns)
+static bool worth_layers(const trip *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
 {
-    uint64_t key = acs_layout_key(shape);
-    uint32_t nodes = 1 + shape->levels * (acs_layout_cells(shape) + 1);
-    uint32_t busy, copies = acs_kept_copies(t->v->kept, key, &busy);
-    uint32_t seen = acs_kept_sight(t->v->kept, key);
+    uint64_t key = acs_layers_key(shape);
+    uint32_t nodes = 1 + shape->levels * (acs_layers_cells(shape) + 1);
+    uint32_t busy, copies = acs_graph_copies(t->v->kept, key, &busy);
+    uint32_t seen = acs_graph_cache_sight(t->v->kept, key);
 
     return copies > busy || (copies < COPIES_MOST && seen >= SIGHTINGS(nodes, others_ns - ns));
 }
@@ -383,23 +383,28 @@ static uint64_t threads(const trip *t)
 static acs_issue_method choose(const trip *t)
 {
     static const acs_issue_method any[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
-    acs_choice_bundle bundle = {.costs = &acs_costs_table, .ops = t->dag->ops, .levels = t->dag->levels,
-                                .edges = t->dag->edges_used, .beside = t->batch->beside, .path = acs_dag_path(t->dag),
-                                .device_ns = t->batch->device_ns, .slots = t->batch->slots,
-                                .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
+    acs_cost_model_bundle bundle = {.costs = &acs_costs_table,
+                                    .ops = t->dag->ops,
+                                    .levels = t->dag->levels,
+                                    .edges = t->dag->edges_used,
+                                    .beside = t->batch->beside,
+                                    .path = acs_dag_path(t->dag),
+                                    .device_ns = t->batch->device_ns,
+                                    .slots = t->batch->slots,
+                                    .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
     uint64_t layers = UINT64_MAX, gpu, launch, least;
-    acs_layout_template shape;
+    acs_layer_template shape;
 
     if (t->s->by_seed)
         return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
     bundle.kernel_ns = longest_ns(t);
     bundle.threads = threads(t);
-    gpu = acs_choice_gpu_ns(&bundle);
-    launch = acs_choice_launch_ns(&bundle);
+    gpu = acs_cost_model_gpu_ns(&bundle);
+    launch = acs_cost_model_launch_ns(&bundle);
     if (layout_choose(t, &shape))
-        layers = acs_choice_layers_ns(&bundle, &shape, t->v->layout.levels);
+        layers = acs_cost_model_layers_ns(&bundle, &shape, t->v->layout.levels);
     least = gpu < launch ? gpu : launch;
-    if (worth_replay(t, &bundle, acs_choice_queued(&bundle) ? launch : layers < least ? layers : least))
+    if (worth_replay(t, &bundle, acs_cost_model_queued(&bundle) ? launch : layers < least ? layers : least))
         return ACS_METHOD_REPLAY;
     if (layers < least && worth_layers(t, &shape, layers, least))
         return ACS_METHOD_LAYERS;
@@ -421,7 +426,7 @@ acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, 
 
     if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
         throw_all_out(&t, s->methods.budget);
-    t.sightings = acs_kept_sight(s->methods.kept, t.dag->key);
+    t.sightings = acs_graph_cache_sight(s->methods.kept, t.dag->key);
     method = batch->method == ACS_METHOD_AUTO ? choose(&t) : (acs_issue_method)batch->method;
     return issue_by(&t, method) ? method : ACS_METHOD_AUTO;
 }
@@ -433,14 +438,14 @@ acs_status acs_sim_methods_init(acs_sim_state *s, const acs_backend_config *conf
     v->random.state = acs_hash64((uint64_t)config->options->seed + 1);
     v->sightings_least = s->by_seed && acs_random_below(&v->random, SEED_SIGHTINGS) ? 1 : 2;
     v->budget = (uint64_t)config->options->graph_nodes;
-    return acs_kept_create(v->budget, s->slots, &v->kept);
+    return acs_graph_cache_create(v->budget, s->slots, &v->kept);
 }
 
 void acs_sim_methods_fini(acs_sim_state *s)
 {
-    while (s->methods.kept && acs_kept_drain(s->methods.kept))
+    while (s->methods.kept && acs_graph_cache_drain(s->methods.kept))
         continue;
-    acs_kept_destroy(s->methods.kept);
+    acs_graph_cache_destroy(s->methods.kept);
     free(s->methods.spare);
     free(s->methods.types);
 }

@@ -12,8 +12,8 @@
 typedef enum acs_issue_method {
     ACS_METHOD_AUTO,
     ACS_METHOD_LAUNCH, /* one launch for each op */
-    ACS_METHOD_REPLAY, /* a kept graph of exactly this bundle's types and edges */
-    ACS_METHOD_LAYERS, /* a kept graph of layers, into which any bundle of few types fits */
+    ACS_METHOD_REPLAY, /* a cached graph of exactly this bundle's types and edges */
+    ACS_METHOD_LAYERS, /* a cached graph of layers, into which any bundle of few types fits */
     ACS_METHOD_GPU,    /* finished kernels launch what they release */
     ACS_METHOD_COUNT
 } acs_issue_method;

@@ -123,8 +123,8 @@ typedef struct running {
     const acs_gpu_issue_entry *entries;
     const uint16_t *followers;
     uint16_t entry_of[1 << 16]; /* by place */
-    uint32_t left[ACS_WIRES_NODES];
-    uint16_t ready[ACS_WIRES_NODES];
+    uint32_t left[ACS_RELEASE_TREE_NODES];
+    uint16_t ready[ACS_RELEASE_TREE_NODES];
     uint32_t ready_used, done;
 } running;
 
@@ -149,7 +149,7 @@ static void run_bundle(int slot)
     static running r;
     acs_gpu_issue_slot *state = (acs_gpu_issue_slot *)(uintptr_t)g_double.self->gpu_issue->slots + slot;
     const unsigned char *table = (const unsigned char *)(uintptr_t)state->tables +
-                                 (size_t)(state->turn++ % ACS_WINDOW_RING) * ACS_WINDOW_TABLE_BYTES;
+                                 (size_t)(state->turn++ % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES;
     const acs_gpu_issue_table *header = (const acs_gpu_issue_table *)(const void *)table;
     r.entries = (const acs_gpu_issue_entry *)(const void *)(header + 1);
     r.followers = (const uint16_t *)(const void *)(table + header->followers_at);

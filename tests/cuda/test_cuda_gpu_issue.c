@@ -158,11 +158,11 @@ static void tables_in_use_refuse_the_bundle(void **state)
     uint32_t issued = 0;
     (void)state;
     double_open(1, 4096);
-    for (uint32_t i = 0; i < ACS_WINDOW_RING + 3; i++) {
+    for (uint32_t i = 0; i < ACS_GPU_ISSUE_RING + 3; i++) {
         make_bundle(3, 1, 0, i, ACS_METHOD_GPU);
         issued += acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, 0);
     }
-    assert_int_equal(issued, ACS_WINDOW_RING);
+    assert_int_equal(issued, ACS_GPU_ISSUE_RING);
     while (double_step())
         ;
     assert_true(acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, 0));

@@ -131,7 +131,7 @@ static bool auto_tries_the_gpu(void)
         (void)bundle_submit(&g_world, 0, &status);
         bundle_wait(&g_world, 0);
     }
-    return self->window->state != ACS_WINDOW_UNTRIED;
+    return self->gpu_issue->state != ACS_GPU_ISSUE_UNTRIED;
 }
 
 static void auto_leaves_the_gpu_out_where_a_profiler_is_attached(void **state)

@@ -1,7 +1,7 @@
 /*
- * Runs a program: opens and closes contexts, performs each step through the public API, checks what is known at once, and
- * notes the rest for the judge. One thread; called once per input. Keeps nothing from one input to the next but handles
- * that are closed.
+ * Runs a program: opens and closes contexts, performs each step through the public API, checks what is known at once,
+ * and notes the rest for the judge. One thread; called once per input. Keeps nothing from one input to the next but
+ * handles that are closed.
  */
 #include "program.h"
 
@@ -21,7 +21,7 @@ static void fill(fuzz_memory *m, uint64_t key)
         m->real[i] = m->shadow[i] = (uint8_t)(fuzz_mix(key) >> (i % 8 * 8)) ^ (uint8_t)i;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- open */
+/* ------------------------------------------------------------------------------------------------------------- open */
 
 /* What an older header's struct leaves out has its default. */
 static acs_options effective(const fuzz_open *open)
@@ -120,7 +120,7 @@ static void open_session(uint32_t which, const fuzz_open *open)
         fuzz_fail("the backend is %d", acs_context_backend(context));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- close */
+/* ------------------------------------------------------------------------------------------------------------ close */
 
 static acs_error error_of(const fuzz_session *s, acs_op op)
 {
@@ -163,7 +163,7 @@ static void close_session(fuzz_session *s)
     s->context = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- steps */
+/* ------------------------------------------------------------------------------------------------------------ steps */
 
 /* The latest ops first: they are the ones that may still be under way. */
 static int pick_target(const fuzz_session *s, uint32_t which)
@@ -208,7 +208,7 @@ static void do_malloc(fuzz_session *s, fuzz_event *e)
     if (expected == ACS_OK && s->block_count == FUZZ_BLOCKS)
         return;
     if (step->wrong == FUZZ_KIND_OF_MEMORY)
-        kind = (step->a & 1) ? -1 - step->a : 2 + step->a % 254; /* below ACS_MOVABLE */
+        kind = (step->a & 1) ? -1 - step->a : 2 + step->a % 254; /* below ACS_RELOCATABLE */
     if (step->wrong == FUZZ_EMPTY_BLOCK || step->wrong == FUZZ_HUGE_BLOCK)
         bytes = step->wrong == FUZZ_EMPTY_BLOCK ? 0 : SIZE_MAX - step->a;
     status = acs_malloc(s->context, bytes, kind, step->wrong == FUZZ_NULL_PLACE ? NULL : &block);

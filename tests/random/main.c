@@ -80,7 +80,9 @@ static void add_kind(char *list, size_t bytes, const char *name)
     snprintf(list + used, bytes - used, "%s%s", used ? "," : "", name);
 }
 
-/* Those of the command line; "any": some of all kinds. What came later has dice of its own: seeds keep their meaning. */
+/*
+ * Those of the command line; "any": some of all kinds. What came later has dice of its own: seeds keep their meaning.
+ */
 static void choose_faults(random_config *c, const settings *s, dice *d)
 {
     dice later = {c->seed ^ 0x7e41c1e5a3d20b97u};
@@ -128,8 +130,8 @@ static void choose_devices(random_config *c, const settings *s)
         c->options.devices_per_gpu = 8;
     c->options.policy = (int32_t)dice_below(&d, ACS_POLICY_COUNT);
     c->options.pool = ACS_POOL_ON;
-    c->movable = !c->failing && !c->options.faults && dice_percent(&d, 75);
-    c->checker = c->checker && !c->movable; /* which knows the program's ops alone */
+    c->relocatable = !c->failing && !c->options.faults && dice_percent(&d, 75);
+    c->checker = c->checker && !c->relocatable; /* which knows the program's ops alone */
 }
 
 /* Blocks that move need their contents: of all faults those remain after which an op is done all the same. */
@@ -140,7 +142,7 @@ static void choose_lazy(random_config *c)
     for (size_t i = 0; i < sizeof harmful / sizeof *harmful && c->options.faults; i++)
         if (strstr(c->options.fault_kinds, harmful[i]))
             c->options.faults = 0;
-    c->lazy = c->movable = true;
+    c->lazy = c->relocatable = true;
     c->failing = c->may_lose = c->checker = false;
     c->options.pool = ACS_POOL_ON;
     c->options.rename = c->options.devices == 1 ? PICK(&d, 0, -1, 10000) : 0;
@@ -220,12 +222,14 @@ static void describe(char *text, size_t bytes, const random_config *c)
              ", policy %d, rename %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
-             o->window, o->fifo, o->streams,
-             c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins, c->edges, c->marks, o->batch,
-             o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu", o->spin_us, o->serial, o->disable,
-             o->check, o->faults, o->fault_kinds, o->watchdog_s, issue_names[o->issue], o->graph_nodes, o->pool,
-             o->memory_slack, o->devices, c->lazy ? ", lazy" : c->movable ? ", movable" : "", c->tight ? ", tight" : "",
-             o->policy, o->rename);
+             o->window, o->fifo, o->streams, c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins,
+             c->edges, c->marks, o->batch, o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu",
+             o->spin_us, o->serial, o->disable, o->check, o->faults, o->fault_kinds, o->watchdog_s,
+             issue_names[o->issue], o->graph_nodes, o->pool, o->memory_slack, o->devices,
+             c->lazy          ? ", lazy"
+             : c->relocatable ? ", relocatable"
+                              : "",
+             c->tight ? ", tight" : "", o->policy, o->rename);
 }
 
 /* ----------------------------------------------------------------------------------------------------- the programs */

@@ -1,11 +1,12 @@
 /*
- * Programs of blocks that move (--lazy): how much memory they need at least, where they say that ops are to run, and what is
- * left at the end. Called by generate.c and runner.c. Hints have dice of their own: results do not depend on them.
+ * Programs of blocks that move (--lazy): how much memory they need at least, where they say that ops are to run, and
+ * what is left at the end. Called by generate.c and runner.c. Hints have dice of their own: results do not depend on
+ * them.
  */
 #include "moving.h"
 
-#include "residency/movable.h"
-#include "residency/spread.h"
+#include "residency/relocatable.h"
+#include "residency/device_choice.h"
 
 #include <inttypes.h>
 
@@ -74,15 +75,16 @@ void moving_check(acs_context *context, verdict *v)
     (void)acs_sync(context);
     if (acs_stats(context, &st) != ACS_OK || st.memory_live)
         verdict_fail(v, "%" PRIu64 " bytes of device memory are in use when all was freed", st.memory_live);
-    if (context->movables->host_bytes || context->movables->version_bytes)
+    if (context->relocatables->host_bytes || context->relocatables->version_bytes)
         verdict_fail(v, "%" PRIu64 " bytes of host copies and %" PRIu64 " of versions when all was freed",
-                     context->movables->host_bytes, context->movables->version_bytes);
-    for (uint32_t d = 0; context->spread && d < context->spread->count; d++) {
-        uint64_t ended = atomic_load_explicit(&context->spread->ended[d], memory_order_relaxed); /* nothing runs */
-        if (context->spread->placed[d] != ended)
+                     context->relocatables->host_bytes, context->relocatables->version_bytes);
+    for (uint32_t d = 0; context->device_choice && d < context->device_choice->count; d++) {
+        uint64_t ended =
+            atomic_load_explicit(&context->device_choice->ended[d], memory_order_relaxed); /* nothing runs */
+        if (context->device_choice->placed[d] != ended)
             verdict_fail(v, "device %u was given %" PRIu64 " ops, of which %" PRIu64 " ended", d,
-                         context->spread->placed[d], ended);
+                         context->device_choice->placed[d], ended);
     }
-    if (context->spread && context->spread->bytes)
-        verdict_fail(v, "%" PRIu64 " bytes are anywhere when all was freed", context->spread->bytes);
+    if (context->device_choice && context->device_choice->bytes)
+        verdict_fail(v, "%" PRIu64 " bytes are anywhere when all was freed", context->device_choice->bytes);
 }

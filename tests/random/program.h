@@ -28,7 +28,7 @@ typedef struct random_config {
     bool crowded;       /* many read one whole, many write its parts: joins, which other programs hardly ever need */
     bool dense;         /* mostly kernels of few types, much of it again and again, and callers that run ahead: bundles */
     uint32_t ahead;     /* sim: workers get a turn after one of so many calls; 0: after each */
-    bool movable;       /* several devices: blocks may be anywhere, and kernels tell where they have pointers to them */
+    bool relocatable;   /* several devices: blocks may be anywhere, and kernels tell where they have pointers to them */
     bool lazy;          /* and some of them are addresses alone; threads say where their ops are to run */
     bool tight;         /* there is little more memory than what does not move and one op take */
     bool failing;       /* host functions and calls fail at times */

@@ -102,7 +102,7 @@ static uint32_t pointers_of(const run *r, const step *s)
     uint32_t words = 0;
     for (uint32_t i = 0; i < s->work_count; i++) {
         size_t word = (sizeof(mix_head) + i * sizeof(mix_piece)) / sizeof(uint64_t);
-        if (word >= 30 || !r->p->config.movable)
+        if (word >= 30 || !r->p->config.relocatable)
             return ACS_ARG_VALUE;
         words |= ACS_POINTER_AT(word);
     }
@@ -218,7 +218,7 @@ static acs_status allocate(run *r, const arena *a, void **memory)
 {
     acs_status status = ACS_ERR_MEMORY;
     int kind = a->kind == ARENA_DEVICE ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
-    int moves = a->lazy ? ACS_LAZY : r->p->config.movable ? ACS_MOVABLE : 0;
+    int moves = a->lazy ? ACS_LAZY : r->p->config.relocatable ? ACS_RELOCATABLE : 0;
     if (r->p->config.options.devices > 1 && !r->p->config.lazy)
         (void)acs_on(r->context, (int)(a->bytes % (uint64_t)r->p->config.options.devices));
     for (int tries = 0; status == ACS_ERR_MEMORY && tries < (r->p->config.options.faults ? 1000 : 1); tries++)

@@ -1,8 +1,9 @@
 /*
- * Random sequences of malloc, use and free against a model: every block is filled, copied and read while others come and go
- * at its addresses, ops fail and are skipped, memory is short, and blocks are handed out while ops still use them. What each
- * op did and how it ended is compared with one life of each block after the other, in program order. Through the public
- * interface alone and without kernels, so that it runs on every backend; without cmocka, for a bare GPU machine.
+ * Random sequences of malloc, use and free against a model: every block is filled, copied and read while others come
+ * and go at its addresses, ops fail and are skipped, memory is short, and blocks are handed out while ops still use
+ * them. What each op did and how it ended is compared with one life of each block after the other, in program order.
+ * Through the public interface alone and without kernels, so that it runs on every backend; without cmocka, for a bare
+ * GPU machine.
  */
 #include "lives.h"
 
@@ -20,7 +21,7 @@ typedef struct life {
     unsigned char *memory;
     uint32_t unit, units; /* bytes of each, number */
     int kind;
-    bool movable;
+    bool relocatable;
     bool lazy;            /* an address alone, and memory as it is needed */
     bool live;            /* now, as the program goes on */
     uint8_t value[UNITS]; /* as far as it has been judged, like the rest */
@@ -92,11 +93,11 @@ static void play_malloc(player *p, step *s)
     const uint32_t sizes = sizeof units / sizeof *units;
     l->unit = units[below(p, p->settings->lazy && !l->lazy ? sizes - 2 : sizes)]; /* what cannot move leaves room */
     l->units = 1 + below(p, UNITS);
-    l->movable = (l->kind == ACS_MEMORY_DEVICE || p->settings->options.devices > 1) && !l->lazy && below(p, 2);
+    l->relocatable = (l->kind == ACS_MEMORY_DEVICE || p->settings->options.devices > 1) && !l->lazy && below(p, 2);
     l->live = true;
     s->kind = STEP_MALLOC;
     s->parts[s->part_count++] = (part){l, 0, l->units, ACS_WRITE};
-    int kind = l->kind | (l->lazy ? ACS_LAZY : l->movable ? ACS_MOVABLE : 0);
+    int kind = l->kind | (l->lazy ? ACS_LAZY : l->relocatable ? ACS_RELOCATABLE : 0);
     acs_status status = acs_malloc(p->context, (size_t)l->unit * l->units, kind, &memory);
     if (status != ACS_OK) {
         complain(p, s, "status", status, ACS_OK);
@@ -290,7 +291,7 @@ static void play_some(player *p)
 /* Its contents may lie elsewhere. */
 static bool moves(const player *p, const life *l)
 {
-    return l->lazy || (l->movable && (p->settings->options.rename || p->settings->options.devices > 1));
+    return l->lazy || (l->relocatable && (p->settings->options.rename || p->settings->options.devices > 1));
 }
 
 /* Copies of the library's own may fail, and who needs what they were to bring is skipped. */

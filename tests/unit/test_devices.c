@@ -1,7 +1,7 @@
 /*
  * Several devices through the public API, on the host backend: on which device each op of small programs runs, what is
- * copied for it, and that results are those of one device. Tables: program, policy, expected devices and transfers. Random
- * programs (test_random, test_memory_lives) do the same at random.
+ * copied for it, and that results are those of one device. Tables: program, policy, expected devices and transfers.
+ * Random programs (test_random, test_memory_lives) do the same at random.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "add_kernel.h"
 #include "memory_fixture.h"
 #include "api/context.h"
-#include "groups/dispatch.h"
+#include "groups/group_schedule.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static acs_context *open_devices(int64_t devices, int32_t policy, record_of_run 
     return context;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- tables */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 /* An op of a program: `to` = `from` + 1, block by block; from -1: filled by acs_memset. */
 typedef struct planned {
@@ -145,7 +145,7 @@ static void ops_run_where_the_policy_says(void **state)
         compare(g_table[i].what, g_table[i].policy, g_table[i].ops);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- bytes */
+/* ------------------------------------------------------------------------------------------------------------ bytes */
 
 static void only_missing_bytes_travel(void **state)
 {
@@ -288,14 +288,14 @@ static void who_does_not_wait_is_told_to_come_again(void **state)
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- host data */
+/* -------------------------------------------------------------------------------------------------------- host data */
 
 /* Pinned memory that moves is the program's whenever it has waited for it. */
 static void the_program_and_devices_share_pinned_memory(void **state)
 {
     (void)state;
     acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
-    unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
+    unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, BYTES);
     memset(x, 1, BYTES);
     assert_true(add_on(context, 0, x, x, BYTES) > 0); /* all goes to the device */
     assert_true(add_on(context, 1, x, x, HALF) > 0);
@@ -327,7 +327,7 @@ static void host_functions_find_blocks_at_home(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         acs_context *context = open_devices(2, ACS_POLICY_SINGLE, NULL);
-        unsigned char *x = block_of(context, (i ? ACS_MEMORY_HOST : ACS_MEMORY_DEVICE) | ACS_MOVABLE, BYTES);
+        unsigned char *x = block_of(context, (i ? ACS_MEMORY_HOST : ACS_MEMORY_DEVICE) | ACS_RELOCATABLE, BYTES);
         assert_true(acs_memset(context, x, 2, BYTES) > 0);
         assert_true(add_on(context, 1, x, x, BYTES) > 0);
         acs_op op = acs_host(context, sum, &x, sizeof x, ACS_USES(ACS_IN(x, BYTES)));
@@ -359,7 +359,7 @@ static void waits_for_lazy_blocks_look_everywhere(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- groups */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 /* Fills a block of its own, adds one, copies out: alone in its memory. */
 static acs_op submit_group(acs_context *context, unsigned char *out, int value, size_t bytes)
@@ -425,7 +425,7 @@ static void groups_that_have_no_memory_yet_are_counted(void **state)
     const acs_demand demand = {.memory = LARGE, .queues = 1};
     acs_options options = host_options();
     acs_context *context = NULL;
-    acs_dispatched to[2];
+    acs_scheduled_group to[2];
     options.devices = 2;
     options.streams = 8;
     options.pool = ACS_POOL_ON;
@@ -436,15 +436,15 @@ static void groups_that_have_no_memory_yet_are_counted(void **state)
         (void)block_of(context, ACS_MEMORY_DEVICE, LARGE);
     }
     for (int i = 0; i < 2; i++)
-        assert_int_equal(acs_dispatch_begin(context, &demand, 0, &to[i]), ACS_OK);
+        assert_int_equal(acs_group_schedule_begin(context, &demand, 0, &to[i]), ACS_OK);
     /* Both on one, and what lies there anyway, would be more than there is. */
     assert_int_not_equal(to[0].device, to[1].device);
     for (int i = 0; i < 2; i++)
-        acs_dispatch_queued(context, to[i].ticket, 0);
+        acs_group_schedule_queued(context, to[i].ticket, 0);
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ options */
+/* ---------------------------------------------------------------------------------------------------------- options */
 
 static void bad_devices_are_refused(void **state)
 {

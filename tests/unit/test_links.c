@@ -1,6 +1,6 @@
 /*
- * ACS_TOPOLOGY through the public API, on virtual devices: what a file may say and what it may not, and how acs_open refuses
- * one that is wrong.
+ * ACS_TOPOLOGY through the public API, on virtual devices: what a file may say and what it may not, and how acs_open
+ * refuses one that is wrong.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "add_kernel.h"
 #include "memory_fixture.h"
 #include "api/context.h"
-#include "residency/spread.h"
+#include "residency/device_choice.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void a_file_takes_peers_away_and_makes_none(void **state)
         unsigned char *x[2];
         write_links(i ? "peer" : "staged", "peer");
         assert_int_equal(open_by(g_path, 2, &context), ACS_OK);
-        const acs_topology *t = &context->spread->topology;
+        const acs_topology *t = &context->device_choice->topology;
         assert_int_equal(t->links[0][1].peer, i);
         assert_false(t->links[0][2].peer); /* the backend says so */
         assert_false(t->links[2][1].peer);
@@ -95,7 +95,7 @@ static void a_file_takes_peers_away_and_makes_none(void **state)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ refusals */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 static void assert_bad(const char *path, int native, const char *why)
 {

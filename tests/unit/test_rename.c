@@ -1,7 +1,7 @@
 /*
- * Renaming through the public API: who gets memory of its own and who does not, what brings contents home, and that calls
- * which are refused leave things as they were. On the host backend without threads, where no op runs before somebody waits:
- * so a block that an op named is in use until then. test_memory_lives does the same at random.
+ * Renaming through the public API: who gets memory of its own and who does not, what brings contents home, and that
+ * calls which are refused leave things as they were. On the host backend without threads, where no op runs before
+ * somebody waits: so a block that an op named is in use until then. test_memory_lives does the same at random.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,8 +54,8 @@ static void rounds_that_reuse_buffers_get_memory_of_their_own(void **state)
     (void)state;
     enum { ROUNDS = 5 };
     acs_context *context = open_renaming();
-    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
-    unsigned char *b = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
+    unsigned char *b = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
     unsigned char in[ROUNDS][BYTES], out[ROUNDS][BYTES];
     for (int i = 0; i < ROUNDS; i++) {
         memset(in[i], 10 * i, BYTES);
@@ -87,15 +87,18 @@ static void both_body(const acs_grid *grid, void *const *args)
     memset(*(unsigned char **)args[1], 2, BYTES / 10);
 }
 
-/* One version gives its memory up as the next gets its own: a block never counts twice, also where one op writes several. */
+/*
+ * One version gives its memory up as the next gets its own: a block never counts twice, also where one op writes
+ * several.
+ */
 static void an_op_that_writes_several_blocks_renames_all(void **state)
 {
     (void)state;
     enum { ROUNDS = 6 };
     static const acs_kernel both = ACS_KERNEL_HOST_INIT("both", both_body);
     acs_context *context = open_renaming();
-    unsigned char *large = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
-    unsigned char *small = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES / 10);
+    unsigned char *large = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
+    unsigned char *small = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES / 10);
     for (int i = 0; i < ROUNDS; i++)
         assert_true(ACS_LAUNCH_ON(context, &both, 1, 1, 0, ACS_ARGS(large, small),
                                   ACS_USES(ACS_OUT(large, BYTES), ACS_OUT(small, BYTES / 10))) > 0);
@@ -115,7 +118,7 @@ static void others_are_not_renamed(void **state)
     for (int i = 0; i < 6; i++) {
         acs_context *context = NULL;
         assert_int_equal(open_with(i == 0 ? 0 : i == 1 ? BYTES - 1 : -1, ACS_POOL_ON, &context), ACS_OK);
-        unsigned char *a = block_of(context, i == 2 ? ACS_MEMORY_DEVICE : ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+        unsigned char *a = block_of(context, i == 2 ? ACS_MEMORY_DEVICE : ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
         if (i == 5)
             assert_int_equal(acs_pin(context, a + 5), ACS_OK);
         assert_true(acs_memset(context, a, 3, BYTES) > 0);
@@ -160,7 +163,7 @@ static void contents_come_home(void **state)
     (void)state;
     for (int way = 0; way < 6; way++) {
         acs_context *context = open_renaming();
-        unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+        unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
         struct {
             const unsigned char *at;
         } hidden = {a};
@@ -195,7 +198,7 @@ static void a_refused_call_renames_nothing(void **state)
 {
     (void)state;
     acs_context *context = open_renaming();
-    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
     assert_true(acs_memset(context, a, 5, BYTES) > 0);
     uint64_t live = statistics_of(context).memory_live;
     acs_attributes cluster = {.cluster = {0, 0, 0}, .programmatic = 0};
@@ -222,7 +225,7 @@ static void a_refused_call_forgets_no_failure(void **state)
 {
     (void)state;
     acs_context *context = open_renaming();
-    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+    unsigned char *a = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
     unsigned char *b = block_of(context, ACS_MEMORY_DEVICE, BYTES);
     acs_kernel none = {"none", (const void *)&g_add, NULL, ACS_KERNEL_FUNCTION, 0};
     acs_op failed = acs_host(context, fail_body, NULL, 0, ACS_USES(ACS_INOUT(a, 4)));
@@ -239,7 +242,7 @@ static void a_refused_call_forgets_no_failure(void **state)
     (void)acs_close(context);
 }
 
-/* The end of the block before is where a movable one may begin. */
+/* The end of the block before is where a relocatable block one may begin. */
 static void ends_of_other_blocks_stay(void **state)
 {
     (void)state;
@@ -247,7 +250,7 @@ static void ends_of_other_blocks_stay(void **state)
     unsigned char *blocks[8], *seen = NULL, **to = &seen;
     for (int i = 0; i < 8; i++) {
         void *block = NULL;
-        assert_int_equal(acs_malloc(context, 1024, ACS_MEMORY_DEVICE | ACS_MOVABLE, &block), ACS_OK);
+        assert_int_equal(acs_malloc(context, 1024, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, &block), ACS_OK);
         blocks[i] = block;
         assert_true(acs_memset(context, block, 1, 1024) && acs_memset(context, block, 2, 1024));
     }
@@ -269,8 +272,8 @@ static void it_needs_pools_and_device_memory(void **state)
         const char *why;
     } rows[] = {
         {ACS_MEMORY_HOST | ACS_LAZY, "kind 0x201: ACS_LAZY goes with ACS_MEMORY_DEVICE alone"},
-        {ACS_MEMORY_DEVICE | ACS_LAZY | ACS_MOVABLE, "kind 0x300: ACS_LAZY and ACS_MOVABLE exclude each other"},
-        {ACS_MEMORY_HOST | ACS_LAZY | ACS_MOVABLE, "exclude each other"},
+        {ACS_MEMORY_DEVICE | ACS_LAZY | ACS_RELOCATABLE, "kind 0x300: ACS_LAZY and ACS_RELOCATABLE exclude each other"},
+        {ACS_MEMORY_HOST | ACS_LAZY | ACS_RELOCATABLE, "exclude each other"},
         {2, "kind 0x2: it is none of ACS_MEMORY_DEVICE and"},
         {-1, "it is none of"},
         {ACS_LAZY | 0x400, "it is none of"},

@@ -241,7 +241,7 @@ static void bundle_is_refused_for_an_op_which_then_fails_alone(void **state)
     fixture_close(f);
 }
 
-/* Kept graphs are thrown out, instantiations refused: what is issued still runs in order. */
+/* Cached graphs are thrown out, instantiations refused: what is issued still runs in order. */
 static void methods_that_fail_now_and_then_keep_the_order(void **state)
 {
     static int position[BUNDLES * OPS];
@@ -350,7 +350,7 @@ static void breaches_of_the_rules_of_bundles_are_found(void **state)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ kept graphs */
+/* ---------------------------------------------------------------------------------------------------- cached graphs */
 
 /* Room for one graph only, and two shapes in turn: each is made anew, and runs as it should. */
 static void replay_works_where_each_graph_is_thrown_out_for_the_next(void **state)
@@ -389,7 +389,7 @@ static void replay_works_where_each_graph_is_thrown_out_for_the_next(void **stat
     assert_true(issued > 20 * ROUNDS * 2 / 3);
 }
 
-/* By time: the second of three equal bundles makes a kept graph, the third is the first that one launch costs. */
+/* By time: the second of three equal bundles makes a cached graph, the third is the first that one launch costs. */
 static void replay_costs_an_instantiation_once(void **state)
 {
     static made m;

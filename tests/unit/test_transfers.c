@@ -1,7 +1,7 @@
 /*
  * Copies between devices that the driver refuses: after acs_clear each block holds what serial execution gives, but for
- * what failed and skipped ops were to write. On the host backend, which refuses as many of the runtime's own copies as it is
- * told. test_memory_lives does the same at random.
+ * what failed and skipped ops were to write. On the host backend, which refuses as many of the runtime's own copies as
+ * it is told. test_memory_lives does the same at random.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 enum { BYTES = 6400, HALF = BYTES / 2, EIGHTH = BYTES / 8 };
 
-/* ------------------------------------------------------------------------------------------------------------ refusal */
+/* ---------------------------------------------------------------------------------------------------------- refusal */
 
 static acs_backend_ops g_ops;               /* those of the backend, but for submit */
 static void (*g_submit)(acs_backend *backend, acs_batch *batch);
@@ -75,7 +75,7 @@ static void close_empty(acs_context *context)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- ops */
+/* -------------------------------------------------------------------------------------------------------------- ops */
 
 /* A block with this value everywhere, which is on the device alone. */
 static unsigned char *filled(acs_context *context, int kind, int device, int value)
@@ -104,10 +104,11 @@ static void check(acs_context *context, unsigned char *x, size_t bytes, int valu
     assert_true(acs_free(context, y) > 0);
 }
 
-static const int g_kinds[] = {ACS_MEMORY_DEVICE | ACS_LAZY, ACS_MEMORY_DEVICE | ACS_MOVABLE, ACS_MEMORY_HOST | ACS_MOVABLE};
+static const int g_kinds[] = {ACS_MEMORY_DEVICE | ACS_LAZY, ACS_MEMORY_DEVICE | ACS_RELOCATABLE,
+                              ACS_MEMORY_HOST | ACS_RELOCATABLE};
 enum { KINDS = sizeof g_kinds / sizeof *g_kinds };
 
-/* ------------------------------------------------------------------------------------------------------------- copies */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 static void what_a_refused_copy_was_to_bring_stays_where_it_was(void **state)
 {
@@ -159,7 +160,7 @@ static void refused_rows_stay_where_they_were(void **state)
         for (size_t i = 0; i < 8; i += 2)
             (void)acs_wait(context, add_on(context, 1, x + i * EIGHTH, x + i * EIGHTH, EIGHTH)); /* 6, and there alone */
         const uint64_t before = statistics_of(context).transfers;
-        const bool at_host = (g_kinds[k] & ~ACS_MOVABLE) == ACS_MEMORY_HOST;
+        const bool at_host = (g_kinds[k] & ~ACS_RELOCATABLE) == ACS_MEMORY_HOST;
         g_refusals = 1;
         acs_op op = add_on(context, 0, y, x, BYTES);
         assert_int_equal(statistics_of(context).transfers - before, at_host ? 2 : 1);
@@ -198,7 +199,7 @@ static void many_rows_are_not_written_without_what_lies_between(void **state)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 enum { LARGE = 1 << 20 };
 
@@ -261,7 +262,7 @@ static void what_failed_is_not_what_is_left_of_a_block(void **state)
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------- home */
+/* ------------------------------------------------------------------------------------------------------------- home */
 
 static void contents_that_did_not_come_home_are_not_lost(void **state)
 {
@@ -269,7 +270,7 @@ static void contents_that_did_not_come_home_are_not_lost(void **state)
     for (int waits = 0; waits < 3; waits++)
         for (int refusals = 1; refusals <= 3; refusals++) { /* the first of one here, the others in acs_clear */
             acs_context *context = open_devices(2);
-            unsigned char *x = filled(context, ACS_MEMORY_HOST | ACS_MOVABLE, 1, 5);
+            unsigned char *x = filled(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, 1, 5);
             add_on(context, 1, x, x, BYTES);
             g_refusals = refusals;
             if (waits < 2)
@@ -295,8 +296,8 @@ static void what_came_home_is_the_programs_also_where_other_copies_failed(void *
 {
     (void)state;
     acs_context *context = open_devices(2);
-    unsigned char *x = filled(context, ACS_MEMORY_HOST | ACS_MOVABLE, 1, 5);
-    unsigned char *y = filled(context, ACS_MEMORY_HOST | ACS_MOVABLE, 1, 7);
+    unsigned char *x = filled(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, 1, 5);
+    unsigned char *y = filled(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, 1, 7);
     assert_int_equal(acs_wait(context, add_on(context, 1, x, x, HALF)), ACS_OK);
     assert_int_equal(acs_wait(context, add_on(context, 0, x + HALF, x + HALF, HALF)), ACS_OK);
     assert_int_equal(acs_wait(context, add_on(context, 1, y, y, BYTES)), ACS_OK);
@@ -320,7 +321,7 @@ static void what_was_written_again_is_the_programs_after_a_wait(void **state)
 {
     (void)state;
     acs_context *context = open_devices(2);
-    unsigned char *x = filled(context, ACS_MEMORY_HOST | ACS_MOVABLE, 0, 5), *y = filled(context, g_kinds[0], 1, 7);
+    unsigned char *x = filled(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, 0, 5), *y = filled(context, g_kinds[0], 1, 7);
     g_refusals = 1;
     assert_int_equal(acs_wait(context, add_on(context, 1, y, x, BYTES)), ACS_ERR_SKIPPED);
     assert_int_equal(acs_on(context, 1), ACS_OK);
@@ -335,7 +336,7 @@ static void what_was_written_again_is_the_programs_after_a_wait(void **state)
     close_empty(context);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- life */
+/* ------------------------------------------------------------------------------------------------------------- life */
 
 static void blocks_that_were_freed_meanwhile_concern_nobody(void **state)
 {
@@ -345,7 +346,7 @@ static void blocks_that_were_freed_meanwhile_concern_nobody(void **state)
     g_refusals = 1;
     add_on(context, 0, x, x, HALF);
     assert_true(acs_free(context, x) > 0); /* nothing has run */
-    x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
+    x = block_of(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, BYTES);
     memset(x, 9, BYTES);
     add_on(context, 0, x, x, BYTES); /* where that copy was to go */
     assert_int_equal(acs_sync(context), ACS_ERR_LAUNCH);

@@ -5,7 +5,7 @@
  */
 #include "api_fixture.h"
 
-#include "residency/movable.h"
+#include "residency/relocatable.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -39,12 +39,12 @@ static void thread_that_waits_for_another_ones_call_keeps_the_device(void **stat
     assert_non_null(well);
     atomic_store_explicit(&g_looks, 0, memory_order_seq_cst);
     context->virtual_yield = count_look;
-    acs_movables_enter(context);
+    acs_relocatables_enter(context);
 
     assert_int_equal(pthread_create(&thread, NULL, use_a_lazy_block, context), 0);
     while (atomic_load_explicit(&g_looks, memory_order_seq_cst) < LOOKS)
         sched_yield();
-    acs_movables_leave(context);
+    acs_relocatables_leave(context);
     pthread_join(thread, &well);
 
     context->virtual_yield = NULL;

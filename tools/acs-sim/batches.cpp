@@ -1,5 +1,5 @@
 /*
- * Owns the ways that issue many ops by one launch of a kept graph, made long before: batches whose topology was seen
+ * Owns the ways that issue many ops by one launch of a cached graph, made long before: batches whose topology was seen
  * before, with parameters set per node; the level template, into which any program fits; GPU-side issue. Called through
  * the list of vehicles.
  *
@@ -15,8 +15,8 @@ namespace design {
 namespace {
 
 /*
- * A kernel at a graph's head that sets its nodes' parameters: 0.25 us a kernel were measured with one, of which the front
- * end's share is 0.19. An unused node of the level template costs 0.09 us. (gpu-costs, H200.)
+ * A kernel at a graph's head that sets its nodes' parameters: 0.25 us a kernel were measured with one, of which the
+ * front end's share is 0.19. An unused node of the level template costs 0.09 us. (gpu-costs, H200.)
  */
 enum { SET_NS = 60, UNUSED_NS = 90 };
 enum { LEVEL_WIDTH = 16, MOST_LEVELS = 32 };
@@ -143,7 +143,9 @@ private:
         }
     }
 
-    /* The smallest template of 4, 8, 16 or 32 levels that the batch fits into; a kernel behind each level, never empty. */
+    /*
+     * The smallest template of 4, 8, 16 or 32 levels that the batch fits into; a kernel behind each level, never empty.
+     */
     void make_layers(batch &b)
     {
         uint32_t levels = 4;
@@ -169,7 +171,10 @@ private:
         }
     }
 
-    /* Every op is launched by the one that it waited for longest; roots by the head, through a tree where they are many. */
+    /*
+     * Every op is launched by the one that it waited for longest; roots by the head, through a tree where they are
+     * many.
+     */
     void make_device(batch &b)
     {
         const acs_sim_kernel head = one_block(uint64_t(SET_NS) * b.nodes), nothing = one_block(0);

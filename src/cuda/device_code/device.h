@@ -1,6 +1,6 @@
 /*
  * What the host and the library's device code share: the tables that the host writes into pinned memory and a kernel at
- * the head of a kept graph reads. Plain C, included by the host part of the backend and by the kernels here.
+ * the head of a cached graph reads. Plain C, included by the host part of the backend and by the kernels here.
  */
 #ifndef ACS_DEVICE_H
 #define ACS_DEVICE_H
@@ -26,7 +26,7 @@ typedef struct acs_device_set {
     uint16_t reserved[3];
 } acs_device_set;
 
-/* What changes for one launch of a kept graph. Behind it: `values_most` values to publish, then the sets. */
+/* What changes for one launch of a cached graph. Behind it: `values_most` values to publish, then the sets. */
 typedef struct acs_device_table {
     uint32_t sets;   /* how many there are now */
     uint32_t values;

@@ -11,18 +11,18 @@
  * Launches. A graph may be launched as the child of the graph that launches it, or as a sibling: the child of its
  * parent. An execution has room for 120 children. Siblings are preferred, since a graph ends only when its children
  * have, level by level; room for as many as an op may release is reserved in the parent first, or else taken in the
- * graph itself, where it is never missing: WIRE-1. So no launch can be refused for want of room; any other refusal is a
- * fault of the device.
+ * graph itself, where it is never missing: RELEASE-1. So no launch can be refused for want of room; any other refusal
+ * is a fault of the device.
  */
 #include "gpu_issue.h"
 
 #include "../../base/tuning.h"
 
-enum { WARP = 32, SCAN_WORDS = ACS_WIRES_ITEMS / 32 };
+enum { WARP = 32, SCAN_WORDS = ACS_RELEASE_TREE_ITEMS / 32 };
 
 static_assert(sizeof(acs_gpu_issue_place) == 128, "one line");
 static_assert(sizeof(acs_gpu_issue_entry) % 16 == 0 && sizeof(acs_gpu_issue_table) % 16 == 0, "read in vectors");
-static_assert(2 * TUNE_RELEASE_MOST > ACS_WINDOW_LAUNCHES && TUNE_RELEASE_MOST < ACS_WINDOW_LAUNCHES,
+static_assert(2 * TUNE_RELEASE_MOST > ACS_GPU_ISSUE_LAUNCHES && TUNE_RELEASE_MOST < ACS_GPU_ISSUE_LAUNCHES,
               "room for one release");
 static_assert(SCAN_WORDS <= WARP, "a warp looks at all bits at once");
 
@@ -80,7 +80,7 @@ static __device__ void set_place(acs_gpu_issue_slot *slot, const acs_gpu_issue_t
         reinterpret_cast<const uint16_t *>(reinterpret_cast<const char *>(table) + table->followers_at) + entry->out_first;
     acs_gpu_issue_place *place = reinterpret_cast<acs_gpu_issue_place *>(slot->places) + entry->place;
     for (uint32_t i = 0; i < entry->out_count; i++) {
-        uint32_t *to = i < ACS_WINDOW_INLINE ? &place->out[i] : &slot->out[entry->out_first + i];
+        uint32_t *to = i < ACS_GPU_ISSUE_INLINE ? &place->out[i] : &slot->out[entry->out_first + i];
         *to = followers[i];
     }
     place->exec = entry->exec;
@@ -123,7 +123,7 @@ extern "C" __global__ void acs_gpu_issue_head(acs_gpu_issue_slot *slots, uint32_
     __shared__ bool last;
     acs_gpu_issue_slot *slot = slots + index;
     const acs_gpu_issue_table *table = reinterpret_cast<const acs_gpu_issue_table *>(
-        slot->tables + static_cast<uint64_t>(slot->turn % ACS_WINDOW_RING) * ACS_WINDOW_TABLE_BYTES);
+        slot->tables + static_cast<uint64_t>(slot->turn % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES);
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     /* One trip to the host's memory for both: entries beyond the last are read too, but not used. */
     const acs_gpu_issue_entry entry = reinterpret_cast<const acs_gpu_issue_entry *>(table + 1)[i];
@@ -206,7 +206,7 @@ struct release {
 /* Room for all that this op may launch: among the children of the parent, or else among its own. */
 static __device__ void reserve(release *r, uint32_t before)
 {
-    r->sibling = __shfl_sync(~0u, before, 0) + r->weight <= ACS_WINDOW_LAUNCHES;
+    r->sibling = __shfl_sync(~0u, before, 0) + r->weight <= ACS_GPU_ISSUE_LAUNCHES;
     if (r->sibling)
         return;
     if (r->lane == 0) {
@@ -221,7 +221,7 @@ static __device__ void reserve(release *r, uint32_t before)
 /* This lane's follower in a chunk of a list. */
 static __device__ uint32_t follower_of(const release *r, const acs_gpu_issue_place *from, uint32_t i, uint64_t *exec)
 {
-    uint32_t place = i < ACS_WINDOW_INLINE ? from->out[i] : __ldcg(&r->slot->out[from->out_first + i]);
+    uint32_t place = i < ACS_GPU_ISSUE_INLINE ? from->out[i] : __ldcg(&r->slot->out[from->out_first + i]);
     *exec = r->places[place].exec;
     return place;
 }
@@ -236,7 +236,7 @@ static __device__ uint32_t release_followers(release *r, const acs_gpu_issue_pla
         uint64_t exec = r->exec;
         bool ready = false;
         if (i < count) {
-            if (!before || i >= ACS_WINDOW_INLINE)
+            if (!before || i >= ACS_GPU_ISSUE_INLINE)
                 place = follower_of(r, from, i, &exec);
             fence();
             ready = atomicSub(&r->places[place].upstream, 1) == 1;
@@ -270,7 +270,7 @@ extern "C" __global__ void acs_gpu_issue_release(acs_gpu_issue_slot *slots, acs_
     r.weight = r.self->weight;
     r.lane = threadIdx.x;
     const uint32_t position = r.self->position, count = r.self->out_count;
-    if (r.lane < min(count, static_cast<uint32_t>(ACS_WINDOW_INLINE)))
+    if (r.lane < min(count, static_cast<uint32_t>(ACS_GPU_ISSUE_INLINE)))
         r.follower = follower_of(&r, r.self, r.lane, &r.exec);
 #if __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize(); /* the op is complete; with a plain edge it is already */
@@ -286,7 +286,7 @@ extern "C" __global__ void acs_gpu_issue_release(acs_gpu_issue_slot *slots, acs_
         if (r.lane == 0 && r.sibling && r.launched < r.weight)
             atomicSub(r.env, r.weight - r.launched);
     }
-    if (position == ACS_WINDOW_NO_POSITION)
+    if (position == ACS_GPU_ISSUE_NO_POSITION)
         return;
     uint32_t left = 0;
     if (r.lane == 0) {

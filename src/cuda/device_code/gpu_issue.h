@@ -8,19 +8,19 @@
 #ifndef ACS_DEVICE_GPU_ISSUE_H
 #define ACS_DEVICE_GPU_ISSUE_H
 
-#include "../../bundles/wires.h"
+#include "../../bundles/release_tree.h"
 
 #include <stdint.h>
 
 enum {
-    ACS_WINDOW_CELLS = 2048,          /* places that are cells; each slot has room for joins behind them */
-    ACS_WINDOW_RING = 16,             /* bundles of a slot whose tables are in use */
-    ACS_WINDOW_TABLE_BYTES = 1 << 16, /* one table; a bundle with larger arguments is refused */
-    ACS_WINDOW_THREADS = 64,          /* of a block of the head, one for each entry */
-    ACS_WINDOW_BLOCKS = (ACS_WIRES_NODES + ACS_WINDOW_THREADS - 1) / ACS_WINDOW_THREADS,
-    ACS_WINDOW_INLINE = 16,           /* followers that stand in the place itself */
-    ACS_WINDOW_LAUNCHES = 119,        /* launches out of one execution of a graph; CUDA refuses more than 120 */
-    ACS_WINDOW_NO_POSITION = 0xffff
+    ACS_GPU_ISSUE_CELLS = 2048,          /* places that are cells; each slot has room for joins behind them */
+    ACS_GPU_ISSUE_RING = 16,             /* bundles of a slot whose tables are in use */
+    ACS_GPU_ISSUE_TABLE_BYTES = 1 << 16, /* one table; a bundle with larger arguments is refused */
+    ACS_GPU_ISSUE_THREADS = 64,          /* of a block of the head, one for each entry */
+    ACS_GPU_ISSUE_BLOCKS = (ACS_RELEASE_TREE_NODES + ACS_GPU_ISSUE_THREADS - 1) / ACS_GPU_ISSUE_THREADS,
+    ACS_GPU_ISSUE_INLINE = 16,    /* followers that stand in the place itself */
+    ACS_GPU_ISSUE_LAUNCHES = 119, /* launches out of one execution of a graph; CUDA refuses more than 120 */
+    ACS_GPU_ISSUE_NO_POSITION = 0xffff
 };
 
 /* The bundle: at the start of its table, then the entries, then the followers (first those of the head: the roots). */
@@ -39,7 +39,7 @@ typedef struct acs_gpu_issue_entry {
     uint64_t exec; /* CUgraphExec; 0: a join */
     uint32_t place;
     uint32_t upstream;
-    uint16_t position; /* among the bundle's ops, or ACS_WINDOW_NO_POSITION */
+    uint16_t position; /* among the bundle's ops, or ACS_GPU_ISSUE_NO_POSITION */
     uint16_t weight;   /* most launches that its end causes */
     uint16_t out_count;
     uint16_t out_first; /* in the table's followers */
@@ -60,12 +60,12 @@ typedef struct acs_gpu_issue_place {
     uint16_t position, weight;
     uint16_t out_count, out_first;
     uint32_t reserved[7];
-    uint32_t out[ACS_WINDOW_INLINE];
+    uint32_t out[ACS_GPU_ISSUE_INLINE];
 } acs_gpu_issue_place;
 
 /* A slot's state in device memory. */
 typedef struct acs_gpu_issue_slot {
-    uint64_t tables;  /* pinned host memory: ACS_WINDOW_RING tables */
+    uint64_t tables;  /* pinned host memory: ACS_GPU_ISSUE_RING tables */
     uint64_t places;  /* acs_gpu_issue_place * of all slots */
     uint64_t word;    /* uint64_t * in mapped host memory: all ops of the slot up to this value are complete */
     uint64_t refusal; /* uint64_t * in mapped host memory: why a graph could not be launched */
@@ -77,8 +77,8 @@ typedef struct acs_gpu_issue_slot {
     uint32_t ops;
     uint32_t left;    /* ops that are not complete */
     uint32_t publishing, published;
-    uint32_t done[ACS_WIRES_ITEMS / 32]; /* bit p: the op at position p is complete */
-    uint32_t out[ACS_WIRES_OUT];
+    uint32_t done[ACS_RELEASE_TREE_ITEMS / 32]; /* bit p: the op at position p is complete */
+    uint32_t out[ACS_RELEASE_TREE_OUT];
 } acs_gpu_issue_slot;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The kernels of the library's own in kept graphs: the head, which sets up the others before they run, joins, and what
- * publishes progress to the host. Built into one image with the other files here; the host part is graphs/graph.c. They
- * never touch memory of the program's.
+ * The kernels of the library's own in cached graphs: the head, which sets up the others before they run, joins, and
+ * what publishes progress to the host. Built into one image with the other files here; the host part is graphs/graph.c.
+ * They never touch memory of the program's.
  */
 #include "device.h"
 

@@ -57,7 +57,7 @@ static void type_destroy(acs_gpu_issue_type *type)
 static acs_gpu_issue_type *type_of(acs_cuda *self, const acs_record *op)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
-    uint32_t number = op ? op->type : ACS_WINDOW_FAN;
+    uint32_t number = op ? op->type : ACS_GPU_ISSUE_FAN;
     if ((!gi->types || 2 * gi->types_used > gi->types_mask) && !types_grow(gi))
         return NULL;
     acs_gpu_issue_type **cell = type_cell(gi->types, gi->types_mask, number);
@@ -273,13 +273,13 @@ static acs_gpu_issue_cell *take_one_locked(acs_cuda *self, acs_gpu_issue_type *t
 
 static bool take_all_locked(acs_cuda *self, const acs_batch *batch, acs_gpu_issue_lane *lane, taking *state)
 {
-    const acs_wires *wires = &lane->wires;
+    const acs_release_tree *wires = &lane->wires;
     for (uint32_t i = 0; i < wires->nodes; i++) {
         lane->cell[i] = NULL;
-        if (wires->node[i].kind == ACS_WIRES_JOIN_NODE)
+        if (wires->node[i].kind == ACS_RELEASE_TREE_JOIN_NODE)
             continue;
         /* Joins that became fans have no op. */
-        const acs_record *op = wires->node[i].kind == ACS_WIRES_OP ? batch->items[i].op : NULL;
+        const acs_record *op = wires->node[i].kind == ACS_RELEASE_TREE_OP ? batch->items[i].op : NULL;
         acs_gpu_issue_type *type = type_of(self, op);
         lane->type[i] = type;
         if (!type || type->refused || !(lane->cell[i] = take_one_locked(self, type, state)))
@@ -301,11 +301,11 @@ static void hold_all_locked(const acs_cuda_gpu_issue *gi, acs_gpu_issue_lane *la
     }
 }
 
-static uint32_t cells_needed(const acs_wires *wires)
+static uint32_t cells_needed(const acs_release_tree *wires)
 {
     uint32_t cells = 0;
     for (uint32_t i = 0; i < wires->nodes; i++)
-        cells += wires->node[i].kind != ACS_WIRES_JOIN_NODE;
+        cells += wires->node[i].kind != ACS_RELEASE_TREE_JOIN_NODE;
     return cells;
 }
 

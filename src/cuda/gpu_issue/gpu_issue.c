@@ -25,10 +25,11 @@ typedef struct filling {
 static uint32_t place_of(const acs_gpu_issue_lane *lane, int slot, uint32_t node)
 {
     const acs_gpu_issue_cell *cell = lane->cell[node];
-    return cell ? cell->place : ACS_WINDOW_CELLS + (uint32_t)slot * ACS_WIRES_ITEMS + node;
+    return cell ? cell->place : ACS_GPU_ISSUE_CELLS + (uint32_t)slot * ACS_RELEASE_TREE_ITEMS + node;
 }
 
-static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int slot, const acs_wires_node *node)
+static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int slot,
+                              const acs_release_tree_node *node)
 {
     uint32_t first = fill->followers_used;
     for (uint32_t i = 0; i < node->out_count; i++)
@@ -71,7 +72,7 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
     entry->node = cell->node;
     if (to <= from)
         return;
-    if (fill->args_at + (to - from) > ACS_WINDOW_TABLE_BYTES) {
+    if (fill->args_at + (to - from) > ACS_GPU_ISSUE_TABLE_BYTES) {
         fill->full = true;
         return;
     }
@@ -85,7 +86,7 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
 /* One entry for each node of the wires. False: the arguments have no room. */
 static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lane, unsigned char *table)
 {
-    const acs_wires *wires = &lane->wires;
+    const acs_release_tree *wires = &lane->wires;
     acs_gpu_issue_table *header = (acs_gpu_issue_table *)(void *)table;
     acs_gpu_issue_entry *entries = (acs_gpu_issue_entry *)(void *)(header + 1);
     uint32_t followers_at = (uint32_t)(sizeof *header + wires->nodes * sizeof *entries);
@@ -95,18 +96,18 @@ static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lan
     fill.args_at = (uint32_t)(followers_at + (wires->out_used + wires->head.out_count) * sizeof(uint16_t) + 15) & ~15u;
     (void)put_followers(&fill, lane, slot, &wires->head);
     for (uint32_t i = 0; i < wires->nodes; i++) {
-        const acs_wires_node *node = &wires->node[i];
+        const acs_release_tree_node *node = &wires->node[i];
         acs_gpu_issue_cell *cell = lane->cell[i];
         entries[i] = (acs_gpu_issue_entry){
             .exec = cell ? (uint64_t)(uintptr_t)cell->exec : 0,
             .place = place_of(lane, slot, i),
             .upstream = node->upstream,
-            .position = node->kind == ACS_WIRES_OP ? position++ : ACS_WINDOW_NO_POSITION,
+            .position = node->kind == ACS_RELEASE_TREE_OP ? position++ : ACS_GPU_ISSUE_NO_POSITION,
             .weight = node->weight,
             .out_count = node->out_count,
             .out_first = put_followers(&fill, lane, slot, node),
         };
-        if (node->kind == ACS_WIRES_OP)
+        if (node->kind == ACS_RELEASE_TREE_OP)
             put_node(&fill, &entries[i], batch->items[i].op, lane->type[i]->type, cell);
     }
     *header = (acs_gpu_issue_table){.entries = wires->nodes,
@@ -126,7 +127,7 @@ static void lane_destroy(acs_cuda *self, acs_gpu_issue_lane *lane)
         (void)acs_cuda_note(self, self->cu.cuGraphExecDestroy(lane->head));
     if (lane->graph)
         (void)acs_cuda_note(self, self->cu.cuGraphDestroy(lane->graph));
-    for (uint32_t i = 0; i < ACS_WINDOW_RING; i++)
+    for (uint32_t i = 0; i < ACS_GPU_ISSUE_RING; i++)
         if (lane->done[i])
             (void)acs_cuda_note(self, self->cu.cuEventDestroy(lane->done[i]));
     if (lane->made)
@@ -149,7 +150,7 @@ static CUresult lane_state(acs_cuda *self, const acs_gpu_issue_lane *lane, int s
         .index = (uint32_t)slot,
     };
     /* From pinned memory that is used for nothing else, so that nobody has to wait until the slot has come so far. */
-    unsigned char *copy = lane->tables + (size_t)ACS_WINDOW_RING * ACS_WINDOW_TABLE_BYTES;
+    unsigned char *copy = lane->tables + (size_t)ACS_GPU_ISSUE_RING * ACS_GPU_ISSUE_TABLE_BYTES;
     memcpy(copy, &state, sizeof state);
     return self->cu.cuMemcpyAsync(at, (CUdeviceptr)(uintptr_t)copy, sizeof state, self->streams[slot]);
 }
@@ -161,10 +162,10 @@ static CUresult lane_head(acs_cuda *self, acs_gpu_issue_lane *lane, int slot)
     CUgraphNode node;
     CUDA_KERNEL_NODE_PARAMS params = {
         .func = self->gpu_issue->head,
-        .gridDimX = ACS_WINDOW_BLOCKS,
+        .gridDimX = ACS_GPU_ISSUE_BLOCKS,
         .gridDimY = 1,
         .gridDimZ = 1,
-        .blockDimX = ACS_WINDOW_THREADS,
+        .blockDimX = ACS_GPU_ISSUE_THREADS,
         .blockDimY = 1,
         .blockDimZ = 1,
         .kernelParams = args,
@@ -183,11 +184,11 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
     if (!lane)
         return NULL;
     CUresult result = self->cu.cuMemHostAlloc(
-        &tables, (size_t)ACS_WINDOW_RING * ACS_WINDOW_TABLE_BYTES + sizeof(acs_gpu_issue_slot),
+        &tables, (size_t)ACS_GPU_ISSUE_RING * ACS_GPU_ISSUE_TABLE_BYTES + sizeof(acs_gpu_issue_slot),
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS)
         lane->tables = tables;
-    for (uint32_t i = 0; i < ACS_WINDOW_RING && result == CUDA_SUCCESS; i++)
+    for (uint32_t i = 0; i < ACS_GPU_ISSUE_RING && result == CUDA_SUCCESS; i++)
         result = self->cu.cuEventCreate(&lane->done[i], CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuEventCreate(&lane->made, CU_EVENT_DISABLE_TIMING);
@@ -217,7 +218,7 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
  */
 static void settle(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool launched)
 {
-    CUevent event = launched ? lane->done[lane->turn % ACS_WINDOW_RING] : lane->made;
+    CUevent event = launched ? lane->done[lane->turn % ACS_GPU_ISSUE_RING] : lane->made;
     CUresult result = self->cu.cuEventRecord(event, self->streams[slot]);
     if (result != CUDA_SUCCESS && self->cu.cuStreamSynchronize(self->streams[slot]) != CUDA_SUCCESS)
         acs_cuda_lose(self, result);
@@ -225,7 +226,7 @@ static void settle(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool laun
         if (lane->cell[i])
             lane->cell[i]->known = true;
     if (launched) /* relaxed: a poll that misses it asks the driver */
-        atomic_store_explicit(&self->gpu_issue->news[slot].ends[lane->turn % ACS_WINDOW_RING], lane->end,
+        atomic_store_explicit(&self->gpu_issue->news[slot].ends[lane->turn % ACS_GPU_ISSUE_RING], lane->end,
                               memory_order_relaxed);
     lane->turn += launched;
     acs_lock_acquire(&self->gpu_issue->lock);
@@ -239,7 +240,7 @@ static void settle(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool laun
 /* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that it is in. */
 static CUresult window_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
-    size_t places = ACS_WINDOW_CELLS + (size_t)self->slots * ACS_WIRES_ITEMS;
+    size_t places = ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS;
     void *refusal = NULL;
     CUresult result = self->cu.cuMemAlloc(&gi->places, places * sizeof(acs_gpu_issue_place));
     if (result == CUDA_SUCCESS)
@@ -266,7 +267,7 @@ static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
         result = CUDA_ERROR_NOT_SUPPORTED;
     else if (result == CUDA_SUCCESS)
         result = window_memory(self, gi);
-    gi->state = result == CUDA_SUCCESS ? ACS_WINDOW_ON : ACS_WINDOW_OFF;
+    gi->state = result == CUDA_SUCCESS ? ACS_GPU_ISSUE_ON : ACS_GPU_ISSUE_OFF;
     if (result == CUDA_SUCCESS)
         return;
     (void)acs_cuda_note(self, result);
@@ -280,9 +281,9 @@ static bool window_usable(acs_cuda *self)
     if (!gi || acs_cuda_fault(self))
         return false;
     acs_lock_acquire(&gi->lock);
-    if (gi->state == ACS_WINDOW_UNTRIED)
+    if (gi->state == ACS_GPU_ISSUE_UNTRIED)
         window_start_locked(self, gi);
-    bool usable = gi->state == ACS_WINDOW_ON;
+    bool usable = gi->state == ACS_GPU_ISSUE_ON;
     acs_lock_release(&gi->lock);
     return usable;
 }
@@ -303,10 +304,9 @@ static CUresult lane_launch(acs_cuda *self, const acs_gpu_issue_lane *lane, cons
  */
 static bool has_table(acs_cuda *self, const acs_gpu_issue_lane *lane, int slot)
 {
-    uint32_t next = lane->turn % ACS_WINDOW_RING;
-    if (lane->turn < ACS_WINDOW_RING ||
-        atomic_load_explicit(&self->gpu_issue->news[slot].ends[next], memory_order_relaxed) <=
-            acs_cuda_completed(self, slot))
+    uint32_t next = lane->turn % ACS_GPU_ISSUE_RING;
+    if (lane->turn < ACS_GPU_ISSUE_RING || atomic_load_explicit(&self->gpu_issue->news[slot].ends[next],
+                                                                memory_order_relaxed) <= acs_cuda_completed(self, slot))
         return true; /* relaxed: written by who submits to the slot */
     return self->cu.cuEventQuery(lane->done[next]) == CUDA_SUCCESS;
 }
@@ -319,9 +319,9 @@ bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const acs_
     acs_gpu_issue_lane *lane = self->gpu_issue->lanes[slot] ? self->gpu_issue->lanes[slot] : lane_open(self, slot);
     if (!lane || !has_table(self, lane, slot))
         return false;
-    if (!acs_wires_make(dag, &lane->wires))
+    if (!acs_release_tree_make(dag, &lane->wires))
         return false;
-    unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_WINDOW_RING) * ACS_WINDOW_TABLE_BYTES;
+    unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES;
     bool made = acs_gpu_issue_cells_take(self, batch, slot, lane, gain_ns) && fill_table(batch, slot, lane, table);
     CUresult result = made ? lane_launch(self, lane, batch, slot) : CUDA_SUCCESS;
     settle(self, lane, slot, made && result == CUDA_SUCCESS);
@@ -341,7 +341,7 @@ uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *mark
     acs_gpu_issue_news *news = &self->gpu_issue->news[slot];
     uint64_t word =
         atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* a hint, all of it */
-    for (uint32_t i = 0; i < ACS_WINDOW_RING; i++) {
+    for (uint32_t i = 0; i < ACS_GPU_ISSUE_RING; i++) {
         uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
         first = end > word && end < first ? end : first;
         told |= end == word;
@@ -378,7 +378,7 @@ void acs_cuda_gpu_issue_init(acs_cuda *self, uint64_t nodes)
     gi->lanes = calloc(self->slots, sizeof(*gi->lanes));
     /* A place's number is 16 bits. */
     gi->news = calloc(self->slots, sizeof(*gi->news));
-    if (!gi->lanes || !gi->news || ACS_WINDOW_CELLS + (size_t)self->slots * ACS_WIRES_ITEMS > UINT16_MAX ||
+    if (!gi->lanes || !gi->news || ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS > UINT16_MAX ||
         acs_lock_init(&gi->lock, ACS_RANK_BACKEND) != 0) {
         free(gi->lanes);
         free(gi->news);
@@ -386,9 +386,9 @@ void acs_cuda_gpu_issue_init(acs_cuda *self, uint64_t nodes)
         return;
     }
     /* A cell has two nodes. */
-    gi->cells_most = nodes / 2 < ACS_WINDOW_CELLS ? (uint32_t)(nodes / 2) : ACS_WINDOW_CELLS;
-    for (uint32_t i = 0; i < ACS_WINDOW_CELLS; i++)
-        gi->free_places[gi->free_places_used++] = (uint16_t)(ACS_WINDOW_CELLS - 1 - i);
+    gi->cells_most = nodes / 2 < ACS_GPU_ISSUE_CELLS ? (uint32_t)(nodes / 2) : ACS_GPU_ISSUE_CELLS;
+    for (uint32_t i = 0; i < ACS_GPU_ISSUE_CELLS; i++)
+        gi->free_places[gi->free_places_used++] = (uint16_t)(ACS_GPU_ISSUE_CELLS - 1 - i);
     self->gpu_issue = gi;
 }
 

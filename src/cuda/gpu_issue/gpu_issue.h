@@ -23,7 +23,7 @@
 #include "cuda/device_code/gpu_issue.h"
 #include "bundles/dag.h"
 
-enum { ACS_WINDOW_FAN = 0 }; /* the type of a fan: there is no such type of kernels */
+enum { ACS_GPU_ISSUE_FAN = 0 }; /* the type of a fan: there is no such type of kernels */
 
 typedef struct acs_gpu_issue_cell acs_gpu_issue_cell;
 struct acs_gpu_issue_cell {
@@ -38,7 +38,7 @@ struct acs_gpu_issue_cell {
 };
 
 typedef struct acs_gpu_issue_type {
-    uint32_t number;           /* as the backend's types', or ACS_WINDOW_FAN */
+    uint32_t number;           /* as the backend's types', or ACS_GPU_ISSUE_FAN */
     const acs_cuda_type *type; /* NULL: fans */
     bool refused;
     acs_gpu_issue_cell *spare;    /* free ones */
@@ -48,28 +48,28 @@ typedef struct acs_gpu_issue_type {
 
 /* One slot's. */
 typedef struct acs_gpu_issue_lane {
-    unsigned char *tables;           /* pinned: ACS_WINDOW_RING tables */
+    unsigned char *tables; /* pinned: ACS_GPU_ISSUE_RING tables */
     CUgraph graph;
     CUgraphExec head;
-    CUevent done[ACS_WINDOW_RING];   /* behind the bundle whose table this is */
+    CUevent done[ACS_GPU_ISSUE_RING]; /* behind the bundle whose table this is */
     uint32_t turn;                   /* bundles launched */
     uint64_t end;                    /* value of the last op of the bundle at hand */
     CUevent made;                    /* behind the making of cells for a bundle that was refused after all */
     /* Written by the slot's submitter, under the lock. */
     CUevent latest;                  /* behind all that concerns the slot's cells; NULL: there was nothing */
     bool busy;                       /* a bundle is being made, whose cells are taken */
-    acs_wires wires;
-    acs_gpu_issue_cell *cell[ACS_WIRES_NODES];         /* of the bundle at hand */
-    const acs_gpu_issue_type *type[ACS_WIRES_NODES];
+    acs_release_tree wires;
+    acs_gpu_issue_cell *cell[ACS_RELEASE_TREE_NODES]; /* of the bundle at hand */
+    const acs_gpu_issue_type *type[ACS_RELEASE_TREE_NODES];
 } acs_gpu_issue_lane;
 
 /* One slot's: what its word will come to. Written by the slot's submitter, read by who polls it. */
 typedef struct acs_gpu_issue_news {
-    _Atomic uint64_t ends[ACS_WINDOW_RING]; /* last values of bundles, by turn */
+    _Atomic uint64_t ends[ACS_GPU_ISSUE_RING]; /* last values of bundles, by turn */
     _Atomic uint32_t looks;                 /* polls of the slot */
 } acs_gpu_issue_news;
 
-typedef enum acs_gpu_issue_state { ACS_WINDOW_UNTRIED, ACS_WINDOW_ON, ACS_WINDOW_OFF } acs_gpu_issue_state;
+typedef enum acs_gpu_issue_state { ACS_GPU_ISSUE_UNTRIED, ACS_GPU_ISSUE_ON, ACS_GPU_ISSUE_OFF } acs_gpu_issue_state;
 
 typedef struct acs_cuda_gpu_issue {
     CUfunction head, release;
@@ -85,7 +85,7 @@ typedef struct acs_cuda_gpu_issue {
     uint32_t types_mask, types_used;
     uint32_t cells, cells_most;
     uint64_t lost_ns;         /* what bundles whose cells have to be earned lost for want of them */
-    uint16_t free_places[ACS_WINDOW_CELLS];
+    uint16_t free_places[ACS_GPU_ISSUE_CELLS];
     uint32_t free_places_used;
 } acs_cuda_gpu_issue;
 

@@ -1,7 +1,7 @@
 /*
- * The index of the CUDA backend's kept graphs: finds the one for a bundle, decides which are worth building, throws out
- * what was not used for longest. Called by graphs/method.c in a scope; takes its lock for the index only, never across
- * a call of the driver. It never fills a graph in.
+ * The index of the CUDA backend's cached graphs: finds the one for a bundle, decides which are worth building, throws
+ * out what was not used for longest. Called by graphs/method.c in a scope; takes its lock for the index only, never
+ * across a call of the driver. It never fills a graph in.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -13,7 +13,7 @@
 static void progress_tell_locked(acs_cuda *self)
 {
     for (uint32_t slot = 0; slot < self->slots; slot++)
-        acs_kept_completed(self->methods->kept, (int)slot, acs_cuda_ended(self, (int)slot));
+        acs_graph_cache_completed(self->methods->kept, (int)slot, acs_cuda_ended(self, (int)slot));
 }
 
 static bool is_bad_locked(const acs_cuda_methods *v, uint64_t key)
@@ -39,13 +39,13 @@ static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult 
 }
 
 /* A taken copy goes back as it was: its latest launch may be under way. */
-static void put_back_locked(acs_kept *kept, acs_cuda_exec *exec)
+static void put_back_locked(acs_graph_cache *kept, acs_cuda_exec *exec)
 {
     uint32_t latest = (exec->next + TUNE_GRAPH_TABLES - 1) % TUNE_GRAPH_TABLES;
-    acs_kept_launched(kept, exec->kept, exec->launches[latest].slot, exec->launches[latest].value);
+    acs_graph_cache_launched(kept, exec->kept, exec->launches[latest].slot, exec->launches[latest].value);
 }
 
-static acs_cuda_exec *usable_locked(acs_cuda *self, acs_kept_copy *copy)
+static acs_cuda_exec *usable_locked(acs_cuda *self, acs_graph_copy *copy)
 {
     acs_cuda_exec *exec = copy ? copy->object : NULL;
     if (!exec || acs_cuda_exec_ready(self, exec))
@@ -59,12 +59,12 @@ static acs_cuda_exec *usable_locked(acs_cuda *self, acs_kept_copy *copy)
  */
 static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, bool any)
 {
-    acs_kept *kept = self->methods->kept;
-    acs_cuda_exec *exec = usable_locked(self, acs_kept_again(kept, want->key, want->slot));
+    acs_graph_cache *kept = self->methods->kept;
+    acs_cuda_exec *exec = usable_locked(self, acs_graph_cache_again(kept, want->key, want->slot));
     if (!exec)
-        exec = usable_locked(self, acs_kept_take(kept, want->key));
+        exec = usable_locked(self, acs_graph_cache_take(kept, want->key));
     if (!exec && any)
-        exec = usable_locked(self, acs_kept_again(kept, want->key, -1));
+        exec = usable_locked(self, acs_graph_cache_again(kept, want->key, -1));
     return exec;
 }
 
@@ -75,12 +75,12 @@ static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
     void *victim;
     acs_lock_acquire(&v->lock);
     progress_tell_locked(self); /* a key without copies did not ask who is free */
-    while ((victim = acs_kept_evict(v->kept, want->nodes)) != NULL) {
+    while ((victim = acs_graph_cache_evict(v->kept, want->nodes)) != NULL) {
         acs_lock_release(&v->lock);
         acs_cuda_exec_destroy(self, victim);
         acs_lock_acquire(&v->lock);
     }
-    bool room = acs_kept_has_room(v->kept, want->nodes);
+    bool room = acs_graph_cache_has_room(v->kept, want->nodes);
     acs_lock_release(&v->lock);
     return room;
 }
@@ -168,7 +168,7 @@ static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
     if (!exec)
         return NULL;
     acs_lock_acquire(&v->lock);
-    exec->kept = acs_kept_add(v->kept, want->key, want->nodes, exec);
+    exec->kept = acs_graph_cache_add(v->kept, want->key, want->nodes, exec);
     acs_lock_release(&v->lock);
     if (exec->kept)
         return exec;
@@ -179,7 +179,7 @@ static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
 /* Whether another copy may be kept: one that runs cannot be launched beside itself. */
 static bool may_copy_locked(const acs_cuda_methods *v, const acs_cuda_wanted *want)
 {
-    uint32_t copies = acs_kept_copies(v->kept, want->key, NULL);
+    uint32_t copies = acs_graph_copies(v->kept, want->key, NULL);
     return copies == 0 || (copies < TUNE_GRAPH_COPIES_MOST &&
                            (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= v->nodes_most);
 }
@@ -191,12 +191,13 @@ static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *mo
     acs_cuda_exec *exec = NULL;
     acs_lock_acquire(&v->lock);
     if (v->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(v, want->key)) {
-        bool kept = acs_kept_copies(v->kept, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
+        bool kept =
+            acs_graph_copies(v->kept, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
         if (kept)
             progress_tell_locked(self);
         exec = kept ? take_locked(self, want, false) : NULL;
         *more = !exec && want->sightings != UINT32_MAX && may_copy_locked(v, want) &&
-                acs_kept_sight(v->kept, want->key) >= want->sightings;
+                acs_graph_cache_sight(v->kept, want->key) >= want->sightings;
         if (kept && !exec && !*more)
             exec = take_locked(self, want, true);
     }
@@ -230,9 +231,9 @@ acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, ui
     CUresult result = filled == CUDA_SUCCESS ? acs_cuda_exec_launch(self, exec, slot, value) : filled;
     acs_lock_acquire(&v->lock);
     if (result == CUDA_SUCCESS) {
-        acs_kept_launched(v->kept, exec->kept, slot, value);
+        acs_graph_cache_launched(v->kept, exec->kept, slot, value);
     } else {
-        (void)acs_kept_drop(v->kept, exec->kept);
+        (void)acs_graph_cache_drop(v->kept, exec->kept);
         exec->next_dead = v->dead;
         v->dead = exec;
     }

@@ -1,5 +1,5 @@
 /*
- * Kept graphs of the CUDA backend: built from a plan, filled in with the ops of a launch, launched. Called by
+ * Cached graphs of the CUDA backend: built from a plan, filled in with the ops of a launch, launched. Called by
  * graphs/method.c in a scope; a graph is in one thread's hands at a time. It never waits for the GPU, and never decides
  * what to build.
  */
@@ -245,7 +245,7 @@ static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, 
     return set;
 }
 
-/* A program has more kept graphs than fit into a cache, and what the GPU has read of a table must be fetched anew. */
+/* A program has more cached graphs than fit into a cache, and what the GPU has read of a table must be fetched anew. */
 static void fetch_held(acs_cuda_exec *exec, uint32_t op)
 {
     if (op >= exec->ops)

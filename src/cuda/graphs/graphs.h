@@ -1,5 +1,5 @@
 /*
- * Private to src/cuda/cuda*.c: kept graphs, what they are built from, and how a launch of one is filled in. Built and
+ * Private to src/cuda/cuda*.c: cached graphs, what they are built from, and how a launch of one is filled in. Built and
  * launched by graphs/method.c.
  *
  * An executable graph is launched again and again, each time with other ops in its nodes. A kernel at its head, our
@@ -16,14 +16,14 @@
 #include "cuda/internal.h"
 #include "cuda/device_code/device.h"
 #include "base/tuning.h"
-#include "bundles/kept.h"
-#include "bundles/layout.h"
+#include "bundles/graph_cache.h"
+#include "bundles/layer_template.h"
 
 enum {
     ACS_CUDA_PLAN_NODES = 1280,
     ACS_CUDA_PLAN_EDGES = 8192,
-    ACS_CUDA_VALUES = 63,  /* most values that a launch publishes */
-    ACS_CUDA_ARG_BYTES = 1024, /* of a kernel in a kept graph */
+    ACS_CUDA_VALUES = 63,      /* most values that a launch publishes */
+    ACS_CUDA_ARG_BYTES = 1024, /* of a kernel in a cached graph */
     ACS_CUDA_TYPES = 4096
 };
 
@@ -39,7 +39,7 @@ struct acs_cuda_type {
     bool brief;         /* our own small copies: what a bundle of them takes is never theirs */
     _Atomic bool refused; /* a graph with it could not be built */
     _Atomic uint32_t long_turn; /* launches since it is known to take long */
-    _Atomic uint32_t kernel_ns; /* how long it takes, about: bundles/choice.h; 0: not known */
+    _Atomic uint32_t kernel_ns; /* how long it takes, about: bundles/cost_model.h; 0: not known */
     struct acs_cuda_type *next; /* of the kernel's */
 };
 
@@ -80,7 +80,7 @@ typedef struct acs_cuda_exec {
     uint8_t *turn;       /* per op: the launch that set it last, modulo 256 */
     const acs_cuda_type **types; /* per op */
     CUgraphNode *nodes;  /* per op, where they are fixed */
-    acs_kept_copy *kept;
+    acs_graph_copy *kept;
     struct acs_cuda_exec *next_dead;
     struct {
         int slot;        /* -1: not used yet */
@@ -107,7 +107,7 @@ typedef struct acs_cuda_times {
 /* What all issue methods of a device share; NULL in acs_cuda: it issues no bundles. */
 struct acs_cuda_methods {
     CUfunction head, join, publish;
-    uint64_t nodes_most; /* nodes of kept graphs; constant */
+    uint64_t nodes_most;            /* nodes of cached graphs; constant */
     _Atomic uint32_t layers_losses; /* bundles since layers were the best for one */
     _Atomic uint32_t launch_turn,
         launch_ns; /* graphs/kernel_times.c: batches of launches, and what a launch takes of this host */
@@ -122,10 +122,10 @@ struct acs_cuda_methods {
     uint32_t types_used; /* guarded by acs_cuda.lock */
 
     acs_lock lock; /* rank BACKEND, never together with acs_cuda.lock; guards what follows */
-    acs_kept *kept;
+    acs_graph_cache *kept;
     acs_cuda_room *rooms; /* free */
     acs_cuda_slab *slabs; /* the latest first */
-    acs_layout_template layers; /* chosen last, */
+    acs_layer_template layers;  /* chosen last, */
     uint32_t layers_for[3];     /* for so many levels, ops side by side, ops */
     uint32_t layers_uses;
     uint64_t bad[32];     /* keys that could not be built or launched */
@@ -168,19 +168,19 @@ void acs_cuda_rooms_free(acs_cuda *self);
 /* graphs/plan.c */
 /* False: too large. */
 bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
-bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan);
+bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan);
 /*
  * Layers publish after so many levels, others after TUNE_GRAPH_PUBLISH_OPS; and the nodes of layers, but for the head.
  */
-uint32_t acs_cuda_publish_levels(const acs_layout_template *shape);
-uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape);
+uint32_t acs_cuda_publish_levels(const acs_layer_template *shape);
+uint32_t acs_cuda_layers_nodes(const acs_layer_template *shape);
 
 /* type.c */
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number);
 void acs_cuda_types_fini(acs_cuda *self);
 
 /* graphs/cache.c; in a scope */
-/* Which kept graph is wanted. */
+/* Which cached graph is wanted. */
 typedef struct acs_cuda_wanted {
     uint64_t key;
     uint32_t nodes;
@@ -188,7 +188,7 @@ typedef struct acs_cuda_wanted {
     uint32_t sightings; /* from which on it is built; UINT32_MAX: never, and this one does not count */
     bool fixed;         /* its nodes are changed by the host */
     const acs_batch *batch; /* whose shape it has; NULL: layers, of `shape` */
-    const acs_layout_template *shape;
+    const acs_layer_template *shape;
 } acs_cuda_wanted;
 /* A graph, this thread's until it is issued; NULL: none for now. */
 acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);

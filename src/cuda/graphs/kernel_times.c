@@ -6,7 +6,7 @@
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
-#include "bundles/choice.h"
+#include "bundles/cost_model.h"
 
 /*
  * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up,
@@ -56,7 +56,7 @@ static void learn(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns)
     for (uint32_t i = 0; i < w->type_count; i++) {
         acs_cuda_type *type = acs_cuda_type_find(self, w->types[i]);
         uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
-        atomic_store_explicit(&type->kernel_ns, acs_choice_learn(known, level), memory_order_relaxed);
+        atomic_store_explicit(&type->kernel_ns, acs_cost_model_learn(known, level), memory_order_relaxed);
     }
 }
 

@@ -1,12 +1,12 @@
 /*
- * How the CUDA backend issues a bundle: by a kept graph of its very shape, by one of layers, or by the GPU itself. Owns
- * what the issue methods share, and what is known of each slot's progress; called by submit and poll. It decides how
- * often a graph has to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never
+ * How the CUDA backend issues a bundle: by a cached graph of its very shape, by one of layers, or by the GPU itself.
+ * Owns what the issue methods share, and what is known of each slot's progress; called by submit and poll. It decides
+ * how often a graph has to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never
  * waited for.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
-#include "bundles/choice.h"
+#include "bundles/cost_model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool methods_make(acs_cuda *self, acs_cuda_methods *v, const acs_options 
         return false;
     v->nodes_most = (uint64_t)options->graph_nodes;
     v->nodes_most -= v->nodes_most / TUNE_GPU_NODES_PART; /* kept by GPU-side issue */
-    return acs_kept_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
+    return acs_graph_cache_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
 }
 
 void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
@@ -61,14 +61,14 @@ void acs_cuda_methods_fini(acs_cuda *self)
     acs_cuda_exec *exec;
     if (!v)
         return;
-    while (v->kept && (exec = acs_kept_drain(v->kept)) != NULL)
+    while (v->kept && (exec = acs_graph_cache_drain(v->kept)) != NULL)
         acs_cuda_exec_destroy(self, exec);
     while ((exec = v->dead) != NULL) {
         v->dead = exec->next_dead;
         acs_cuda_exec_destroy(self, exec);
     }
     acs_cuda_rooms_free(self);
-    acs_kept_destroy(v->kept);
+    acs_graph_cache_destroy(v->kept);
     CUresult result = v->words ? self->cu.cuMemFreeHost(v->words) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
         acs_log(ACS_LOG_WARN, "cuda: close: memory of bundles: %s", acs_cuda_text((int)result));
@@ -129,7 +129,7 @@ static bool close_to(uint32_t a, uint32_t b)
 }
 
 /* Choosing a size takes longer than all else here: bundles like the one before take its size. */
-static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template *shape, acs_layout *layout)
+static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layer_template *shape, acs_layers *layout)
 {
     acs_cuda_methods *v = self->methods;
     acs_lock_acquire(&v->lock);
@@ -137,9 +137,9 @@ static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layout_template 
                 close_to(dag->ops, v->layers_for[2]) && ++v->layers_uses < TUNE_LAYERS_REUSES;
     *shape = v->layers;
     acs_lock_release(&v->lock);
-    if (same && acs_layout_make(dag, shape, layout))
+    if (same && acs_layers_make(dag, shape, layout))
         return true;
-    if (!acs_layout_choose(dag, &ACS_CHOICE_LAYERS(&self->costs), TUNE_LAYERS_NODES, shape, layout))
+    if (!acs_layers_choose(dag, &ACS_COST_MODEL_LAYERS(&self->costs), TUNE_LAYERS_NODES, shape, layout))
         return false;
     acs_lock_acquire(&v->lock);
     v->layers = *shape;
@@ -161,9 +161,9 @@ typedef struct bundle {
     uint64_t content; /* of these together with all arguments */
     acs_dag *dag;     /* made when the first issue method wants it, with what is known of its cost */
     bool dag_made;
-    acs_choice_bundle cost;
-    acs_layout_template shape; /* layers for it; levels 0: none */
-    acs_layout *layout;
+    acs_cost_model_bundle cost;
+    acs_layer_template shape; /* layers for it; levels 0: none */
+    acs_layers *layout;
     acs_issue_method by; /* what was tried last */
 } bundle;
 
@@ -212,12 +212,18 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
         return b->dag;
     acs_dag_make(b->batch, b->dag);
     b->dag_made = true;
-    b->cost = (acs_choice_bundle){.costs = &self->costs, .ops = b->ops, .levels = b->dag->levels,
-                                  .edges = b->dag->edges_used, .kernel_ns = kernel_ns(self, b->batch),
-                                  .beside = b->batch->beside, .path = acs_dag_path(b->dag),
-                                  .launch_ns = acs_cuda_launch_ns(self), .device_ns = b->batch->device_ns,
-                                  .slots = b->batch->slots, .threads = threads(b->batch),
-                                  .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
+    b->cost = (acs_cost_model_bundle){.costs = &self->costs,
+                                      .ops = b->ops,
+                                      .levels = b->dag->levels,
+                                      .edges = b->dag->edges_used,
+                                      .kernel_ns = kernel_ns(self, b->batch),
+                                      .beside = b->batch->beside,
+                                      .path = acs_dag_path(b->dag),
+                                      .launch_ns = acs_cuda_launch_ns(self),
+                                      .device_ns = b->batch->device_ns,
+                                      .slots = b->batch->slots,
+                                      .threads = threads(b->batch),
+                                      .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
     if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
         b->shape.levels = 0;
     return b->dag;
@@ -228,12 +234,15 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
 static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
 {
     const acs_dag *dag = dag_of(self, b);
-    const acs_layout *layout = b->layout;
+    const acs_layers *layout = b->layout;
     if (b->shape.levels == 0)
         return ACS_NOT_READY;
-    uint32_t cells = acs_layout_cells(&b->shape), step = acs_cuda_publish_levels(&b->shape);
-    const acs_cuda_wanted want = {.key = acs_layout_key(&b->shape), .nodes = acs_cuda_layers_nodes(&b->shape),
-                                  .slot = b->slot, .sightings = sightings, .shape = &b->shape};
+    uint32_t cells = acs_layers_cells(&b->shape), step = acs_cuda_publish_levels(&b->shape);
+    const acs_cuda_wanted want = {.key = acs_layers_key(&b->shape),
+                                  .nodes = acs_cuda_layers_nodes(&b->shape),
+                                  .slot = b->slot,
+                                  .sightings = sightings,
+                                  .shape = &b->shape};
     acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
     if (!exec)
         return ACS_NOT_READY;
@@ -359,7 +368,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 /* How often it must have come, to gain what is between the two. */
 static uint32_t sightings(const acs_cuda *self, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
 {
-    return acs_choice_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
+    return acs_cost_model_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
 }
 
 /* Layers and GPU-side issue, the cheaper one first, where they cost less than launches. */
@@ -367,7 +376,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
 {
     acs_status status = ACS_NOT_READY;
     const uint32_t nodes = b->shape.levels ? acs_cuda_layers_nodes(&b->shape) : 0;
-    const bool earned = acs_choice_queued(&b->cost);
+    const bool earned = acs_cost_model_queued(&b->cost);
     for (int turn = 0; turn < 2 && status == ACS_NOT_READY && !acs_cuda_fault(self); turn++) {
         bool by_device = (gpu < layers) == (turn == 0);
         if (by_device && gpu < launch) {
@@ -389,18 +398,19 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     (void)dag_of(self, b);
-    uint64_t launch = acs_choice_launch_ns(&b->cost);
-    uint64_t gpu = self->profiled ? UINT64_MAX : acs_choice_gpu_ns(&b->cost); /* its kernels would not be seen */
-    uint64_t layers = b->shape.levels ? acs_choice_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
+    uint64_t launch = acs_cost_model_launch_ns(&b->cost);
+    uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost); /* its kernels would not be seen */
+    uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
         atomic_store_explicit(&self->methods->layers_losses,
                               atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed) / 2,
                               memory_order_relaxed);
     const uint32_t nodes = replay_nodes(b);
-    const uint64_t without = acs_choice_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
-    status = by_replay(self, b, sightings(self, nodes, true, without, acs_choice_replay_ns(&b->cost, true)),
-                       sightings(self, nodes, false, without, acs_choice_replay_ns(&b->cost, false)));
+    const uint64_t without =
+        acs_cost_model_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
+    status = by_replay(self, b, sightings(self, nodes, true, without, acs_cost_model_replay_ns(&b->cost, true)),
+                       sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     if (launch > layers || launch > gpu)
@@ -416,11 +426,11 @@ static uint32_t levels_of(const bundle *b)
 
 static uint64_t without_kernels(const bundle *b)
 {
-    acs_choice_bundle empty = b->cost;
+    acs_cost_model_bundle empty = b->cost;
     empty.kernel_ns = empty.device_ns = 0;
-    return b->by == ACS_METHOD_LAYERS ? acs_choice_layers_ns(&empty, &b->shape, 0)
-           : b->by == ACS_METHOD_GPU  ? acs_choice_gpu_ns(&empty)
-                                       : acs_choice_replay_ns(&empty, false);
+    return b->by == ACS_METHOD_LAYERS ? acs_cost_model_layers_ns(&empty, &b->shape, 0)
+           : b->by == ACS_METHOD_GPU  ? acs_cost_model_gpu_ns(&empty)
+                                       : acs_cost_model_replay_ns(&empty, false);
 }
 
 static void watch(acs_cuda *self, const bundle *b)
@@ -428,14 +438,14 @@ static void watch(acs_cuda *self, const bundle *b)
     const acs_cuda_issued issued = {.value = b->value,
                                     .levels = levels_of(b),
                                     .without_ns = without_kernels(b),
-                                    .others_ns = b->by == ACS_METHOD_GPU ? acs_choice_gpu_others_ns(&b->cost) : 0};
+                                    .others_ns = b->by == ACS_METHOD_GPU ? acs_cost_model_gpu_others_ns(&b->cost) : 0};
     acs_cuda_times_begin(self, b->batch, &issued);
 }
 
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value)
 {
     acs_dag dag;
-    acs_layout layout;
+    acs_layers layout;
     bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layout = &layout};
     if (!self->methods)
         return ACS_NOT_READY;

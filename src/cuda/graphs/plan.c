@@ -1,5 +1,5 @@
 /*
- * What kept graphs are built from: the plan of a replayed bundle, and that of layers. Pure arithmetic; called by
+ * What cached graphs are built from: the plan of a replayed bundle, and that of layers. Pure arithmetic; called by
  * graphs/method.c. Makes no CUDA call and keeps nothing.
  */
 #include "cuda/graphs/graphs.h"
@@ -30,24 +30,24 @@ static bool fits(const acs_cuda_plan *plan, uint32_t edges)
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-uint32_t acs_cuda_publish_levels(const acs_layout_template *shape)
+uint32_t acs_cuda_publish_levels(const acs_layer_template *shape)
 {
-    uint32_t cells = acs_layout_cells(shape);
+    uint32_t cells = acs_layers_cells(shape);
     return cells >= TUNE_GRAPH_PUBLISH_OPS ? 1 : TUNE_GRAPH_PUBLISH_OPS / cells;
 }
 
-uint32_t acs_cuda_layers_nodes(const acs_layout_template *shape)
+uint32_t acs_cuda_layers_nodes(const acs_layer_template *shape)
 {
-    return shape->levels * (acs_layout_cells(shape) + 1) + shape->levels / acs_cuda_publish_levels(shape);
+    return shape->levels * (acs_layers_cells(shape) + 1) + shape->levels / acs_cuda_publish_levels(shape);
 }
 
 /*
  * A barrier behind each level but the last one: an empty kernel. Behind some barriers another node publishes what has
  * ended by then, beside the next level, which does not have to wait for it.
  */
-bool acs_cuda_plan_layers(const acs_layout_template *shape, acs_cuda_plan *plan)
+bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan)
 {
-    uint32_t cells = acs_layout_cells(shape), barrier = 0, step = acs_cuda_publish_levels(shape);
+    uint32_t cells = acs_layers_cells(shape), barrier = 0, step = acs_cuda_publish_levels(shape);
     plan->nodes = plan->edges_used = plan->values = 0;
     plan->ops = shape->levels * cells;
     if (acs_cuda_layers_nodes(shape) > ACS_CUDA_PLAN_NODES || 2 * plan->ops + shape->levels > ACS_CUDA_PLAN_EDGES ||

@@ -1,5 +1,5 @@
 /*
- * Memory of kept graphs: pinned tables, and a little of the device's. Rooms are carved from slabs, which go when the
+ * Memory of cached graphs: pinned tables, and a little of the device's. Rooms are carved from slabs, which go when the
  * issue methods do, and are kept for the next graph when theirs goes: the calls that make and free such memory take
  * longer than building a small graph, and wait for the device, or for all of them.
  */

@@ -1,7 +1,7 @@
 /*
  * Unit tests of what travels between devices, and when: parts that lie between others come in one copy, a program that
- * waits now and then leaves its blocks where they are, and what is handed over comes again. On the host backend with virtual
- * devices.
+ * waits now and then leaves its blocks where they are, and what is handed over comes again. On the host backend with
+ * virtual devices.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static unsigned char *filled(acs_context *context, int device, int value, size_t
     return x;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- rows */
+/* ------------------------------------------------------------------------------------------------------------- rows */
 
 /* Which device writes each part; a digit each. What device 0 lacks then comes in so many copies. */
 static const struct {
@@ -103,11 +103,13 @@ static void strided_parts_come_in_one_copy(void **state)
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------- tiles */
+/* ------------------------------------------------------------------------------------------------------------ tiles */
 
 enum { COLUMNS = 64, WIDE = 1 << 10, ROWS_MOST = 256 }; /* bytes of a row that a tile has, of a row, and rows told apart */
 
-/* The first columns of so many rows: device 1 has them all, device 0 touches them in this way. What travels for that. */
+/*
+ * The first columns of so many rows: device 1 has them all, device 0 touches them in this way. What travels for that.
+ */
 static const struct {
     acs_access access;
     uint64_t rows, pitch, transfers, bytes;
@@ -203,7 +205,7 @@ static void what_lies_between_rows_stays_the_programs(void **state)
 {
     (void)state;
     acs_context *context = open_devices(2, ACS_POLICY_SINGLE);
-    unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, 3 * WIDE);
+    unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, 3 * WIDE);
     memset(x, 1, (size_t)3 * WIDE);
     assert_int_equal(acs_wait_range(context, x + COLUMNS, WIDE - COLUMNS, ACS_UPDATE), ACS_OK);
     assert_int_equal(acs_wait(context, touch(context, x, ACS_WRITE, 3, WIDE)), ACS_OK);
@@ -214,11 +216,11 @@ static void what_lies_between_rows_stays_the_programs(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- waits */
+/* ------------------------------------------------------------------------------------------------------------ waits */
 
 /*
- * As conjugate gradients: large blocks on all devices give parts of a vector, sums over that are waited for, and all that is
- * small stays together. When ops retire makes no difference to where the next ones run.
+ * As conjugate gradients: large blocks on all devices give parts of a vector, sums over that are waited for, and all
+ * that is small stays together. When ops retire makes no difference to where the next ones run.
  */
 static void who_waits_leaves_blocks_where_they_are(void **state)
 {
@@ -249,9 +251,12 @@ static void who_waits_leaves_blocks_where_they_are(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* --------------------------------------------------------------------------------------------------------- statistics */
+/* ------------------------------------------------------------------------------------------------------- statistics */
 
-/* What ACS_STATS writes as a context closes in which device 0 ran one op, device 1 two, behind a copy of what they read. */
+/*
+ * What ACS_STATS writes as a context closes in which device 0 ran one op, device 1 two, behind a copy of what they
+ * read.
+ */
 static void report_of(int64_t devices, char *text, size_t bytes)
 {
     acs_options options = host_options();
@@ -287,7 +292,7 @@ static void the_report_says_what_each_device_was_given(void **state)
     assert_null(strstr(text, "by device"));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- hand-over */
+/* -------------------------------------------------------------------------------------------------------- hand-over */
 
 /* What a foreign stream may write from then on is nowhere else: with its footprint given, computed, or not known. */
 static size_t footprint_of(const acs_footprint_input *input, acs_segment *out, size_t room)
@@ -302,8 +307,8 @@ static void a_foreign_stream_gets_what_it_may_write(void **state)
     (void)state;
     for (int way = 0; way < 4; way++) {
         acs_context *context = open_devices(2, ACS_POLICY_SINGLE);
-        unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
-        unsigned char *y = block_of(context, ACS_MEMORY_HOST | ACS_MOVABLE, BYTES);
+        unsigned char *x = block_of(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, BYTES);
+        unsigned char *y = block_of(context, ACS_MEMORY_HOST | ACS_RELOCATABLE, BYTES);
         const acs_uses uses[] = {ACS_USES(ACS_INOUT(x, BYTES)), ACS_USES(ACS_IN(y, BYTES), ACS_OUT(x, BYTES)),
                                  {NULL, 0, footprint_of, x, 0}, {NULL, 0, NULL, NULL, 1}};
         memset(x, 1, BYTES);

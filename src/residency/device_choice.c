@@ -1,8 +1,8 @@
 /*
- * Which of several devices an op runs on (see spread.h). Called while ops are bound; owns the topology, the placement and
- * what they count.
+ * Which of several devices an op runs on (see device_choice.h). Called while ops are bound; owns the topology, the
+ * placement and what they count.
  */
-#include "residency/spread.h"
+#include "residency/device_choice.h"
 
 #include "base/tuning.h"
 
@@ -19,9 +19,11 @@ static _Thread_local struct {
     uint32_t device; /* and one */
 } tl_on;
 
-/* ------------------------------------------------------------------------------------------------------- open, close */
+/* ------------------------------------------------------------------------------------------------------ open, close */
 
-/* As measured, if it ever was. A bad file is nobody's error: there is an estimate. Virtual devices cannot be measured. */
+/*
+ * As measured, if it ever was. A bad file is nobody's error: there is an estimate. Virtual devices cannot be measured.
+ */
 static void load_topology(acs_topology *t, const acs_context *context)
 {
     const bool gpus = context->backend->ops->id == ACS_BACKEND_CUDA && !t->shared;
@@ -52,9 +54,9 @@ static acs_status read_topology(acs_topology *t, const char *path)
 /* By the file that was named; else as measured; else as the backend estimates. */
 static acs_status open_topology(acs_context *context)
 {
-    acs_topology *t = &context->spread->topology;
+    acs_topology *t = &context->device_choice->topology;
     const char *name = context->options.topology;
-    t->count = context->spread->count;
+    t->count = context->device_choice->count;
     ACS_TRY(context->backend->ops->links(context->backend, t));
     const acs_topology found = *t;
     if (name[0])
@@ -68,7 +70,7 @@ static acs_status open_topology(acs_context *context)
     return ACS_OK;
 }
 
-acs_status acs_spread_open(acs_context *context)
+acs_status acs_device_choice_open(acs_context *context)
 {
     const acs_options *o = &context->options;
     if (context->backend->devices == 1) {
@@ -81,33 +83,33 @@ acs_status acs_spread_open(acs_context *context)
     if (o->rename != 0 || o->check == ACS_CHECK_WRITTEN)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: %s is for one device", context->backend->devices,
                         o->rename ? "ACS_RENAME" : "ACS_CHECK=written");
-    context->spread = calloc(1, sizeof *context->spread);
-    if (!context->spread)
+    context->device_choice = calloc(1, sizeof *context->device_choice);
+    if (!context->device_choice)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u devices", context->backend->devices);
-    context->spread->count = context->backend->devices;
+    context->device_choice->count = context->backend->devices;
     acs_context_add_mode(context, ACS_MODE_DEVICES);
     ACS_TRY(open_topology(context));
-    acs_placement_init(&context->spread->placement, &context->spread->topology, o->policy);
+    acs_placement_init(&context->device_choice->placement, &context->device_choice->topology, o->policy);
     return ACS_OK;
 }
 
-void acs_spread_close(acs_context *context)
+void acs_device_choice_close(acs_context *context)
 {
-    for (uint32_t d = 0; context->spread && d < context->spread->count; d++)
-        acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)context->spread->placed[d]);
-    if (context->spread) {
-        free(context->spread->parts);
-        free(context->spread->failed);
+    for (uint32_t d = 0; context->device_choice && d < context->device_choice->count; d++)
+        acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)context->device_choice->placed[d]);
+    if (context->device_choice) {
+        free(context->device_choice->parts);
+        free(context->device_choice->failed);
     }
-    free(context->spread);
-    context->spread = NULL;
+    free(context->device_choice);
+    context->device_choice = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
-uint32_t acs_spread_place(acs_context *context, uint64_t address)
+uint32_t acs_device_choice_place(acs_context *context, uint64_t address)
 {
-    const uint32_t host = context->spread->count;
+    const uint32_t host = context->device_choice->count;
     acs_backend *backend = context->backend;
     acs_block block;
     if (acs_memory_find(context->memory, address, &block) == ACS_PLACE_BLOCK)
@@ -115,9 +117,10 @@ uint32_t acs_spread_place(acs_context *context, uint64_t address)
     return backend->ops->memory_device ? backend->ops->memory_device(backend, address) : host;
 }
 
-acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32_t device, uint32_t segment)
+acs_status acs_device_choice_restrict(const acs_draft *draft, acs_device_choice_op *op, uint32_t device,
+                                      uint32_t segment)
 {
-    const acs_topology *t = &draft->context->spread->topology;
+    const acs_topology *t = &draft->context->device_choice->topology;
     const bool copy = draft->record->kind == ACS_KIND_MEMCPY; /* the driver finds a way */
     acs_place_set reach = 0;
     for (uint32_t d = 0; d < t->count; d++)
@@ -127,14 +130,16 @@ acs_status acs_spread_restrict(const acs_draft *draft, acs_spread_op *op, uint32
     if (reach >> device & 1)
         reach = 1u << device;
     if (!reach)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
-                        "'%s': segment %u is memory of device %u, which no device reaches that has the memory of the op's "
-                        "other segments: ACS_MOVABLE blocks can be anywhere", acs_draft_name(draft), segment, device);
+        return ACS_FAIL(
+            ACS_ERR_UNSUPPORTED, 0,
+            "'%s': segment %u is memory of device %u, which no device reaches that has the memory of the op's "
+            "other segments: ACS_RELOCATABLE blocks can be anywhere",
+            acs_draft_name(draft), segment, device);
     op->op.allowed = reach;
     return ACS_OK;
 }
 
-void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_place_set places)
+void acs_device_choice_reads(acs_device_choice_op *op, uint32_t others, uint64_t bytes, acs_place_set places)
 {
     for (uint32_t i = others; i < op->op.read_count; i++)
         if (op->reads[i].places == places) {
@@ -145,26 +150,26 @@ void acs_spread_reads(acs_spread_op *op, uint32_t others, uint64_t bytes, acs_pl
         op->reads[op->op.read_count++] = (acs_placement_read){bytes, places};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ choose */
+/* ----------------------------------------------------------------------------------------------------------- choose */
 
-void acs_spread_queued(acs_context *context, acs_op op)
+void acs_device_choice_queued(acs_context *context, acs_op op)
 {
-    acs_spread *s = context->spread;
+    acs_device_choice *s = context->device_choice;
     s->ends[op % TUNE_DEVICE_ENDS] = (acs_expected_end){op, s->idles, s->end};
 }
 
-void acs_spread_waited(acs_context *context, acs_op op)
+void acs_device_choice_waited(acs_context *context, acs_op op)
 {
-    acs_spread *s = context->spread;
+    acs_device_choice *s = context->device_choice;
     if (s) /* relaxed: a hint, and which of two threads' is kept makes no difference */
         atomic_store_explicit(&s->waited, op, memory_order_relaxed);
 }
 
 /*
- * Who waited for an op knows that all before it has ended, of which `ended` may tell late: else a device that had much to do
- * before would seem to have it still, and what follows would go elsewhere for that.
+ * Who waited for an op knows that all before it has ended, of which `ended` may tell late: else a device that had much
+ * to do before would seem to have it still, and what follows would go elsewhere for that.
  */
-static void look_at_waits(acs_spread *s)
+static void look_at_waits(acs_device_choice *s)
 {
     const acs_op waited = atomic_load_explicit(&s->waited, memory_order_relaxed); /* as above */
     const acs_expected_end *e = &s->ends[waited % TUNE_DEVICE_ENDS];
@@ -173,7 +178,7 @@ static void look_at_waits(acs_spread *s)
     s->seen = waited;
 }
 
-void acs_spread_refresh(acs_spread *s)
+void acs_device_choice_refresh(acs_device_choice *s)
 {
     uint64_t running = 0;
     look_at_waits(s);
@@ -188,25 +193,25 @@ void acs_spread_refresh(acs_spread *s)
     }
 }
 
-void acs_spread_add(acs_context *context, acs_record *record, uint32_t device)
+void acs_device_choice_add(acs_context *context, acs_record *record, uint32_t device)
 {
-    context->spread->placed[device]++;
+    context->device_choice->placed[device]++;
     record->device = (uint16_t)device;
     record->flags |= ACS_RECORD_PLACED;
 }
 
-void acs_spread_drop(acs_context *context, acs_record *record)
+void acs_device_choice_drop(acs_context *context, acs_record *record)
 {
     if (!(record->flags & ACS_RECORD_PLACED))
         return; /* and the lock need not be held */
-    context->spread->placed[record->device]--;
+    context->device_choice->placed[record->device]--;
     record->flags &= (uint8_t)~ACS_RECORD_PLACED;
 }
 
 /* The table doubles whenever its count is a power of two. */
-static void note_failed(acs_spread *s, const acs_record *record)
+static void note_failed(acs_device_choice *s, const acs_record *record)
 {
-    const acs_segment *to = &record->segments[1]; /* see acs_movable_copy_part */
+    const acs_segment *to = &record->segments[1]; /* see acs_relocatable_copy_part */
     acs_failed_copy *failed = s->failed;
     if (s->failed_count < TUNE_FAILED_COPIES && !(s->failed_count & (s->failed_count - 1)))
         failed = realloc(failed, (s->failed_count ? 2 * (size_t)s->failed_count : 1) * sizeof *failed);
@@ -221,17 +226,17 @@ static void note_failed(acs_spread *s, const acs_record *record)
         record->carried.place};
 }
 
-void acs_spread_ended(acs_context *context, const acs_record *record, acs_status status)
+void acs_device_choice_ended(acs_context *context, const acs_record *record, acs_status status)
 {
     if (record->flags & ACS_RECORD_PLACED) /* relaxed: a counter */
-        atomic_fetch_add_explicit(&context->spread->ended[record->device], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&context->device_choice->ended[record->device], 1, memory_order_relaxed);
     if (ACS_UNLIKELY(status != ACS_OK) && (record->flags & ACS_RECORD_CARRIES))
-        note_failed(context->spread, record);
+        note_failed(context->device_choice, record);
 }
 
-uint32_t acs_spread_take_failed(acs_context *context, acs_failed_copy **copies)
+uint32_t acs_device_choice_take_failed(acs_context *context, acs_failed_copy **copies)
 {
-    acs_spread *s = context->spread;
+    acs_device_choice *s = context->device_choice;
     acs_lock_acquire(&context->core.lock);
     const uint32_t count = s->failed_count;
     *copies = s->failed;
@@ -241,23 +246,23 @@ uint32_t acs_spread_take_failed(acs_context *context, acs_failed_copy **copies)
     return count;
 }
 
-uint32_t acs_spread_choose(const acs_draft *draft, acs_spread_op *op)
+uint32_t acs_device_choice_choose(const acs_draft *draft, acs_device_choice_op *op)
 {
-    acs_spread *s = draft->context->spread;
-    uint32_t on = draft->on ? draft->on : acs_spread_hint(draft->context);
+    acs_device_choice *s = draft->context->device_choice;
+    uint32_t on = draft->on ? draft->on : acs_device_choice_hint(draft->context);
     if (on && on <= s->count && (op->op.allowed >> (on - 1) & 1))
         op->op.allowed = 1u << (on - 1);
     op->op.reads = op->reads;
     op->op.copies = draft->record->kind == ACS_KIND_MEMCPY;
     op->op.seconds = TUNE_DEVICE_OP_NS / 1e9 + (double)op->bytes / (TUNE_DEVICE_GB_S * 1e9);
     uint32_t device = acs_placement_choose(&s->placement, &op->op, &s->end);
-    acs_spread_add(draft->context, draft->record, device);
+    acs_device_choice_add(draft->context, draft->record, device);
     return device;
 }
 
-uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, uint32_t to, uint64_t bytes)
+uint32_t acs_device_choice_nearest(const acs_context *context, acs_place_set places, uint32_t to, uint64_t bytes)
 {
-    const acs_topology *t = &context->spread->topology;
+    const acs_topology *t = &context->device_choice->topology;
     uint32_t best = (uint32_t)__builtin_ctz(places);
     double least = acs_topology_seconds(t, best, to, bytes);
     for (acs_place_set left = places & (places - 1); left; left &= left - 1) {
@@ -271,9 +276,9 @@ uint32_t acs_spread_nearest(const acs_context *context, acs_place_set places, ui
     return best;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- hint */
+/* ------------------------------------------------------------------------------------------------------------- hint */
 
-uint32_t acs_spread_hint(const acs_context *context)
+uint32_t acs_device_choice_hint(const acs_context *context)
 {
     return tl_on.context == context && tl_on.opened_ns == context->opened_ns ? tl_on.device : 0;
 }
@@ -298,20 +303,20 @@ int acs_devices(acs_context *context)
     return context ? (int)context->backend->devices : -1;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- statistics */
+/* ------------------------------------------------------------------------------------------------------- statistics */
 
-void acs_spread_count(acs_context *context, acs_statistics *s)
+void acs_device_choice_count(acs_context *context, acs_statistics *s)
 {
-    if (!context->spread)
+    if (!context->device_choice)
         return;
-    s->transfers = atomic_load_explicit(&context->spread->transfers, memory_order_relaxed); /* counters */
-    s->transfer_bytes = atomic_load_explicit(&context->spread->transferred, memory_order_relaxed);
+    s->transfers = atomic_load_explicit(&context->device_choice->transfers, memory_order_relaxed); /* counters */
+    s->transfer_bytes = atomic_load_explicit(&context->device_choice->transferred, memory_order_relaxed);
 }
 
 /* Ops as they were placed, the runtime's own among them. The context closes, so none is any more. */
-void acs_spread_report(acs_context *context, const acs_statistics *s)
+void acs_device_choice_report(acs_context *context, const acs_statistics *s)
 {
-    const acs_spread *spread = context->spread;
+    const acs_device_choice *spread = context->device_choice;
     if (!spread)
         return;
     char ops[ACS_DEVICES_MOST * 24];

@@ -1,17 +1,18 @@
 /*
- * Bundles laid into layers (layout.h). Called by backends that issue a bundle by a graph of layers, on any thread. Never
- * makes a graph, never allocates, and keeps nothing.
+ * Bundles laid into layers (layer_template.h). Called by backends that issue a bundle by a graph of layers, on any
+ * thread. Never makes a graph, never allocates, and keeps nothing.
  *
- * One pass in the bundle's order puts each op into the first level behind all that it follows that has a free cell of its
- * type. That is optimal where levels are wide enough, and ops that come first end first, so that progress can be told.
+ * One pass in the bundle's order puts each op into the first level behind all that it follows that has a free cell of
+ * its type. That is optimal where levels are wide enough, and ops that come first end first, so that progress can be
+ * told.
  */
-#include "bundles/layout.h"
+#include "bundles/layer_template.h"
 
 #include "base/tuning.h"
 
 #include <string.h>
 
-uint32_t acs_layout_first_cell(const acs_layout_template *shape, uint32_t type_index)
+uint32_t acs_layers_first_cell(const acs_layer_template *shape, uint32_t type_index)
 {
     uint32_t cells = 0;
 
@@ -20,12 +21,12 @@ uint32_t acs_layout_first_cell(const acs_layout_template *shape, uint32_t type_i
     return cells;
 }
 
-uint32_t acs_layout_cells(const acs_layout_template *shape)
+uint32_t acs_layers_cells(const acs_layer_template *shape)
 {
-    return acs_layout_first_cell(shape, shape->types);
+    return acs_layers_first_cell(shape, shape->types);
 }
 
-uint64_t acs_layout_key(const acs_layout_template *shape)
+uint64_t acs_layers_key(const acs_layer_template *shape)
 {
     uint64_t key = acs_hash64(UINT64_C(1) << 32 | shape->levels);
 
@@ -34,9 +35,9 @@ uint64_t acs_layout_key(const acs_layout_template *shape)
     return key ? key : 1;
 }
 
-uint64_t acs_layout_cost(const acs_layout_template *shape, const acs_layout_costs *costs, uint32_t ops)
+uint64_t acs_layers_cost(const acs_layer_template *shape, const acs_layers_costs *costs, uint32_t ops)
 {
-    uint64_t cells = (uint64_t)shape->levels * acs_layout_cells(shape);
+    uint64_t cells = (uint64_t)shape->levels * acs_layers_cells(shape);
     uint64_t unused = cells > ops ? cells - ops : 0;
 
     return (uint64_t)shape->levels * costs->level + (uint64_t)ops * costs->used + unused * costs->unused;
@@ -45,7 +46,7 @@ uint64_t acs_layout_cost(const acs_layout_template *shape, const acs_layout_cost
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
 /* The index of a type, most often that of the op before. */
-static uint32_t type_index(const acs_layout_template *shape, uint32_t type, uint32_t guess)
+static uint32_t type_index(const acs_layer_template *shape, uint32_t type, uint32_t guess)
 {
     if (guess < shape->types && shape->type[guess] == type)
         return guess;
@@ -68,9 +69,9 @@ static uint32_t earliest(const acs_dag *dag, const acs_dag_node *node, const uin
 }
 
 /* After which level which ops have ended: all before the first op that is in a higher one. */
-static void count_prefixes(const acs_dag *dag, acs_layout *layout)
+static void count_prefixes(const acs_dag *dag, acs_layers *layout)
 {
-    uint32_t first[ACS_LAYOUT_LEVELS], op = 0, least = dag->ops;
+    uint32_t first[ACS_LAYERS_LEVELS], op = 0, least = dag->ops;
 
     for (uint32_t l = 0; l < layout->levels; l++)
         first[l] = dag->ops;
@@ -89,9 +90,9 @@ static void count_prefixes(const acs_dag *dag, acs_layout *layout)
     }
 }
 
-bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_layout *layout)
+bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layout)
 {
-    uint16_t used[ACS_LAYOUT_LEVELS][ACS_LAYOUT_TYPES], after[ACS_BATCH_ITEMS];
+    uint16_t used[ACS_LAYERS_LEVELS][ACS_LAYERS_TYPES], after[ACS_BATCH_ITEMS];
     uint32_t t = 0;
 
     memset(used, 0, sizeof used);
@@ -100,7 +101,7 @@ bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_l
         const acs_dag_node *node = &dag->node[i];
         uint32_t level = earliest(dag, node, after);
         after[i] = (uint16_t)level;
-        layout->level[i] = layout->cell[i] = ACS_LAYOUT_NONE;
+        layout->level[i] = layout->cell[i] = ACS_LAYERS_NONE;
         if (!node->type)
             continue;
         t = type_index(shape, node->type, t);
@@ -111,7 +112,7 @@ bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_l
         ACS_ASSERT(level >= earliest(dag, node, after)); /* LAYER-1, LAYER-3 */
         ACS_ASSERT(used[level][t] < shape->cells[t]);    /* LAYER-2 */
         layout->level[i] = (uint16_t)level;
-        layout->cell[i] = (uint16_t)(acs_layout_first_cell(shape, t) + used[level][t]++);
+        layout->cell[i] = (uint16_t)(acs_layers_first_cell(shape, t) + used[level][t]++);
         after[i] = (uint16_t)(level + 1);
         if (level >= layout->levels)
             layout->levels = level + 1;
@@ -123,19 +124,19 @@ bool acs_layout_make(const acs_dag *dag, const acs_layout_template *shape, acs_l
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
 /*
- * The types of a bundle, in rising order so that the order of its ops makes no other template, and how many ops of each its
- * widest level has. False: too many.
+ * The types of a bundle, in rising order so that the order of its ops makes no other template, and how many ops of each
+ * its widest level has. False: too many.
  */
-static bool find_types(const acs_dag *dag, acs_layout_template *shape)
+static bool find_types(const acs_dag *dag, acs_layer_template *shape)
 {
-    uint16_t in_level[ACS_BATCH_ITEMS][ACS_LAYOUT_TYPES];
+    uint16_t in_level[ACS_BATCH_ITEMS][ACS_LAYERS_TYPES];
 
     shape->types = 0;
     for (uint32_t i = 0; i < dag->nodes; i++) {
         uint32_t type = dag->node[i].type, at = shape->types;
         if (!type || type_index(shape, type, 0) < shape->types)
             continue;
-        if (shape->types == ACS_LAYOUT_TYPES)
+        if (shape->types == ACS_LAYERS_TYPES)
             return false;
         for (shape->types++; at > 0 && shape->type[at - 1] > type; at--)
             shape->type[at] = shape->type[at - 1];
@@ -167,37 +168,37 @@ static uint16_t levels_for(uint32_t needed)
 }
 
 /* The template that is `narrowed` times half as wide as the widest, as deep as the bundle then is. */
-static bool narrow(const acs_dag *dag, const acs_layout_template *widest, uint32_t narrowed, acs_layout_template *shape,
-                   acs_layout *layout)
+static bool narrow(const acs_dag *dag, const acs_layer_template *widest, uint32_t narrowed, acs_layer_template *shape,
+                   acs_layers *layout)
 {
     *shape = *widest;
-    shape->levels = ACS_LAYOUT_LEVELS;
+    shape->levels = ACS_LAYERS_LEVELS;
     for (uint32_t t = 0; t < shape->types; t++)
         shape->cells[t] = size_for(TUNE_LAYERS_CELLS_LEAST, acs_round_up_pow2(widest->cells[t]) >> narrowed);
-    if (!acs_layout_make(dag, shape, layout))
+    if (!acs_layers_make(dag, shape, layout))
         return false;
     shape->levels = levels_for(layout->levels);
     return true;
 }
 
-bool acs_layout_choose(const acs_dag *dag, const acs_layout_costs *costs, uint32_t nodes, acs_layout_template *shape,
-                       acs_layout *layout)
+bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32_t nodes, acs_layer_template *shape,
+                       acs_layers *layout)
 {
-    acs_layout_template widest, tried;
+    acs_layer_template widest, tried;
     uint64_t best = UINT64_MAX;
 
     memset(&widest, 0, sizeof widest);
-    if (dag->levels > ACS_LAYOUT_LEVELS || !find_types(dag, &widest))
+    if (dag->levels > ACS_LAYERS_LEVELS || !find_types(dag, &widest))
         return false;
     for (uint32_t narrowed = 0; narrowed < TUNE_LAYERS_WIDTHS; narrowed++) {
         uint64_t cost;
         if (!narrow(dag, &widest, narrowed, &tried, layout))
             break; /* narrower ones are deeper still */
-        cost = acs_layout_cost(&tried, costs, dag->ops);
-        if (cost < best && tried.levels * acs_layout_cells(&tried) <= nodes) {
+        cost = acs_layers_cost(&tried, costs, dag->ops);
+        if (cost < best && tried.levels * acs_layers_cells(&tried) <= nodes) {
             best = cost;
             *shape = tried;
         }
     }
-    return best != UINT64_MAX && acs_layout_make(dag, shape, layout);
+    return best != UINT64_MAX && acs_layers_make(dag, shape, layout);
 }

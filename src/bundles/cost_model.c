@@ -1,8 +1,8 @@
 /*
- * Costs of the issue methods (choice.h), as formulas over the costs of a device. Called by backends when they issue a
- * bundle, on any thread. Keeps nothing; never looks at a clock.
+ * Costs of the issue methods (cost_model.h), as formulas over the costs of a device. Called by backends when they issue
+ * a bundle, on any thread. Keeps nothing; never looks at a clock.
  */
-#include "bundles/choice.h"
+#include "bundles/cost_model.h"
 
 #include "base/tuning.h"
 
@@ -11,13 +11,13 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t calls(const acs_choice_bundle *b)
+static uint64_t calls(const acs_cost_model_bundle *b)
 {
     return b->ops * (b->costs->place_ns + (b->launch_ns ? b->launch_ns : b->costs->launch_ns));
 }
 
 /* Threads that launches bring to the device at once: one op of each slot that they share, of one level. */
-static uint64_t threads_at_once(const acs_choice_bundle *b)
+static uint64_t threads_at_once(const acs_cost_model_bundle *b)
 {
     const uint64_t wide = b->ops / (b->levels ? b->levels : 1), slots = b->slots < wide ? b->slots : wide;
     const uint64_t threads = b->ops ? b->threads / b->ops * (slots ? slots : 1) : 0;
@@ -28,12 +28,12 @@ static uint64_t threads_at_once(const acs_choice_bundle *b)
  * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device
  * did: as far as those of this bundle would not fill it, they may take less beside each other.
  */
-static uint64_t work(const acs_choice_bundle *b)
+static uint64_t work(const acs_cost_model_bundle *b)
 {
     return b->device_threads ? b->device_ns * threads_at_once(b) / b->device_threads : 0;
 }
 
-bool acs_choice_queued(const acs_choice_bundle *b)
+bool acs_cost_model_queued(const acs_cost_model_bundle *b)
 {
     const bool full = b->device_threads && threads_at_once(b) * TUNE_FILL_PART >= b->device_threads;
     return full && b->device_ns * TUNE_QUEUED_PART >= calls(b);
@@ -43,7 +43,7 @@ bool acs_choice_queued(const acs_choice_bundle *b)
  * Kernels that run one after the other where so many slots are all that launches get: at least the longest path of them
  * and a slot's part of all, at most both (Graham's bound for list scheduling). It is taken to lie in the middle.
  */
-static uint64_t in_turn(const acs_choice_bundle *b)
+static uint64_t in_turn(const acs_cost_model_bundle *b)
 {
     const uint64_t path = b->path ? b->path : b->levels, others = b->ops > path ? b->ops - path : 0;
     const uint64_t slots = b->slots;
@@ -59,25 +59,25 @@ static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
     return greater(a_ns, b_ns) + (longer_us ? shorter_us * shorter_us / (2 * longer_us) * 1000 : 0);
 }
 
-uint64_t acs_choice_launch_ns(const acs_choice_bundle *b)
+uint64_t acs_cost_model_launch_ns(const acs_cost_model_bundle *b)
 {
-    const uint64_t device = acs_choice_queued(b) ? b->device_ns : work(b);
+    const uint64_t device = acs_cost_model_queued(b) ? b->device_ns : work(b);
     return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + b->costs->hop_ns)));
 }
 
 /* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
-static uint64_t idle(const acs_choice_bundle *b, uint64_t ns)
+static uint64_t idle(const acs_cost_model_bundle *b, uint64_t ns)
 {
     const uint32_t most = b->costs->overlap_most;
     return ns / (1 + (b->beside < most ? b->beside : most));
 }
 
-static uint64_t submitted(const acs_choice_bundle *b, uint64_t ns)
+static uint64_t submitted(const acs_cost_model_bundle *b, uint64_t ns)
 {
     return greater(ns, b->costs->submit_ns + (uint64_t)b->ops * b->costs->submit_op_ns);
 }
 
-uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
+uint64_t acs_cost_model_replay_ns(const acs_cost_model_bundle *b, bool fixed)
 {
     uint32_t more_edges = b->edges > b->ops ? b->edges - b->ops : 0;
     uint64_t front = (uint64_t)b->ops * (fixed ? b->costs->fixed_op_ns : b->costs->replay_op_ns) +
@@ -86,26 +86,26 @@ uint64_t acs_choice_replay_ns(const acs_choice_bundle *b, bool fixed)
     return submitted(b, idle(b, b->costs->replay_start_ns) + greater(greater(front, work(b)), idle(b, path)));
 }
 
-uint64_t acs_choice_layers_ns(const acs_choice_bundle *b, const acs_layout_template *shape, uint32_t levels)
+uint64_t acs_cost_model_layers_ns(const acs_cost_model_bundle *b, const acs_layer_template *shape, uint32_t levels)
 {
-    uint64_t front = acs_layout_cost(shape, &ACS_CHOICE_LAYERS(b->costs), b->ops);
+    uint64_t front = acs_layers_cost(shape, &ACS_COST_MODEL_LAYERS(b->costs), b->ops);
     return greater(submitted(b, front + idle(b, b->costs->layers_start_ns + levels * b->kernel_ns)),
                    idle(b, b->costs->layers_start_ns) + work(b));
 }
 
-uint64_t acs_choice_gpu_ns(const acs_choice_bundle *b)
+uint64_t acs_cost_model_gpu_ns(const acs_cost_model_bundle *b)
 {
     uint64_t path = b->costs->gpu_start_ns + b->levels * (b->kernel_ns + b->costs->gpu_hop_ns);
     return greater(submitted(b, (uint64_t)b->ops * b->costs->gpu_op_ns + idle(b, path)),
                    idle(b, b->costs->gpu_start_ns) + work(b));
 }
 
-uint64_t acs_choice_gpu_others_ns(const acs_choice_bundle *b)
+uint64_t acs_cost_model_gpu_others_ns(const acs_cost_model_bundle *b)
 {
     return (uint64_t)b->beside * b->ops * b->costs->gpu_op_ns;
 }
 
-uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed, uint64_t gain_ns)
+uint32_t acs_cost_model_sightings(const acs_costs *costs, uint32_t nodes, bool fixed, uint64_t gain_ns)
 {
     uint64_t build = (uint64_t)nodes * (fixed ? costs->build_fixed_ns : costs->build_ns);
     uint64_t times = gain_ns ? build / gain_ns + 1 : UINT32_MAX;
@@ -118,7 +118,7 @@ uint32_t acs_choice_sightings(const acs_costs *costs, uint32_t nodes, bool fixed
  * Much can make a kernel seem longer than it is, nothing shorter: a graph that is uploaded, another program on the GPU,
  * a thread that looks late. So less is believed at once, and more little by little, from little on.
  */
-uint32_t acs_choice_learn(uint32_t known_ns, uint64_t level_ns)
+uint32_t acs_cost_model_learn(uint32_t known_ns, uint64_t level_ns)
 {
     uint64_t most = known_ns ? (uint64_t)known_ns + known_ns / 4 + TUNE_LEARN_STEP_NS : TUNE_LEARN_FIRST_NS;
     uint64_t now = level_ns < most ? level_ns : most;

@@ -1,10 +1,10 @@
 /*
- * Two copies of the library in one process (a program with libacs.a that loads a plugin with its own, or libacs.so beside
- * libacs.a) would each order only the ops that were launched through it, in silence. Every copy therefore carries an ELF
- * note, and acs_open, the only caller, counts the loaded objects that have it. Keeps no state, so that a copy which was
- * unloaded does not count; never sees objects in other namespaces of the loader (dlmopen).
+ * Two copies of the library in one process (a program with libacs.a that loads a plugin with its own, or libacs.so
+ * beside libacs.a) would each order only the ops that were launched through it, in silence. Every copy therefore
+ * carries an ELF note, and acs_open, the only caller, counts the loaded objects that have it. Keeps no state, so that a
+ * copy which was unloaded does not count; never sees objects in other namespaces of the loader (dlmopen).
  */
-#include "api/copies.h"
+#include "api/duplicate_library.h"
 
 #include <link.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 enum { PATH_ROOM = 96 };
 
 /*
- * The note: sizes of owner and description, type, owner, description. In assembly, since sanitizers pad variables. It has
- * no symbol: whatever is visible, one copy's note cannot take the place of another's.
+ * The note: sizes of owner and description, type, owner, description. In assembly, since sanitizers pad variables. It
+ * has no symbol: whatever is visible, one copy's note cannot take the place of another's.
  */
 __asm__(".pushsection .note.acs,\"a\",%note\n"
         "    .balign 4\n"

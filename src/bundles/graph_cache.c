@@ -1,11 +1,11 @@
 /*
- * The index of kept graphs (kept.h). Called by backends that issue bundles by graphs, under a lock of theirs. Never makes
- * or destroys a graph, and never looks at one.
+ * The index of cached graphs (graph_cache.h). Called by backends that issue bundles by graphs, under a lock of theirs.
+ * Never makes or destroys a graph, and never looks at one.
  *
- * Copies are in a list by use, the latest first, and in a list of their key. Whether a launched copy is busy is looked up
- * when somebody wants to know: completion only notes how far a slot has come.
+ * Copies are in a list by use, the latest first, and in a list of their key. Whether a launched copy is busy is looked
+ * up when somebody wants to know: completion only notes how far a slot has come.
  */
-#include "bundles/kept.h"
+#include "bundles/graph_cache.h"
 
 #include "base/hash.h"
 #include "base/tuning.h"
@@ -17,7 +17,7 @@
 typedef struct keyed keyed;
 
 typedef struct copy {
-    acs_kept_copy shown; /* first: callers hold pointers to it */
+    acs_graph_copy shown; /* first: callers hold pointers to it */
     bool taken;
     int slot;       /* of the latest launch, which ends at `value` */
     uint64_t value;
@@ -40,7 +40,7 @@ typedef struct seen {
     uint32_t count;
 } seen;
 
-struct acs_kept {
+struct acs_graph_cache {
     uint64_t budget, nodes;
     uint32_t count;
     uint32_t slots;
@@ -53,9 +53,9 @@ struct acs_kept {
 
 /* ------------------------------------------------------------------------------------------------- life, sightings */
 
-acs_status acs_kept_create(uint64_t nodes, uint32_t slots, acs_kept **kept)
+acs_status acs_graph_cache_create(uint64_t nodes, uint32_t slots, acs_graph_cache **kept)
 {
-    acs_kept *k = calloc(1, sizeof *k);
+    acs_graph_cache *k = calloc(1, sizeof *k);
 
     if (k)
         k->completed = calloc(slots, sizeof *k->completed);
@@ -69,7 +69,7 @@ acs_status acs_kept_create(uint64_t nodes, uint32_t slots, acs_kept **kept)
     return ACS_OK;
 }
 
-void acs_kept_destroy(acs_kept *kept)
+void acs_graph_cache_destroy(acs_graph_cache *kept)
 {
     if (!kept)
         return;
@@ -78,7 +78,7 @@ void acs_kept_destroy(acs_kept *kept)
 }
 
 /* The place of a key among its set's, or the one that has not been used for longest. */
-static seen *place_of(acs_kept *kept, uint64_t key)
+static seen *place_of(acs_graph_cache *kept, uint64_t key)
 {
     seen *set = kept->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
 
@@ -91,7 +91,7 @@ static seen *place_of(acs_kept *kept, uint64_t key)
     return oldest;
 }
 
-uint32_t acs_kept_sight(acs_kept *kept, uint64_t key)
+uint32_t acs_graph_cache_sight(acs_graph_cache *kept, uint64_t key)
 {
     seen *place = place_of(kept, key);
     uint64_t now = ++kept->sightings;
@@ -108,12 +108,12 @@ uint32_t acs_kept_sight(acs_kept *kept, uint64_t key)
 
 /* --------------------------------------------------------------------------------------------------------- copies */
 
-static copy *copy_of(acs_kept_copy *shown)
+static copy *copy_of(acs_graph_copy *shown)
 {
     return (copy *)shown;
 }
 
-static keyed *find(const acs_kept *kept, uint64_t key)
+static keyed *find(const acs_graph_cache *kept, uint64_t key)
 {
     keyed *found;
 
@@ -121,25 +121,25 @@ static keyed *find(const acs_kept *kept, uint64_t key)
     return found;
 }
 
-static bool is_free(const acs_kept *kept, const copy *c)
+static bool is_free(const acs_graph_cache *kept, const copy *c)
 {
     return !c->taken && c->value <= kept->completed[c->slot];
 }
 
 /* Put a copy in front of both lists. */
-static void list(acs_kept *kept, copy *c)
+static void list(acs_graph_cache *kept, copy *c)
 {
     DL_PREPEND(kept->by_use, c);
     DL_PREPEND2(c->of->copies, c, of_prev, of_next);
 }
 
-static void unlist(acs_kept *kept, copy *c)
+static void unlist(acs_graph_cache *kept, copy *c)
 {
     DL_DELETE(kept->by_use, c);
     DL_DELETE2(c->of->copies, c, of_prev, of_next);
 }
 
-acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key)
+acs_graph_copy *acs_graph_cache_take(acs_graph_cache *kept, uint64_t key)
 {
     keyed *of = find(kept, key);
     copy *c;
@@ -151,14 +151,14 @@ acs_kept_copy *acs_kept_take(acs_kept *kept, uint64_t key)
             continue;
         unlist(kept, c);
         list(kept, c);
-        ACS_ASSERT(!c->taken); /* KEPT-1 */
+        ACS_ASSERT(!c->taken); /* CACHE-1 */
         c->taken = true;
         return &c->shown;
     }
     return NULL;
 }
 
-acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot)
+acs_graph_copy *acs_graph_cache_again(acs_graph_cache *kept, uint64_t key, int slot)
 {
     keyed *of = find(kept, key);
     copy *c, *found = NULL;
@@ -177,7 +177,7 @@ acs_kept_copy *acs_kept_again(acs_kept *kept, uint64_t key, int slot)
     return &found->shown;
 }
 
-uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy)
+uint32_t acs_graph_copies(const acs_graph_cache *kept, uint64_t key, uint32_t *busy)
 {
     const keyed *of = find(kept, key);
     uint32_t all = 0, not_free = 0;
@@ -194,18 +194,18 @@ uint32_t acs_kept_copies(const acs_kept *kept, uint64_t key, uint32_t *busy)
     return all;
 }
 
-void acs_kept_launched(acs_kept *kept, acs_kept_copy *shown, int slot, uint64_t value)
+void acs_graph_cache_launched(acs_graph_cache *kept, acs_graph_copy *shown, int slot, uint64_t value)
 {
     copy *c = copy_of(shown);
 
     (void)kept;
-    ACS_ASSERT(c->taken && slot >= 0 && (uint32_t)slot < kept->slots); /* KEPT-1 */
+    ACS_ASSERT(c->taken && slot >= 0 && (uint32_t)slot < kept->slots); /* CACHE-1 */
     c->taken = false;
     c->slot = slot;
     c->value = value;
 }
 
-void acs_kept_completed(acs_kept *kept, int slot, uint64_t value)
+void acs_graph_cache_completed(acs_graph_cache *kept, int slot, uint64_t value)
 {
     if (slot >= 0 && (uint32_t)slot < kept->slots && kept->completed[slot] < value)
         kept->completed[slot] = value;
@@ -214,7 +214,7 @@ void acs_kept_completed(acs_kept *kept, int slot, uint64_t value)
 /* ----------------------------------------------------------------------------------------------------- room, bounds */
 
 /* Take a copy out; its key goes with the last. */
-static void *forget(acs_kept *kept, copy *c)
+static void *forget(acs_graph_cache *kept, copy *c)
 {
     void *object = c->shown.object;
     keyed *of = c->of;
@@ -231,16 +231,16 @@ static void *forget(acs_kept *kept, copy *c)
     return object;
 }
 
-bool acs_kept_has_room(const acs_kept *kept, uint64_t nodes)
+bool acs_graph_cache_has_room(const acs_graph_cache *kept, uint64_t nodes)
 {
     return nodes <= kept->budget - kept->nodes;
 }
 
 /* A key without copies has to earn the next anew: else more shapes than there is room for would be built in turn. */
-static void *throw_out(acs_kept *kept, copy *c)
+static void *throw_out(acs_graph_cache *kept, copy *c)
 {
     uint64_t key = c->of->key;
-    ACS_ASSERT(is_free(kept, c)); /* KEPT-3 */
+    ACS_ASSERT(is_free(kept, c)); /* CACHE-3 */
     void *object = forget(kept, c);
     seen *place = place_of(kept, key);
 
@@ -250,10 +250,10 @@ static void *throw_out(acs_kept *kept, copy *c)
 }
 
 /*
- * From the copy that has not been used for longest, which the list's head leads back to. Where even all free copies would
- * not do, none is thrown out.
+ * From the copy that has not been used for longest, which the list's head leads back to. Where even all free copies
+ * would not do, none is thrown out.
  */
-void *acs_kept_evict(acs_kept *kept, uint64_t nodes)
+void *acs_graph_cache_evict(acs_graph_cache *kept, uint64_t nodes)
 {
     uint64_t room = kept->budget - kept->nodes;
     copy *c, *victim = NULL;
@@ -273,7 +273,7 @@ void *acs_kept_evict(acs_kept *kept, uint64_t nodes)
 }
 
 /* The entry of a key, made where there is none; NULL: no memory. */
-static keyed *entry_of(acs_kept *kept, uint64_t key)
+static keyed *entry_of(acs_graph_cache *kept, uint64_t key)
 {
     keyed *of = find(kept, key);
 
@@ -291,9 +291,9 @@ static keyed *entry_of(acs_kept *kept, uint64_t key)
     return of;
 }
 
-acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *object)
+acs_graph_copy *acs_graph_cache_add(acs_graph_cache *kept, uint64_t key, uint32_t nodes, void *object)
 {
-    copy *c = acs_kept_has_room(kept, nodes) ? malloc(sizeof *c) : NULL;
+    copy *c = acs_graph_cache_has_room(kept, nodes) ? malloc(sizeof *c) : NULL;
     keyed *of = c ? entry_of(kept, key) : NULL;
 
     if (!of) {
@@ -304,27 +304,27 @@ acs_kept_copy *acs_kept_add(acs_kept *kept, uint64_t key, uint32_t nodes, void *
     list(kept, c);
     kept->nodes += nodes;
     kept->count++;
-    ACS_ASSERT(kept->nodes <= kept->budget); /* KEPT-2 */
+    ACS_ASSERT(kept->nodes <= kept->budget); /* CACHE-2 */
     return &c->shown;
 }
 
-void *acs_kept_drop(acs_kept *kept, acs_kept_copy *shown)
+void *acs_graph_cache_drop(acs_graph_cache *kept, acs_graph_copy *shown)
 {
-    ACS_ASSERT(copy_of(shown)->taken); /* KEPT-1 */
+    ACS_ASSERT(copy_of(shown)->taken); /* CACHE-1 */
     return forget(kept, copy_of(shown));
 }
 
-void *acs_kept_drain(acs_kept *kept)
+void *acs_graph_cache_drain(acs_graph_cache *kept)
 {
     return kept->by_use ? forget(kept, kept->by_use) : NULL;
 }
 
-uint64_t acs_kept_nodes(const acs_kept *kept)
+uint64_t acs_graph_cache_nodes(const acs_graph_cache *kept)
 {
     return kept->nodes;
 }
 
-uint32_t acs_kept_count(const acs_kept *kept)
+uint32_t acs_graph_cache_count(const acs_graph_cache *kept)
 {
     return kept->count;
 }

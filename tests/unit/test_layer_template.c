@@ -1,4 +1,4 @@
-/* Bundles in layers: the properties of layout.h on random bundles and templates, and the choice of a size. */
+/* Bundles in layers: the properties of layer_template.h on random bundles and templates, and the choice of a size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,19 +6,19 @@
 
 #include <cmocka.h>
 
-#include "bundles/layout.h"
+#include "bundles/layer_template.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const acs_layout_costs g_costs = {3000, 190, 90};
+static const acs_layers_costs g_costs = {3000, 190, 90};
 
 enum { ROUNDS = 600 };
 
 typedef struct fixture {
     acs_dag dag;
-    acs_layout layout, again;
-    bool taken[ACS_LAYOUT_LEVELS][ACS_BATCH_ITEMS * ACS_LAYOUT_TYPES];
+    acs_layers layout, again;
+    bool taken[ACS_LAYERS_LEVELS][ACS_BATCH_ITEMS * ACS_LAYERS_TYPES];
     int highest[ACS_BATCH_ITEMS]; /* the highest level of what a node stands for */
 } fixture;
 
@@ -80,19 +80,19 @@ static void judge_edges(fixture *f, uint32_t i)
 }
 
 /* LAYER-2: a cell of its own, among those of its type. */
-static void judge_cell(fixture *f, const acs_layout_template *shape, uint32_t i)
+static void judge_cell(fixture *f, const acs_layer_template *shape, uint32_t i)
 {
     uint32_t level = f->layout.level[i], cell = f->layout.cell[i], t = 0, from = 0;
 
     if (!f->dag.node[i].type) {
-        assert_int_equal(level, ACS_LAYOUT_NONE);
-        assert_int_equal(cell, ACS_LAYOUT_NONE);
+        assert_int_equal(level, ACS_LAYERS_NONE);
+        assert_int_equal(cell, ACS_LAYERS_NONE);
         return;
     }
     while (shape->type[t] != f->dag.node[i].type)
         from += shape->cells[t++];
     assert_true(level < f->layout.levels && f->layout.levels <= shape->levels);
-    assert_int_equal(acs_layout_first_cell(shape, t), from);
+    assert_int_equal(acs_layers_first_cell(shape, t), from);
     assert_in_range(cell, from, from + shape->cells[t] - 1u);
     assert_false(f->taken[level][cell]);
     f->taken[level][cell] = true;
@@ -114,7 +114,7 @@ static void judge_prefixes(const fixture *f)
         assert_int_equal(f->layout.prefix[f->layout.levels - 1], f->dag.ops);
 }
 
-static void judge(fixture *f, const acs_layout_template *shape)
+static void judge(fixture *f, const acs_layer_template *shape)
 {
     memset(f->taken, 0, sizeof f->taken);
     for (uint32_t i = 0; i < f->dag.nodes; i++) {
@@ -124,9 +124,9 @@ static void judge(fixture *f, const acs_layout_template *shape)
     judge_prefixes(f);
 }
 
-static acs_layout_template random_shape(acs_random *random, uint32_t types)
+static acs_layer_template random_shape(acs_random *random, uint32_t types)
 {
-    acs_layout_template shape = {.levels = 1 + acs_random_below(random, ACS_LAYOUT_LEVELS), .types = types};
+    acs_layer_template shape = {.levels = 1 + acs_random_below(random, ACS_LAYERS_LEVELS), .types = types};
 
     for (uint32_t t = 0; t < types; t++) {
         shape.type[t] = types - t;
@@ -143,17 +143,17 @@ static void random_bundles_are_laid_out_in_order(void **state)
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint32_t types = 1 + acs_random_below(&random, 4);
-        acs_layout_template shape = random_shape(&random, types);
+        acs_layer_template shape = random_shape(&random, types);
         make_random(f, &random, types);
         memset(&f->layout, 0x55, sizeof f->layout);
-        if (!acs_layout_make(&f->dag, &shape, &f->layout))
+        if (!acs_layers_make(&f->dag, &shape, &f->layout))
             continue;
         fitted++;
         judge(f, &shape);
         if (f->dag.levels == f->layout.levels || f->layout.levels < shape.levels)
             continue;
         shape.levels = f->layout.levels - 1; /* what was needed is needed */
-        assert_false(acs_layout_make(&f->dag, &shape, &f->again));
+        assert_false(acs_layers_make(&f->dag, &shape, &f->again));
     }
     assert_in_range(fitted, ROUNDS / 5, ROUNDS - ROUNDS / 20);
 }
@@ -164,16 +164,16 @@ static void wide_templates_need_no_more_levels_than_the_bundle_has(void **state)
     acs_random random = {12};
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        acs_layout_template shape = {.levels = ACS_LAYOUT_LEVELS, .types = 1, .type = {1}, .cells = {200}};
+        acs_layer_template shape = {.levels = ACS_LAYERS_LEVELS, .types = 1, .type = {1}, .cells = {200}};
         make_random(f, &random, 1);
-        assert_int_equal(acs_layout_make(&f->dag, &shape, &f->layout), f->dag.levels <= ACS_LAYOUT_LEVELS);
-        if (f->dag.levels <= ACS_LAYOUT_LEVELS)
+        assert_int_equal(acs_layers_make(&f->dag, &shape, &f->layout), f->dag.levels <= ACS_LAYERS_LEVELS);
+        if (f->dag.levels <= ACS_LAYERS_LEVELS)
             assert_int_equal(f->layout.levels, f->dag.levels);
     }
 }
 
 /* As wide as the bundle's widest level of each type, as deep as the bundle, both in powers of two. */
-static acs_layout_template widest_of(const fixture *f, acs_layout_template shape)
+static acs_layer_template widest_of(const fixture *f, acs_layer_template shape)
 {
     for (uint32_t t = 0; t < shape.types; t++) {
         uint32_t widest = 2;
@@ -193,20 +193,20 @@ static void chosen_template_fits_and_costs_no_more_than_the_widest(void **state)
 {
     fixture *f = *state;
     acs_random random = {13};
-    acs_layout_costs costs = g_costs;
+    acs_layers_costs costs = g_costs;
     uint32_t chosen = 0, narrower = 0;
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        acs_layout_template shape, widest;
+        acs_layer_template shape, widest;
         make_random(f, &random, 1 + acs_random_below(&random, 4));
-        if (!acs_layout_choose(&f->dag, &costs, 4096, &shape, &f->layout))
+        if (!acs_layers_choose(&f->dag, &costs, 4096, &shape, &f->layout))
             continue;
         chosen++;
         judge(f, &shape);
         widest = widest_of(f, shape);
-        assert_true(acs_layout_make(&f->dag, &widest, &f->again));
-        assert_true(acs_layout_cost(&shape, &costs, f->dag.ops) <= acs_layout_cost(&widest, &costs, f->dag.ops));
-        narrower += acs_layout_cells(&shape) < acs_layout_cells(&widest);
+        assert_true(acs_layers_make(&f->dag, &widest, &f->again));
+        assert_true(acs_layers_cost(&shape, &costs, f->dag.ops) <= acs_layers_cost(&widest, &costs, f->dag.ops));
+        narrower += acs_layers_cells(&shape) < acs_layers_cells(&widest);
     }
     assert_true(chosen > ROUNDS / 2);
     assert_true(narrower > ROUNDS / 20);
@@ -215,56 +215,56 @@ static void chosen_template_fits_and_costs_no_more_than_the_widest(void **state)
 static void level_wider_than_the_template_spills(void **state)
 {
     fixture *f = *state;
-    acs_layout_template shape = {.levels = 3, .types = 1, .type = {1}, .cells = {4}};
+    acs_layer_template shape = {.levels = 3, .types = 1, .type = {1}, .cells = {4}};
 
     memset(&f->dag, 0, sizeof f->dag);
     for (uint32_t i = 0; i < 10; i++)
         add(&f->dag, 1, 0, NULL);
-    assert_true(acs_layout_make(&f->dag, &shape, &f->layout));
+    assert_true(acs_layers_make(&f->dag, &shape, &f->layout));
     judge(f, &shape);
     assert_int_equal(f->layout.prefix[0], 4);
     assert_int_equal(f->layout.prefix[1], 8);
     for (uint32_t i = 0; i < 3; i++)
         add(&f->dag, 1, 0, NULL);
-    assert_false(acs_layout_make(&f->dag, &shape, &f->layout));
+    assert_false(acs_layers_make(&f->dag, &shape, &f->layout));
 }
 
 static void types_and_sizes_that_cannot_be_are_refused(void **state)
 {
     fixture *f = *state;
-    acs_layout_template shape = {.levels = 3, .types = 1, .type = {1}, .cells = {4}};
-    acs_layout_costs costs = g_costs;
+    acs_layer_template shape = {.levels = 3, .types = 1, .type = {1}, .cells = {4}};
+    acs_layers_costs costs = g_costs;
 
     memset(&f->dag, 0, sizeof f->dag);
     add(&f->dag, 2, 0, NULL);
-    assert_false(acs_layout_make(&f->dag, &shape, &f->layout));
+    assert_false(acs_layers_make(&f->dag, &shape, &f->layout));
     for (uint32_t type = 3; type < 10; type++)
         add(&f->dag, type, 0, NULL);
-    assert_true(acs_layout_choose(&f->dag, &costs, 4096, &shape, &f->layout));
-    assert_false(acs_layout_choose(&f->dag, &costs, 63, &shape, &f->layout)); /* 4 levels of 8 times 2 cells */
+    assert_true(acs_layers_choose(&f->dag, &costs, 4096, &shape, &f->layout));
+    assert_false(acs_layers_choose(&f->dag, &costs, 63, &shape, &f->layout)); /* 4 levels of 8 times 2 cells */
     add(&f->dag, 10, 0, NULL);
-    assert_false(acs_layout_choose(&f->dag, &costs, 4096, &shape, &f->layout));
+    assert_false(acs_layers_choose(&f->dag, &costs, 4096, &shape, &f->layout));
     memset(&f->dag, 0, sizeof f->dag);
-    for (uint16_t i = 0; i <= ACS_LAYOUT_LEVELS; i++)
+    for (uint16_t i = 0; i <= ACS_LAYERS_LEVELS; i++)
         add(&f->dag, 1, i ? 1 : 0, &(uint16_t){(uint16_t)(i - 1)});
-    assert_false(acs_layout_choose(&f->dag, &costs, 4096, &shape, &f->layout));
+    assert_false(acs_layers_choose(&f->dag, &costs, 4096, &shape, &f->layout));
 }
 
 static void bundles_that_resemble_each_other_share_a_template(void **state)
 {
     fixture *f = *state;
-    acs_layout_template shape[2];
-    acs_layout_costs costs = g_costs;
+    acs_layer_template shape[2];
+    acs_layers_costs costs = g_costs;
 
     for (uint32_t k = 0; k < 2; k++) {
         memset(&f->dag, 0, sizeof f->dag);
         for (uint32_t i = 0; i < 21 + 5 * k; i++)
             add(&f->dag, 1 + (i + k) % 2, 0, NULL);
-        assert_true(acs_layout_choose(&f->dag, &costs, 4096, &shape[k], &f->layout));
+        assert_true(acs_layers_choose(&f->dag, &costs, 4096, &shape[k], &f->layout));
     }
-    assert_true(acs_layout_key(&shape[0]) == acs_layout_key(&shape[1]));
+    assert_true(acs_layers_key(&shape[0]) == acs_layers_key(&shape[1]));
     shape[1].cells[1]++;
-    assert_true(acs_layout_key(&shape[0]) != acs_layout_key(&shape[1]));
+    assert_true(acs_layers_key(&shape[0]) != acs_layers_key(&shape[1]));
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 
 #include "base/tuning.h"
 #include "bundles/dag.h"
-#include "bundles/wires.h"
+#include "bundles/release_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,10 @@ typedef struct fixture {
     acs_batch batch;
     acs_record op;
     acs_dag dag;
-    acs_wires wires;
-    uint32_t left[ACS_WIRES_NODES]; /* upstream that have not ended */
-    bool done[ACS_WIRES_NODES];
-    uint16_t ready[ACS_WIRES_NODES];
+    acs_release_tree wires;
+    uint32_t left[ACS_RELEASE_TREE_NODES]; /* upstream that have not ended */
+    bool done[ACS_RELEASE_TREE_NODES];
+    uint16_t ready[ACS_RELEASE_TREE_NODES];
     uint32_t ready_used;
 } fixture;
 
@@ -59,7 +59,7 @@ static void follow(fixture *f, uint32_t earlier)
 }
 
 /* End a node: count down what follows, pass joins. Returns launches and joins passed. */
-static uint32_t end(fixture *f, const acs_wires_node *node, bool head)
+static uint32_t end(fixture *f, const acs_release_tree_node *node, bool head)
 {
     uint32_t used = 0;
     for (uint32_t i = 0; i < node->out_count; i++) {
@@ -69,7 +69,7 @@ static uint32_t end(fixture *f, const acs_wires_node *node, bool head)
         if (!head && --f->left[to] > 0)
             continue;
         used++;
-        if (f->wires.node[to].kind == ACS_WIRES_JOIN_NODE) {
+        if (f->wires.node[to].kind == ACS_RELEASE_TREE_JOIN_NODE) {
             f->done[to] = true;
             used += end(f, &f->wires.node[to], false);
         } else {
@@ -79,7 +79,9 @@ static uint32_t end(fixture *f, const acs_wires_node *node, bool head)
     return used;
 }
 
-/* All ops that an item follows have ended, also those that a join stands for; a resolved join (dag.h) may end any time. */
+/*
+ * All ops that an item follows have ended, also those that a join stands for; a resolved join (dag.h) may end any time.
+ */
 static void assert_behind(const fixture *f, uint32_t i)
 {
     for (uint32_t e = 0; e < f->batch.items[i].edge_count; e++) {
@@ -96,13 +98,13 @@ static void play(fixture *f, acs_random *random)
 {
     uint32_t ended = 0, joins = 0;
     acs_dag_make(&f->batch, &f->dag);
-    assert_true(acs_wires_make(&f->dag, &f->wires));
+    assert_true(acs_release_tree_make(&f->dag, &f->wires));
     memset(f->done, 0, sizeof f->done);
     f->ready_used = 0;
     for (uint32_t i = 0; i < f->wires.nodes; i++) {
         assert_true(f->wires.node[i].weight <= TUNE_RELEASE_MOST);
         f->left[i] = f->wires.node[i].upstream;
-        joins += f->wires.node[i].kind == ACS_WIRES_JOIN_NODE;
+        joins += f->wires.node[i].kind == ACS_RELEASE_TREE_JOIN_NODE;
     }
     assert_true(f->wires.head.weight <= TUNE_RELEASE_MOST);
     assert_true(end(f, &f->wires.head, true) <= f->wires.head.weight);
@@ -174,7 +176,7 @@ static void a_join_that_costs_much_becomes_a_fan(void **state)
         }
         play(f, &random);
         assert_int_equal(f->wires.node[join].kind,
-                         after > TUNE_RELEASE_JOIN_MOST ? ACS_WIRES_FAN : ACS_WIRES_JOIN_NODE);
+                         after > TUNE_RELEASE_JOIN_MOST ? ACS_RELEASE_TREE_FAN : ACS_RELEASE_TREE_JOIN_NODE);
     }
 }
 
@@ -207,7 +209,7 @@ static void too_many_fans_are_refused(void **state)
         }
     }
     acs_dag_make(&f->batch, &f->dag);
-    assert_false(acs_wires_make(&f->dag, &f->wires));
+    assert_false(acs_release_tree_make(&f->dag, &f->wires));
 }
 
 int main(void)

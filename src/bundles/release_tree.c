@@ -1,23 +1,24 @@
 /*
- * Who releases whom (wires.h). Called by the cuda backend for bundles that the GPU issues by itself, with the bundle its
- * own. Never allocates, and keeps nothing from one bundle to the next.
+ * Who releases whom (release_tree.h). Called by the cuda backend for bundles that the GPU issues by itself, with the
+ * bundle its own. Never allocates, and keeps nothing from one bundle to the next.
  *
- * A shape says what each node follows; here it is turned round. Followers have greater numbers, so one pass from the last
- * node to the first knows what each follower costs when it comes to those that release it.
+ * A shape says what each node follows; here it is turned round. Followers have greater numbers, so one pass from the
+ * last node to the first knows what each follower costs when it comes to those that release it.
  */
-#include "bundles/wires.h"
+#include "bundles/release_tree.h"
 
 #include "base/tuning.h"
 #include "bundles/dag.h"
 
-_Static_assert((int)ACS_WIRES_ITEMS == (int)ACS_BATCH_ITEMS, "a node for every item");
-_Static_assert((int)ACS_WIRES_OUT >= (int)ACS_DAG_EDGES + (int)ACS_WIRES_ITEMS + (int)ACS_WIRES_FANS,
+_Static_assert((int)ACS_RELEASE_TREE_ITEMS == (int)ACS_BATCH_ITEMS, "a node for every item");
+_Static_assert((int)ACS_RELEASE_TREE_OUT >=
+                   (int)ACS_DAG_EDGES + (int)ACS_RELEASE_TREE_ITEMS + (int)ACS_RELEASE_TREE_FANS,
                "edges, roots and edges to fans");
 
 /* Lists of followers, in the order of the items: the edges, turned round. */
-static void turn_round(const acs_dag *dag, acs_wires *wires)
+static void turn_round(const acs_dag *dag, acs_release_tree *wires)
 {
-    uint16_t filled[ACS_WIRES_ITEMS];
+    uint16_t filled[ACS_RELEASE_TREE_ITEMS];
     uint32_t used = 0;
 
     for (uint32_t i = 0; i < dag->nodes; i++) {
@@ -28,7 +29,7 @@ static void turn_round(const acs_dag *dag, acs_wires *wires)
         for (uint32_t e = 0; e < dag->node[i].edge_count; e++)
             wires->out[filled[dag->edges[dag->node[i].first_edge + e]]++] = (uint16_t)i;
     for (uint32_t i = 0; i < dag->nodes; i++)
-        ACS_ASSERT(filled[i] == wires->node[i].first_out + wires->node[i].out_count); /* WIRE-2 */
+        ACS_ASSERT(filled[i] == wires->node[i].first_out + wires->node[i].out_count); /* RELEASE-2 */
     wires->head.first_out = (uint16_t)used;
     for (uint32_t i = 0; i < dag->nodes; i++)
         if (dag->node[i].edge_count == 0)
@@ -38,19 +39,20 @@ static void turn_round(const acs_dag *dag, acs_wires *wires)
 }
 
 /* What the release of a node costs: a launch, or the passing of a join, and of all that the join releases at once. */
-static uint32_t cost(const acs_wires_node *node)
+static uint32_t cost(const acs_release_tree_node *node)
 {
-    return node->kind == ACS_WIRES_JOIN_NODE ? 1u + node->weight : 1u;
+    return node->kind == ACS_RELEASE_TREE_JOIN_NODE ? 1u + node->weight : 1u;
 }
 
 /* A fan for followers [from, to) of `node`. They are released by the fan, which is released like a follower. */
-static bool add_fan(acs_wires *wires, const acs_wires_node *node, bool head, uint32_t from, uint32_t to, uint32_t weight)
+static bool add_fan(acs_release_tree *wires, const acs_release_tree_node *node, bool head, uint32_t from, uint32_t to,
+                    uint32_t weight)
 {
-    ACS_ASSERT(from < to && weight <= TUNE_RELEASE_MOST); /* WIRE-1, WIRE-3 */
-    if (wires->nodes == ACS_WIRES_NODES)
+    ACS_ASSERT(from < to && weight <= TUNE_RELEASE_MOST); /* RELEASE-1, RELEASE-3 */
+    if (wires->nodes == ACS_RELEASE_TREE_NODES)
         return false;
-    wires->node[wires->nodes++] = (acs_wires_node){
-        .kind = ACS_WIRES_FAN,
+    wires->node[wires->nodes++] = (acs_release_tree_node){
+        .kind = ACS_RELEASE_TREE_FAN,
         .upstream = !head,
         .weight = (uint16_t)weight,
         .first_out = (uint16_t)(node->first_out + from),
@@ -62,7 +64,7 @@ static bool add_fan(acs_wires *wires, const acs_wires_node *node, bool head, uin
 }
 
 /* Give the followers of a node that would launch too much to fans, as many to each as it may launch. */
-static bool split(acs_wires *wires, acs_wires_node *node, bool head)
+static bool split(acs_release_tree *wires, acs_release_tree_node *node, bool head)
 {
     uint32_t first_fan = wires->nodes, from = 0, weight = 0, out = wires->out_used;
 
@@ -80,36 +82,38 @@ static bool split(acs_wires *wires, acs_wires_node *node, bool head)
         return false;
     for (uint32_t fan = first_fan; fan < wires->nodes; fan++)
         wires->out[wires->out_used++] = (uint16_t)fan;
-    ACS_ASSERT(wires->out_used <= ACS_WIRES_OUT && wires->nodes - first_fan <= TUNE_RELEASE_MOST); /* WIRE-1 */
+    ACS_ASSERT(wires->out_used <= ACS_RELEASE_TREE_OUT && wires->nodes - first_fan <= TUNE_RELEASE_MOST); /* RELEASE-1 */
     node->first_out = (uint16_t)out;
     node->out_count = node->weight = (uint16_t)(wires->nodes - first_fan);
     return true;
 }
 
 /* What the end of a node costs, once that of its followers is known. */
-static bool weigh(acs_wires *wires, acs_wires_node *node, bool head)
+static bool weigh(acs_release_tree *wires, acs_release_tree_node *node, bool head)
 {
     uint32_t weight = 0;
 
     for (uint32_t i = 0; i < node->out_count; i++)
         weight += cost(&wires->node[wires->out[node->first_out + i]]);
     /* A join is passed by whoever reaches it last, beside all else that this one releases: only small ones are. */
-    if (node->kind == ACS_WIRES_JOIN_NODE && weight > TUNE_RELEASE_JOIN_MOST)
-        node->kind = ACS_WIRES_FAN;
+    if (node->kind == ACS_RELEASE_TREE_JOIN_NODE && weight > TUNE_RELEASE_JOIN_MOST)
+        node->kind = ACS_RELEASE_TREE_FAN;
     node->weight = (uint16_t)weight;
     return weight <= TUNE_RELEASE_MOST || split(wires, node, head);
 }
 
-bool acs_wires_make(const acs_dag *dag, acs_wires *wires)
+bool acs_release_tree_make(const acs_dag *dag, acs_release_tree *wires)
 {
     wires->nodes = dag->nodes;
-    wires->head = (acs_wires_node){.kind = ACS_WIRES_FAN};
+    wires->head = (acs_release_tree_node){.kind = ACS_RELEASE_TREE_FAN};
     for (uint32_t i = 0; i < dag->nodes; i++) {
         const acs_dag_node *from = &dag->node[i];
         /* A join that follows nothing is launched like any root. */
-        uint8_t kind = from->type ? ACS_WIRES_OP : from->edge_count ? ACS_WIRES_JOIN_NODE : ACS_WIRES_FAN;
+        uint8_t kind = from->type         ? ACS_RELEASE_TREE_OP
+                       : from->edge_count ? ACS_RELEASE_TREE_JOIN_NODE
+                                          : ACS_RELEASE_TREE_FAN;
         wires->node[i] =
-            (acs_wires_node){.kind = kind, .upstream = from->edge_count, .out_count = from->out_count};
+            (acs_release_tree_node){.kind = kind, .upstream = from->edge_count, .out_count = from->out_count};
     }
     turn_round(dag, wires);
     for (uint32_t i = dag->nodes; i-- > 0;)

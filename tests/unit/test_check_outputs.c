@@ -1,6 +1,6 @@
 /*
- * ACS_CHECK=written through the public API: which kernels are found that leave bytes of an out segment as they were, and
- * that nothing else is, on the CPU, with threads and without, and in the simulator.
+ * ACS_CHECK=written through the public API: which kernels are found that leave bytes of an out segment as they were,
+ * and that nothing else is, on the CPU, with threads and without, and in the simulator.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void assert_found(acs_context *context, acs_op op, const char *what)
     assert_int_equal(acs_sync(context), ACS_ERR_CHECK);
     assert_int_equal(acs_context_error(context, &error), ACS_ERR_CHECK);
     assert_int_equal(error.op, op);
-    if (!strstr(error.text, what) || !strstr(error.text, "test_written.c:"))
+    if (!strstr(error.text, what) || !strstr(error.text, "test_check_outputs.c:"))
         fail_msg("'%s' is not in '%s'", what, error.text);
     assert_int_equal(acs_clear(context), ACS_OK);
 }
@@ -88,7 +88,7 @@ static void what_is_left_is_found(void **state)
     (void)state;
     for (int place = 0; place < PLACES; place++) {
         acs_context *context = open_checked(place);
-        unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, BYTES);
+        unsigned char *block = block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, BYTES);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             acs_op op = fill(context, block, rows[i].bytes, rows[i].at, rows[i].left);
             if (rows[i].says)
@@ -282,7 +282,8 @@ static void what_a_refused_launch_names_stays(void **state)
 
 /*
  * While the launch computes its footprint for the n-th time, another thread takes all memory that is left. The kernel
- * writes a large block, which is filled with made-up bytes. The small block is too small to be filled, and finds no memory.
+ * writes a large block, which is filled with made-up bytes. The small block is too small to be filled, and finds no
+ * memory.
  */
 typedef struct taker {
     acs_context *context;
@@ -410,7 +411,7 @@ static void other_threads_never_see_what_was_made_up(void **state)
 {
     (void)state;
     acs_context *context = open_checked(1);
-    reader r = {context, block_of(context, ACS_MEMORY_DEVICE | ACS_MOVABLE, 512), 0};
+    reader r = {context, block_of(context, ACS_MEMORY_DEVICE | ACS_RELOCATABLE, 512), 0};
     pthread_t thread;
     (void)fill(context, r.block, 512, 0, 0);
     assert_int_equal(pthread_create(&thread, NULL, copy_and_look, &r), 0);

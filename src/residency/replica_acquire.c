@@ -1,6 +1,6 @@
 /*
- * Binding on several devices (see replicas.h): choose where an op runs, have there what it reads, and note what it writes.
- * Called by bind.c.
+ * Binding on several devices (see replicas.h): choose where an op runs, have there what it reads, and note what it
+ * writes. Called by bind.c.
  */
 #include "residency/replicas.h"
 
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------------------------------------------------- naming */
+/* ----------------------------------------------------------------------------------------------------------- naming */
 
 static bool has_gaps(const acs_segment *s)
 {
@@ -26,13 +26,13 @@ static bool reads(const acs_segment *s)
     return (s->access & ACS_READ) || takes_gaps(s);
 }
 
-static uint64_t first_of(const acs_movable *m, const acs_segment *s)
+static uint64_t first_of(const acs_relocatable *m, const acs_segment *s)
 {
     return s->base - m->home;
 }
 
 /* The part of its block that a segment names. */
-static acs_part part_of(const acs_movable *m, const acs_segment *s)
+static acs_part part_of(const acs_relocatable *m, const acs_segment *s)
 {
     const acs_rows rows = {s->row_bytes, (uint32_t)s->rows, s->pitch_bytes}, run = {acs_segment_end(s) - s->base, 1, 0};
     return (acs_part){first_of(m, s), has_gaps(s) && !takes_gaps(s) ? rows : run};
@@ -52,13 +52,13 @@ static bool has_device(const acs_record *record)
 }
 
 /* Of a copy only: the block is where it comes from, and not where it goes. */
-static bool is_source(const acs_draft *draft, const acs_movable *m)
+static bool is_source(const acs_draft *draft, const acs_relocatable *m)
 {
     const acs_record *record = draft->record;
     return record->kind == ACS_KIND_MEMCPY && (uint64_t)(uintptr_t)record->u.copy.dst - m->home >= m->bytes;
 }
 
-static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segment *s)
+static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
     const acs_naming n = m->naming;
@@ -66,7 +66,7 @@ static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segmen
     r->astray = m->pinned || acs_bind_astray(draft, &n);
     if (r->astray && m->lazy && !looks(draft->record))
         return acs_lazy_refuse(m);
-    acs_bind_touch(draft->context->movables, m, s);
+    acs_bind_touch(draft->context->relocatables, m, s);
     m->written |= acs_bind_is_work(draft->record) && (s->access & ACS_WRITE);
     m->anew |= !r->astray && n.whole && n.segments == 1 && acs_bind_is_work(draft->record);
     if (first) {
@@ -76,10 +76,10 @@ static acs_status touch(const acs_draft *draft, acs_movable *m, const acs_segmen
     return ACS_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- choose */
+/* ----------------------------------------------------------------------------------------------------------- choose */
 
 /* What the op reads of the block, by where that is. */
-static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segment *s)
+static void list_reads(acs_device_choice_op *op, const acs_relocatable *m, const acs_segment *s)
 {
     const acs_part part = part_of(m, s);
     const uint32_t others = op->op.read_count;
@@ -87,12 +87,12 @@ static void list_reads(acs_spread_op *op, const acs_movable *m, const acs_segmen
         uint64_t at, to;
         acs_validity piece;
         for (acs_part_row(m, &part, i, &at, &to); acs_coherence_piece(&m->replicas->valid, at, to, &piece); at = piece.to)
-            acs_spread_reads(op, others, piece.to - piece.from, piece.places);
+            acs_device_choice_reads(op, others, piece.to - piece.from, piece.places);
     }
 }
 
 /* Who comes first behind an op can take its stream over. */
-static void list_upstream(acs_spread_op *op, const acs_movable *m, const acs_spread *spread)
+static void list_upstream(acs_device_choice_op *op, const acs_relocatable *m, const acs_device_choice *spread)
 {
     const struct acs_replicas *r = m->replicas;
     const bool now = r->idles == spread->idles; /* else that was long ago */
@@ -102,7 +102,7 @@ static void list_upstream(acs_spread_op *op, const acs_movable *m, const acs_spr
         op->op.preferred |= 1u << r->writer;
 }
 
-static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uint32_t i)
+static acs_status look_at_segment(const acs_draft *draft, acs_device_choice_op *op, uint32_t i)
 {
     const acs_segment *s = &draft->record->segments[i];
     acs_context *context = draft->context;
@@ -110,26 +110,26 @@ static acs_status look_at_segment(const acs_draft *draft, acs_spread_op *op, uin
     if (!acs_segment_has_bytes(s))
         return ACS_OK;
     op->bytes += s->rows * s->row_bytes;
-    const acs_movable *m = acs_bind_segment(draft, s, &inside);
+    const acs_relocatable *m = acs_bind_segment(draft, s, &inside);
     if (m && m->touched && !m->replicas->astray) {
         if (reads(s)) {
             list_reads(op, m, s);
-            list_upstream(op, m, context->spread);
+            list_upstream(op, m, context->device_choice);
         }
         return ACS_OK;
     }
-    const uint32_t place = m && m->touched ? m->replicas->home : acs_spread_place(context, s->base);
-    if (place < context->spread->count)
-        return acs_spread_restrict(draft, op, place, i);
+    const uint32_t place = m && m->touched ? m->replicas->home : acs_device_choice_place(context, s->base);
+    if (place < context->device_choice->count)
+        return acs_device_choice_restrict(draft, op, place, i);
     if (s->access & ACS_READ)
-        acs_spread_reads(op, op->op.read_count, s->rows * s->row_bytes, 1u << place);
+        acs_device_choice_reads(op, op->op.read_count, s->rows * s->row_bytes, 1u << place);
     return ACS_OK;
 }
 
 /* What a copy brings to a place of the program's goes from where it is. */
-static void stay_at_source(const acs_draft *draft, acs_spread_op *op)
+static void stay_at_source(const acs_draft *draft, acs_device_choice_op *op)
 {
-    for (const acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+    for (const acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         const acs_place_set near = acs_coherence_any(&m->replicas->valid) & op->op.allowed;
         if (!m->replicas->astray && is_source(draft, m) && near)
             op->op.allowed = near;
@@ -137,25 +137,25 @@ static void stay_at_source(const acs_draft *draft, acs_spread_op *op)
 }
 
 /* The largest of the blocks that the op names, where that can move. */
-static acs_movable *largest_of(const acs_draft *draft)
+static acs_relocatable *largest_of(const acs_draft *draft)
 {
-    acs_movable *largest = NULL;
-    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched)
+    acs_relocatable *largest = NULL;
+    for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched)
         if (!m->replicas->astray && (!largest || m->bytes > largest->bytes))
             largest = m;
     return largest;
 }
 
 /*
- * `auto`: for an op that reads nothing of any device nothing speaks but those that will use its blocks later: it goes where
- * the family of its largest block has gone since the devices were idle. The first to come decides for all. Of others the
- * family's device is the first of equals.
+ * `auto`: for an op that reads nothing of any device nothing speaks but those that will use its blocks later: it goes
+ * where the family of its largest block has gone since the devices were idle. The first to come decides for all. Of
+ * others the family's device is the first of equals.
  */
-static void follow_family(const acs_draft *draft, acs_spread_op *op)
+static void follow_family(const acs_draft *draft, acs_device_choice_op *op)
 {
-    const acs_spread *s = draft->context->spread;
-    const acs_movable *largest = largest_of(draft);
-    const acs_family *family = largest ? acs_family_of(largest->replicas->family) : NULL;
+    const acs_device_choice *s = draft->context->device_choice;
+    const acs_relocatable *largest = largest_of(draft);
+    const acs_affinity *family = largest ? acs_affinity_of(largest->replicas->family) : NULL;
     if (!family || !family->device || !(op->op.allowed >> (family->device - 1) & 1))
         return;
     op->op.preferred = 1u << (family->device - 1);
@@ -167,22 +167,22 @@ static void follow_family(const acs_draft *draft, acs_spread_op *op)
 }
 
 /*
- * What kernels use together belongs together; but what is small may as well come, a few blocks of one kernel at most are
- * told, and no family has more than its device's share of all.
+ * What kernels use together belongs together; but what is small may as well come, a few blocks of one kernel at most
+ * are told, and no family has more than its device's share of all.
  */
 static void lead_family(const acs_draft *draft, uint32_t device)
 {
-    const acs_spread *s = draft->context->spread;
-    const acs_movable *largest = largest_of(draft);
-    acs_family *family = largest ? largest->replicas->family : NULL;
+    const acs_device_choice *s = draft->context->device_choice;
+    const acs_relocatable *largest = largest_of(draft);
+    acs_affinity *family = largest ? largest->replicas->family : NULL;
     uint32_t told = 0;
-    for (acs_movable *m = draft->context->movables->touched; m && draft->kernel; m = m->next_touched)
+    for (acs_relocatable *m = draft->context->relocatables->touched; m && draft->kernel; m = m->next_touched)
         if (m != largest && !m->replicas->astray && m->bytes >= largest->bytes / TUNE_AFFINITY_PART &&
             ++told < TUNE_AFFINITY_BLOCKS)
-            (void)acs_family_join(family, m->replicas->family, s->bytes / s->count);
+            (void)acs_affinity_join(family, m->replicas->family, s->bytes / s->count);
     if (!family)
         return;
-    family = acs_family_of(family);
+    family = acs_affinity_of(family);
     family->device = device + 1;
     family->decided = s->idles;
 }
@@ -209,11 +209,11 @@ static bool needs_first(const acs_draft *draft)
 /* Of devices that are not full. ACS_NOT_READY: all are where it may run. */
 static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *device)
 {
-    acs_spread_op op;
-    const uint32_t count = draft->context->spread->count;
+    acs_device_choice_op op;
+    const uint32_t count = draft->context->device_choice->count;
     op.op = (acs_placement_op){.allowed = needs_first(draft) ? 1u : (1u << count) - 1};
     if (acs_bind_is_any(draft->record))
-        op.op.allowed &= reaching_all(&draft->context->spread->topology);
+        op.op.allowed &= reaching_all(&draft->context->device_choice->topology);
     if (!op.op.allowed)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': may touch anything, but device 0, where it has to run, does not "
                         "reach the memory of all others", acs_draft_name(draft));
@@ -221,37 +221,37 @@ static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *d
     if (!op.op.allowed)
         return ACS_NOT_READY;
     op.bytes = 0;
-    acs_spread_refresh(draft->context->spread);
+    acs_device_choice_refresh(draft->context->device_choice);
     for (uint32_t i = 0; i < draft->record->segment_count; i++)
         ACS_TRY(look_at_segment(draft, &op, i));
     if (draft->record->kind == ACS_KIND_MEMCPY)
         stay_at_source(draft, &op);
-    const bool families = draft->context->spread->placement.policy == ACS_POLICY_AUTO;
+    const bool families = draft->context->device_choice->placement.policy == ACS_POLICY_AUTO;
     if (families)
         follow_family(draft, &op);
-    *device = draft->captured ? 0 : acs_spread_choose(draft, &op);
+    *device = draft->captured ? 0 : acs_device_choice_choose(draft, &op);
     if (families)
         lead_family(draft, *device);
     return ACS_OK;
 }
 
 /* A copy can come from any one place that has all of it. */
-static uint32_t source_of(const acs_draft *draft, const acs_movable *m, uint32_t device)
+static uint32_t source_of(const acs_draft *draft, const acs_relocatable *m, uint32_t device)
 {
     const acs_record *record = draft->record;
     const uint64_t first = (uint64_t)(uintptr_t)record->u.copy.src - m->home;
-    const uint32_t places = draft->context->spread->count + 1;
+    const uint32_t places = draft->context->device_choice->count + 1;
     const acs_place_set everywhere = (1u << places) - 1;
     const acs_place_set all = acs_coherence_all(&m->replicas->valid, first, first + record->u.copy.bytes) & everywhere;
     if (!all || (all >> device & 1))
         return device;
-    return acs_spread_nearest(draft->context, all, device, record->u.copy.bytes);
+    return acs_device_choice_nearest(draft->context, all, device, record->u.copy.bytes);
 }
 
 static void aim(const acs_draft *draft, uint32_t device)
 {
-    draft->context->spread->part_count = 0;
-    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+    draft->context->device_choice->part_count = 0;
+    for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         struct acs_replicas *r = m->replicas;
         r->changes = 0;
         if (r->astray)
@@ -261,7 +261,7 @@ static void aim(const acs_draft *draft, uint32_t device)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ provide */
+/* ---------------------------------------------------------------------------------------------------------- provide */
 
 /* What the op names is on the device together, so that no two ops take each other's blocks for ever. */
 static acs_status check_fits(const acs_draft *draft, uint32_t device)
@@ -269,31 +269,33 @@ static acs_status check_fits(const acs_draft *draft, uint32_t device)
     const acs_context *context = draft->context;
     const uint64_t limit = (uint64_t)context->options.memory_limit;
     uint64_t bytes = 0;
-    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
+    for (const acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched)
         bytes += m->replicas->target == device ? m->bytes : 0;
     if (!limit || bytes <= limit)
         return ACS_OK;
-    return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%s' needs %llu bytes of ACS_MOVABLE and ACS_LAZY blocks on a device at once: "
-                    "ACS_MEMORY_LIMIT is %llu", acs_draft_name(draft), (unsigned long long)bytes, (unsigned long long)limit);
+    return ACS_FAIL(ACS_ERR_MEMORY, 0,
+                    "'%s' needs %llu bytes of ACS_RELOCATABLE and ACS_LAZY blocks on a device at once: "
+                    "ACS_MEMORY_LIMIT is %llu",
+                    acs_draft_name(draft), (unsigned long long)bytes, (unsigned long long)limit);
 }
 
-static acs_status note_written(acs_spread *s, acs_movable *m, acs_part part)
+static acs_status note_written(acs_device_choice *s, acs_relocatable *m, acs_part part)
 {
     if (s->part_count == s->part_capacity) {
         const uint32_t capacity = s->part_capacity ? 2 * s->part_capacity : 8;
-        acs_written_part *parts = realloc(s->parts, capacity * sizeof *parts);
+        acs_check_outputs_part *parts = realloc(s->parts, capacity * sizeof *parts);
         if (!parts)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what an op writes");
         s->parts = parts;
         s->part_capacity = capacity;
     }
-    s->parts[s->part_count++] = (acs_written_part){m, part};
+    s->parts[s->part_count++] = (acs_check_outputs_part){m, part};
     m->replicas->changes += part.rows.count;
     return ACS_OK;
 }
 
 /* Some of what lies between the rows of a tile is to come with them. */
-static bool brings_gaps(const acs_movable *m, const acs_segment *s)
+static bool brings_gaps(const acs_relocatable *m, const acs_segment *s)
 {
     acs_validity missing;
     const uint64_t first = first_of(m, s), end = acs_segment_end(s) - m->home;
@@ -302,10 +304,10 @@ static bool brings_gaps(const acs_movable *m, const acs_segment *s)
 }
 
 /*
- * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes the
- * program's when it has come (acs_movable_part_came_home), a foreign stream's at once.
+ * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes
+ * the program's when it has come (acs_relocatable_part_came_home), a foreign stream's at once.
  */
-static acs_status provide_segment(const acs_draft *draft, acs_movable *m, acs_segment *s)
+static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
     const acs_part part = part_of(m, s);
@@ -318,13 +320,13 @@ static acs_status provide_segment(const acs_draft *draft, acs_movable *m, acs_se
         s->rows = 1;
         s->access = ACS_UPDATE;
     }
-    return writes ? note_written(draft->context->spread, m, part) : ACS_OK;
+    return writes ? note_written(draft->context->device_choice, m, part) : ACS_OK;
 }
 
 /* What may touch anything was told of no segment. */
 static acs_status provide_pointed(const acs_draft *draft)
 {
-    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+    for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         acs_segment whole = ACS_INOUT(m->home, m->bytes);
         ACS_TRY(provide_segment(draft, m, &whole));
     }
@@ -336,7 +338,7 @@ static acs_status provide_segments(const acs_draft *draft)
     for (uint32_t i = 0; i < draft->record->segment_count; i++) {
         acs_segment *s = &draft->record->segments[i];
         bool inside;
-        acs_movable *m = acs_bind_segment(draft, s, &inside);
+        acs_relocatable *m = acs_bind_segment(draft, s, &inside);
         if (m && m->touched && m->replicas->target != ACS_ANY_PLACE)
             ACS_TRY(provide_segment(draft, m, s));
     }
@@ -344,9 +346,9 @@ static acs_status provide_segments(const acs_draft *draft)
 }
 
 /* Behind all copies, which take of it. */
-static acs_status reserve_changes(const acs_movables *movables)
+static acs_status reserve_changes(const acs_relocatables *relocatables)
 {
-    for (acs_movable *m = movables->touched; m; m = m->next_touched)
+    for (acs_relocatable *m = relocatables->touched; m; m = m->next_touched)
         ACS_TRY(acs_coherence_reserve(&m->replicas->valid, m->replicas->changes));
     return ACS_OK;
 }
@@ -354,7 +356,7 @@ static acs_status reserve_changes(const acs_movables *movables)
 static acs_status provide(acs_draft *draft, bool all)
 {
     acs_context *context = draft->context;
-    for (acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+    for (acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched) {
         struct acs_replicas *r = m->replicas;
         if (r->target == ACS_ANY_PLACE)
             continue;
@@ -363,10 +365,10 @@ static acs_status provide(acs_draft *draft, bool all)
         m->to = r->places[r->target].at;
     }
     ACS_TRY(all ? provide_pointed(draft) : provide_segments(draft));
-    return reserve_changes(context->movables);
+    return reserve_changes(context->relocatables);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- look */
+/* ------------------------------------------------------------------------------------------------------------- look */
 
 /* Who looks at a lazy block looks at all places: one in the segment's own stead, a segment more for each other. */
 static void look_everywhere(const acs_draft *draft)
@@ -375,11 +377,11 @@ static void look_everywhere(const acs_draft *draft)
     const uint32_t given = record->segment_count;
     for (uint32_t i = 0; i < given; i++) {
         bool inside;
-        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
         if (!m || !m->touched || m->replicas->target != ACS_ANY_PLACE)
             continue;
         m->to = 0;
-        for (uint32_t p = 0; p <= draft->context->spread->count; p++) {
+        for (uint32_t p = 0; p <= draft->context->device_choice->count; p++) {
             const uint64_t at = m->replicas->places[p].at;
             if (!at)
                 continue;
@@ -394,14 +396,14 @@ static void look_everywhere(const acs_draft *draft)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ prepare */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 static acs_status touch_segments(const acs_draft *draft, bool all)
 {
     const acs_record *record = draft->record;
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
-        acs_movable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
         if (!m || !m->lazy || m->dying || !inside)
             ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
         if (m && (m->lazy || !all))
@@ -414,7 +416,7 @@ static acs_status touch_segments(const acs_draft *draft, bool all)
 static void touch_pointed(const acs_draft *draft)
 {
     acs_bind_touch_pointed(draft);
-    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+    for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         m->replicas->astray = m->replicas->taken = false;
         m->anew = false;
     }
@@ -423,8 +425,8 @@ static void touch_pointed(const acs_draft *draft)
 /* As if the op had not been placed. */
 static void leave_device(const acs_draft *draft)
 {
-    acs_spread_drop(draft->context, draft->record);
-    for (acs_movable *m = draft->context->movables->touched; m; m = m->next_touched) {
+    acs_device_choice_drop(draft->context, draft->record);
+    for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         acs_replicas_undo(draft->context, m);
         m->replicas->taken = false;
     }
@@ -434,8 +436,8 @@ static void leave_device(const acs_draft *draft)
 static double end_of_touched(const acs_context *context)
 {
     double end = 0;
-    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched)
-        if (m->replicas->idles == context->spread->idles && m->replicas->ends > end)
+    for (const acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched)
+        if (m->replicas->idles == context->device_choice->idles && m->replicas->ends > end)
             end = m->replicas->ends;
     return end;
 }
@@ -447,7 +449,7 @@ static acs_status place(acs_draft *draft, bool all)
     acs_place_set full = 0;
     acs_status status = ACS_OK;
     acs_error first;
-    draft->context->spread->end = chosen ? 0 : end_of_touched(draft->context);
+    draft->context->device_choice->end = chosen ? 0 : end_of_touched(draft->context);
     for (;;) {
         uint32_t device = 0;
         acs_status can = chosen ? choose(draft, full, &device) : ACS_OK;
@@ -474,7 +476,7 @@ acs_status acs_replicas_prepare(acs_draft *draft)
     const bool all = acs_bind_is_any(draft->record);
     acs_bind_name(draft);
     if (all)
-        ACS_TRY(acs_movables_home_locked(context));
+        ACS_TRY(acs_relocatables_home_locked(context));
     ACS_TRY(touch_segments(draft, all));
     if (all && !looks(draft->record))
         touch_pointed(draft);
@@ -488,17 +490,17 @@ acs_status acs_replicas_prepare(acs_draft *draft)
 acs_status acs_replicas_begin(acs_draft *draft)
 {
     acs_context *context = draft->context;
-    for (const acs_movable *m = context->movables->touched; m; m = m->next_touched) {
+    for (const acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched) {
         const struct acs_replicas *r = m->replicas;
         if (m->anew && !r->taken && r->target != ACS_ANY_PLACE)
-            ACS_TRY(acs_movable_begin_anew(context, m, m->to, r->places[r->target].last));
+            ACS_TRY(acs_relocatable_begin_anew(context, m, m->to, r->places[r->target].last));
     }
     return ACS_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- commit */
+/* ----------------------------------------------------------------------------------------------------------- commit */
 
-static void write_part(acs_movable *m, const acs_part *part, uint32_t place)
+static void write_part(acs_relocatable *m, const acs_part *part, uint32_t place)
 {
     for (uint32_t i = 0; i < part->rows.count; i++) {
         uint64_t from, to;
@@ -508,10 +510,10 @@ static void write_part(acs_movable *m, const acs_part *part, uint32_t place)
 }
 
 /* What it wrote is valid there alone, and what holds nothing any more goes back. */
-void acs_replicas_commit(acs_draft *draft, acs_movable *m)
+void acs_replicas_commit(acs_draft *draft, acs_relocatable *m)
 {
     acs_context *context = draft->context;
-    acs_spread *s = context->spread;
+    acs_device_choice *s = context->device_choice;
     struct acs_replicas *r = m->replicas;
     const uint32_t target = r->target;
     if (m->anew)
@@ -536,7 +538,7 @@ void acs_replicas_commit(acs_draft *draft, acs_movable *m)
     r->target = ACS_ANY_PLACE;
 }
 
-void acs_replicas_undo(acs_context *context, acs_movable *m)
+void acs_replicas_undo(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     const uint32_t target = r->target;

@@ -1,15 +1,16 @@
 /*
- * Movable blocks: those whose contents need not lie at the address that acs_malloc returned. Which there are, where their
- * contents lie now, how these come home (movable.c); memory for those that have none by themselves (lazy.c). Binding
- * ops to them is rename.c's. Private to src/residency.
+ * Relocatable blocks: those whose contents need not lie at the address that acs_malloc returned. Which there are, where
+ * their contents lie now, how these come home (relocatable.c); memory for those that have none by themselves
+ * (lazy.c). Binding ops to them is rename.c's. Private to src/residency.
  *
- * N1  a movable block's newest contents are at `at`: its own address, a version, or a lazy block's memory, which then no
+ * N1  a relocatable block's newest contents are at `at`: its own address, a version, or a lazy block's memory,
+ * which then no
  *     other block has; or, while that is 0, in its host copy, or nowhere, since nobody has written them.
  * N2  binding and queueing are one section under a lock, so program order is the order of versions.
  * N3  a host copy that counts (`host_valid`) holds the newest contents.
  */
-#ifndef ACS_MOVABLE_H
-#define ACS_MOVABLE_H
+#ifndef ACS_RELOCATABLE_H
+#define ACS_RELOCATABLE_H
 
 #include "residency/malloc.h"
 
@@ -38,7 +39,7 @@ typedef struct acs_naming {
     bool inside; /* all of these segments are in it */
 } acs_naming;
 
-typedef struct acs_movable {
+typedef struct acs_relocatable {
     uint64_t home, bytes; /* as acs_malloc returned it */
     uint64_t number;      /* no other block has had it */
     uint64_t at;          /* N1 */
@@ -49,8 +50,8 @@ typedef struct acs_movable {
     uint32_t cut_count;
     bool pinned;
     const acs_site *site;
-    struct acs_movable *next, *previous;
-    struct acs_movable *next_touched;
+    struct acs_relocatable *next, *previous;
+    struct acs_relocatable *next_touched;
     acs_naming naming;    /* of acs_bind_name, as long as it is of the latest turn */
     bool touched;         /* by the op that is being bound */
     bool anew;            /* and all of it is written */
@@ -69,26 +70,26 @@ typedef struct acs_movable {
     bool dying;           /* and freed */
     int32_t planned;      /* of those, its place in the group's plan; -1: it has none */
     struct acs_replicas *replicas; /* on several devices, where its contents are then (N4); else NULL */
-} acs_movable;
+} acs_relocatable;
 
 /* What bind.c found, as long as the lock is held: an op's addresses are asked for again and again. */
 typedef struct acs_found {
     uint64_t address;
     uint64_t hold; /* of the lock: its number */
-    acs_movable *at;
+    acs_relocatable *at;
 } acs_found;
 
 enum { ACS_FOUND = 16 };
 
-struct acs_movables {
-    pthread_mutex_t lock;     /* guards everything below, and program order among ops that name movable blocks */
-    acs_movable first;        /* head of a ring */
-    acs_movable *touched;     /* by the op that is being bound */
+struct acs_relocatables {
+    pthread_mutex_t lock;     /* guards everything below, and program order among ops that name relocatable blocks */
+    acs_relocatable first;    /* head of a ring */
+    acs_relocatable *touched; /* by the op that is being bound */
     uint64_t hold;            /* how often the lock was taken, or blocks came and went */
     acs_found found[ACS_FOUND]; /* by a hash of the address */
     _Atomic(uint32_t) count;  /* blocks, and one once there was a lazy one; written under the lock */
     uint64_t most;            /* bytes for versions; UINT64_MAX: as many as blocks have; 0: none */
-    uint64_t block_bytes;     /* of all movable blocks that have memory of their own */
+    uint64_t block_bytes;     /* of all relocatable blocks that have memory of their own */
     uint64_t version_bytes;   /* of them, those that are not at home */
     uint64_t host_most;       /* bytes for host copies */
     uint64_t host_bytes;      /* that they have */
@@ -104,45 +105,45 @@ struct acs_movables {
 };
 
 /* As options say, and the pools. ACS_ERR_OPTION: ACS_RENAME needs pools, and they were switched off. */
-acs_status acs_movables_open(acs_context *context);
+acs_status acs_relocatables_open(acs_context *context);
 /* No op is under way. What could not come home goes back. */
-void acs_movables_close(acs_context *context);
+void acs_relocatables_close(acs_context *context);
 /* On the sim backend producers are fibers of one thread: who waits for the lock lets others go on. */
-void acs_movables_enter(acs_context *context);
-void acs_movables_leave(acs_context *context);
+void acs_relocatables_enter(acs_context *context);
+void acs_relocatables_leave(acs_context *context);
 /* The same without waiting. */
-bool acs_movables_try(acs_context *context);
+bool acs_relocatables_try(acs_context *context);
 /* There are none, and never were lazy ones. */
-bool acs_movables_none(const acs_context *context);
-void acs_movables_count(const acs_context *context, acs_statistics *statistics);
+bool acs_relocatables_none(const acs_context *context);
+void acs_relocatables_count(const acs_context *context, acs_statistics *statistics);
 
-/* The block is movable from here on, if any may be renamed, or there are several devices. ACS_ERR_MEMORY. */
-acs_status acs_movable_add(acs_context *context, const acs_block *block);
+/* The block is relocatable block from here on, if any may be renamed, or there are several devices. ACS_ERR_MEMORY. */
+acs_status acs_relocatable_add(acs_context *context, const acs_block *block);
 /* The block is about to be freed, behind op `last`; returns the op behind which its memory is nobody's. */
-acs_op acs_movable_remove(acs_context *context, const void *ptr, acs_op last);
+acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last);
 /* All contents come home that have one: what the program does next may reach them in any way. Queues, does not wait. */
-acs_status acs_movables_home(acs_context *context);
+acs_status acs_relocatables_home(acs_context *context);
 /*
- * On several devices: the copies home have ended, so what came is the program's. True: copies had failed; their bytes are
- * where they were.
+ * On several devices: the copies home have ended, so what came is the program's. True: copies had failed; their bytes
+ * are where they were.
  */
-bool acs_movables_came_home(acs_context *context);
+bool acs_relocatables_came_home(acs_context *context);
 /* The same of a part of a block, whose wait ended with `status`: well only where all of it came. */
-void acs_movable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status);
+void acs_relocatable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status);
 
 /* The rest is for who holds the lock. */
 
-/* The movable block that holds the address, or NULL. */
-acs_movable *acs_movable_at(acs_context *context, uint64_t address);
+/* The relocatable block that holds the address, or NULL. */
+acs_relocatable *acs_relocatable_at(acs_context *context, uint64_t address);
 /* A new one; the first link of the chain is made. NULL through ACS_FAIL. */
-acs_movable *acs_movable_make(acs_context *context, const acs_block *block);
+acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *block);
 /* Out of the ring, and given back to the C library. */
-void acs_movable_unlink(acs_context *context, acs_movable *m);
+void acs_relocatable_unlink(acs_context *context, acs_relocatable *m);
 /*
- * Queue copies of its contents, part by part, so that what failed in one keeps no other from coming; the failures of a part
- * go with it. The latest of them, or 0 with an error.
+ * Queue copies of its contents, part by part, so that what failed in one keeps no other from coming; the failures of a
+ * part go with it. The latest of them, or 0 with an error.
  */
-acs_op acs_movable_copy(acs_context *context, const acs_movable *m, uint64_t to, uint64_t from);
+acs_op acs_relocatable_copy(acs_context *context, const acs_relocatable *m, uint64_t to, uint64_t from);
 /* Where a copy of the runtime's goes: addresses of the block's first byte; and, of several devices, to which place. */
 typedef struct acs_way {
     uint64_t to, from;
@@ -150,15 +151,16 @@ typedef struct acs_way {
     uint32_t device; /* where it runs */
 } acs_way;
 /* One copy of the runtime's, of a part that lies in the block, as the program would queue it. 0 with an error. */
-acs_op acs_movable_copy_part(acs_context *context, const acs_movable *m, const acs_way *way, const acs_part *part);
+acs_op acs_relocatable_copy_part(acs_context *context, const acs_relocatable *m, const acs_way *way,
+                                 const acs_part *part);
 /* What comes to this memory is behind whoever used it (up to `last`), and failures among those are no concern of it. */
-acs_status acs_movable_begin_anew(acs_context *context, const acs_movable *m, uint64_t base, acs_op last);
+acs_status acs_relocatable_begin_anew(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last);
 /* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */
-void acs_movable_drop(acs_context *context, acs_movable *m, acs_op last);
-/* As acs_movables_home; of several devices, the contents are there alone at once. */
-acs_status acs_movables_home_locked(acs_context *context);
+void acs_relocatable_drop(acs_context *context, acs_relocatable *m, acs_op last);
+/* As acs_relocatables_home; of several devices, the contents are there alone at once. */
+acs_status acs_relocatables_home_locked(acs_context *context);
 /* Its contents come to its address. ACS_ERR_UNSUPPORTED: a lazy block has no memory there. */
-acs_status acs_movable_bring_home(acs_context *context, acs_movable *m);
+acs_status acs_relocatable_bring_home(acs_context *context, acs_relocatable *m);
 
 /* lazy.c */
 
@@ -168,22 +170,22 @@ acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *s
 acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block);
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block);
 /* Memory of somebody else's, on this device, for it, with nothing in it: until acs_lazy_free, or it is dropped. */
-void acs_lazy_lend(acs_movable *m, uint32_t device, uint64_t at);
+void acs_lazy_lend(acs_relocatable *m, uint32_t device, uint64_t at);
 /* Memory of a device for a block; waits, unless no_wait says not to, and spills. Errors as acs_malloc. */
-acs_status acs_lazy_find_memory(acs_context *context, const acs_movable *m, int kind, acs_block *block);
+acs_status acs_lazy_find_memory(acs_context *context, const acs_relocatable *m, int kind, acs_block *block);
 /* Pinned memory for a copy of it; waits, unless no_wait says not to: ACS_ERR_FULL then. Errors as acs_malloc. */
-acs_status acs_lazy_find_pinned(acs_context *context, const acs_movable *m, acs_block *block);
+acs_status acs_lazy_find_pinned(acs_context *context, const acs_relocatable *m, acs_block *block);
 /* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
-acs_status acs_lazy_refuse(const acs_movable *m);
+acs_status acs_lazy_refuse(const acs_relocatable *m);
 /* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */
 acs_status acs_lazy_fetch(acs_draft *draft);
 /* The memory that it got for the op is not wanted: it was not queued. */
-void acs_lazy_undo(acs_context *context, acs_movable *m);
+void acs_lazy_undo(acs_context *context, acs_relocatable *m);
 /* Nothing runs any more: its memory goes back. */
-void acs_lazy_close(acs_context *context, acs_movable *m);
+void acs_lazy_close(acs_context *context, acs_relocatable *m);
 /*
- * A device's memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there is
- * none whose contents may go. Takes the lock itself.
+ * A device's memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there
+ * is none whose contents may go. Takes the lock itself.
  */
 bool acs_lazy_spill(acs_context *context, uint32_t device);
 /* ACS_ERR_ARGUMENT: the segment begins in a lazy block and leaves it, or in one that was freed. */

@@ -1,12 +1,12 @@
 /*
- * Where groups run (see dispatch.h). Called by threads that submit groups; one that waits steps the core, and holds no lock
- * meanwhile. A group that has ended is forgotten when the next one comes.
+ * Where groups run (see group_schedule.h). Called by threads that submit groups; one that waits steps the core, and
+ * holds no lock meanwhile. A group that has ended is forgotten when the next one comes.
  */
-#include "groups/dispatch.h"
+#include "groups/group_schedule.h"
 
 #include "base/tuning.h"
 #include "groups/admission.h"
-#include "residency/spread.h"
+#include "residency/device_choice.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct running {
     struct running *next;
 } running;
 
-struct acs_dispatch {
+struct acs_group_schedule {
     pthread_mutex_t lock; /* guards all that follows; nothing is waited for under it */
     uint64_t tickets;     /* handed out */
     uint64_t served;      /* tickets up to this one have their device */
@@ -32,17 +32,17 @@ struct acs_dispatch {
     uint64_t told[ACS_DEVICES_MOST]; /* that could go back, as others know */
 };
 
-acs_status acs_dispatch_open(acs_context *context)
+acs_status acs_group_schedule_open(acs_context *context)
 {
     acs_backend *backend = context->backend;
     if (!backend->ops->capacity)
         return ACS_OK;
-    acs_dispatch *d = calloc(1, sizeof *d);
+    acs_group_schedule *d = calloc(1, sizeof *d);
     if (!d || pthread_mutex_init(&d->lock, NULL) != 0) {
         free(d);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what groups take");
     }
-    context->dispatch = d;
+    context->group_schedule = d;
     for (uint32_t i = 0; i < backend->devices; i++) {
         acs_capacity *of = &d->devices[i].of;
         ACS_TRY(backend->ops->capacity(backend, i, of));
@@ -55,9 +55,9 @@ acs_status acs_dispatch_open(acs_context *context)
     return ACS_OK;
 }
 
-void acs_dispatch_close(acs_context *context)
+void acs_group_schedule_close(acs_context *context)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     while (d && d->first) {
         running *next = d->first->next;
         free(d->first);
@@ -66,17 +66,17 @@ void acs_dispatch_close(acs_context *context)
     if (d)
         pthread_mutex_destroy(&d->lock);
     free(d);
-    context->dispatch = NULL;
+    context->group_schedule = NULL;
 }
 
 /* Other programs look at what runs on a device. */
-static void publish(const acs_context *context, const acs_dispatch *d, uint32_t device)
+static void publish(const acs_context *context, const acs_group_schedule *d, uint32_t device)
 {
     if (acs_admission_on(context))
         acs_ledger_runs(context->ledgers[device], &d->devices[device].in_use);
 }
 
-static void forget(const acs_context *context, acs_dispatch *d, running **at)
+static void forget(const acs_context *context, acs_group_schedule *d, running **at)
 {
     running *r = *at;
     acs_capacity_remove(&d->devices[r->device], &r->demand);
@@ -102,7 +102,7 @@ static bool has_ended(acs_context *context, running *r)
 }
 
 /* Those that have ended go. Whether others have all their ops queued, so that an end of one tells of theirs. */
-static bool forget_ended(acs_context *context, acs_dispatch *d)
+static bool forget_ended(acs_context *context, acs_group_schedule *d)
 {
     bool queued = false;
     for (running **at = &d->first; *at;) {
@@ -117,7 +117,7 @@ static bool forget_ended(acs_context *context, acs_dispatch *d)
 }
 
 /* What groups have that are being queued: it goes back behind their ops. */
-static uint64_t queued_bytes(const acs_dispatch *d, uint32_t device)
+static uint64_t queued_bytes(const acs_group_schedule *d, uint32_t device)
 {
     uint64_t bytes = 0;
     for (const running *r = d->first; r; r = r->next)
@@ -126,26 +126,26 @@ static uint64_t queued_bytes(const acs_dispatch *d, uint32_t device)
 }
 
 /* Memory of a device that goes back without more of the program: it lies idle, or ops have it that end. */
-static uint64_t reclaimable(const acs_context *context, const acs_dispatch *d, uint32_t device)
+static uint64_t reclaimable(const acs_context *context, const acs_group_schedule *d, uint32_t device)
 {
     const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
     const uint64_t idle = memory.reserved - memory.live, stays = memory.changed ? 0 : d->leftover[device];
     return (idle > stays ? idle - stays : 0) + queued_bytes(d, device);
 }
 
-static void tell(const acs_context *context, acs_dispatch *d, uint32_t device, uint64_t bytes)
+static void tell(const acs_context *context, acs_group_schedule *d, uint32_t device, uint64_t bytes)
 {
     d->told[device] = bytes;
     acs_ledger_reclaimable(context->ledgers[device], bytes);
 }
 
-static void tell_reclaimable(const acs_context *context, acs_dispatch *d, uint32_t device)
+static void tell_reclaimable(const acs_context *context, acs_group_schedule *d, uint32_t device)
 {
     tell(context, d, device, reclaimable(context, d, device));
 }
 
 /* With nothing under way, what lies idle has gone but for this. */
-static void note_leftover(acs_context *context, acs_dispatch *d, uint32_t device)
+static void note_leftover(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
     if (queued_bytes(d, device) || acs_memory_rests_until(context->memory, acs_memory_kind(device)))
         return;
@@ -153,9 +153,9 @@ static void note_leftover(acs_context *context, acs_dispatch *d, uint32_t device
     d->leftover[device] = memory.reserved - memory.live;
 }
 
-void acs_dispatch_rest(acs_context *context)
+void acs_group_schedule_rest(acs_context *context)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
     (void)forget_ended(context, d);
     for (uint32_t i = 0; i < context->backend->devices; i++) {
@@ -165,9 +165,9 @@ void acs_dispatch_rest(acs_context *context)
     pthread_mutex_unlock(&d->lock);
 }
 
-void acs_dispatch_kept(acs_context *context, uint32_t device)
+void acs_group_schedule_kept(acs_context *context, uint32_t device)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
     const uint64_t bytes = reclaimable(context, d, device);
     if (bytes < d->told[device]) /* who makes no groups gives nothing back while he is busy */
@@ -176,7 +176,7 @@ void acs_dispatch_kept(acs_context *context, uint32_t device)
 }
 
 /* Blocks that are of no group take memory, too, and groups are about to. */
-static uint64_t memory_in_use(const acs_dispatch *d, uint32_t device, uint64_t live)
+static uint64_t memory_in_use(const acs_group_schedule *d, uint32_t device, uint64_t live)
 {
     uint64_t soon = live;
     for (const running *r = d->first; r; r = r->next)
@@ -185,7 +185,7 @@ static uint64_t memory_in_use(const acs_dispatch *d, uint32_t device, uint64_t l
 }
 
 /* A device as a group finds it; *idle is memory that the context has of it and does not use. *awaited: others wait. */
-static acs_device_load load_of(const acs_context *context, const acs_dispatch *d, uint32_t device, uint64_t *idle,
+static acs_device_load load_of(const acs_context *context, const acs_group_schedule *d, uint32_t device, uint64_t *idle,
                                bool *awaited)
 {
     const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
@@ -216,7 +216,7 @@ typedef enum turn {
 typedef struct attempt {
     const acs_demand *demand;
     running *r;
-    acs_dispatched *to;
+    acs_scheduled_group *to;
     turn turn;
     bool queued; /* other groups run, whose ends can be waited for */
     uint32_t full;   /* a bit for each device that had too little after all */
@@ -225,7 +225,7 @@ typedef struct attempt {
 } attempt;
 
 /* Other programs that wait for the device may be passed. */
-static bool passes(acs_context *context, acs_dispatch *d, uint32_t device)
+static bool passes(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
     tell_reclaimable(context, d, device);
     return acs_admission_pass(context, device);
@@ -234,7 +234,7 @@ static bool passes(acs_context *context, acs_dispatch *d, uint32_t device)
 /* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
 static int choose(acs_context *context, attempt *a)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     const acs_demand *demand = a->demand;
     acs_device_load now[ACS_DEVICES_MOST];
     uint64_t idle[ACS_DEVICES_MOST];
@@ -265,7 +265,7 @@ static int choose(acs_context *context, attempt *a)
 
 static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     d->served = ticket;
     *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
     r->at = acs_fifo_last(context->core.fifo) + 1; /* its ops come behind */
@@ -278,7 +278,7 @@ static void place_locked(acs_context *context, running *r, uint64_t ticket, uint
 static bool try(acs_context *context, void *argument)
 {
     attempt *a = argument;
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     if (a->turn != TURN_LATER)
         return true;
     pthread_mutex_lock(&d->lock);
@@ -297,7 +297,7 @@ static bool try(acs_context *context, void *argument)
 /* Whoever has it first gives; the context's other groups come behind. */
 static acs_status wait_for_others(acs_context *context, attempt *a)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     uint32_t device = 0;
     const uint32_t asked = ((1u << context->backend->devices) - 1) & ~a->full;
     acs_status status = acs_admission_wait(context, asked, a->demand->memory, &device);
@@ -339,7 +339,7 @@ static void wait_for_own(acs_context *context, attempt *a)
 /* What it lacks other programs have; those come first that were passed too often, once. */
 static acs_status place(acs_context *context, attempt *a)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     wait_for_own(context, a);
     if (a->turn == TURN_ALONE && a->barred) {
         acs_status status = acs_admission_give_way(context, a->barred);
@@ -359,7 +359,7 @@ static acs_status place(acs_context *context, attempt *a)
 /* The only device: other programs first that were passed too often. What was freed goes back to them. */
 static acs_status let_others(acs_context *context, uint64_t bytes)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     const uint32_t device = 0;
     pthread_mutex_lock(&d->lock);
     const bool goes_on = bytes == 0 || passes(context, d, device);
@@ -371,9 +371,9 @@ static acs_status let_others(acs_context *context, uint64_t bytes)
 }
 
 /* The same: nothing else is waited for, and the ledger is asked when the pools grow. */
-static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_dispatched *to)
+static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_scheduled_group *to)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     uint64_t idle;
     bool awaited;
     pthread_mutex_lock(&d->lock);
@@ -386,9 +386,9 @@ static void place_alone(acs_context *context, const acs_demand *demand, running 
     pthread_mutex_unlock(&d->lock);
 }
 
-uint64_t acs_dispatch_most(const acs_context *context)
+uint64_t acs_group_schedule_most(const acs_context *context)
 {
-    const acs_dispatch *d = context->dispatch;
+    const acs_group_schedule *d = context->group_schedule;
     uint64_t most = 0;
     for (uint32_t i = 0; i < context->backend->devices; i++) {
         uint64_t of = d->devices[i].of.memory ? d->devices[i].of.memory : UINT64_MAX;
@@ -399,13 +399,14 @@ uint64_t acs_dispatch_most(const acs_context *context)
     return most;
 }
 
-acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, uint32_t full, acs_dispatched *to)
+acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *demand, uint32_t full,
+                                    acs_scheduled_group *to)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     running *r = malloc(sizeof *r);
     attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER, .full = full};
     acs_status status = ACS_OK;
-    *to = (acs_dispatched){0};
+    *to = (acs_scheduled_group){0};
     if (!r)
         return ACS_OK; /* uncounted: no memory for so little will show elsewhere */
     pthread_mutex_lock(&d->lock);
@@ -428,7 +429,7 @@ acs_status acs_dispatch_begin(acs_context *context, const acs_demand *demand, ui
     return status;
 }
 
-static running **find(acs_dispatch *d, uint64_t ticket)
+static running **find(acs_group_schedule *d, uint64_t ticket)
 {
     running **at = &d->first;
     while (*at && (*at)->ticket != ticket)
@@ -436,9 +437,9 @@ static running **find(acs_dispatch *d, uint64_t ticket)
     return at;
 }
 
-void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
+void acs_group_schedule_reserved(acs_context *context, uint64_t ticket)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
     running *r = *find(d, ticket);
     if (r)
@@ -448,9 +449,9 @@ void acs_dispatch_reserved(acs_context *context, uint64_t ticket)
     pthread_mutex_unlock(&d->lock);
 }
 
-void acs_dispatch_queued(acs_context *context, uint64_t ticket, acs_op last)
+void acs_group_schedule_queued(acs_context *context, uint64_t ticket, acs_op last)
 {
-    acs_dispatch *d = context->dispatch;
+    acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
     running **at = find(d, ticket);
     if (*at && last)

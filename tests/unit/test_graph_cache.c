@@ -1,4 +1,4 @@
-/* The index of kept graphs: against a model that remembers everything in arrays, and its bounds one by one. */
+/* The index of cached graphs: against a model that remembers everything in arrays, and its bounds one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bundles/kept.h"
+#include "bundles/graph_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { BUDGET = 40, SLOTS = 3, KEYS = 6, MOST = 64, STEPS = 40000 };
 
 /* One copy as the model sees it. */
 typedef struct model_copy {
-    acs_kept_copy *copy; /* NULL: no copy here */
+    acs_graph_copy *copy; /* NULL: no copy here */
     void *object;
     uint64_t key, value;
     uint32_t nodes, used; /* when it was used last */
@@ -23,7 +23,7 @@ typedef struct model_copy {
 } model_copy;
 
 typedef struct fixture {
-    acs_kept *kept;
+    acs_graph_cache *kept;
     model_copy copies[MOST];
     uint64_t completed[SLOTS], issued[SLOTS];
     uint32_t clock;
@@ -35,16 +35,16 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
 
     *state = f;
-    return f ? (int)acs_kept_create(BUDGET, SLOTS, &f->kept) : -1;
+    return f ? (int)acs_graph_cache_create(BUDGET, SLOTS, &f->kept) : -1;
 }
 
 static int teardown(void **state)
 {
     fixture *f = *state;
 
-    while (acs_kept_drain(f->kept))
+    while (acs_graph_cache_drain(f->kept))
         continue;
-    acs_kept_destroy(f->kept);
+    acs_graph_cache_destroy(f->kept);
     free(f);
     return 0;
 }
@@ -114,7 +114,7 @@ static model_copy *model_taken(fixture *f, acs_random *random)
 static void step_take(fixture *f, uint64_t key)
 {
     model_copy *expected = model_to_take(f, key);
-    acs_kept_copy *copy = acs_kept_take(f->kept, key);
+    acs_graph_copy *copy = acs_graph_cache_take(f->kept, key);
 
     assert_ptr_equal(copy, expected ? expected->copy : NULL);
     if (!expected)
@@ -128,17 +128,17 @@ static void step_take(fixture *f, uint64_t key)
 static void step_add(fixture *f, uint64_t key, uint32_t nodes)
 {
     model_copy *victim, *place = f->copies;
-    acs_kept_copy *copy;
+    acs_graph_copy *copy;
     void *object = (void *)++f->objects, *gone;
 
-    while ((gone = acs_kept_evict(f->kept, nodes))) {
+    while ((gone = acs_graph_cache_evict(f->kept, nodes))) {
         victim = model_to_evict(f, nodes);
         assert_non_null(victim);
         assert_ptr_equal(gone, victim->object);
         victim->copy = NULL;
     }
     assert_null(model_to_evict(f, nodes));
-    copy = acs_kept_add(f->kept, key, nodes, object);
+    copy = acs_graph_cache_add(f->kept, key, nodes, object);
     assert_int_equal(copy != NULL, model_nodes(f) + nodes <= BUDGET);
     if (!copy)
         return;
@@ -155,12 +155,12 @@ static void step_finish(fixture *f, acs_random *random)
     if (!c)
         return;
     if (what == 0) {
-        assert_ptr_equal(acs_kept_drop(f->kept, c->copy), c->object);
+        assert_ptr_equal(acs_graph_cache_drop(f->kept, c->copy), c->object);
         c->copy = NULL;
     } else {
         c->slot = (int)slot;
         c->value = ++f->issued[slot];
-        acs_kept_launched(f->kept, c->copy, c->slot, c->value);
+        acs_graph_cache_launched(f->kept, c->copy, c->slot, c->value);
     }
 }
 
@@ -170,7 +170,7 @@ static void step_complete(fixture *f, acs_random *random)
     uint64_t behind = f->issued[slot] - f->completed[slot];
 
     f->completed[slot] += behind ? 1 + acs_random_below(random, (uint32_t)behind) : 0;
-    acs_kept_completed(f->kept, (int)slot, f->completed[slot]);
+    acs_graph_cache_completed(f->kept, (int)slot, f->completed[slot]);
 }
 
 static void compare(const fixture *f)
@@ -186,12 +186,12 @@ static void compare(const fixture *f)
             count++;
             not_free += !model_free(f, c);
         }
-        assert_int_equal(acs_kept_copies(f->kept, key, &busy), count);
+        assert_int_equal(acs_graph_copies(f->kept, key, &busy), count);
         assert_int_equal(busy, not_free);
         all += count;
     }
-    assert_int_equal(acs_kept_count(f->kept), all);
-    assert_int_equal(acs_kept_nodes(f->kept), model_nodes(f));
+    assert_int_equal(acs_graph_cache_count(f->kept), all);
+    assert_int_equal(acs_graph_cache_nodes(f->kept), model_nodes(f));
 }
 
 static void random_steps_are_as_the_model_says(void **state)
@@ -223,30 +223,30 @@ static void random_steps_are_as_the_model_says(void **state)
 /* ----------------------------------------------------------------------------------------------------------- bounds */
 
 /* It is launched, and ends at once. */
-static void use(fixture *f, acs_kept_copy *copy)
+static void use(fixture *f, acs_graph_copy *copy)
 {
-    acs_kept_launched(f->kept, copy, 0, 0);
+    acs_graph_cache_launched(f->kept, copy, 0, 0);
 }
 
 static void busy_copy_is_neither_given_out_nor_evicted(void **state)
 {
     fixture *f = *state;
     int object;
-    acs_kept_copy *copy = acs_kept_add(f->kept, 1, BUDGET, &object);
+    acs_graph_copy *copy = acs_graph_cache_add(f->kept, 1, BUDGET, &object);
 
-    assert_null(acs_kept_take(f->kept, 1));
-    assert_null(acs_kept_evict(f->kept, 1));
-    acs_kept_launched(f->kept, copy, 1, 5);
-    acs_kept_completed(f->kept, 1, 4);
-    acs_kept_completed(f->kept, 2, 9);
-    assert_null(acs_kept_take(f->kept, 1));
-    assert_null(acs_kept_evict(f->kept, 1));
-    assert_false(acs_kept_has_room(f->kept, 1));
-    acs_kept_completed(f->kept, 1, 5);
-    assert_ptr_equal(acs_kept_take(f->kept, 1), copy);
+    assert_null(acs_graph_cache_take(f->kept, 1));
+    assert_null(acs_graph_cache_evict(f->kept, 1));
+    acs_graph_cache_launched(f->kept, copy, 1, 5);
+    acs_graph_cache_completed(f->kept, 1, 4);
+    acs_graph_cache_completed(f->kept, 2, 9);
+    assert_null(acs_graph_cache_take(f->kept, 1));
+    assert_null(acs_graph_cache_evict(f->kept, 1));
+    assert_false(acs_graph_cache_has_room(f->kept, 1));
+    acs_graph_cache_completed(f->kept, 1, 5);
+    assert_ptr_equal(acs_graph_cache_take(f->kept, 1), copy);
     use(f, copy);
-    assert_ptr_equal(acs_kept_evict(f->kept, 1), &object);
-    assert_null(acs_kept_take(f->kept, 1));
+    assert_ptr_equal(acs_graph_cache_evict(f->kept, 1), &object);
+    assert_null(acs_graph_cache_take(f->kept, 1));
 }
 
 static void graph_beyond_the_budget_throws_nothing_out(void **state)
@@ -254,10 +254,10 @@ static void graph_beyond_the_budget_throws_nothing_out(void **state)
     fixture *f = *state;
     int object;
 
-    use(f, acs_kept_add(f->kept, 1, 2, &object));
-    assert_null(acs_kept_evict(f->kept, BUDGET + 1));
-    assert_null(acs_kept_add(f->kept, 2, BUDGET + 1, &object));
-    assert_int_equal(acs_kept_count(f->kept), 1);
+    use(f, acs_graph_cache_add(f->kept, 1, 2, &object));
+    assert_null(acs_graph_cache_evict(f->kept, BUDGET + 1));
+    assert_null(acs_graph_cache_add(f->kept, 2, BUDGET + 1, &object));
+    assert_int_equal(acs_graph_cache_count(f->kept), 1);
 }
 
 /* What was built has been paid with the sightings before: to be built again it has to come as often again. */
@@ -267,16 +267,16 @@ static void sightings_begin_again_when_the_last_copy_is_evicted(void **state)
     int object[2];
 
     for (uint32_t i = 1; i <= 5; i++)
-        assert_int_equal(acs_kept_sight(f->kept, 1), i);
-    use(f, acs_kept_add(f->kept, 1, BUDGET / 2, &object[0]));
-    use(f, acs_kept_add(f->kept, 1, BUDGET / 2, &object[1]));
-    assert_non_null(acs_kept_evict(f->kept, BUDGET / 2));
-    assert_int_equal(acs_kept_sight(f->kept, 1), 6);
-    assert_non_null(acs_kept_evict(f->kept, BUDGET));
-    assert_int_equal(acs_kept_sight(f->kept, 1), 1);
-    acs_kept_sight(f->kept, 1);
-    (void)acs_kept_drop(f->kept, acs_kept_add(f->kept, 1, 1, &object[0]));
-    assert_int_equal(acs_kept_sight(f->kept, 1), 3); /* it was not for want of room */
+        assert_int_equal(acs_graph_cache_sight(f->kept, 1), i);
+    use(f, acs_graph_cache_add(f->kept, 1, BUDGET / 2, &object[0]));
+    use(f, acs_graph_cache_add(f->kept, 1, BUDGET / 2, &object[1]));
+    assert_non_null(acs_graph_cache_evict(f->kept, BUDGET / 2));
+    assert_int_equal(acs_graph_cache_sight(f->kept, 1), 6);
+    assert_non_null(acs_graph_cache_evict(f->kept, BUDGET));
+    assert_int_equal(acs_graph_cache_sight(f->kept, 1), 1);
+    acs_graph_cache_sight(f->kept, 1);
+    (void)acs_graph_cache_drop(f->kept, acs_graph_cache_add(f->kept, 1, 1, &object[0]));
+    assert_int_equal(acs_graph_cache_sight(f->kept, 1), 3); /* it was not for want of room */
 }
 
 static void sightings_are_counted_and_age(void **state)
@@ -284,24 +284,24 @@ static void sightings_are_counted_and_age(void **state)
     fixture *f = *state;
 
     for (uint32_t i = 1; i <= 10; i++)
-        assert_int_equal(acs_kept_sight(f->kept, 42), i);
+        assert_int_equal(acs_graph_cache_sight(f->kept, 42), i);
     for (uint64_t other = 1000; other < 1000 + 100; other++)
-        assert_int_equal(acs_kept_sight(f->kept, other), 1);
-    assert_int_equal(acs_kept_sight(f->kept, 42), 11);
+        assert_int_equal(acs_graph_cache_sight(f->kept, other), 1);
+    assert_int_equal(acs_graph_cache_sight(f->kept, 42), 11);
     for (uint64_t other = 5000; other < 5000 + 20000; other++)
-        acs_kept_sight(f->kept, other);
-    assert_int_equal(acs_kept_sight(f->kept, 42), 1);
+        acs_graph_cache_sight(f->kept, other);
+    assert_int_equal(acs_graph_cache_sight(f->kept, 42), 1);
 }
 
 static void count_of_a_key_among_few_ages_too(void **state)
 {
     fixture *f = *state;
 
-    assert_int_equal(acs_kept_sight(f->kept, 42), 1);
+    assert_int_equal(acs_graph_cache_sight(f->kept, 42), 1);
     for (uint32_t i = 0; i < 20000; i++)
-        acs_kept_sight(f->kept, 43);
-    assert_int_equal(acs_kept_sight(f->kept, 42), 1);
-    assert_true(acs_kept_sight(f->kept, 43) > 20000);
+        acs_graph_cache_sight(f->kept, 43);
+    assert_int_equal(acs_graph_cache_sight(f->kept, 42), 1);
+    assert_true(acs_graph_cache_sight(f->kept, 43) > 20000);
 }
 
 static void drain_gives_every_object_once(void **state)
@@ -312,14 +312,14 @@ static void drain_gives_every_object_once(void **state)
     void *object;
 
     for (uint32_t i = 0; i < 5; i++) {
-        acs_kept_copy *copy = acs_kept_add(f->kept, i % 2, 3, &objects[i]);
+        acs_graph_copy *copy = acs_graph_cache_add(f->kept, i % 2, 3, &objects[i]);
         if (i)
-            acs_kept_launched(f->kept, copy, 0, i); /* the first stays taken, the others busy */
+            acs_graph_cache_launched(f->kept, copy, 0, i); /* the first stays taken, the others busy */
     }
-    while ((object = acs_kept_drain(f->kept)))
+    while ((object = acs_graph_cache_drain(f->kept)))
         seen |= 1u << ((char *)object - objects);
     assert_int_equal(seen, 31);
-    assert_int_equal(acs_kept_nodes(f->kept), 0);
+    assert_int_equal(acs_graph_cache_nodes(f->kept), 0);
 }
 
 int main(void)

@@ -1,11 +1,12 @@
 /*
- * Ops around a kernel that find what it left unwritten (see written.h). Called by acs_launch where ACS_CHECK asks for it;
- * they are ordinary ops: a copy of made-up bytes to each out segment, and behind the kernel a copy back and a host
- * function that compares. The launch waits for that: a program that knows its kernel to have ended may do as it likes with
- * the memory. Out segments that overlap what the kernel reads are left alone: their bytes have to be there. The first copy
- * is queued once the kernel's record is bound and checked, so a launch that is refused has filled nothing.
+ * Ops around a kernel that find what it left unwritten (see check_outputs.h). Called by acs_launch where ACS_CHECK asks
+ * for it; they are ordinary ops: a copy of made-up bytes to each out segment, and behind the kernel a copy back and a
+ * host function that compares. The launch waits for that: a program that knows its kernel to have ended may do as it
+ * likes with the memory. Out segments that overlap what the kernel reads are left alone: their bytes have to be there.
+ * The first copy is queued once the kernel's record is bound and checked, so a launch that is refused has filled
+ * nothing.
  */
-#include "checks/written.h"
+#include "checks/check_outputs.h"
 
 #include "capture/capture.h"
 #include "groups/group.h"
@@ -48,7 +49,7 @@ static void fill(const watch *w, uint64_t row, unsigned char *to)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- look */
+/* ------------------------------------------------------------------------------------------------------------- look */
 
 /* What is left of a row. */
 typedef struct leftover {
@@ -91,7 +92,7 @@ static int look(void *closure)
     return 0;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- ops */
+/* -------------------------------------------------------------------------------------------------------------- ops */
 
 static bool overlaps_what_is_read(const acs_segment *segments, size_t count, const acs_shape *shape)
 {
@@ -137,7 +138,7 @@ static bool take_bytes(watch *w)
     return true;
 }
 
-/* `to` is an address that devices know. The caller holds the lock of movable blocks, so the block stays there. */
+/* `to` is an address that devices know. The caller holds the lock of relocatable blocks, so the block stays there. */
 static acs_op queue_fill(const watch *w, uint64_t to, const void *from, uint64_t bytes)
 {
     acs_draft draft = {.context = w->context, .site = w->site, .own = true};
@@ -244,7 +245,7 @@ static acs_op launch_compared(acs_context *context, const acs_launch_params *p, 
     return op;
 }
 
-acs_op acs_written_launch(acs_context *context, const acs_launch_params *p)
+acs_op acs_check_outputs_launch(acs_context *context, const acs_launch_params *p)
 {
     acs_op last = 0;
     ACS_NOT_CANCELLED;
