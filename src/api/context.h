@@ -84,7 +84,7 @@ struct acs_context {
     uint32_t thread_count;         /* written by acs_open, then only by the maker of the host thread */
     _Atomic(uint32_t) host_thread; /* 0: none, 1: being made, 2: runs host functions, 3: given up */
     _Atomic(uint32_t) stop;
-    _Atomic uint32_t watchers; /* callers that look for completions in the workers' place: 0 or 1 */
+    _Atomic uint32_t polling_callers; /* callers that look for completions in the workers' place: 0 or 1 */
     uint32_t issuers;              /* of the threads, those that issue ops; constant from before they start */
     acs_eventcount work;           /* workers sleep here: something may be issued or polled for */
     acs_eventcount host_work;      /* the thread of host functions */
@@ -209,7 +209,7 @@ bool acs_context_step(acs_context *context);
  * no worker is awake to do it.
  */
 typedef bool (*acs_try_fn)(acs_context *context, void *argument);
-void acs_context_wait(acs_context *context, acs_watch_type type, acs_op op);
+void acs_context_wait(acs_context *context, acs_wait_condition_type type, acs_op op);
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument);
 
 /*

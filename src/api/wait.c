@@ -1,8 +1,216 @@
 /*
- * Waits: for everything, for one op, for a range. A waiting thread steps the core itself (threads.c), so no wait depends on
- * a sleeping worker. Nothing here changes what runs.
+ * Calls that wait: for everything, for one op, for a range, for room. A waiting caller steps the core itself while no
+ * worker is awake, and polls in the workers' place where all is issued. So no wait depends on a worker that sleeps.
+ * Owns the state of one wait (struct waiting). Blocks at the eventcount `ends`.
  */
-#include "api/context.h"
+#include "api/threads.h"
+
+#include "base/tuning.h"
+
+/* One caller's wait: what it waits for, and how long nothing happened. */
+typedef struct waiting {
+    acs_context *context;
+    acs_wait_condition condition;
+    acs_try_fn try;
+    void *argument;
+    uint64_t ends_seen;
+    uint64_t idle_since;
+    uint32_t looks;  /* polls, while it watches */
+    uint32_t rounds; /* in which it might have begun to watch, but more than a few ops were out */
+    bool stepped;    /* it did a worker's work */
+    bool polls_itself; /* for completions, in the workers' place */
+    bool busy;       /* others are at work in the core: nothing is known of this round */
+    bool fresh;      /* `load` is what its own step, just now, found; every second step, so that others' news count, too */
+    bool may_poll;   /* `load` was looked at in this round */
+    acs_core_load load; /* what was left to do when this thread looked last */
+} waiting;
+
+/*
+ * The caller leaves; what still runs is the workers' again. What came since this thread looked, others were woken for.
+ */
+static void stop_polling(waiting *w)
+{
+    acs_context *context = w->context;
+    if (!w->polls_itself)
+        return;
+    w->polls_itself = false;
+    atomic_store_explicit(&context->polling_callers, 0, memory_order_relaxed); /* a hint */
+    if (w->load != ACS_LOAD_NONE)
+        acs_wake_somebody(context);
+}
+
+/*
+ * Whether to see if all is issued, and of many ops that the end is waited for. Where there is much to do the core's
+ * lock is the workers', so while more than a few are out only one round in several has a look.
+ */
+static bool try_look_at_load(waiting *w)
+{
+    acs_core *core = &w->context->core;
+    if (w->context->issuers == 0 || w->context->backend->ops->notifies)
+        return false;
+    const uint64_t out = acs_fifo_last(core->fifo) - acs_core_ends(core);
+    const bool rarely = !w->polls_itself && out > TUNE_WAITER_FEW_OPS;
+    if (out > TUNE_WAITER_ORDERED_OPS)
+        return false;
+    return !rarely || ++w->rounds % TUNE_WAITER_ROUNDS == 0;
+}
+
+/* One caller at a time looks for completions in the workers' place, while nothing waits to be issued. */
+static bool try_poll(waiting *w)
+{
+    uint32_t none = 0;
+    if (w->busy)
+        return false; /* to wait for the lock could mean to sleep */
+    if (!w->may_poll || w->load != ACS_LOAD_RUNNING) {
+        stop_polling(w);
+        return false;
+    }
+    /* Relaxed: a hint to workers; who polls is settled by the core. Another caller may have dropped it. */
+    if (!w->polls_itself || !atomic_load_explicit(&w->context->polling_callers, memory_order_relaxed))
+        w->polls_itself = atomic_compare_exchange_strong_explicit(&w->context->polling_callers, &none, 1,
+                                                                  memory_order_relaxed, memory_order_relaxed);
+    return w->polls_itself;
+}
+
+static bool is_over(waiting *w)
+{
+    return w->try ? w->try(w->context, w->argument) : acs_core_true(&w->context->core, &w->condition);
+}
+
+/*
+ * The look of one round: whether it is over, and, where this thread may watch, what is left to do. Takes the core's
+ * lock if an op has ended since the last look, or its own last step does not tell what is left; workers need the lock
+ * more.
+ */
+static bool look_for_end(waiting *w)
+{
+    acs_core *core = &w->context->core;
+    const uint64_t ends = acs_core_ends(core);
+    const bool known = w->fresh && w->polls_itself && w->load == ACS_LOAD_RUNNING && !acs_fifo_ready(core->fifo);
+    const bool looks = !known && try_look_at_load(w), ended = !w->try && ends != w->ends_seen;
+    bool over = false;
+    w->busy = false;
+    if (w->try ? is_over(w) : ended && acs_core_settled(core) >= w->condition.op)
+        return true;
+    w->may_poll = looks || known;
+    if (looks || ended)
+        w->busy = !acs_core_look_try(core, w->try ? NULL : &w->condition, TUNE_WAITER_FEW_OPS, &over, &w->load);
+    if (ended && !w->busy)
+        w->ends_seen = ends;
+    return over;
+}
+
+/*
+ * A worker that is awake issues: a second thread in one GPU's driver helped wide programs and cost narrow ones as much.
+ * But where all is issued a caller looks for the end itself, and the worker leaves it alone: that is quicker than to be
+ * told.
+ */
+static bool steps_itself(waiting *w, uint64_t now)
+{
+    if (try_poll(w))
+        return true;
+    return acs_workers_asleep(w->context) || (w->idle_since && now - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
+}
+
+/* Beside a worker that issues, the caller only finds dependencies, and leaves the core to it where it is at work. */
+static bool fills_window(const waiting *w)
+{
+    acs_core_news news;
+    bool inserted;
+    if (!acs_fifo_ready(w->context->core.fifo) || !acs_core_insert_try(&w->context->core, &news, &inserted))
+        return false;
+    acs_pass_on_news(w->context, &news);
+    return inserted;
+}
+
+/* Each slot that is asked about takes as long as a launch: who watches for one op seldom asks about others. */
+static bool waiting_steps(waiting *w)
+{
+    const bool one = w->polls_itself && w->condition.type == ACS_WAIT_FOR_OP && ++w->looks % TUNE_WAITER_LOOKS != 0;
+    if (w->context->stepper)
+        return w->context->stepper->step(w->context);
+    w->fresh = !w->fresh;
+    return acs_caller_steps(w->context, one ? ACS_MAY_LOOK : acs_caller_may(w->context), &w->load);
+}
+
+static void caller_sleeps(waiting *w)
+{
+    acs_context *context = w->context;
+    acs_core_add_condition(&context->core, &w->condition);
+    uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
+    bool stepped = false;
+    if (!is_over(w)) {
+        stepped = acs_workers_asleep(context) && acs_context_step(context);
+        bool polls = context->issuers == 0 && !context->backend->ops->notifies;
+        if (!stepped)
+            acs_eventcount_wait(&context->ends, epoch, polls ? TUNE_WORKER_NAP_US : TUNE_CALLER_NAP_US);
+    }
+    acs_eventcount_cancel_wait(&context->ends);
+    acs_core_remove_condition(&context->core, &w->condition);
+}
+
+/* Who watches spins in a worker's place, which would, too; to be woken takes longer than most of what is watched. */
+static uint64_t spin_ns(const waiting *w)
+{
+    uint64_t spin_us = (uint64_t)w->context->options.spin_us;
+    return (w->polls_itself && spin_us > 0 && spin_us < TUNE_EAGER_US ? TUNE_EAGER_US : spin_us) * 1000;
+}
+
+static void wait_for(waiting *w)
+{
+    w->ends_seen = UINT64_MAX;
+    const acs_stepper *stepper = w->context->stepper;
+    if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)
+        return;
+    ACS_NOT_CANCELLED; /* the watch is on this thread's stack */
+    while (stepper && !is_over(w))
+        if (!stepper->wait(w->context))
+            return;
+    while (!stepper && !look_for_end(w)) {
+        uint64_t now = acs_clock_ns();
+        bool stepped = steps_itself(w, now) ? waiting_steps(w) : fills_window(w);
+        w->stepped |= stepped;
+        if (stepped) {
+            w->idle_since = 0;
+            continue;
+        }
+        if (!w->idle_since)
+            w->idle_since = now;
+        if (acs_watchdog_look_now(w->context)) {
+            w->ends_seen = UINT64_MAX;
+        } else if (now - w->idle_since < spin_ns(w)) {
+            acs_pause_briefly();
+        } else {
+            stop_polling(w);
+            caller_sleeps(w);
+            w->ends_seen = UINT64_MAX;
+        }
+    }
+    w->stepped |= w->polls_itself;
+    stop_polling(w);
+    /* What this thread looked for, others have to look for now. */
+    if (w->stepped && w->load != ACS_LOAD_NONE)
+        acs_wake_somebody(w->context);
+}
+
+void acs_context_wait(acs_context *context, acs_wait_condition_type type, acs_op op)
+{
+    waiting w = {.context = context, .condition = {.type = type, .op = op}};
+    bool one = type == ACS_WAIT_FOR_OP;
+    if (one)
+        acs_core_want(&context->core, op);
+    wait_for(&w);
+    if (one)
+        acs_core_want_no_more(&context->core, op);
+}
+
+void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
+{
+    waiting w = {.context = context, .condition = {.type = ACS_WAIT_FOR_ROOM}, .try = try, .argument = argument};
+    wait_for(&w);
+}
+
+/* ----------------------------------------------------------------------------------------------------- public calls */
 
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
 bool acs_context_drain(acs_context *context)
@@ -10,7 +218,7 @@ bool acs_context_drain(acs_context *context)
     const acs_op_hooks *hooks = acs_context_modes(context) ? context->hooks : NULL;
     if (ACS_UNLIKELY(hooks != NULL))
         hooks->before_drain(context);
-    acs_context_wait(context, ACS_WATCH_ALL, acs_fifo_last(context->core.fifo));
+    acs_context_wait(context, ACS_WAIT_FOR_ALL, acs_fifo_last(context->core.fifo));
     return ACS_UNLIKELY(hooks != NULL) && hooks->drained(context);
 }
 
@@ -48,7 +256,7 @@ acs_status acs_wait(acs_context *context, acs_op op)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(acs_context_check_op(context, op, __func__));
-    acs_context_wait(context, ACS_WATCH_OP, op);
+    acs_context_wait(context, ACS_WAIT_FOR_OP, op);
     end_wait(context, op);
     return acs_failures_of(context, op, NULL);
 }
@@ -59,7 +267,7 @@ acs_status acs_query(acs_context *context, acs_op op)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(acs_context_check_op(context, op, __func__));
-    const acs_watch ended = {.type = ACS_WATCH_OP, .op = op};
+    const acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP, .op = op};
     if (!acs_core_true(&context->core, &ended)) {
         if (acs_context_unattended(context))
             (void)acs_context_step(context);
@@ -88,7 +296,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     acs_op op = acs_draft_queue(&draft);
     if (!op) /* as its number, 0 would be an op that ended long ago */
         return acs_error_thread()->status;
-    acs_context_wait(draft.context, ACS_WATCH_OP, op);
+    acs_context_wait(draft.context, ACS_WAIT_FOR_OP, op);
     status = acs_failures_of(draft.context, op, NULL);
     if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
         draft.context->hooks->came_home(draft.context, ptr, bytes, status);

@@ -149,7 +149,7 @@ static void sum_parts(acs_core *core)
         const acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
         uint32_t part = part_of(g, at);
         g->ops_of[part] += entry->kind != ACS_KIND_JOIN;
-        if (entry->need_mask)
+        if (entry->wait_mask)
             g->behind[part] |= acs_slots_unreached(&core->slots, entry);
     }
 }

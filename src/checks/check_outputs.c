@@ -253,6 +253,6 @@ acs_op acs_check_outputs_launch(acs_context *context, const acs_launch_params *p
         return acs_launch_unchecked(context, p);
     const acs_op op = launch_compared(context, p, &last);
     if (last)
-        acs_context_wait(context, ACS_WATCH_OP, last);
+        acs_context_wait(context, ACS_WAIT_FOR_OP, last);
     return op;
 }

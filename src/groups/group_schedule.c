@@ -88,7 +88,7 @@ static void forget(const acs_context *context, acs_group_schedule *d, running **
 /* Groups end in any order. */
 static bool has_ended(acs_context *context, running *r)
 {
-    acs_watch ended = {.type = ACS_WATCH_OP};
+    acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP};
     const acs_op settled = acs_core_settled(&context->core);
     if (r->last == 0)
         return false;

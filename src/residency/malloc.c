@@ -54,7 +54,7 @@ static bool wait_for_free(acs_context *context, int kind, search *s)
         return true;
     if (op && op != s->waited) {
         s->waited = op;
-        acs_context_wait(context, ACS_WATCH_OP, op);
+        acs_context_wait(context, ACS_WAIT_FOR_OP, op);
         return true;
     }
     if (!any || op || context->stepper)
@@ -73,7 +73,7 @@ static bool wait_for_users(acs_context *context, const acs_block *block)
         return false;
     acs_op op = name_block(&draft, block->ptr, block->bytes) == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
     if (op)
-        acs_context_wait(context, ACS_WATCH_OP, op);
+        acs_context_wait(context, ACS_WAIT_FOR_OP, op);
     return op && check_alive(context) == ACS_OK;
 }
 
@@ -95,7 +95,7 @@ static bool wait_for_rest(acs_context *context, int kind, acs_op until)
     last = last < until ? last : until;
     if (last <= acs_core_settled(&context->core))
         return false;
-    acs_context_wait(context, ACS_WATCH_ALL, last);
+    acs_context_wait(context, ACS_WAIT_FOR_ALL, last);
     return true;
 }
 

@@ -52,7 +52,7 @@ typedef enum acs_core_load {
 
 /* What others should be told once the core's lock is free. */
 typedef struct acs_core_news {
-    bool watched;               /* a watch came true */
+    bool condition_met;         /* a watch came true */
     bool host_left, issue_left; /* another thread could run a host function, or issue or poll, now */
     acs_core_load load;
 } acs_core_news;
@@ -90,20 +90,20 @@ struct acs_action {
 /* What a step may do; a mask. */
 enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7, ACS_MAY_LOOK = 8 /* by itself */ };
 
-/* What a sleeping caller waits for; in the core's list from acs_core_watch to acs_core_unwatch. */
-typedef enum acs_watch_type {
-    ACS_WATCH_OP,  /* `op` has ended */
-    ACS_WATCH_ALL, /* all ops up to `op` have ended */
-    ACS_WATCH_ROOM /* an op left the FIFO or ended since */
-} acs_watch_type;
+/* What a sleeping caller waits for; in the core's list from acs_core_add_condition to acs_core_remove_condition. */
+typedef enum acs_wait_condition_type {
+    ACS_WAIT_FOR_OP,  /* `op` has ended */
+    ACS_WAIT_FOR_ALL, /* all ops up to `op` have ended */
+    ACS_WAIT_FOR_ROOM /* an op left the FIFO or ended since */
+} acs_wait_condition_type;
 
-typedef struct acs_watch {
-    acs_watch_type type;
+typedef struct acs_wait_condition {
+    acs_wait_condition_type type;
     acs_op op;
     uint64_t since;
     bool told; /* it came true and a step said so: once, or who steps in vain meanwhile would wake itself each time */
-    struct acs_watch *next;
-} acs_watch;
+    struct acs_wait_condition *next;
+} acs_wait_condition;
 
 /* How an op ended, for the owner of errors and statistics. Called under the core's lock; must not call back. */
 typedef struct acs_end {
@@ -203,7 +203,7 @@ struct acs_core {
     uint64_t batch_ids;
     acs_queue host_queue;    /* READY ops that run on the host */
     acs_op hurried;          /* the op that is waited for, once nothing is to be issued early for it */
-    acs_watch *watches;
+    acs_wait_condition *polls_itself;
     unsigned char apart_before[ACS_CACHE_LINE]; /* callers read `ends` all the time; what stands beside it changes often */
     _Atomic(uint64_t) ends;  /* ops that ended; read without the lock to see whether looking is worth while */
     _Atomic(acs_op) settled; /* all ops up to this one have ended */
@@ -230,10 +230,10 @@ void acs_core_done(acs_core *core, acs_action *action);
 /* Fill the window and do nothing else, without an action. False: another thread has the core, which was left alone. */
 bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 
-/* Whether what a caller waits for has come true; ACS_WATCH_ROOM never does by itself. Takes the lock. */
-bool acs_core_true(acs_core *core, const acs_watch *watch);
-void acs_core_watch(acs_core *core, acs_watch *watch);
-void acs_core_unwatch(acs_core *core, acs_watch *watch);
+/* Whether what a caller waits for has come true; ACS_WAIT_FOR_ROOM never does by itself. Takes the lock. */
+bool acs_core_true(acs_core *core, const acs_wait_condition *condition);
+void acs_core_add_condition(acs_core *core, acs_wait_condition *condition);
+void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition);
 /* How many ops have ended, about. Without the lock. */
 uint64_t acs_core_ends(acs_core *core);
 /* All ops up to this one have ended, and nothing of them runs any more. Without the lock; may be late. */
@@ -250,7 +250,8 @@ acs_core_load acs_core_look(acs_core *core);
  * NULL, then *is_true stays as it is. *load is BLOCKED also where more than `few` are out and one of them is waited
  * for, not all.
  */
-bool acs_core_look_try(acs_core *core, const acs_watch *watch, uint32_t few, bool *is_true, acs_core_load *load);
+bool acs_core_look_try(acs_core *core, const acs_wait_condition *condition, uint32_t few, bool *is_true,
+                       acs_core_load *load);
 /* Forget failures in the window; the window is empty. Takes the lock. */
 void acs_core_clear(acs_core *core);
 

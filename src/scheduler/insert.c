@@ -182,7 +182,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
         }
         down->batch_count++;
         ACS_ASSERT(down->batch_count <= down->pending); /* WIN-2 */
-        acs_entry_add_need(w, down, entry);
+        acs_entry_add_wait(w, down, entry);
         follow->edges[follow->edge_count].down = w->edges[at].down;
         follow->edges[follow->edge_count++].item = item;
         if (down->batch_count == down->pending && follow->count < TUNE_FOLLOWERS_MOST)

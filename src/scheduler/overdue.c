@@ -1,18 +1,20 @@
 /*
- * The watchdog's state machine: which op has run for longer than ACS_WATCHDOG_S, and giving the device up because of it.
- * Called through acs_core_overdue by whoever finds nothing to do; time is passed in. Ends no op while others of the context
- * end, and waits for nothing.
+ * The watchdog's state machine: which op has run for longer than ACS_WATCHDOG_S, and giving the device up because of
+ * it. Called through acs_core_overdue by whoever finds nothing to do; time is passed in. Ends no op while others of the
+ * context end, and waits for nothing.
  *
  * Only the oldest op of a slot can be to blame, and only when all is complete that it and those that share its mark run
- * behind: completion is learnt by marks, so n ops in front of one mark get n times the limit. An op may have to wait for a
- * free executor, or for room on the GPU, behind ops of other slots. So while others end its clock starts again, until as
- * many as the window holds have ended since it became the oldest: by then all that was issued before it is gone.
+ * behind: completion is learnt by marks, so n ops in front of one mark get n times the limit. An op may have to wait
+ * for a free executor, or for room on the GPU, behind ops of other slots. So while others end its clock starts again,
+ * until as many as the window holds have ended since it became the oldest: by then all that was issued before it is
+ * gone.
  *
  * Time counts only between two looks that are close together, with a poll of the slot between them: a process that was
  * stopped, or a driver that held every call, is no op that runs, and not every poll asks about all slots.
  *
- * An action under way is watched too: a host function by itself, a submission (a library call, a copy of pageable memory, a
- * launch behind a full queue) as ops are. Its ops end without it, and when it comes back, if ever, it books nothing.
+ * An action under way is watched too: a host function by itself, a submission (a library call, a copy of pageable
+ * memory, a launch behind a full queue) as ops are. Its ops end without it, and when it comes back, if ever, it books
+ * nothing.
  */
 #include "scheduler/core.h"
 
@@ -129,18 +131,21 @@ static bool is_chained(acs_core *core, const acs_entry *entry, const acs_entry *
     if (entry->slot >= 0)
         return in_slot && (entry->slot == blamed->slot ? entry->value > blamed->value
                                                        : acs_entry_clock(w, entry)[blamed->slot] >= blamed->value);
-    const acs_need *needs = acs_entry_needs(w, entry);
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+    const acs_slot_wait *slot_waits = acs_entry_waits(w, entry);
+    for (uint64_t mask = entry->wait_mask; mask; mask &= mask - 1) {
         int s = __builtin_ctzll(mask);
-        if (in_slot && s == blamed->slot && needs[s].value >= blamed->value)
+        if (in_slot && s == blamed->slot && slot_waits[s].value >= blamed->value)
             return true;
-        if (w->holds[needs[s].entry].generation == needs[s].generation && waits[needs[s].entry])
+        if (w->holds[slot_waits[s].entry].generation == slot_waits[s].generation && waits[slot_waits[s].entry])
             return true;
     }
     return false;
 }
 
-/* What waits for `blamed`, directly or not: how many ops, and the first of them. In program order, so each is seen once. */
+/*
+ * What waits for `blamed`, directly or not: how many ops, and the first of them. In program order, so each is seen
+ * once.
+ */
 static void say_waiters(acs_core *core, acs_error *error, const acs_entry *blamed)
 {
     acs_window *w = &core->window;

@@ -84,10 +84,10 @@ void acs_slots_fini(acs_slots *slots)
 
 static bool reached_in(const acs_slots *slots, const acs_entry *entry, uint64_t mask)
 {
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
     for (; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        if (!acs_slot_reached(&slots->slot[s], needs[s].value))
+        if (!acs_slot_reached(&slots->slot[s], slot_waits[s].value))
             return false;
     }
     return true;
@@ -95,16 +95,16 @@ static bool reached_in(const acs_slots *slots, const acs_entry *entry, uint64_t 
 
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry)
 {
-    return reached_in(slots, entry, entry->need_mask);
+    return reached_in(slots, entry, entry->wait_mask);
 }
 
 uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry)
 {
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
     uint64_t unreached = 0;
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+    for (uint64_t mask = entry->wait_mask; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        if (!acs_slot_reached(&slots->slot[s], needs[s].value))
+        if (!acs_slot_reached(&slots->slot[s], slot_waits[s].value))
             unreached |= 1ull << s;
     }
     return unreached;
@@ -112,7 +112,7 @@ uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry)
 
 bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry)
 {
-    return reached_in(slots, entry, entry->need_mask & ~(1ull << entry->slot));
+    return reached_in(slots, entry, entry->wait_mask & ~(1ull << entry->slot));
 }
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
@@ -129,23 +129,23 @@ typedef struct placement {
     uint64_t implied, complete, same;
 } placement;
 
-static const acs_entry *need_holder(const acs_slots *slots, const acs_need *need, uint32_t slot)
+static const acs_entry *wait_holder(const acs_slots *slots, const acs_slot_wait *slot_wait, uint32_t slot)
 {
-    const acs_entry *holder = &slots->window->entries[need->entry];
-    if (slots->window->holds[need->entry].generation != need->generation)
+    const acs_entry *holder = &slots->window->entries[slot_wait->entry];
+    if (slots->window->holds[slot_wait->entry].generation != slot_wait->generation)
         return NULL;
-    return holder->slot == (int)slot && holder->value == need->value ? holder : NULL;
+    return holder->slot == (int)slot && holder->value == slot_wait->value ? holder : NULL;
 }
 
 /* Needs by time of issue, newest first: what the newest is behind may imply the older ones. */
-static uint32_t sort_needs(const acs_slots *slots, const acs_entry *entry, uint8_t *order)
+static uint32_t sort_waits(const acs_slots *slots, const acs_entry *entry, uint8_t *order)
 {
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
     uint64_t stamps[ACS_SLOTS_MAX];
     uint32_t count = 0;
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+    for (uint64_t mask = entry->wait_mask; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        const acs_entry *holder = need_holder(slots, &needs[s], s);
+        const acs_entry *holder = wait_holder(slots, &slot_waits[s], s);
         uint64_t stamp = holder ? holder->issue_stamp : 0;
         uint32_t at = count++;
         for (; at > 0 && stamps[at - 1] < stamp; at--) {
@@ -158,25 +158,25 @@ static uint32_t sort_needs(const acs_slots *slots, const acs_entry *entry, uint8
     return count;
 }
 
-static void learn(const acs_slots *slots, placement *plan, const acs_need *need, uint32_t s)
+static void learn(const acs_slots *slots, placement *plan, const acs_slot_wait *slot_wait, uint32_t s)
 {
-    const acs_entry *holder = need_holder(slots, need, s);
+    const acs_entry *holder = wait_holder(slots, slot_wait, s);
     if (holder) {
         const uint64_t *clock = acs_entry_clock(slots->window, holder);
         for (uint32_t t = 0; t < slots->used; t++)
             if (t != s && plan->known[t] < clock[t])
                 plan->known[t] = clock[t];
     }
-    if (plan->known[s] < need->value)
-        plan->known[s] = need->value;
+    if (plan->known[s] < slot_wait->value)
+        plan->known[s] = slot_wait->value;
 }
 
 /* Plan the waits of an op. False: a mark cannot be had now. */
 static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id, placement *plan)
 {
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
     uint8_t order[ACS_SLOTS_MAX];
-    uint32_t count = sort_needs(slots, entry, order);
+    uint32_t count = sort_waits(slots, entry, order);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t s = order[i];
         const acs_slot *slot = &slots->slot[s];
@@ -184,16 +184,17 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
             plan->same++;
             continue;
         }
-        if (acs_slot_reached(slot, needs[s].value)) {
+        if (acs_slot_reached(slot, slot_waits[s].value)) {
             plan->complete++;
             continue;
         }
-        if (plan->known[s] >= needs[s].value) {
+        if (plan->known[s] >= slot_waits[s].value) {
             plan->implied++;
             continue;
         }
-        const acs_mark *mark = acs_mark_find(slots, slot, needs[s].value, batch_id);
-        bool fresh = !mark && acs_slot_free(slot, batch_id) && slot->marked < needs[s].value && acs_mark_room(slots, slot);
+        const acs_mark *mark = acs_mark_find(slots, slot, slot_waits[s].value, batch_id);
+        bool fresh =
+            !mark && acs_slot_free(slot, batch_id) && slot->marked < slot_waits[s].value && acs_mark_room(slots, slot);
         if (!mark && !fresh)
             return false;
         uint32_t at = plan->wait_count++;
@@ -201,7 +202,7 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
         plan->wait_new[at] = fresh;
         if (mark)
             plan->wait_mark[at] = *mark;
-        learn(slots, plan, &needs[s], s);
+        learn(slots, plan, &slot_waits[s], s);
         uint64_t behind = mark ? mark->value : slot->issued; /* the mark may lie behind more than was asked for */
         if (plan->known[s] < behind)
             plan->known[s] = behind;
@@ -216,10 +217,10 @@ static void plan_displacement(const acs_slots *slots, const acs_entry *entry, pl
     const acs_entry *newest = acs_slot_newest(slots, slot);
     if (!newest || slot->marked == slot->issued || acs_slot_reached(slot, slot->issued))
         return;
-    const acs_need *need = &acs_entry_needs(slots->window, entry)[plan->slot];
-    bool behind = (entry->need_mask >> plan->slot & 1) && need->value == slot->issued;
+    const acs_slot_wait *slot_wait = &acs_entry_waits(slots->window, entry)[plan->slot];
+    bool behind = (entry->wait_mask >> plan->slot & 1) && slot_wait->value == slot->issued;
     uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
-    uint32_t claims = newest->claims - (behind && (entry->claim_mask >> plan->slot & 1) ? 1 : 0);
+    uint32_t claims = newest->pending_waits - (behind && (entry->pending_wait_mask >> plan->slot & 1) ? 1 : 0);
     plan->displaces = acs_entry_hold(slots->window, newest)->refs > 0 || others > 0 || claims > 0;
 }
 
@@ -229,7 +230,7 @@ static bool batch_has_room(const acs_batch *batch, uint32_t waits)
            batch->marks_used + waits + 1 <= ACS_BATCH_MARKS;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- place */
+/* ------------------------------------------------------------------------------------------------------------ place */
 
 static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const placement *plan, acs_item *item)
 {
@@ -311,8 +312,8 @@ static void mark_now_and_then(acs_slots *slots, acs_item *item)
 }
 
 /*
- * All that placing the op takes, without placing it. `bundle`: the op stands for one, so a mark follows, and a further slot
- * costs less than a place behind what is not upstream.
+ * All that placing the op takes, without placing it. `bundle`: the op stands for one, so a mark follows, and a further
+ * slot costs less than a place behind what is not upstream.
  */
 static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const acs_entry *entry,
                        bool bundle, placement *plan)
@@ -353,7 +354,7 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
         return false;
     acs_item *item = add_item(batch, entry->op);
     apply_waits(slots, batch, batch_id, &plan, item);
-    acs_entry_drop_claims(slots->window, entry);
+    acs_entry_drop_pending_waits(slots->window, entry);
     if (plan.slot < 0)
         return true;
     take_slot(slots, batch_id, &plan);
@@ -364,38 +365,38 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
 }
 
 /* Needs of `from` are needs of `entry`, too; without claims: it is about to be placed. */
-static void absorb_needs(acs_window *w, acs_entry *entry, const acs_entry *from)
+static void absorb_waits(acs_window *w, acs_entry *entry, const acs_entry *from)
 {
-    acs_need *mine = acs_entry_needs(w, entry);
-    const acs_need *needs = acs_entry_needs(w, from);
-    for (uint64_t mask = from->need_mask; mask; mask &= mask - 1) {
+    acs_slot_wait *mine = acs_entry_waits(w, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(w, from);
+    for (uint64_t mask = from->wait_mask; mask; mask &= mask - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(mask);
-        if (!(entry->need_mask >> s & 1) || mine[s].value < needs[s].value)
-            mine[s] = needs[s];
-        entry->need_mask |= 1ull << s;
+        if (!(entry->wait_mask >> s & 1) || mine[s].value < slot_waits[s].value)
+            mine[s] = slot_waits[s];
+        entry->wait_mask |= 1ull << s;
     }
 }
 
 /*
- * The first op waits for all, also for what joins stand for that was issued before. Where it cannot be placed now it may
- * go alone later, and waits for its own needs then.
+ * The first op waits for all, also for what joins stand for that was issued before. Where it cannot be placed now it
+ * may go alone later, and waits for its own needs then.
  */
 static bool plan_bundle(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                         uint32_t count, placement *plan)
 {
     acs_window *w = slots->window;
     acs_entry *first = acs_window_entry(w, entries[0]);
-    acs_need own[ACS_SLOTS_MAX];
-    uint64_t mask = first->need_mask;
+    acs_slot_wait own[ACS_SLOTS_MAX];
+    uint64_t mask = first->wait_mask;
     if (mask)
-        memcpy(own, acs_entry_needs(w, first), slots->used * sizeof *own);
-    acs_entry_drop_claims(w, first);
+        memcpy(own, acs_entry_waits(w, first), slots->used * sizeof *own);
+    acs_entry_drop_pending_waits(w, first);
     ACS_ASSERT(first->kind != ACS_KIND_JOIN);
     for (uint32_t i = 1; i < count; i++)
-        absorb_needs(w, first, acs_window_entry(w, entries[i]));
+        absorb_waits(w, first, acs_window_entry(w, entries[i]));
     if (plan_place(slots, batch, batch_id, first, true, plan))
         return true;
-    acs_entry_set_needs(w, first, mask, own);
+    acs_entry_set_waits(w, first, mask, own);
     return false;
 }
 
@@ -419,7 +420,7 @@ bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_i
         if (entry->kind == ACS_KIND_JOIN)
             continue;
         give_value(slots, (uint32_t)plan.slot, entry, entries[last], item);
-        acs_entry_drop_claims(w, entry);
+        acs_entry_drop_pending_waits(w, entry);
     }
     keep_clock(slots, acs_window_entry(w, entries[last]));
     mark_after(slots, &batch->items[last]);

@@ -1,6 +1,6 @@
 /*
- * Slots: which one a ready op goes to, and how many of a device take part (see slots.h). Called by slots.c, under the core's
- * lock. Changes nothing but how many slots are active, and what that is decided by.
+ * Slots: which one a ready op goes to, and how many of a device take part (see slots.h). Called by slots.c, under the
+ * core's lock. Changes nothing but how many slots are active, and what that is decided by.
  */
 #include "scheduler/slots_internal.h"
 
@@ -32,14 +32,14 @@ static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
 /* HuntKTm's first rule: behind an upstream op that is last in its slot, the one with the fewest waiting successors. */
 static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
     int best = -1;
     uint32_t fewest = UINT32_MAX;
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+    for (uint64_t mask = entry->wait_mask; mask; mask &= mask - 1) {
         int s = __builtin_ctzll(mask);
         const acs_slot *slot = &slots->slot[s];
         const acs_entry *last = slot_last(slots, (uint32_t)s);
-        if (!last || needs[s].value != last->value || acs_slot_reached(slot, last->value) ||
+        if (!last || slot_waits[s].value != last->value || acs_slot_reached(slot, last->value) ||
             !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device))
             continue;
         if (last->waiters < fewest) {
@@ -67,8 +67,8 @@ static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t bat
 }
 
 /*
- * One more active slot, with less than `fewest` ops out; -1: there is none, another batch owns it, or it takes a poll to
- * know that it is wanted. If the op cannot be placed after all, the slot is the emptiest for the next one.
+ * One more active slot, with less than `fewest` ops out; -1: there is none, another batch owns it, or it takes a poll
+ * to know that it is wanted. If the op cannot be placed after all, the slot is the emptiest for the next one.
  */
 static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uint64_t batch_id)
 {
@@ -111,8 +111,8 @@ static void forget(acs_slots *slots, acs_bank *bank)
 }
 
 /*
- * A program launches some ops, waits and launches again: after bursts of short ones no poll sees the device busy, and what
- * long ones showed is forgotten. Few ops say nothing, and count with the next.
+ * A program launches some ops, waits and launches again: after bursts of short ones no poll sees the device busy, and
+ * what long ones showed is forgotten. Few ops say nothing, and count with the next.
  */
 static void pause_ends(acs_slots *slots, acs_bank *bank)
 {
@@ -156,11 +156,11 @@ static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 }
 
 /*
- * Where every queue is deep, up to twice as many slots. Where there is little to issue and yet as many ops are out as there
- * were slots at first, some polls in a row, the device takes the time: then queues of one op are deep, since more slots
- * let it run more at once. Programs that launch some kernels of 50 us and wait for them would never have more than the
- * first four else, so what was found while they waited holds for what they launch next, until that is seen to go through or
- * goes in bundles, whose kernels run side by side in one slot. Then slots close again, one at a time.
+ * Where every queue is deep, up to twice as many slots. Where there is little to issue and yet as many ops are out as
+ * there were slots at first, some polls in a row, the device takes the time: then queues of one op are deep, since more
+ * slots let it run more at once. Programs that launch some kernels of 50 us and wait for them would never have more
+ * than the first four else, so what was found while they waited holds for what they launch next, until that is seen to
+ * go through or goes in bundles, whose kernels run side by side in one slot. Then slots close again, one at a time.
  */
 void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled)
 {
@@ -200,14 +200,14 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
 /* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */
 static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
-    const acs_need *needs = acs_entry_needs(slots->window, entry);
+    const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
     int best = -1;
     uint32_t fewest = UINT32_MAX;
-    for (uint64_t mask = entry->need_mask; mask; mask &= mask - 1) {
+    for (uint64_t mask = entry->wait_mask; mask; mask &= mask - 1) {
         int s = __builtin_ctzll(mask);
         const acs_slot *slot = &slots->slot[s];
-        if (acs_slot_reached(slot, needs[s].value) || !acs_slot_free(slot, batch_id) || slot->outstanding >= fewest ||
-            !is_of(slots, (uint32_t)s, entry->device))
+        if (acs_slot_reached(slot, slot_waits[s].value) || !acs_slot_free(slot, batch_id) ||
+            slot->outstanding >= fewest || !is_of(slots, (uint32_t)s, entry->device))
             continue;
         fewest = slot->outstanding;
         best = s;
@@ -215,17 +215,20 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
     return best;
 }
 
-/* What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays one. */
+/*
+ * What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays
+ * one.
+ */
 static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
-    uint64_t mask = entry->need_mask;
+    uint64_t mask = entry->wait_mask;
     if (!mask || (mask & (mask - 1)))
         return false;
     uint32_t s = (uint32_t)__builtin_ctzll(mask);
     const acs_slot *slot = &slots->slot[s];
     const acs_entry *last = slot_last(slots, s);
     return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last &&
-           acs_entry_needs(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
+           acs_entry_waits(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
 /* What comes behind it in its slot waits for an engine that it does not need. */
@@ -235,10 +238,10 @@ static bool is_large_copy(const acs_entry *entry)
 }
 
 /*
- * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has to
- * queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the emptiest
- * slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream costs more; and
- * a bundle, or a large copy, gets a slot of its own as long as there is one.
+ * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has
+ * to queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the
+ * emptiest slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream
+ * costs more; and a bundle, or a large copy, gets a slot of its own as long as there is one.
  */
 int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {

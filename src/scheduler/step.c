@@ -100,8 +100,8 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uin
 }
 
 /*
- * Where nobody looked after a device for long: marks behind ops that have none, which else come when there is nothing to
- * issue. False: there are none.
+ * Where nobody looked after a device for long: marks behind ops that have none, which else come when there is nothing
+ * to issue. False: there are none.
  */
 static bool form_forgotten(acs_core *core, acs_action *action)
 {
@@ -120,8 +120,8 @@ static bool form_forgotten(acs_core *core, acs_action *action)
 }
 
 /*
- * The devices to be polled behind this batch: most often the one that it is for. Others have threads that issue to them,
- * and while those are inside the driver nobody should wait for them.
+ * The devices to be polled behind this batch: most often the one that it is for. Others have threads that issue to
+ * them, and while those are inside the driver nobody should wait for them.
  */
 static uint32_t due_polls(acs_core *core, const acs_action *action)
 {
@@ -137,10 +137,10 @@ static uint32_t due_polls(acs_core *core, const acs_action *action)
 }
 
 /*
- * Nothing can be issued: see what completed, as long as nothing new comes; where a caller waits for an op, that first, and
- * one other slot, whatever comes: each has its turn. A backend that announces completions is asked about all: who was told
- * of one looks once. Marks that this takes are submitted first and polled by the next step, at the latest with more marks:
- * their slots are taken until this is booked, and somebody may need them meanwhile.
+ * Nothing can be issued: see what completed, as long as nothing new comes; where a caller waits for an op, that first,
+ * and one other slot, whatever comes: each has its turn. A backend that announces completions is asked about all: who
+ * was told of one looks once. Marks that this takes are submitted first and polled by the next step, at the latest with
+ * more marks: their slots are taken until this is booked, and somebody may need them meanwhile.
  */
 static void form_poll(acs_core *core, acs_action *action)
 {
@@ -200,8 +200,8 @@ static void begin_host(acs_core *core, acs_action *action)
 }
 
 /*
- * Fill the window. Who issues does so only when it is short of ready ops: on the way to the backend every lookup counts,
- * and a thread that has nothing better to do fills the window meanwhile.
+ * Fill the window. Who issues does so only when it is short of ready ops: on the way to the backend every lookup
+ * counts, and a thread that has nothing better to do fills the window meanwhile.
  */
 static bool insert(acs_core *core, uint32_t may)
 {
@@ -259,16 +259,16 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     return action->type != ACS_ACTION_NONE || inserted;
 }
 
-static bool true_locked(acs_core *core, const acs_watch *watch)
+static bool true_locked(acs_core *core, const acs_wait_condition *condition)
 {
-    if (watch->type == ACS_WATCH_ROOM)
-        return watch->since != core->popped + core->counters.retired;
-    if (watch->op > core->taken)
+    if (condition->type == ACS_WAIT_FOR_ROOM)
+        return condition->since != core->popped + core->counters.retired;
+    if (condition->op > core->taken)
         return false;
-    if (watch->type == ACS_WATCH_OP)
-        return !acs_window_find(&core->window, watch->op);
+    if (condition->type == ACS_WAIT_FOR_OP)
+        return !acs_window_find(&core->window, condition->op);
     acs_op oldest = acs_window_oldest(&core->window);
-    return oldest == 0 || oldest > watch->op;
+    return oldest == 0 || oldest > condition->op;
 }
 
 static acs_core_load look_locked(const acs_core *core)
@@ -281,11 +281,11 @@ static acs_core_load look_locked(const acs_core *core)
 /* What the calling thread should tell others when it has left the lock. */
 static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_t may)
 {
-    acs_core_news news = {.watched = false};
-    for (acs_watch *watch = core->watches; watch; watch = watch->next) {
-        bool came_true = !watch->told && true_locked(core, watch);
-        watch->told |= came_true;
-        news.watched |= came_true;
+    acs_core_news news = {.condition_met = false};
+    for (acs_wait_condition *condition = core->polls_itself; condition; condition = condition->next) {
+        bool came_true = !condition->told && true_locked(core, condition);
+        condition->told |= came_true;
+        news.condition_met |= came_true;
     }
     news.host_left = core->host_queue.head && (type != ACS_ACTION_NONE || !(may & ACS_MAY_HOST));
     bool ready = core->window.ready.head && !core->holding;
@@ -391,7 +391,9 @@ static void book_host(acs_core *core, acs_action *action)
         acs_core_fail_locked(core, entry, action->host_status, action->host_native, NULL);
 }
 
-/* Whether who issues had little to issue: then the device is what takes the time. A full batch means that launches are. */
+/*
+ * Whether who issues had little to issue: then the device is what takes the time. A full batch means that launches are.
+ */
 static bool is_idle(const acs_core *core, const acs_action *action)
 {
     return action->batch.items_used <= core->batch_limit / 4 && !core->window.ready.head;
@@ -476,31 +478,31 @@ void acs_core_done(acs_core *core, acs_action *action)
 
 /* ----------------------------------------------------------------------------------------------------------- look */
 
-bool acs_core_true(acs_core *core, const acs_watch *watch)
+bool acs_core_true(acs_core *core, const acs_wait_condition *condition)
 {
     acs_lock_acquire(&core->lock);
-    bool is_true = true_locked(core, watch);
+    bool is_true = true_locked(core, condition);
     acs_lock_release(&core->lock);
     return is_true;
 }
 
-void acs_core_watch(acs_core *core, acs_watch *watch)
+void acs_core_add_condition(acs_core *core, acs_wait_condition *condition)
 {
     acs_lock_acquire(&core->lock);
-    watch->since = core->popped + core->counters.retired;
-    watch->told = false;
-    watch->next = core->watches;
-    core->watches = watch;
+    condition->since = core->popped + core->counters.retired;
+    condition->told = false;
+    condition->next = core->polls_itself;
+    core->polls_itself = condition;
     acs_lock_release(&core->lock);
 }
 
-void acs_core_unwatch(acs_core *core, acs_watch *watch)
+void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition)
 {
     acs_lock_acquire(&core->lock);
-    acs_watch **at = &core->watches;
-    while (*at != watch)
+    acs_wait_condition **at = &core->polls_itself;
+    while (*at != condition)
         at = &(*at)->next;
-    *at = watch->next;
+    *at = condition->next;
     acs_lock_release(&core->lock);
 }
 
@@ -531,12 +533,13 @@ acs_core_load acs_core_look(acs_core *core)
     return load;
 }
 
-bool acs_core_look_try(acs_core *core, const acs_watch *watch, uint32_t few, bool *is_true, acs_core_load *load)
+bool acs_core_look_try(acs_core *core, const acs_wait_condition *condition, uint32_t few, bool *is_true,
+                       acs_core_load *load)
 {
     if (!acs_lock_try(&core->lock))
         return false;
-    if (watch)
-        *is_true = true_locked(core, watch);
+    if (condition)
+        *is_true = true_locked(core, condition);
     *load = look_locked(core);
     if (*load == ACS_LOAD_RUNNING && core->running > few && !acs_core_awaits_end_locked(core))
         *load = ACS_LOAD_BLOCKED;

@@ -36,7 +36,7 @@ static void stepping_give(acs_context *context)
     atomic_store_explicit(&context->stepping, 0, memory_order_release); /* D */
 }
 
-/* ----------------------------------------------------------------------------------------------------------- one step */
+/* --------------------------------------------------------------------------------------------------------- one step */
 
 /* One part of one worker's step. */
 static bool advance(acs_context *context, acs_virtual_worker *worker)
@@ -44,7 +44,7 @@ static bool advance(acs_context *context, acs_virtual_worker *worker)
     acs_core *core = &context->core;
     if (worker->stage == 0) {
         if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
-            return worker->action->news.watched;
+            return worker->action->news.condition_met;
         worker->stage = worker->action->type != ACS_ACTION_NONE; /* none: ops were inserted, and that is all */
     } else if (worker->stage == 1) {
         acs_inside_set(true);
@@ -146,7 +146,7 @@ static bool step(acs_context *context)
     return progress;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ callers */
+/* ---------------------------------------------------------------------------------------------------------- callers */
 
 /* What a producer's thread keeps for itself is as it was, whoever went on meanwhile. */
 static void yield(acs_context *context)
@@ -216,8 +216,8 @@ static void end_standstill(acs_context *context)
 }
 
 /*
- * Whether this step left all as it was, for the core and for other threads alike. An op whose thread is still inside the
- * call that queues it comes yet, however long that thread is not scheduled.
+ * Whether this step left all as it was, for the core and for other threads alike. An op whose thread is still inside
+ * the call that queues it comes yet, however long that thread is not scheduled.
  */
 static bool is_still(acs_context *context, uint64_t ends)
 {
@@ -275,7 +275,7 @@ static void wait_for_thread(acs_context *context)
     yield(context);
 }
 
-/* ------------------------------------------------------------------------------------------------------- open and close */
+/* --------------------------------------------------------------------------------------------------- open and close */
 
 static uint64_t driver_now_ns(acs_context *context)
 {

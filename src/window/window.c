@@ -1,7 +1,7 @@
 /*
- * The window's entries: their places, states, edges and queues. Which ops depend on which is found in depend.c; this file
- * keeps the count, tells who is ready, and passes failures on to what depends on them. Called by the core under its lock.
- * It never calls a backend, never blocks, and never allocates: its memory is window_life.c's.
+ * The window's entries: their places, states, edges and queues. Which ops depend on which is found in depend.c; this
+ * file keeps the count, tells who is ready, and passes failures on to what depends on them. Called by the core under
+ * its lock. It never calls a backend, never blocks, and never allocates: its memory is window_life.c's.
  */
 #include "window/window.h"
 
@@ -68,8 +68,8 @@ static void order_remove(acs_window *w, acs_entry *entry)
 }
 
 /*
- * Numbers are dense, so the newest op with a number is at its place in `by_seq`, and an op ends without being looked up.
- * One whose place was taken by a later one is old: near the head of the order.
+ * Numbers are dense, so the newest op with a number is at its place in `by_seq`, and an op ends without being looked
+ * up. One whose place was taken by a later one is old: near the head of the order.
  */
 acs_entry *acs_window_find(acs_window *w, acs_op seq)
 {
@@ -87,7 +87,7 @@ acs_op acs_window_oldest(const acs_window *w)
     return w->order_head ? w->entries[w->order_head].seq : 0;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- entries */
+/* ---------------------------------------------------------------------------------------------------------- entries */
 
 /* Line by line: as one piece the compiler makes it an instruction that takes longer to begin than this takes in all. */
 static void entry_clear(acs_entry *entry)
@@ -146,73 +146,73 @@ acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
 }
 
 /* A holder that ended keeps no count: its place may belong to another op by now. */
-static void drop_claim(acs_window *w, acs_entry *entry, uint32_t slot)
+static void drop_pending_wait(acs_window *w, acs_entry *entry, uint32_t slot)
 {
-    const acs_need *need = &acs_entry_needs(w, entry)[slot];
-    acs_entry *holder = &w->entries[need->entry];
-    if (w->holds[need->entry].generation == need->generation) {
-        ACS_ASSERT(holder->claims > 0);
-        holder->claims--;
+    const acs_slot_wait *slot_wait = &acs_entry_waits(w, entry)[slot];
+    acs_entry *holder = &w->entries[slot_wait->entry];
+    if (w->holds[slot_wait->entry].generation == slot_wait->generation) {
+        ACS_ASSERT(holder->pending_waits > 0);
+        holder->pending_waits--;
     }
-    entry->claim_mask &= ~(1ull << slot);
+    entry->pending_wait_mask &= ~(1ull << slot);
 }
 
-void acs_entry_drop_claims(acs_window *w, acs_entry *entry)
+void acs_entry_drop_pending_waits(acs_window *w, acs_entry *entry)
 {
-    while (entry->claim_mask)
-        drop_claim(w, entry, (uint32_t)__builtin_ctzll(entry->claim_mask));
+    while (entry->pending_wait_mask)
+        drop_pending_wait(w, entry, (uint32_t)__builtin_ctzll(entry->pending_wait_mask));
 }
 
 /* Of several needs in one slot the newest stands for all: a slot runs in order. */
-static void raise_need(acs_window *w, acs_entry *entry, uint32_t slot, acs_need need)
+static void raise_wait(acs_window *w, acs_entry *entry, uint32_t slot, acs_slot_wait slot_wait)
 {
     ACS_ASSERT(slot < w->slots);
     uint64_t bit = 1ull << slot;
-    acs_need *mine = &acs_entry_needs(w, entry)[slot];
-    if ((entry->need_mask & bit) && mine->value >= need.value)
+    acs_slot_wait *mine = &acs_entry_waits(w, entry)[slot];
+    if ((entry->wait_mask & bit) && mine->value >= slot_wait.value)
         return;
-    if (entry->claim_mask & bit)
-        drop_claim(w, entry, slot);
-    *mine = need;
-    entry->need_mask |= bit;
-    acs_entry *holder = &w->entries[need.entry];
-    if (w->holds[need.entry].generation != need.generation)
+    if (entry->pending_wait_mask & bit)
+        drop_pending_wait(w, entry, slot);
+    *mine = slot_wait;
+    entry->wait_mask |= bit;
+    acs_entry *holder = &w->entries[slot_wait.entry];
+    if (w->holds[slot_wait.entry].generation != slot_wait.generation)
         return;
-    holder->claims++;
-    entry->claim_mask |= bit;
+    holder->pending_waits++;
+    entry->pending_wait_mask |= bit;
 }
 
-void acs_entry_merge_needs(acs_window *w, acs_entry *entry, const acs_entry *from)
+void acs_entry_merge_waits(acs_window *w, acs_entry *entry, const acs_entry *from)
 {
-    const acs_need *needs = acs_entry_needs(w, from);
-    for (uint64_t mask = from->need_mask; mask; mask &= mask - 1) {
+    const acs_slot_wait *slot_waits = acs_entry_waits(w, from);
+    for (uint64_t mask = from->wait_mask; mask; mask &= mask - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(mask);
-        raise_need(w, entry, slot, needs[slot]);
+        raise_wait(w, entry, slot, slot_waits[slot]);
     }
 }
 
-void acs_entry_set_needs(acs_window *w, acs_entry *entry, uint64_t mask, const acs_need *needs)
+void acs_entry_set_waits(acs_window *w, acs_entry *entry, uint64_t mask, const acs_slot_wait *slot_waits)
 {
-    acs_entry_drop_claims(w, entry);
-    entry->need_mask = 0;
+    acs_entry_drop_pending_waits(w, entry);
+    entry->wait_mask = 0;
     for (; mask; mask &= mask - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(mask);
-        raise_need(w, entry, slot, needs[slot]);
+        raise_wait(w, entry, slot, slot_waits[slot]);
     }
 }
 
 /* A join is in no slot: to run behind it is to run behind what its upstream ops were issued as, once per slot. */
-void acs_entry_add_need(acs_window *w, acs_entry *entry, const acs_entry *upstream)
+void acs_entry_add_wait(acs_window *w, acs_entry *entry, const acs_entry *upstream)
 {
     if (upstream->kind == ACS_KIND_JOIN) {
-        acs_entry_merge_needs(w, entry, upstream);
+        acs_entry_merge_waits(w, entry, upstream);
     } else if (upstream->slot >= 0) {
-        acs_need need = {upstream->value, upstream->index, w->holds[upstream->index].generation};
-        raise_need(w, entry, (uint32_t)upstream->slot, need);
+        acs_slot_wait slot_wait = {upstream->value, upstream->index, w->holds[upstream->index].generation};
+        raise_wait(w, entry, (uint32_t)upstream->slot, slot_wait);
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- edges */
+/* ------------------------------------------------------------------------------------------------------------ edges */
 
 /*
  * Slots and marks order two ops on the device once both are issued; where one end is the host only retirement will do.
@@ -246,7 +246,7 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     bool issued = up->state == ACS_ENTRY_ISSUED;
     /* Behind an op that is issued already an ISSUE edge is only a need; a JOIN edge is kept for its second half. */
     if (issued && type != ACS_EDGE_RETIRE) {
-        acs_entry_add_need(w, down, up);
+        acs_entry_add_wait(w, down, up);
         if (up->cause && !down->immune && !down->cause)
             down->cause = up->cause; /* only joins are issued and carry a failure */
         if (type == ACS_EDGE_ISSUE)
@@ -316,7 +316,7 @@ static void satisfy_issue(acs_window *w, acs_entry *entry)
             continue;
         }
         if (!placed_behind(entry, down))
-            acs_entry_add_need(w, down, entry);
+            acs_entry_add_wait(w, down, entry);
         if (edge->type == ACS_EDGE_ISSUE) {
             *at = edge->next;
             edge_free(w, index);
@@ -351,7 +351,7 @@ static void satisfy_end(acs_window *w, acs_entry *entry, bool issued)
     entry->waiters = 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ settle */
+/* ----------------------------------------------------------------------------------------------------------- settle */
 
 /*
  * Comes twice if its ops do not retire at once: when all are issued, which lets ISSUE edges go, and when all retired.
@@ -364,7 +364,7 @@ static void settle_join(acs_window *w, acs_entry *join)
     }
     if (join->unretired != 0)
         return;
-    acs_entry_drop_claims(w, join);
+    acs_entry_drop_pending_waits(w, join);
     acs_entry_hold(w, join)->generation++;
     satisfy_end(w, join, true);
     ACS_ASSERT(w->live_joins > 0);
@@ -454,7 +454,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     bool issued = entry->state == ACS_ENTRY_ISSUED;
     ACS_ASSERT(entry->kind != ACS_KIND_JOIN && entry->state != ACS_ENTRY_FREE && entry->state != ACS_ENTRY_ENDED);
     ACS_ASSERT(entry->pending == 0); /* WIN-5 */
-    acs_entry_drop_claims(w, entry);
+    acs_entry_drop_pending_waits(w, entry);
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
     bool carried = entry->carries && status == ACS_OK;
@@ -465,14 +465,14 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
         acs_depend_poison(w, entry->op, entry->cause);
     order_remove(w, entry);
     satisfy_end(w, entry, issued);
-    ACS_ASSERT(entry->claim_mask == 0 && !entry->edges);
+    ACS_ASSERT(entry->pending_wait_mask == 0 && !entry->edges);
     queue_push(w, &w->ended, entry);
 }
 
 /* Without needs there is nothing that it was to run behind. */
 void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
 {
-    if (!entry->need_mask) {
+    if (!entry->wait_mask) {
         acs_window_end(w, entry, status, cause);
         return;
     }
@@ -508,7 +508,7 @@ void acs_window_free(acs_window *w, acs_entry *entry)
     w->free_entries = acs_entry_index(w, entry);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ insert */
+/* ----------------------------------------------------------------------------------------------------------- insert */
 
 static void count_insertion(acs_window *w, const acs_entry *entry)
 {

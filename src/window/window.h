@@ -85,9 +85,9 @@ typedef struct acs_entry {
     /* order, placement */
     uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
     uint32_t batch_count;  /* in a bundle: its place there */
-    uint32_t claims;       /* ops that must run behind it and have not been placed: they may still wait for its mark */
-    uint64_t need_mask;    /* slots with a need */
-    uint64_t claim_mask;   /* of them, those that are counted in `claims` of the entry that they name */
+    uint32_t pending_waits; /* ops that must run behind it and have not been placed: they may still wait for its mark */
+    uint64_t wait_mask;     /* slots with a need */
+    uint64_t pending_wait_mask; /* of them, those that are counted in `claims` of the entry that they name */
     uint64_t value;        /* with `slot` */
     uint32_t clock;        /* entry whose place holds its clock: of a bundle the last op, which ends last */
     uint32_t queue_next;   /* ready, settle or ended queue */
@@ -106,8 +106,8 @@ typedef struct acs_entry {
 } acs_entry;
 
 /*
- * What is asked of an entry through references, most of which lead nowhere any more: apart and small, so that those of all
- * entries stay in the nearest cache.
+ * What is asked of an entry through references, most of which lead nowhere any more: apart and small, so that those of
+ * all entries stay in the nearest cache.
  */
 typedef struct acs_hold {
     uint32_t generation;   /* counts the ops that had the place */
@@ -116,19 +116,19 @@ typedef struct acs_hold {
 } acs_hold;
 
 /* The op must run behind (slot, value); `entry` issued it. */
-typedef struct acs_need {
+typedef struct acs_slot_wait {
     uint64_t value;
     uint32_t entry;
     uint32_t generation;
-} acs_need;
+} acs_slot_wait;
 
 typedef struct acs_queue {
     uint32_t head, tail, count; /* entry indices; 0: none */
 } acs_queue;
 
 /*
- * The set of entries that a join was, or may be, made of last. Where the same set is met again, in other regions or by the
- * next op, one join stands for it: n ops behind the same m are n + m edges.
+ * The set of entries that a join was, or may be, made of last. Where the same set is met again, in other regions or by
+ * the next op, one join stands for it: n ops behind the same m are n + m edges.
  */
 typedef struct acs_shared {
     acs_ref join;          /* dead: none was made yet */
@@ -147,7 +147,9 @@ typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;
 } acs_window_counters;
 
-/* Told of each link instead of an edge being made: `down` is the op being inserted, or a join that its insertion makes. */
+/*
+ * Told of each link instead of an edge being made: `down` is the op being inserted, or a join that its insertion makes.
+ */
 typedef void (*acs_window_linked)(void *user, acs_entry *up, acs_entry *down);
 
 typedef struct acs_window {
@@ -166,7 +168,7 @@ typedef struct acs_window {
     uint32_t entry_count;  /* entries 1..entry_count; 0 means none */
     acs_entry *entries;
     acs_hold *holds;       /* [entry] */
-    acs_need *needs;       /* [entry][slot] */
+    acs_slot_wait *slot_waits; /* [entry][slot] */
     uint64_t *clocks;      /* [entry][slot]: see acs_entry_clock */
     uint32_t free_entries; /* through queue_next */
     uint32_t edge_count, edges_free, edges_used;
@@ -229,11 +231,14 @@ static inline acs_hold *acs_entry_hold(acs_window *window, const acs_entry *entr
 {
     return &window->holds[entry->index];
 }
-static inline acs_need *acs_entry_needs(acs_window *window, const acs_entry *entry)
+static inline acs_slot_wait *acs_entry_waits(acs_window *window, const acs_entry *entry)
 {
-    return &window->needs[(size_t)acs_entry_index(window, entry) * window->slots];
+    return &window->slot_waits[(size_t)acs_entry_index(window, entry) * window->slots];
 }
-/* What was known to be ordered before it when it was issued, by slot; of its own slot `value` is, whatever stands there. */
+/*
+ * What was known to be ordered before it when it was issued, by slot; of its own slot `value` is, whatever stands
+ * there.
+ */
 static inline uint64_t *acs_entry_clock(acs_window *window, const acs_entry *entry)
 {
     return &window->clocks[(size_t)entry->clock * window->slots];
@@ -258,9 +263,9 @@ static inline void acs_window_fetch_behind(const acs_window *window, const acs_e
 /* Whether an op with so many segments can be inserted now. */
 bool acs_window_has_room(const acs_window *window, const acs_record *op);
 /*
- * Insert the next op in program order; needs room. Its edges are made and its segments become what later ops depend on. How
- * the op is treated (host, observer, immune) was decided by the caller in `traits`. The entry ends up PENDING, READY, or
- * settled into `ended` (observers without upstream ops, skips).
+ * Insert the next op in program order; needs room. Its edges are made and its segments become what later ops depend on.
+ * How the op is treated (host, observer, immune) was decided by the caller in `traits`. The entry ends up PENDING,
+ * READY, or settled into `ended` (observers without upstream ops, skips).
  */
 typedef struct acs_entry_traits {
     bool on_host, observer, immune;
@@ -292,14 +297,14 @@ acs_entry *acs_window_find(acs_window *window, acs_op seq);
 /* Oldest op that has not ended; 0: none. */
 acs_op acs_window_oldest(const acs_window *window);
 /* The op must run behind (slot, value), which `upstream` holds. */
-void acs_entry_add_need(acs_window *window, acs_entry *entry, const acs_entry *upstream);
+void acs_entry_add_wait(acs_window *window, acs_entry *entry, const acs_entry *upstream);
 /* The op must run behind all that `from` must run behind, too. */
-void acs_entry_merge_needs(acs_window *window, acs_entry *entry, const acs_entry *from);
+void acs_entry_merge_waits(acs_window *window, acs_entry *entry, const acs_entry *from);
 
 /* The needs of an entry are these instead, one per slot of `mask`: as they were before others were merged into them. */
-void acs_entry_set_needs(acs_window *window, acs_entry *entry, uint64_t mask, const acs_need *needs);
+void acs_entry_set_waits(acs_window *window, acs_entry *entry, uint64_t mask, const acs_slot_wait *slot_waits);
 /* The entry was placed or ended: its needs claim nothing any more. */
-void acs_entry_drop_claims(acs_window *window, acs_entry *entry);
+void acs_entry_drop_pending_waits(acs_window *window, acs_entry *entry);
 
 /* Forget all failures. The window must be empty. */
 void acs_window_clear_poison(acs_window *window);

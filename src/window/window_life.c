@@ -1,6 +1,7 @@
 /*
- * The window's memory: made at once by acs_window_init, sized for all that its limits allow, and freed at close. Called by
- * the core before its first op and after its last. Says which regions may be forgotten; never looks at what ops wait for.
+ * The window's memory: made at once by acs_window_init, sized for all that its limits allow, and freed at close. Called
+ * by the core before its first op and after its last. Says which regions may be forgotten; never looks at what ops wait
+ * for.
  */
 #include "window/window.h"
 
@@ -10,8 +11,8 @@
 #include <string.h>
 
 /*
- * Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. With statistics
- * nor is the length of the chains that end in a region, as long as there is room.
+ * Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. With
+ * statistics nor is the length of the chains that end in a region, as long as there is room.
  */
 static bool region_idle(void *user, const acs_region *region)
 {
@@ -53,7 +54,7 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->slots = config->slots;
     w->host_wait = config->host_wait;
     w->sites = config->sites;
-    ACS_ASSERT(w->slots >= 1 && w->slots <= 64); /* a bit each: acs_entry.need_mask */
+    ACS_ASSERT(w->slots >= 1 && w->slots <= 64); /* a bit each: acs_entry.wait_mask */
     w->linked = config->linked;
     w->user = config->user;
     w->joins = 512 + 2 * config->limit;
@@ -67,12 +68,12 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->readers_most = config->linked ? TUNE_CAPTURE_READERS : w->entry_count;
     w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
     w->holds = calloc(places, sizeof *w->holds);
-    w->needs = calloc(places * w->slots, sizeof *w->needs);
+    w->slot_waits = calloc(places * w->slots, sizeof *w->slot_waits);
     w->clocks = calloc(places * w->slots, sizeof *w->clocks);
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
     w->by_seq = calloc(numbers, sizeof *w->by_seq);
     w->lives = calloc(w->joins, sizeof *w->lives);
-    if (!w->entries || !w->holds || !w->needs || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
+    if (!w->entries || !w->holds || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
@@ -92,7 +93,7 @@ void acs_window_fini(acs_window *w)
         acs_regions_destroy(w->regions);
     free(w->entries);
     free(w->holds);
-    free(w->needs);
+    free(w->slot_waits);
     free(w->clocks);
     free(w->edges);
     free(w->by_seq);

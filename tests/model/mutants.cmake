@@ -62,7 +62,7 @@ model_mutant(gate_epoch_read_late gate api/eventcount
 ]==])
 
 model_mutant(worker_sleeps_without_a_look worker_queue api/threads
-    "    if (!stopping(context) && !step_with(context, start->action, worker_may(context, start->host_functions))) {"
+    "    if (!stopping(context) && !acs_step_with(context, start->action, worker_may(context, start->host_functions))) {"
     "    if (!stopping(context)) {")
 
 model_mutant(worker_taken_for_awake worker_queue api/threads
@@ -84,7 +84,7 @@ model_mutant(worker_stopped_before_the_flag worker_stop api/threads
     atomic_store_explicit(&context->stop, 1, memory_order_release); /* C */
 ]==])
 
-model_mutant(caller_announces_after_the_look worker_wait api/threads
+model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
@@ -100,8 +100,8 @@ model_mutant(left_over_wakes_oneself worker_host api/threads
     "acs_eventcount_notify(has_host_thread(context) ? &context->host_work : issuers);"
     "acs_eventcount_notify(issuers);")
 
-model_mutant(watch_not_told worker_wait scheduler/step
-    "        news.watched |= came_true;\n"
+model_mutant(condition_not_told worker_wait scheduler/step
+    "        news.condition_met |= came_true;\n"
     "")
 
 model_mutant(completed_before_the_op timeline_wait host/host_executor

@@ -1,7 +1,8 @@
 /*
- * Scenarios of threads around the core: src/api/threads.c and eventcount.c over the whole core, window and FIFO, as they
- * are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up may be lost, and
- * what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the calls are left out.
+ * Scenarios of threads around the core: src/api/threads.c, wait.c and eventcount.c over the whole core, window and FIFO, as
+ * they are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up may be
+ * lost, and what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the calls are
+ * left out.
  */
 #include "internal.h"
 #include "scenarios.h"
@@ -66,6 +67,16 @@ NOT_ASKED_FOR(acs_status, acs_backend_call, acs_backend *backend __attribute__((
 NOT_ASKED_FOR(void, acs_error_fill, acs_error *error __attribute__((unused)), acs_status status __attribute__((unused)),
               int native __attribute__((unused)), const char *where __attribute__((unused)),
               const char *format __attribute__((unused)), ...)
+
+#define UNUSED __attribute__((unused))
+NOT_ASKED_FOR(acs_context *, acs_context_enter, acs_context *context UNUSED, const char *function UNUSED)
+NOT_ASKED_FOR(acs_record *, acs_draft_begin, acs_draft *draft UNUSED, acs_op_kind kind UNUSED)
+NOT_ASKED_FOR(acs_status, acs_draft_uses, acs_draft *draft UNUSED, const acs_uses *uses UNUSED,
+              const acs_footprint_input *input UNUSED, uint32_t args UNUSED, uint32_t bytes UNUSED)
+NOT_ASKED_FOR(acs_op, acs_draft_queue, acs_draft *draft UNUSED)
+NOT_ASKED_FOR(acs_op, acs_draft_drop, acs_draft *draft UNUSED)
+NOT_ASKED_FOR(acs_status, acs_failures_first, acs_context *context UNUSED, acs_error *error UNUSED)
+NOT_ASKED_FOR(acs_status, acs_failures_of, acs_context *context UNUSED, acs_op op UNUSED, acs_error *error UNUSED)
 
 /* Asked for where the default context cannot be opened. */
 acs_error *acs_error_thread(void)
@@ -223,7 +234,7 @@ static void setup_caller_executor(void)
     setup_executors(1);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- threads */
+/* ---------------------------------------------------------------------------------------------------------- threads */
 
 static void queue_record(acs_record *record, uint32_t i, acs_op_kind kind)
 {
@@ -245,7 +256,7 @@ static void queue(uint32_t i)
 
 static void wait_for_op(uint32_t i)
 {
-    acs_context_wait(g_context, ACS_WATCH_OP, g_work[i].op);
+    acs_context_wait(g_context, ACS_WAIT_FOR_OP, g_work[i].op);
     model_require(g_work[i].ran && g_work[i].ended);
 }
 
@@ -299,7 +310,7 @@ static void queue_twice(void)
 static void queue_close(void)
 {
     queue(0);
-    acs_context_wait(g_context, ACS_WATCH_ALL, acs_fifo_last(g_context->core.fifo));
+    acs_context_wait(g_context, ACS_WAIT_FOR_ALL, acs_fifo_last(g_context->core.fifo));
     model_require(g_work[0].ran && g_work[0].ended);
     (void)acs_workers_stop(g_context);
 }

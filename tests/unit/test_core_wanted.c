@@ -1,7 +1,7 @@
 /*
- * Unit tests of scheduler/core_wanted: what leads to the op that a caller waits for is issued first, and when it is not; a
- * look asks for the slot of that op alone. And of watches, by which callers sleep; and of what a wait showed of the device,
- * where a bundle comes next. Over core_fixture.h's backend.
+ * Unit tests of scheduler/core_wanted: what leads to the op that a caller waits for is issued first, and when it is
+ * not; a look asks for the slot of that op alone. And of watches, by which callers sleep; and of what a wait showed of
+ * the device, where a bundle comes next. Over core_fixture.h's backend.
  */
 #include "core_fixture.h"
 
@@ -57,7 +57,7 @@ static void assert_batch(const rig *r, acs_op first, acs_op last)
         assert_int_equal(op_of(r, (uint32_t)(op - first)), op);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- issue */
+/* ------------------------------------------------------------------------------------------------------------ issue */
 
 static void what_leads_to_the_op_goes_first_and_alone(void **state)
 {
@@ -264,28 +264,28 @@ static void a_look_leaves_alone_what_another_thread_polls(void **state)
     rig_close(r);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- watch */
+/* ------------------------------------------------------------------------------------------------------------ watch */
 
 /* Told each time, a thread that steps in vain beside a caller who has not looked yet would wake itself for ever. */
 static void a_watch_that_came_true_is_told_once(void **state)
 {
     (void)state;
     rig *r = rig_open();
-    acs_watch watch = {.type = ACS_WATCH_OP, .op = KERNEL(r, ACS_OUT(AT(0), 8))};
-    acs_core_watch(&r->core, &watch);
+    acs_wait_condition condition = {.type = ACS_WAIT_FOR_OP, .op = KERNEL(r, ACS_OUT(AT(0), 8))};
+    acs_core_add_condition(&r->core, &condition);
     uint32_t times = 0;
     complete_all(r);
     for (int i = 0; i < 8; i++) {
         bool found = next(r, 0);
-        times += r->action[0].news.watched;
+        times += r->action[0].news.condition_met;
         if (!found)
             continue;
         finish(r, 0);
-        times += r->action[0].news.watched;
+        times += r->action[0].news.condition_met;
     }
-    assert_int_equal(r->status[watch.op], ACS_OK);
+    assert_int_equal(r->status[condition.op], ACS_OK);
     assert_int_equal(times, 1);
-    acs_core_unwatch(&r->core, &watch);
+    acs_core_remove_condition(&r->core, &condition);
     rig_close(r);
 }
 

@@ -205,7 +205,7 @@ static void many_readers_then_a_writer(uint32_t most, uint64_t joins, uint64_t w
         scene_issue(s, readers[19 - i], i % SCENE_SLOTS);
     }
     assert_int_equal(scene_state(s, writer), ACS_ENTRY_READY);
-    assert_int_equal(scene_entry(s, writer)->need_mask, 0xff);
+    assert_int_equal(scene_entry(s, writer)->wait_mask, 0xff);
     scene_close(s);
 }
 
@@ -221,7 +221,9 @@ static void insert_of_more_readers_than_are_remembered_makes_joins_and_a_writer_
     many_readers_then_a_writer(ACS_REGION_READERS, 6, 2);
 }
 
-/* Readers that nothing writes behind, as of constants: those that ended are forgotten, or the list would grow for ever. */
+/*
+ * Readers that nothing writes behind, as of constants: those that ended are forgotten, or the list would grow for ever.
+ */
 static void insert_of_readers_again_and_again_forgets_those_that_ended(void **state)
 {
     (void)state;
@@ -248,8 +250,8 @@ static void insert_of_many_issued_readers_keeps_the_newest_of_each_slot(void **s
     assert_int_equal(s->w.counters.joins, 0);
     assert_in_range(edges(s), 1, ACS_REGION_READERS);
     assert_int_equal(scene_state(s, writer), ACS_ENTRY_READY);
-    assert_int_equal(acs_entry_needs(&s->w, scene_entry(s, writer))[0].value, 50);
-    assert_int_equal(acs_entry_needs(&s->w, scene_entry(s, writer))[1].value, 50);
+    assert_int_equal(acs_entry_waits(&s->w, scene_entry(s, writer))[0].value, 50);
+    assert_int_equal(acs_entry_waits(&s->w, scene_entry(s, writer))[1].value, 50);
     scene_close(s);
 }
 
@@ -267,10 +269,10 @@ static void insert_of_readers_issued_in_reverse_keeps_the_last_of_the_slot(void 
 
     acs_entry *writer = scene_entry(s, KERNEL(s, ACS_OUT(AT(0), 64)));
 
-    assert_int_equal(writer->need_mask, 7);
-    assert_int_equal(acs_entry_needs(&s->w, writer)[0].value, ACS_REGION_READERS - 1);
-    assert_int_equal(acs_entry_needs(&s->w, writer)[1].value, 1);
-    assert_int_equal(acs_entry_needs(&s->w, writer)[2].value, 1);
+    assert_int_equal(writer->wait_mask, 7);
+    assert_int_equal(acs_entry_waits(&s->w, writer)[0].value, ACS_REGION_READERS - 1);
+    assert_int_equal(acs_entry_waits(&s->w, writer)[1].value, 1);
+    assert_int_equal(acs_entry_waits(&s->w, writer)[2].value, 1);
     scene_close(s);
 }
 
@@ -294,8 +296,8 @@ static void insert_of_readers_keeps_one_whose_follower_in_the_slot_is_only_being
 
     acs_entry *writer = scene_entry(s, KERNEL(s, ACS_OUT(AT(0), 64)));
 
-    assert_int_equal(writer->need_mask, 1);
-    assert_int_equal(acs_entry_needs(&s->w, writer)[0].value, ACS_REGION_READERS - 1);
+    assert_int_equal(writer->wait_mask, 1);
+    assert_int_equal(acs_entry_waits(&s->w, writer)[0].value, ACS_REGION_READERS - 1);
     scene_close(s);
 }
 
@@ -317,7 +319,7 @@ static void insert_of_a_second_join_over_part_writers_waits_for_the_first(void *
         scene_issue(s, op, 1);
     }
     assert_int_equal(scene_state(s, reader), ACS_ENTRY_READY);
-    assert_int_equal(scene_entry(s, reader)->need_mask, 3);
+    assert_int_equal(scene_entry(s, reader)->wait_mask, 3);
     scene_close(s);
 }
 
@@ -352,7 +354,7 @@ static void insert_of_whole_readers_then_part_writers_makes_linear_edges(void **
     scene_close(s);
 }
 
-/* -------------------------------------------------------------------------------------------- many readers and writers */
+/* ----------------------------------------------------------------------------------------- many readers and writers */
 
 /* One block after the other, `count` from the `first` on, as an op reads or writes them. */
 static uint32_t blocks(acs_segment *segments, acs_access access, uint32_t first, uint32_t count)
@@ -370,7 +372,10 @@ static acs_op reader_of(scene *s, uint32_t first, uint32_t count, uint32_t write
     return scene_insert(s, ACS_KIND_KERNEL, (acs_entry_traits){0}, segments, all);
 }
 
-/* Layers of 32 in which each op reads all of the layer before: 32 x 32 edges, and as many between readers, but for joins. */
+/*
+ * Layers of 32 in which each op reads all of the layer before: 32 x 32 edges, and as many between readers, but for
+ * joins.
+ */
 static void insert_of_layers_that_read_all_of_the_one_before_makes_linear_edges(void **state)
 {
     (void)state;
@@ -385,7 +390,7 @@ static void insert_of_layers_that_read_all_of_the_one_before_makes_linear_edges(
         scene_issue(s, op, (int)(op % 4));
     for (acs_op op = 33; op <= 64; op++) {
         assert_int_equal(scene_state(s, op), ACS_ENTRY_READY);
-        assert_int_equal(scene_entry(s, op)->need_mask, 0xf);
+        assert_int_equal(scene_entry(s, op)->wait_mask, 0xf);
     }
     assert_int_equal(scene_state(s, 65), ACS_ENTRY_PENDING);
     scene_close(s);

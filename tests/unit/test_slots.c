@@ -92,7 +92,10 @@ static void place_behind_a_completed_op_takes_any_idle_slot_without_wait(void **
     yard_close(y);
 }
 
-/* No slot is idle. Of the emptiest the op takes that of what it depends on, hidden as that is; a fuller one it does not. */
+/*
+ * No slot is idle. Of the emptiest the op takes that of what it depends on, hidden as that is; a fuller one it does
+ * not.
+ */
 static void place_without_an_idle_slot_prefers_an_upstream_op_s_among_the_emptiest(void **state)
 {
     (void)state;
@@ -196,7 +199,7 @@ static void place_in_a_batch_waits_for_an_item_before_it_by_a_mark_of_the_batch(
     place(y, writer);
     for (acs_op op = first; op <= second; op++) { /* as the core adds followers */
         acs_entry *e = scene_entry(y->s, op);
-        acs_entry_add_need(&y->s->w, e, scene_entry(y->s, writer));
+        acs_entry_add_wait(&y->s->w, e, scene_entry(y->s, writer));
         assert_true(acs_slots_place(&y->slots, y->batch, y->id, e));
         e->state = ACS_ENTRY_ISSUING;
     }

@@ -19,7 +19,7 @@ static void issue_of_a_kernel_makes_kernels_behind_it_ready_and_end_makes_host_f
 
     scene_issue(s, writer, 3);
     assert_int_equal(scene_state(s, kernel), ACS_ENTRY_READY);
-    assert_int_equal(scene_entry(s, kernel)->need_mask, 1 << 3);
+    assert_int_equal(scene_entry(s, kernel)->wait_mask, 1 << 3);
     assert_int_equal(scene_state(s, host), ACS_ENTRY_PENDING);
     scene_end(s, writer);
     assert_int_equal(scene_state(s, host), ACS_ENTRY_READY);
@@ -63,8 +63,8 @@ static void insert_behind_an_issued_op_is_ready_at_once_with_its_need(void **sta
     acs_entry *e = scene_entry(s, KERNEL(s, ACS_IN(AT(0), 200)));
 
     assert_int_equal(e->state, ACS_ENTRY_READY);
-    assert_int_equal(e->need_mask, 1 << 2);
-    assert_int_equal(acs_entry_needs(&s->w, e)[2].value, 2); /* the newest of the slot */
+    assert_int_equal(e->wait_mask, 1 << 2);
+    assert_int_equal(acs_entry_waits(&s->w, e)[2].value, 2); /* the newest of the slot */
     scene_close(s);
 }
 

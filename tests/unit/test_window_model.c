@@ -89,7 +89,10 @@ static acs_segment model_segment(model *m)
     return acs_make_segment(ACS_EXTENT_BYTES, access, MODEL_BASE + base, bytes, 1, 0);
 }
 
-/* Reads of the blocks of 4 bytes that ops read at present, at times but one, and a write or two; now and then of others. */
+/*
+ * Reads of the blocks of 4 bytes that ops read at present, at times but one, and a write or two; now and then of
+ * others.
+ */
 static uint32_t model_crowd(model *m, acs_segment *segments)
 {
     uint32_t count = 0, but = below(m, 60);
@@ -181,10 +184,10 @@ static void model_issue(model *m, acs_op op, int slot)
     scene *s = m->s;
     model_op *mine = &m->ops[op];
     const acs_entry *e = scene_entry(s, op);
-    const acs_need *needs = acs_entry_needs(&s->w, e);
+    const acs_slot_wait *slot_waits = acs_entry_waits(&s->w, e);
     for (int i = 0; i < SCENE_SLOTS; i++)
-        if (e->need_mask >> i & 1)
-            learn(m, mine, i, needs[i].value);
+        if (e->wait_mask >> i & 1)
+            learn(m, mine, i, slot_waits[i].value);
     for (acs_op i = m->first_live; i < op; i++)
         if (s->status[i] == SCENE_RUNNING && !m->ops[i].observer && conflict(&m->ops[i].what, &mine->what))
             assert_true(mine->behind[m->ops[i].slot] >= m->ops[i].value);

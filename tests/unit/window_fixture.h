@@ -79,11 +79,11 @@ static inline bool scene_end_drained(scene *s)
     bool ended = false;
     for (uint32_t left = s->w.draining.count; left > 0; left--) {
         acs_entry *e = acs_window_pop_draining(&s->w);
-        const acs_need *needs = acs_entry_needs(&s->w, e);
+        const acs_slot_wait *slot_waits = acs_entry_waits(&s->w, e);
         bool reached = true;
         for (uint32_t slot = 0; slot < SCENE_SLOTS; slot++)
-            if (e->need_mask >> slot & 1)
-                reached = reached && needs[slot].value <= s->completed[slot];
+            if (e->wait_mask >> slot & 1)
+                reached = reached && slot_waits[slot].value <= s->completed[slot];
         if (reached)
             acs_window_end(&s->w, e, e->status, e->cause);
         else
