@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
+enum { ACS_THREADS_MAX = 65 };
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
@@ -32,16 +32,6 @@ typedef struct acs_relocatables acs_relocatables;
 typedef struct acs_device_choice acs_device_choice;
 typedef struct acs_group_schedule acs_group_schedule;
 typedef struct acs_dot acs_dot;
-
-/* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
-typedef struct acs_virtual_worker {
-    uint64_t at;     /* its virtual time */
-    uint64_t looked; /* that when it began what it performed last */
-    bool missed;     /* meanwhile something happened that it may have looked at too early to see */
-    bool idle;       /* nothing to do until something happens */
-    acs_action *action;
-    int stage; /* 0: nothing in hand, 1: decided, 2: performed */
-} acs_virtual_worker;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -63,6 +53,7 @@ struct acs_context {
     _Atomic(uint64_t) modes;     /* ACS_MODE_ bits and counts: what a launch asks beside the plain path */
     const acs_op_hooks *hooks;   /* NULL: none; constant, as the next one */
     const acs_stepper *stepper;  /* NULL: threads step, in real time */
+    struct acs_sim_driver *sim_driver; /* the stepper's own; NULL without one */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     _Alignas(ACS_CACHE_LINE) acs_core core;
@@ -97,20 +88,6 @@ struct acs_context {
 
     /* watchdog */
     _Atomic(uint64_t) next_look_ns;
-
-    /* sim backend: sim_driver.c */
-    _Atomic(uint32_t) stepping;
-    uint64_t caller_at;            /* virtual time of the callers */
-    void (*virtual_yield)(void *user); /* for tests: between two steps other producers may go on */
-    void *virtual_user;
-    uint32_t virtual_ahead;        /* for tests: workers get a turn after one of so many calls only; 0: after each */
-    uint32_t virtual_still;        /* steps of waiting callers in a row after which nothing can change */
-    acs_op virtual_queued;         /* newest op that the last of them saw */
-    bool virtual_stuck;            /* not even that ends what callers wait for: they give up */
-    uint64_t virtual_idle_ns;      /* time that passed in them, for the watchdog */
-    acs_random random;
-    acs_virtual_worker virtual_workers[ACS_VIRTUAL_WORKERS];
-    uint32_t virtual_count;
 
     _Atomic(uint64_t) caller_waits;
 
