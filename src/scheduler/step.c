@@ -66,17 +66,6 @@ void acs_core_fini(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------ next */
 
-void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
-{
-    ACS_ASSERT(action->poll_count < ACS_SLOTS_MAX);
-    acs_poll *poll = &action->polls[action->poll_count];
-    poll->slot = (uint16_t)slot;
-    poll->completed = 0;
-    poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, TUNE_POLL_EVENTS);
-    action->poll_count += poll->mark_count > 0;
-    action->poll_devices |= poll->mark_count > 0 ? 1u << acs_slot_device(&core->slots, slot) : 0;
-}
-
 /* Of the slots of these devices at most so many more than are listed, from behind the last that was polled. */
 static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uint32_t more)
 {
