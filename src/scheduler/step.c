@@ -283,13 +283,36 @@ static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_
     return news;
 }
 
+/* The action is under way until delist: the watchdog may abandon it meanwhile (overdue.c). */
+static void enlist(acs_core *core, acs_action *action)
+{
+    ACS_ASSERT(core->under_way != action); /* CORE-1 */
+    action->abandoned = false;
+    action->waited_ns = 0;
+    action->ends_seen = core->counters.retired;
+    action->next_under_way = core->under_way;
+    core->under_way = action;
+}
+
+/* False: the action was abandoned, and there is nothing to book. */
+static bool delist(acs_core *core, acs_action *action)
+{
+    acs_action **at = &core->under_way;
+    while (*at != action)
+        at = &(*at)->next_under_way;
+    *at = action->next_under_way;
+    ACS_ASSERT(core->abandoned >= action->abandoned);
+    core->abandoned -= action->abandoned;
+    return !action->abandoned;
+}
+
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
     action->retired_before = core->counters.retired;
     bool found = decide(core, may, action);
     if (action->type != ACS_ACTION_NONE)
-        acs_core_enlist_locked(core, action);
+        enlist(core, action);
     action->news = look_for_news(core, action->type, may);
     acs_lock_release(&core->lock);
     return found;
@@ -436,7 +459,7 @@ static inline bool is_check_due(const acs_core *core, const acs_action *action)
 void acs_core_done(acs_core *core, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
-    if (!acs_core_delist_locked(core, action)) {
+    if (!delist(core, action)) {
         action->progress = true; /* the thread may look for other work */
         action->news = look_for_news(core, action->type, 0);
         acs_lock_release(&core->lock);
