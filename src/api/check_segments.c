@@ -2,7 +2,7 @@
  * What a launch's segments must be: shapes that mean something, inside live blocks where that is known, with ACS_CHECK not
  * in the memory of another context. Called by launch.c before an op is queued. Changes nothing but this thread's error.
  */
-#include "api/context.h"
+#include "api/draft.h"
 
 static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                             acs_status status)

@@ -4,10 +4,14 @@
  */
 #include "api/registry.h"
 
-#include "base/options.h"
-#include "base/tuning.h"
 #include "api/compat.h"
 #include "api/duplicate_library.h"
+#include "api/failures.h"
+#include "api/stats.h"
+#include "api/threads.h"
+#include "api/wait.h"
+#include "base/options.h"
+#include "base/tuning.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * The CPUs that the library's threads are pinned to: the list of ACS_CPUS, and whose turn it is. Called at open and by
  * threads as they begin.
  */
-#include "api/context.h"
+#include "api/threads.h"
 
 #include <errno.h>
 #include <stdlib.h>

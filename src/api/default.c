@@ -4,6 +4,8 @@
  */
 #include "api/registry.h"
 
+#include "api/failures.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 

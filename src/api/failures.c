@@ -2,8 +2,9 @@
  * Failures of a context: the first error, and how each failed or skipped op ended. Written when the core reports an end
  * or a call refuses a launch, read by the error calls; guarded by the core's lock. Never changes what runs.
  */
+#include "api/failures.h"
+
 #include "api/bad_ops.h"
-#include "api/context.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,11 @@
  * of a kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is
  * full.
  */
-#include "api/context.h"
+#include "api/draft.h"
 
+#include "api/failures.h"
+#include "api/threads.h"
+#include "api/wait.h"
 #include "base/tuning.h"
 
 #include <string.h>

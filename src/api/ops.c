@@ -2,7 +2,9 @@
  * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each function
  * validates its call, fills a record and queues it; nothing here waits for an op to run.
  */
-#include "api/context.h"
+#include "api/draft.h"
+
+#include "api/threads.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef ACS_PROGRAM_ORDER_H
 #define ACS_PROGRAM_ORDER_H
 
-#include "api/context.h"
+#include "api/draft.h"
 
 /* ACS_ERR_MEMORY. */
 acs_status acs_order_open(acs_context *context);

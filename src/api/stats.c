@@ -2,7 +2,7 @@
  * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops
  * that serialise are counted as ops end, under the core's lock. Reads only.
  */
-#include "api/context.h"
+#include "api/stats.h"
 
 #include "base/hash.h"
 #include "base/tuning.h"

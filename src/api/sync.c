@@ -2,7 +2,13 @@
  * Public calls that wait or ask: for everything, one op, a range; one step; errors and statistics. The waiting itself is
  * wait.c's. Changes nothing of what runs.
  */
-#include "api/context.h"
+#include "api/draft.h"
+
+#include "api/failures.h"
+#include "api/stats.h"
+#include "api/threads.h"
+#include "api/wait.h"
+#include "api/watchdog.h"
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
 

@@ -8,6 +8,7 @@
  */
 #include "api/threads.h"
 
+#include "api/watchdog.h"
 #include "base/thread.h"
 #include "base/tuning.h"
 

@@ -3,8 +3,10 @@
  * worker is awake, and polls in the workers' place where all is issued. So no wait depends on a worker that sleeps.
  * Owns the state of one wait (struct waiting). Blocks at the eventcount `ends`.
  */
-#include "api/threads.h"
+#include "api/wait.h"
 
+#include "api/threads.h"
+#include "api/watchdog.h"
 #include "base/tuning.h"
 
 /* One caller's wait: what it waits for, and how long nothing happened. */

@@ -3,8 +3,9 @@
  * up, and closing a context whose ops may still run. Which op is overdue is said by scheduler/overdue.c. Has no thread
  * and no clock of its own: threads look when they find nothing to do, or wake from a nap while ops are out.
  */
-#include "api/context.h"
+#include "api/watchdog.h"
 
+#include "api/threads.h"
 #include "base/tuning.h"
 
 #include <errno.h>

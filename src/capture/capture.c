@@ -4,6 +4,7 @@
  * call. It touches neither FIFO nor core, and starts nothing.
  */
 #include "capture/capture.h"
+#include "api/draft.h"
 
 #include "base/tuning.h"
 #include "capture/capture_scratch.h"

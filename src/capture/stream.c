@@ -3,6 +3,7 @@
  * being captured the two begin and end a section of the capture (capture.h). Waits only where the backend has no streams.
  */
 #include "capture/capture.h"
+#include "api/draft.h"
 
 static bool begin(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
 {

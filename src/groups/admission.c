@@ -4,6 +4,7 @@
  * there.
  */
 #include "groups/admission.h"
+#include "api/threads.h"
 
 #include "base/inside.h"
 #include "groups/group_schedule.h"

@@ -4,6 +4,8 @@
  * tried again.
  */
 #include "groups/group_internal.h"
+#include "api/draft.h"
+#include "api/failures.h"
 
 #include "base/tuning.h"
 #include "groups/admission.h"

@@ -8,6 +8,7 @@
 #define ACS_BIND_H
 
 #include "residency/relocatable.h"
+#include "api/draft.h"
 
 /*
  * The record is filled in, but for what the backend adds: point it to the newest contents, or bring those home that it

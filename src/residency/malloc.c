@@ -5,6 +5,9 @@
  * queued (acs_reuse). Called by the program's threads; waits only where there is no room.
  */
 #include "residency/malloc.h"
+#include "api/failures.h"
+#include "api/threads.h"
+#include "api/wait.h"
 
 #include "capture/capture.h"
 #include "debug/memory_log.h"

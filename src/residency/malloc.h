@@ -5,6 +5,7 @@
 #define ACS_MALLOC_H
 
 #include "api/context.h"
+#include "api/draft.h"
 
 /* Make room in a device's memory by other means than waiting. False: there is none. */
 typedef bool (*acs_room_fn)(acs_context *context, uint32_t device);

@@ -13,6 +13,7 @@
 #define ACS_RELOCATABLE_H
 
 #include "residency/malloc.h"
+#include "api/draft.h"
 
 enum { ACS_CUTS = 15 };
 

@@ -7,6 +7,7 @@
  */
 #include "simulator/sim.h"
 #include "simulator/sim_driver.h"
+#include "api/watchdog.h"
 
 #include <sched.h>
 #include <stdlib.h>

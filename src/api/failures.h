@@ -1,0 +1,59 @@
+/*
+ * Failures of a context (failures.c): the first error, and how each failed or skipped op ended. Written when the core
+ * reports an end and when a call is refused; read by the calls that ask for errors. Guarded by the core's lock, which
+ * the functions take that are not said to run under it.
+ */
+#ifndef ACS_FAILURES_H
+#define ACS_FAILURES_H
+
+#include "api/context.h"
+
+acs_status acs_failures_create(acs_failures **failures);
+void acs_failures_destroy(acs_failures *failures);
+
+/* An op failed or was skipped. Under the core's lock. */
+void acs_failures_end(acs_context *context, const acs_end *end);
+/* The device is lost. Under the core's lock. */
+void acs_failures_fault(acs_context *context, const acs_error *error);
+/* ACS_CHECK=overlap: `op` conflicts with `other` and is not ordered against it. Under the core's lock. */
+void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
+/*
+ * ACS_CHECK=written: kernel `op` left `left` of the `bytes` bytes of its out segment as they were. The first of them
+ * lies `first` bytes behind the beginning of the segment.
+ */
+void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
+                            uint64_t bytes, uint64_t first);
+/* A call found the device lost, as this thread's error says: end all ops under way, and wake all sleeping threads. */
+void acs_failures_lost(acs_context *context);
+/* Keep this thread's error in the context, if that has none yet. */
+void acs_failures_keep(acs_context *context);
+/* A call is refused: add the site to this thread's error, keep it unless it is ACS_ERR_FULL, return its status. */
+acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
+/* acs_clear: forget all failures but those of a lost device. */
+void acs_failures_clear(acs_context *context);
+
+/*
+ * F: relaxed; pairs with acs_failures_end and keep_first. A thread that knows of an end sees what was stored before it.
+ */
+static inline bool acs_context_has_failures(const acs_context *context)
+{
+    return ACS_UNLIKELY(atomic_load_explicit(&context->has_failures, memory_order_relaxed));
+}
+
+acs_status acs_failures_first_of(acs_context *context, acs_error *error);
+/* First error that the context keeps, copied to *error (may be NULL). Takes the core's lock only after a failure. */
+static inline acs_status acs_failures_first(acs_context *context, acs_error *error)
+{
+    return acs_context_has_failures(context) ? acs_failures_first_of(context, error) : ACS_OK;
+}
+
+acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error);
+/* How an op ended; the caller knows that it has. Takes the core's lock only after a failure. */
+static inline acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
+{
+    return acs_context_has_failures(context) ? acs_failures_find(context, op, error) : ACS_OK;
+}
+/* The same under the core's lock. */
+acs_status acs_failures_of_locked(acs_context *context, acs_op op);
+
+#endif
