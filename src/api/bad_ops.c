@@ -1,8 +1,8 @@
 /*
  * The record of ops that failed or were skipped (bad_ops.h). Called by failures.c under the core's lock. Consecutive
- * ops that ended alike share a range, so a long chain of skipped ops takes one. Where ranges run out, call sites are given
- * up first. Then, or where memory is exhausted, one interval of op numbers stands for the ops that found no range: all
- * ops in it count as ended badly. A failed or skipped op is never reported as ended well.
+ * ops that ended alike share a range, so a long chain of skipped ops takes one. Where ranges run out, call sites are
+ * given up first. Then, or where memory is exhausted, one interval of op numbers stands for the ops that found no
+ * range: all ops in it count as ended badly. A failed or skipped op is never reported as ended well.
  */
 #include "api/bad_ops.h"
 
@@ -100,7 +100,9 @@ static void add_vague(acs_bad_ops *bad, const acs_bad_range *what)
         bad->vague_status = ACS_ERR_DEVICE;
 }
 
-/* --------------------------------------------------------------------------------------------------------- add, find */
+/*
+ * --------------------------------------------------------------------------------------------------------- add, find
+ */
 
 /* Add the op to a neighbouring range that ended alike. False: there is none. */
 static bool add_to_neighbour(acs_bad_ops *bad, const acs_bad_range *what)
@@ -158,7 +160,9 @@ bool acs_bad_ops_find(const acs_bad_ops *bad, acs_op op, acs_bad_range *found)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ forget */
+/*
+ * ------------------------------------------------------------------------------------------------------------ forget
+ */
 
 void acs_bad_ops_clear(acs_bad_ops *bad)
 {

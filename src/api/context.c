@@ -1,6 +1,6 @@
 /*
- * Contexts: open and close. Owns the lifetime of everything that a context has, and makes its parts known to each
- * other: the core, the backend, memory, failures, statistics, threads. Never issues an op itself.
+ * Opening and closing contexts. Owns the lifetime of a context's parts (core, backend, memory, failures, statistics,
+ * threads) and connects them by callbacks. Called by programs and, to drain, by acs::compat. Never issues an op itself.
  */
 #include "api/registry.h"
 
@@ -112,7 +112,7 @@ static acs_status give_back_allocation(acs_context *context, const acs_allocatio
     return acs_memory_give(context->memory, &block);
 }
 
-/* Blocks whose free op ended without freeing them (the device was given up) included. */
+/* Free all blocks, also those whose free op ended without freeing them, because the device was given up. */
 static void free_blocks(acs_context *context)
 {
     acs_allocation block;
@@ -147,7 +147,7 @@ static acs_op settled(void *user)
 static acs_status open_memory(acs_context *context)
 {
     const acs_options *o = &context->options;
-    const bool several = context->backend->devices > 1; /* who has to know whose memory an address is */
+    const bool several = context->backend->devices > 1; /* only pools know to which device an address belongs */
     context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && (several || !context->backend->apart));
     acs_memory_config config = {
         .pooled = context->pooled,
@@ -192,7 +192,7 @@ static void eventcounts_fini(acs_context *context)
     acs_eventcount_fini(&context->ends);
 }
 
-/* Whatever was opened; the fields of the others are NULL. */
+/* Release the parts that were opened; the fields of the others are NULL. */
 static void release_parts(acs_context *context, bool keep_backend)
 {
     if (context->backend && !keep_backend && context->backend->ops->quiesce)
@@ -264,8 +264,9 @@ static void log_options(const acs_options *options)
 }
 
 /*
- * Not in a child of a process where this copy has passed the check: another copy, whenever it is loaded, does not pass
- * its own. And the loader's lock, which a thread of the parent's may have held, is then held for ever.
+ * Refuse to be the second copy of the library in the process. Skipped in a forked child: a thread of the parent may
+ * have held the loader's lock, which nobody releases there. This copy passed the check in the parent, and another copy
+ * that is loaded later fails its own.
  */
 static acs_status check_copies(void)
 {
@@ -314,9 +315,9 @@ acs_status acs_open(const acs_options *options, acs_context **out)
 /* ------------------------------------------------------------------------------------------------------------ close */
 
 /*
- * Close what was given up, without waiting for ops that may still run. True: nothing was left behind, close as usual.
- * False, with an error: what such ops may still use stays for good, the context's struct included. `threads`: number of
- * the context's own threads that are inside ops.
+ * Close a context that was given up, without waiting for ops that may still run. True: none can, so close as usual.
+ * False, with an error: the memory that such ops may use stays for good, and so does the context's struct. `threads`:
+ * number of the context's own threads that are inside ops.
  */
 static bool leave_behind(acs_context *context, uint32_t threads)
 {

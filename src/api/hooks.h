@@ -30,11 +30,15 @@ struct acs_draft;
 typedef struct acs_op_hooks {
     /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK. */
     acs_op (*launch)(acs_context *context, const acs_launch_params *params);
-    /* An op begins. May set draft->record; then none is taken from the context's pool. False: refused, with an error. */
+    /*
+     * An op begins. May set draft->record; then none is taken from the context's pool. False: refused, with an error.
+     */
     bool (*begin)(struct acs_draft *draft, acs_op_kind kind);
     /* The record is filled in: point it at the present contents of its blocks. */
     acs_status (*bind)(struct acs_draft *draft);
-    /* Before the record enters the FIFO. True: it went elsewhere, and *op is the result of the call, 0 with an error. */
+    /*
+     * Before the record enters the FIFO. True: it went elsewhere, and *op is the result of the call, 0 with an error.
+     */
     bool (*submit)(struct acs_draft *draft, acs_op *op);
     /* The record is in the FIFO, as `op`. */
     void (*queued)(struct acs_draft *draft, acs_op op);

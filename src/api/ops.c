@@ -1,6 +1,6 @@
 /*
- * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each function
- * validates its call, fills a record and queues it; nothing here waits for an op to run.
+ * Public calls for ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each
+ * validates its arguments, fills a draft and queues it. Never waits for an op to run.
  */
 #include "api/draft.h"
 
@@ -30,7 +30,7 @@ static acs_uses uses_of(const acs_segment *segments, size_t count)
 
 /* ------------------------------------------------------------------------------------------------- copies and fills */
 
-/* A captured one becomes a node of its own kind. */
+/* Bind a copy or fill; let the backend make a kernel of it, unless it is captured or held; queue it. */
 static acs_op finish_copy(acs_draft *draft, acs_status status)
 {
     acs_backend *backend = draft->context->backend;
@@ -77,9 +77,13 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
     return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
 }
 
-/* ------------------------------------------------------------------------------------------- host functions and calls */
+/*
+ * ------------------------------------------------------------------------------------------- host functions and calls
+ */
 
-/* Copy the closure behind the segments; *to is what the function gets. There is `room`, too. */
+/*
+ * Copy footprint and closure into the record. *to is the function's argument. Makes `room` for a call's kernels, too.
+ */
 static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to,
                                const acs_call_room *room)
 {
@@ -111,7 +115,10 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
                                        &(acs_call_room){0}));
 }
 
-/* Its parts run one after the other, since all write what the call writes: some of it has to be named. */
+/*
+ * Whether the footprint orders the parts of a call one after the other. It does if the call writes anything, since each
+ * part then has the same segments to write.
+ */
 static bool orders_parts(const acs_record *record)
 {
     bool writes = record->any;
@@ -122,7 +129,9 @@ static bool orders_parts(const acs_record *record)
     return writes;
 }
 
-/* A record for a later part of the call: what the call writes anew is there by then. NULL: there is none. */
+/*
+ * A record for a later part of the call. Its out segments are inout, for the first part wrote them. NULL: none is free.
+ */
 static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
 {
     acs_record_pool *pool = draft->context->records;
@@ -146,7 +155,7 @@ static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
     return part;
 }
 
-/* The call becomes kernels, if what it issues is known; else it stays a call. */
+/* Turn the call into kernels, if the backend knows its work; otherwise it stays a call. */
 static void become_kernels(acs_draft *draft, const acs_call_room *room)
 {
     acs_backend *backend = draft->context->backend;
@@ -160,7 +169,7 @@ static void become_kernels(acs_draft *draft, const acs_call_room *room)
         acs_record_release(draft->context->records, draft->part[i]);
     draft->parts = became && parts > 1 ? parts : 0;
     if (!became)
-        *acs_error_thread() = before; /* that it stays a call is no error */
+        *acs_error_thread() = before; /* to stay a call is no error */
 }
 
 static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
@@ -176,7 +185,7 @@ static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
     if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
         backend->ops->call_find(backend, record, call, &room);
     ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, &room));
-    const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* they are queued at once */
+    const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* all parts are queued at once */
     if (room.parts == 1 || (room.parts && fits && orders_parts(record)))
         become_kernels(draft, &room);
     return ACS_OK;

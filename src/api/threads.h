@@ -1,6 +1,7 @@
 /*
  * Threads around the core (threads.c): steps that callers and workers take, and waking either of them. Called by every
- * call that queues an op or waits, by the backend's threads, and by acs_open and acs_close, which start and stop workers.
+ * call that queues an op or waits, by the backend's threads, and by acs_open and acs_close, which start and stop
+ * workers.
  */
 #ifndef ACS_THREADS_H
 #define ACS_THREADS_H
