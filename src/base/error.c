@@ -1,7 +1,7 @@
 /*
- * Errors: this thread's latest one, filled by the function that detects a failure (ACS_FAIL) and read by the program
- * through acs_last_error. Errors of a context are kept by the runtime, which uses the same fill and copy. Never
- * allocates, so that running out of memory can be reported too.
+ * Errors of threads: the function that detects a failure fills its thread's error (ACS_FAIL), and the program reads it
+ * by acs_last_error. Contexts keep their errors in api/failures.c, which fills and copies them by functions of this
+ * file. Never allocates, so that exhausted memory can be reported, too.
  */
 #include "base/base.h"
 
