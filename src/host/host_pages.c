@@ -1,6 +1,6 @@
 /*
- * Pages of device memory where that is the CPU's (see pool/pages.h): addresses that nobody may touch, until they are filled.
- * Called by the pools. Contents do not move with a piece: nobody is promised what is in memory that was free.
+ * Pages of device memory for the CPU backends (pool/pages.h): addresses are reserved without access, and get memory
+ * when a piece is mapped. Called by the pools. Contents do not move with a piece: free memory has no promised contents.
  */
 #include "host/host_kernel.h"
 
@@ -21,9 +21,9 @@ static acs_status reserve(void *user, size_t bytes, uint64_t *base)
     char *at = mmap(NULL, bytes + PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return failed("reserving addresses", bytes);
-    const size_t before = (size_t)(-(uintptr_t)at % PAGE_BYTES); /* not every system aligns it */
+    const size_t before = (size_t)(-(uintptr_t)at % PAGE_BYTES); /* mmap need not align to PAGE_BYTES */
     if (before)
-        (void)munmap(at, before); /* more addresses than needed, if it fails */
+        (void)munmap(at, before); /* a failure only leaves addresses unused */
     (void)munmap(at + before + bytes, PAGE_BYTES - before);
     *base = (uint64_t)(uintptr_t)(at + before);
     return ACS_OK;
@@ -35,7 +35,7 @@ static acs_status unreserve(void *user, uint64_t base, size_t bytes)
     return munmap((void *)(uintptr_t)base, bytes) == 0 ? ACS_OK : failed("giving back addresses", bytes);
 }
 
-/* Memory comes with the addresses that it is mapped to. */
+/* A piece is only a name: the mapping itself brings memory. */
 acs_status acs_host_page_create(void *user, size_t bytes, uint64_t *piece)
 {
     (void)user, (void)bytes;
@@ -49,7 +49,7 @@ static acs_status destroy(void *user, uint64_t piece, size_t bytes)
     return ACS_OK;
 }
 
-/* Never by a new mapping over the old one: where that fails, the addresses may be anybody's. */
+/* mprotect, not a new mapping over the old one: if that failed, another mapping could take the addresses. */
 static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
 {
     (void)user, (void)piece;
