@@ -27,7 +27,7 @@ static bool may_join(const acs_bad_ops *bad, const acs_bad_range *a, const acs_b
            a->text == b->text && (bad->siteless || a->status == ACS_ERR_DEVICE || same_site(&a->site, &b->site));
 }
 
-static void join(acs_bad_range *a, const acs_bad_range *b)
+static void join_ranges(acs_bad_range *a, const acs_bad_range *b)
 {
     a->last = b->last;
     if (!same_site(&a->site, &b->site))
@@ -62,7 +62,7 @@ static void give_up_sites(acs_bad_ops *bad)
     bad->siteless = true;
     for (uint32_t i = 1; i < bad->count; i++) {
         if (may_join(bad, &bad->ranges[kept], &bad->ranges[i]))
-            join(&bad->ranges[kept], &bad->ranges[i]);
+            join_ranges(&bad->ranges[kept], &bad->ranges[i]);
         else
             bad->ranges[++kept] = bad->ranges[i];
     }
@@ -114,15 +114,15 @@ static bool add_to_neighbour(acs_bad_ops *bad, const acs_bad_range *what)
     if (!joins_before && !joins_behind)
         return false;
     if (joins_before) {
-        join(before, what);
+        join_ranges(before, what);
         if (behind && may_join(bad, before, behind)) {
-            join(before, behind);
+            join_ranges(before, behind);
             remove_range(bad, at);
         }
         return true;
     }
     acs_bad_range joined = *what;
-    join(&joined, behind);
+    join_ranges(&joined, behind);
     *behind = joined;
     return true;
 }

@@ -121,20 +121,20 @@ static void free_blocks(acs_context *context)
             (void)give_back_allocation(context, &block);
 }
 
-static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
+static acs_status obtain_memory(void *user, int kind, size_t bytes, void **ptr)
 {
     acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_alloc(backend, kind, bytes, ptr);
 }
 
-static acs_status release(void *user, int kind, void *ptr, size_t bytes)
+static acs_status release_memory(void *user, int kind, void *ptr, size_t bytes)
 {
     (void)bytes;
     acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_free(backend, kind, ptr);
 }
 
-static void forget(void *user, uint64_t base, uint64_t bytes)
+static void forget_block(void *user, uint64_t base, uint64_t bytes)
 {
     acs_core_forget_block(&((acs_context *)user)->core, base, bytes);
 }
@@ -155,11 +155,11 @@ static acs_status open_memory(acs_context *context)
         .limit = (uint64_t)o->memory_limit,
         .slack = (uint64_t)o->memory_slack,
         .user = context,
-        .obtain = obtain,
-        .release = release,
+        .obtain = obtain_memory,
+        .release = release_memory,
         .pages = o->growth == ACS_GROWTH_PAGES && context->backend->pages.page && !several ? &context->backend->pages : NULL,
         .page_user = context->backend,
-        .forget = forget,
+        .forget = forget_block,
         .settled = settled,
     };
     if (acs_library_parts.pools)

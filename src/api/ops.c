@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
+static bool begin_draft(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
 {
     *draft = (acs_draft){.context = acs_context_enter_op(context, function, params ? params->site : NULL)};
     if (!draft->context)
@@ -44,7 +44,7 @@ static acs_op finish_copy(acs_draft *draft, acs_status status)
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
         return 0;
     if (bytes && (!dst || !src)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memcpy: %zu bytes from %p to %p", bytes, src, dst);
@@ -62,7 +62,7 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
 acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
+    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
         return 0;
     if (bytes && !dst) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memset: %zu bytes at NULL", bytes);
@@ -103,7 +103,7 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
                    const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
+    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
         return 0;
     if (!function) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_host: the function is NULL");
@@ -132,7 +132,7 @@ static bool orders_parts(const acs_record *record)
 /*
  * A record for a later part of the call. Its out segments are inout, for the first part wrote them. NULL: none is free.
  */
-static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
+static acs_record *new_part(const acs_draft *draft, const acs_call_room *room)
 {
     acs_record_pool *pool = draft->context->records;
     const acs_record *first = draft->record;
@@ -162,7 +162,7 @@ static void become_kernels(acs_draft *draft, const acs_call_room *room)
     const acs_error before = *acs_error_thread();
     uint32_t parts = 1;
     draft->part[0] = draft->record;
-    while (parts < room->parts && (draft->part[parts] = part_of(draft, room)) != NULL)
+    while (parts < room->parts && (draft->part[parts] = new_part(draft, room)) != NULL)
         parts++;
     bool became = parts == room->parts && backend->ops->call_adapt(backend, draft->part);
     for (uint32_t i = 1; i < parts && !became; i++)
@@ -196,7 +196,7 @@ acs_op acs_call(acs_context *context, const acs_call_params *call)
     acs_draft draft;
     acs_record *part[ACS_CALL_PARTS];
     acs_op_params params = {call ? call->site : NULL, call ? call->no_wait : 0};
-    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
+    if (!begin_draft(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
         return 0;
     if (!call || call->size != sizeof *call || !call->function) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_call: params %p, size %zu instead of %zu, or a NULL function",
@@ -214,7 +214,7 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     static const acs_site site = {"acs_on_retire", NULL, 0};
     acs_draft draft;
     acs_op_params params = {&site, 0};
-    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
+    if (!begin_draft(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
         return 0;
     if (acs_context_check_op(draft.context, op, __func__) != ACS_OK)
         return acs_draft_drop(&draft);

@@ -224,7 +224,7 @@ typedef struct thread_start {
     bool host_functions;
 } thread_start;
 
-static void pin(int cpu)
+static void pin_thread(int cpu)
 {
     if (cpu < 0)
         return;
@@ -293,7 +293,7 @@ static void *worker_main(void *argument)
     acs_context *context = start.context;
     free(argument);
     tl_ours = true;
-    pin(acs_context_cpu_next(context));
+    pin_thread(acs_context_cpu_next(context));
     context->backend->ops->thread_enter(context->backend);
     uint64_t idle_since = 0;
     while (!stopping(context)) {

@@ -27,7 +27,7 @@
         return __real_##name arguments;                                                                                \
     }
 
-/* The names that the compiler may have made of each row's symbol. */
+/* A wrapper for each row's symbol, and for the names that the compiler may make of it. */
 #define ACS_WRAP(name, parameters, arguments) WRAP(name, parameters, arguments)
 #define ACS_WRAP_DS(name, parameters, arguments)                                                                       \
     WRAP(name, parameters, arguments)                                                                                  \

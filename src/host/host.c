@@ -86,7 +86,7 @@ static bool progress_take_locked(host_backend *h)
     return progress;
 }
 
-static void pin(const host_runner *runner)
+static void pin_runner(const host_runner *runner)
 {
     cpu_set_t set;
     int error;
@@ -177,7 +177,7 @@ static void *executor(void *arg)
     uint32_t slot;
     uint64_t took_ns = UINT64_MAX;
 
-    pin(runner);
+    pin_runner(runner);
     acs_inside_set(true); /* host bodies run here; nothing else on this thread calls the library */
     acs_lock_acquire(&h->lock);
     for (;;) {

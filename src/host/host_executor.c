@@ -77,7 +77,7 @@ void acs_host_slots_fini(acs_host_slots *slots)
 /*
  * Move a timeline to `value`, but never back: the value may be that of an old mark. A: pairs with acs_host_completed.
  */
-static void publish(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
+static void move_timeline(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
 {
     /* Relaxed: written only under the lock, which this thread holds. */
     if (value <= atomic_load_explicit(&slot->completed, memory_order_relaxed))
@@ -93,7 +93,7 @@ static void record_mark(acs_host_slots *slots, const acs_mark *mark)
     acs_host_entry *last;
 
     if (slot->head == slot->tail) {
-        publish(slots, slot, mark->value);
+        move_timeline(slots, slot, mark->value);
         return;
     }
     last = entry_at(slot, slot->tail - 1);
@@ -104,7 +104,7 @@ static void record_mark(acs_host_slots *slots, const acs_mark *mark)
 /* --------------------------------------------------------------------------------------------------------- issue */
 
 /* Set the item's status if it cannot be issued. */
-static void judge(const acs_batch *batch, acs_item *item)
+static void refuse_unfit_item(const acs_batch *batch, acs_item *item)
 {
     if (!acs_item_may_follow(batch, item)) {
         acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
@@ -153,7 +153,7 @@ bool acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
     /* Marks first: the item's own waits may name them. */
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(slots, &batch->marks[item->first_mark + i]);
-    judge(batch, item);
+    refuse_unfit_item(batch, item);
     if (item->slot >= 0)
         enqueue(slots, batch, item);
     if (item->mark_after)
@@ -169,7 +169,7 @@ const acs_host_entry *acs_host_head(const acs_host_slots *slots, uint32_t slot)
     return s->head == s->tail ? NULL : entry_at(s, s->head);
 }
 
-/* A: acquire; pairs with publish. Seeing a value implies seeing the writes of the ops up to it. */
+/* A: acquire; pairs with move_timeline. Seeing a value implies seeing the writes of the ops up to it. */
 uint64_t acs_host_completed(const acs_host_slots *slots, uint32_t slot)
 {
     return atomic_load_explicit(&slots->slot[slot].completed, memory_order_acquire); /* A */
@@ -188,7 +188,7 @@ void acs_host_finish(acs_host_slots *slots, uint32_t slot)
     uint64_t value = entry_at(s, s->head)->value;
 
     s->head++;
-    publish(slots, s, value);
+    move_timeline(slots, s, value);
 }
 
 /* Marks of a slot complete in order, so the count says which ones. */

@@ -69,7 +69,7 @@ bool acs_host_runs(const acs_record *op)
            op->kind == ACS_KIND_STREAM_WAIT;
 }
 
-static void copy_rows(const acs_record *op)
+static void run_copy(const acs_record *op)
 {
     for (uint64_t row = 0; row < op->u.copy.rows; row++)
         memmove((char *)op->u.copy.dst + row * op->u.copy.pitch, (const char *)op->u.copy.src + row * op->u.copy.pitch,
@@ -82,14 +82,14 @@ void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
     if (op->kind == ACS_KIND_KERNEL)
         run_kernel(op, scratch);
     else if (op->kind == ACS_KIND_MEMCPY && op->u.copy.bytes)
-        copy_rows(op);
+        run_copy(op);
     else if (op->kind == ACS_KIND_MEMSET && op->u.copy.bytes)
         memset(op->u.copy.dst, op->u.copy.value, op->u.copy.bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------------ checking */
 
-static bool fits(acs_dim3 d, acs_dim3 max)
+static bool dims_fit(acs_dim3 d, acs_dim3 max)
 {
     return d.x && d.y && d.z && d.x <= max.x && d.y <= max.y && d.z <= max.z;
 }
@@ -111,7 +111,7 @@ static acs_status check_cluster(const acs_record *op, acs_dim3 cluster, acs_dim3
 
     if (!cluster.x && !cluster.y && !cluster.z)
         return ACS_OK;
-    if (!fits(cluster, max))
+    if (!dims_fit(cluster, max))
         return refuse_dims(op, "cluster", cluster, max);
     blocks = cluster.x * cluster.y * cluster.z; /* at most 16 * 16 * 16 */
     if (blocks > CLUSTER_BLOCKS_MAX)
@@ -168,9 +168,9 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
         return ACS_OK;
     block = op->u.launch.block;
     ACS_TRY(check_body(backend, op));
-    if (ACS_UNLIKELY(!fits(op->grid, grid_max)))
+    if (ACS_UNLIKELY(!dims_fit(op->grid, grid_max)))
         return refuse_dims(op, "grid", op->grid, grid_max);
-    if (ACS_UNLIKELY(!fits(block, block_max)))
+    if (ACS_UNLIKELY(!dims_fit(block, block_max)))
         return refuse_dims(op, "block", block, block_max);
     if (block.x * block.y * block.z > BLOCK_THREADS_MAX) /* at most 2^26 */
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': block has %" PRIu32 " threads; at most %d are possible",

@@ -231,7 +231,7 @@ static bool is_still(acs_context *context, uint64_t ends)
 }
 
 /* Count standstills after a step of a waiting caller, and end one that lasts. `ends`: acs_core_ends before the step. */
-static void judge(acs_context *context, uint64_t ends)
+static void judge_standstill(acs_context *context, uint64_t ends)
 {
     context->sim_driver->still = is_still(context, ends) ? context->sim_driver->still + 1 : 0;
     if (look_for_overdue(context, context->sim_driver->still > STILL_MOST / 2))
@@ -252,7 +252,7 @@ static bool step_and_judge(acs_context *context)
     if (!stepping_take(context))
         return false;
     bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
-    judge(context, ends);
+    judge_standstill(context, ends);
     stepping_give(context);
     if (progress)
         acs_eventcount_notify(&context->ends);
