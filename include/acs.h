@@ -23,8 +23,8 @@
  * Between threads, a call that returned before another began comes first. Contexts are not ordered among each other.
  * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG or
  * ACS_STATS asks for, and two notices to standard error, each once. The first: the default context cannot be opened.
- * The second: a variable that changes no result (ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG) has a bad value, or names
- * a file that cannot be written, so that its default is used.
+ * The second: a variable has a bad value, or names a file that cannot be written, and its default is used. That happens
+ * only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
  *
  * **Threads.** Every function may be called from any thread at any time, with two exceptions. acs_close must not run
  * beside other calls on the same context. Inside a retire callback, a host function, a library call or a footprint
@@ -215,8 +215,8 @@ acs_status acs_open(const acs_options *options, acs_context **context);
 
 /**
  * Finish all ops, report statistics if asked, release everything. The context is gone whatever is returned.
- * @param context  NULL is allowed. A handle that was closed already gets ACS_ERR_STATE here and in every other call as
- *                 long as its memory has not been given to a new context.
+ * @param context  NULL is allowed. A handle that was closed already gets ACS_ERR_STATE, here and in every other call,
+ *                 until its memory is given to a new context.
  * @return ACS_OK, or the context's first uncleared error. After ACS_WATCHDOG_S gave the device up: ACS_ERR_DEVICE. If
  *         an op may still run then, the call returns all the same, and leaves memory and threads behind until the
  *         process ends; acs_last_error says which. On a GPU these are the streams and the memory of acs_malloc, which
@@ -451,19 +451,21 @@ typedef struct acs_launch_params {
  * Queue a kernel. The macros ACS_LAUNCH and ACS_LAUNCH_ON are shorter and record file and line.
  *
  * Never allocates in the steady state. Leaves CUDA to the library's threads, with these exceptions. The call asks CUDA
- * once per kernel what the function needs. On a GPU the call itself issues the first kernel into an idle runtime, about
- * 3 us, since waking a thread takes longer (not with ACS_WATCHDOG_S). With ACS_WORKERS=0 and bundles (ACS_ISSUE) each
- * 64th call issues the ops that have been queued. With ACS_DISABLE=1, and inside a capture (acs_after_stream), each
- * call does all work for its own op. Waits only while the FIFO is full, and then steps the runtime itself.
+ * once per kernel what the function needs. On a GPU the call itself issues the first kernel into an idle runtime (not
+ * with ACS_WATCHDOG_S). That takes about 3 us; to wake a thread takes longer. With ACS_WORKERS=0 and bundles
+ * (ACS_ISSUE) each 64th call issues the ops that have been queued. With ACS_DISABLE=1, and inside a capture
+ * (acs_after_stream), each call does all work for its own op. Waits only while the FIFO is full, and then steps the
+ * runtime itself.
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (with no_wait, or in a group),
- *         ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE, or ACS_ERR_ARGUMENT. The last is for a null kernel, a zero or too
- *         large grid, block or shared memory, argument sizes that do not match the kernel, or ACS_ON a device that
- *         there is not. It is also for segments that wrap the address space, have rows that overlap, or have reserved
- *         fields that are not 0. After each of these errors nothing was queued. Since program order has a hole, the
- *         error is also kept for acs_context_error and acs_sync. Two errors are not kept: ACS_ERR_FULL with no_wait,
- *         after which a retry leaves no hole, and ACS_ERR_STATE of a call that reached no open context.
+ *         ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE, or ACS_ERR_ARGUMENT. The last is for a null kernel, and for a
+ *         zero or too large grid, block or shared memory. It is for argument sizes that do not match the kernel, and
+ *         for ACS_ON a device that there is not. And it is for segments that wrap the address space, have rows that
+ *         overlap, or have reserved fields that are not 0. After each of these errors nothing was queued. Since program
+ *         order has a hole, the error is also kept for acs_context_error and acs_sync. Two errors are not kept:
+ *         ACS_ERR_FULL with no_wait, after which a retry leaves no hole, and ACS_ERR_STATE of a call that reached no
+ *         open context.
  */
 acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
 
@@ -477,8 +479,8 @@ typedef struct acs_op_params {
 
 /**
  * Copy bytes between any two places, device or host. An op like others: neither range may be touched by the program
- * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU the call asks the
- * driver about the memory of a copy or fill of at most 64 KiB, which may then go in a bundle, as a kernel.
+ * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU a copy or fill of at
+ * most 64 KiB may go in a bundle, as a kernel. The call asks the driver about its memory.
  * @return as acs_launch.
  */
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params);
@@ -559,7 +561,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
 /**
  * With ACS_MEMORY_DEVICE: a block whose contents may move. Ops reach it through plain pointer arguments only, each of
  * which points into the block. So the block may be renamed (ACS_RENAME): an op with one **out** segment over the whole
- * block gets memory of its own, and need not wait for ops that use the old contents. Pointers and segments of later ops
+ * block gets memory of its own, and need not wait for users of the old contents. Pointers and segments of later ops
  * are changed accordingly.
  *
  * A copy brings the contents home, to the block's address, before anything that may reach the block in another way: an
@@ -605,7 +607,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
  * ops of another context that name it (ACS_ERR_CHECK), except where it is an ACS_LAZY block.
  *
  * Freed memory may still be in use by earlier ops. Where that is more than ACS_MEMORY_SLACK, device memory is handed
- * out all the same, and the ops that touch the new block are ordered behind the earlier ones. So order other work of
+ * out all the same. The ops that touch the new block are then ordered behind the earlier ones. So order other work of
  * the program's on a new block (its own streams, cudaMemcpy) as on one that ops have touched before: by acs_wait_range
  * on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is not in use by any op when this returns.
  *
@@ -630,8 +632,9 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 acs_status acs_pin(acs_context *context, const void *ptr);
 
 /**
- * Give back to the device memory that ACS_POOL keeps and that holds no block, until at most `keep_bytes` of each kind
- * of memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the device.
+ * Give memory that ACS_POOL keeps, and that holds no block, back to the device. It stops when at most `keep_bytes` of
+ * each kind of memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the
+ * device.
  * @retval ACS_ERR_DEVICE  the device is lost.
  */
 acs_status acs_trim(acs_context *context, size_t keep_bytes);
@@ -685,8 +688,8 @@ acs_status acs_on(acs_context *context, int device);
 acs_status acs_sync(acs_context *context);
 
 /**
- * Wait for one op. A kernel that went in a bundle is known to have ended when the kernels before it in the bundle have,
- * too, at the latest with the whole bundle (docs/issue-methods.md).
+ * Wait for one op. A kernel that went in a bundle is known to have ended when the kernels before it in the bundle have
+ * ended, too. That is at the latest the end of the whole bundle (docs/issue-methods.md).
  * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for an op never queued.
  */
 acs_status acs_wait(acs_context *context, acs_op op);
@@ -818,8 +821,8 @@ typedef struct acs_group_report {
  *         With these errors the group is gone: ACS_ERR_DEVICE; ACS_ERR_LAUNCH: an op of the group needed memory beside
  *         the plan, and found none. That op and those behind it were not queued.
  * Blocks: while the FIFO is full, and as acs_malloc. On several devices (ACS_DEVICES) also while no device has room for
- * the group beside the groups that run, in the order of the calls (HuntKTm, section 5.3, Algorithm 1). With ACS_LEDGER
- * also while other programs have the memory and may still give it, or have waited for it much longer.
+ * the group beside the groups that run. Groups get room in the order of the calls (HuntKTm, section 5.3, Algorithm 1).
+ * With ACS_LEDGER also while other programs have the memory and may still give it, or have waited for it much longer.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
 

@@ -1,7 +1,7 @@
 /*
  * Drafts and launches (draft.h): fills an op's record from the call and queues it, on the caller's thread. Called by
- * all calls that queue an op. Calls CUDA only through the backend's check of a kernel not seen before, allocates only
- * while the pool of records warms up, and takes a lock only while the FIFO is full.
+ * all calls that queue an op. Calls CUDA only through the backend's check of a kernel not seen before. Allocates only
+ * while the pool of records warms up. Takes a lock only while the FIFO is full.
  */
 #include "api/draft.h"
 

@@ -4,8 +4,8 @@
  * about ops.
  *
  * Workers sleep at the eventcount `work`, the thread of host functions at `host_work`, callers at `ends`. One worker
- * that is awake is enough. The last worker to fall asleep looks for work after it announced itself, and a caller that
- * queued an op looks at the waiters of `work` afterwards (eventcount.h).
+ * that is awake is enough. The last worker to fall asleep looks for work after it announced itself. A caller queues
+ * its op first, and then looks at the waiters of `work` (eventcount.h).
  */
 #include "api/threads.h"
 

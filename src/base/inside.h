@@ -1,7 +1,7 @@
 /*
- * The calling thread: its number, and whether it is inside code of the program that the library calls (a host function,
- * a callback, a kernel's host body, a footprint function). Calls that take a context are refused there, and acs::compat
- * does not drain: both would wait for themselves.
+ * The calling thread: its number, and whether it is inside code of the program that the library calls. That is a host
+ * function, a callback, a kernel's host body or a footprint function. Calls that take a context are refused there, and
+ * acs::compat does not drain: both would wait for themselves.
  */
 #ifndef ACS_INSIDE_H
 #define ACS_INSIDE_H

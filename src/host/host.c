@@ -1,7 +1,7 @@
 /*
  * The host backend: slots run on executor threads, or inside poll where the context may make no threads. The core calls
  * it through its ops table. Owns the state machine of host_executor.c with one lock around it, the run queue of slots
- * that can advance, and the executors, which look for work for a while and then sleep. Never holds the lock while an op
+ * that can advance, and the executors. These look for work for a while and then sleep. Never holds the lock while an op
  * runs or while it notifies the core.
  *
  * Waking a thread costs as much as several short ops. So at most one executor looks for work without sleeping. While

@@ -16,8 +16,8 @@ enum {
     STEPS_AFTER_CALL = 4, /* by seed: most steps after a call */
     STILL_MOST = 2000, /* steps without progress after which the run stands still: several rounds of all workers, and of
                           all completions that a seed may hide */
-    /* Time in ns that the library's own work takes of a thread, measured on the machine of gpus.c with `acs-micro` and
-     * with bench/results (own work per op 0.9 to 1.3 us in all). */
+    /* Time in ns that the library's own work takes of a thread, measured on the machine of gpus.c with `acs-micro`.
+     * bench/results agree: own work per op is 0.9 to 1.3 us in all. */
     CALL_NS = 150,      /* a call */
     STEP_NS = 100,      /* a step */
     OP_NS = 850,        /* each op of a batch */
@@ -218,8 +218,8 @@ static void end_standstill(acs_context *context)
 }
 
 /*
- * Whether the step changed nothing and nothing can change by itself: no op ended or was queued, no thread is inside the
- * call that queues one (it may not be scheduled for long), and the backend has no event to come.
+ * Whether the step changed nothing and nothing can change by itself: no op ended or was queued, and
+ * the backend has no event to come. Nor is a thread inside the call that queues an op, which may take it any time.
  */
 static bool is_still(acs_context *context, uint64_t ends)
 {
