@@ -13,10 +13,8 @@ static pid_t g_default_process; /* the process that opened it; guarded by the lo
 static void close_default(void)
 {
     acs_context *context = acs_registry_default();
-    if (!context || getpid() != g_default_process)
-        return;
-    acs_registry_clear_default(context);
-    (void)acs_close(context);
+    if (context && getpid() == g_default_process && acs_registry_clear_default(context))
+        (void)acs_close(context);
 }
 
 /* Programs that ignore what launches return would compute nothing and say nothing. */

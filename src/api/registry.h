@@ -38,7 +38,7 @@ void acs_registry_unlock_default(void);
 acs_context *acs_registry_default(void);
 /* The default context was opened. Under the lock. */
 void acs_registry_set_default(acs_context *context);
-/* The context closes. If it is the default one, there is none any more. */
-void acs_registry_clear_default(acs_context *context);
+/* The context closes. True: it was the default one, so there is none any more. */
+bool acs_registry_clear_default(acs_context *context);
 
 #endif
