@@ -1,6 +1,6 @@
 /*
  * Private to src/simulator: the machine's state and what its files share. machine.c works off the queues, sms.c places
- * blocks, graph.c runs graphs, heap.c keeps what is to happen.
+ * blocks, graph.c runs graphs, timeline.c and heap.c keep what is to happen.
  */
 #ifndef ACS_SIM_INTERNAL_H
 #define ACS_SIM_INTERNAL_H
@@ -172,10 +172,11 @@ struct acs_sim {
     uint32_t cohorts, cohort_capacity, free_cohort;
 };
 
-/* machine.c */
+/* timeline.c */
 
 /* Room for one more of an array; false and `failed`: no memory. */
 bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size);
+uint64_t acs_sim_later(uint64_t a, uint64_t b);
 void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node);
 /* Look at a queue at `when`. */
 void acs_sim_wake(acs_sim *sim, uint32_t queue, uint64_t when);
@@ -190,16 +191,19 @@ void acs_sim_tell(acs_sim *sim, void *user, bool ended);
 uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t device, uint64_t cost);
 /* A run that is ready takes its turn at the front end. */
 void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost);
-/* The item that ran in a stream is done. */
+/* An item of a stream is done now. */
+void acs_sim_item_done(acs_sim *sim, uint32_t stream);
+/* The item that ran in a stream is done; the next may start after a hop. */
 void acs_sim_stream_ended(acs_sim *sim, uint32_t stream);
-/* A run is done. */
-void acs_sim_run_ended(acs_sim *sim, uint32_t run);
 
 /* sms.c */
 bool acs_sim_sms_init(acs_sim *sim, sim_device *device);
 /* A kernel's turn came. */
 void acs_sim_kernel_start(acs_sim *sim, uint32_t run);
-void acs_sim_ctas_end(acs_sim *sim, uint32_t cohort);
+/* Free the blocks of a cohort. True: they were the last of their kernel. acs_sim_sms_refill comes next. */
+bool acs_sim_ctas_end(acs_sim *sim, uint32_t cohort);
+/* Start a stalled kernel where one has ended, and place blocks on what is free. */
+void acs_sim_sms_refill(acs_sim *sim, uint32_t device, bool kernel_ended);
 /* Bring sm_busy_ns up to now. */
 void acs_sim_busy_update(acs_sim *sim, sim_device *device);
 

@@ -124,23 +124,23 @@ static inline acs_sim_state *acs_sim_state_of(acs_backend *backend)
 }
 
 /* sim_issue.c */
-acs_sim_mark *acs_sim_mark_at(const acs_sim_state *s, const acs_mark *mark);
-/* The machine's acs_sim_told: lists the body as due. */
-void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when);
 void acs_sim_submit(acs_backend *backend, acs_batch *batch);
+
+/* sim_order.c */
+acs_sim_mark *acs_sim_mark_at(const acs_sim_state *s, const acs_mark *mark);
 /* Does the item name slots and marks that exist? If not, there is nothing that could be issued. */
 bool acs_sim_item_exists(const acs_sim_state *s, const acs_batch *batch, const acs_item *item);
 /* Marks, waits and value of an item: NULL, or what the core did wrong. And the mark behind it. */
 const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const acs_item *item);
 const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark);
 void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text);
+
+/* sim_kernel.c */
 /* How long a block of this kernel takes where time decides, as a backend would have learnt it. */
 uint64_t acs_sim_kernel_ns(const acs_sim_state *s, const acs_record *op);
 uint64_t acs_sim_threads(const acs_sim_state *s, const acs_record *op);
 /* What a kernel needs, and how long it takes, drawn where the seed decides. */
 acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot);
-/* Room to list `ops` more as due. False: no memory. */
-bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops);
 
 /* sim_work.c: what the machine tells of, and progress inside bundles. */
 
@@ -155,6 +155,10 @@ void acs_sim_bundle_give(acs_sim_state *s, acs_sim_bundle *bundle);
 /* Progress inside bundles that a poll may show now; 0: none. */
 uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot);
 void acs_sim_works_fini(acs_sim_state *s);
+/* The machine's acs_sim_told: lists the body as due. */
+void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when);
+/* Room to list `ops` more as due. False: no memory. */
+bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops);
 
 /* sim_bundle.c */
 void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch);

@@ -151,3 +151,41 @@ uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot)
         slot->known_at = slot->news[0].at + visible; /* somebody should look again then */
     return value;
 }
+
+/* ------------------------------------------------------------------------------------------------------- bodies due */
+
+/* Told by the machine. One in four runs when it starts: then what should have waited for it may see too much, not less. */
+void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when)
+{
+    acs_sim_state *s = owner;
+    acs_sim_work *work = user;
+    const acs_record *op = work->op;
+    bool at_start = s->by_seed && op && (acs_hash64(op->seq + s->salt) & 3) == 0;
+
+    if (ended)
+        acs_sim_work_ended(s, work, when);
+    if (!op)
+        return;
+    if (acs_log_enabled(ACS_LOG_DEBUG))
+        acs_log(ACS_LOG_DEBUG, "sim: %llu ns: op %llu %s%s", (unsigned long long)when, (unsigned long long)op->seq,
+                ended ? "ended" : "started", ended != at_start ? ", its body runs" : "");
+    s->told |= ended || at_start;
+    if (ended != at_start)
+        s->due[s->due_count++] = op;
+}
+
+/* Every op that was issued has room among those that are due. */
+bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops)
+{
+    uint32_t capacity = acs_round_up_pow2(s->in_flight + ops < 64 ? 64 : s->in_flight + ops);
+    const acs_record **grown;
+
+    if (s->in_flight + ops <= s->due_capacity)
+        return true;
+    grown = realloc(s->due, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    s->due = grown;
+    s->due_capacity = capacity;
+    return true;
+}

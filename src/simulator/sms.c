@@ -185,23 +185,10 @@ void acs_sim_kernel_start(acs_sim *sim, uint32_t run)
     place(sim, device);
 }
 
-static void kernel_ended(acs_sim *sim, sim_device *device, uint32_t run)
-{
-    uint32_t stalled = device->stalled.first;
-
-    device->running--;
-    acs_sim_run_ended(sim, run);
-    if (stalled == ACS_SIM_NONE)
-        return;
-    device->stalled.first = sim->run[stalled].next;
-    acs_sim_kernel_start(sim, stalled);
-}
-
-void acs_sim_ctas_end(acs_sim *sim, uint32_t index)
+bool acs_sim_ctas_end(acs_sim *sim, uint32_t index)
 {
     sim_cohort *cohort = &sim->cohort[index];
-    uint32_t run_index = cohort->run;
-    sim_run *run = &sim->run[run_index];
+    sim_run *run = &sim->run[cohort->run];
     sim_device *device = &sim->device[run->device];
     bool many = cohort->many;
 
@@ -215,7 +202,20 @@ void acs_sim_ctas_end(acs_sim *sim, uint32_t index)
     }
     run->placed_running -= cohort->ctas;
     cohort_give(sim, index);
-    if (!run->unplaced && !run->placed_running)
-        kernel_ended(sim, device, run_index);
+    if (run->unplaced || run->placed_running)
+        return false;
+    device->running--;
+    return true;
+}
+
+void acs_sim_sms_refill(acs_sim *sim, uint32_t index, bool kernel_ended)
+{
+    sim_device *device = &sim->device[index];
+    const uint32_t stalled = device->stalled.first;
+
+    if (kernel_ended && stalled != ACS_SIM_NONE) {
+        device->stalled.first = sim->run[stalled].next;
+        acs_sim_kernel_start(sim, stalled);
+    }
     place(sim, device);
 }
