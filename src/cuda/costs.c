@@ -1,5 +1,5 @@
 /*
- * Which figures the cost model has for a GPU: those of a file, or the table's, which are an H200's. Called by cuda.c
+ * Which figures the cost model has for a GPU: those of a file, or the table's, which are an H200's. Called by member.c
  * when a device is opened. A file that the user named must be right; one that was found is a hint.
  */
 #include "cuda/internal.h"

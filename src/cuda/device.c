@@ -1,6 +1,6 @@
 /*
  * The CUDA backend's own device code: an image made at build time where there was an nvcc, loaded into the context when
- * the device is opened. Owns the loaded library; called by cuda.c and by what issues bundles. Where it cannot be had,
+ * the device is opened. Owns the loaded library; called by member.c and by what issues bundles. Where it cannot be had,
  * because of the build, the driver, the GPU or a debugger, the backend goes on without bundles; it never fails for
  * that.
  */

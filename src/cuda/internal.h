@@ -217,42 +217,58 @@ typedef struct acs_cuda_scope {
     CUstreamCaptureMode mode;
 } acs_cuda_scope;
 
-/* cuda.c */
-/*
- * One member: of this device (negative: the current one), on which there are so many at most (`together`), for the
- * slots that are its own. The first opens for itself (`first` NULL); others use its arrays. Errors: nothing is left.
- * Closing: not the first before others.
- */
-acs_status acs_cuda_member_open(const acs_backend_config *config, int device, uint32_t together, uint32_t member,
-                                acs_cuda *first, acs_cuda **opened);
-void acs_cuda_member_close(acs_cuda *self);
-acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
-acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr);
+/* fault.c; no scope needed */
+/* Static storage. */
+const char *acs_cuda_text(int native);
+/* The same for an error while a device is opened: tells a missing driver from an old one. */
+const char *acs_cuda_open_text(int native);
+/* One sentence, through ACS_FAIL, for an error on the way to an open device. */
+acs_status acs_cuda_open_failed(const char *what, int native);
+/* True for errors after which CUDA runs nothing more in this process; then the backend is marked as faulted. */
+bool acs_cuda_note(acs_cuda *self, CUresult result);
+/* Mark the backend as faulted whatever the error: order or completion can no longer be known. */
+void acs_cuda_lose(acs_cuda *self, CUresult result);
+int acs_cuda_fault(const acs_cuda *self);
+
+/* scope.c */
+CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope);
+void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope);
 void acs_cuda_thread_enter(acs_backend *backend);
-void acs_cuda_give_up(acs_backend *backend);
-acs_leave acs_cuda_leave(acs_backend *backend);
+
+/* driver.c */
+/* The address of a driver function; NULL if this driver lacks it. */
+void *acs_cuda_driver_symbol(const char *name, unsigned version);
+/* Fill the table. ACS_ERR_UNSUPPORTED, through ACS_FAIL: a needed function is missing. */
+acs_status acs_cuda_driver_load(acs_cuda_driver *cu);
+
+/* connections.c */
+/* Ask the driver for a hardware connection per stream, before the first CUDA call; warn where streams share one. */
+void acs_cuda_connections_prepare(uint32_t slots);
+
+/* member.c */
+/* What a member is opened as. */
+typedef struct acs_cuda_member {
+    const acs_backend_ops *ops; /* functions for calls about this member alone */
+    int device;                 /* CUDA's number; negative: the current device */
+    uint32_t together;          /* members on this device, at most */
+    uint32_t member;            /* number among all members */
+    acs_cuda *first;            /* the member whose arrays it uses; NULL: it makes its own */
+} acs_cuda_member;
+/* Errors: nothing is left. */
+acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda_member *asked, acs_cuda **opened);
+/* The first member is closed last. */
+void acs_cuda_member_close(acs_cuda *self);
 /* The member whose slot it is. */
 static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
 {
     return self->members[slot % self->base.devices];
 }
 
-/* devices.c */
-extern const acs_backend_ops acs_backend_cuda_devices;
-/* The backend of several devices. ACS_ERR_OPTION: there are not so many. */
-acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend **backend);
-
-CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope);
-void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope);
-/* True for errors after which CUDA runs nothing more in this process; then the backend is marked as faulted. */
-bool acs_cuda_note(acs_cuda *self, CUresult result);
-/* Mark the backend as faulted whatever the error: order or completion can no longer be known. */
-void acs_cuda_lose(acs_cuda *self, CUresult result);
-int acs_cuda_fault(const acs_cuda *self);
-/* Static storage. */
-const char *acs_cuda_text(int native);
-/* The same for an error while a device is opened: tells a missing driver from an old one. */
-const char *acs_cuda_open_text(int native);
+/* memory.c; no scope needed */
+acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
+acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr);
+acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
+acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 
 /* kernel.c */
 acs_status acs_cuda_kernels_init(acs_cuda *self);
@@ -338,8 +354,6 @@ CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
 /* pages.c; in a scope */
 /* Fill base.pages where the device has virtual memory. */
 void acs_cuda_pages_init(acs_cuda *self);
-acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
-acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
 
 /* costs.c; no scope needed */
 /*
@@ -371,11 +385,13 @@ static inline void acs_cuda_range_end(const acs_cuda *self)
         acs_cuda_range_pop(self);
 }
 
-/* submit.c */
+/* launch.c; in a scope */
 /* Send a kernel that was checked to a stream. */
 CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream);
 /* The same with arguments from elsewhere: pointers to as many as the kernel has parameters. */
 CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args);
+
+/* submit.c */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);
 acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
 void acs_cuda_fills_fini(acs_cuda *self);

@@ -1,8 +1,11 @@
 /*
- * The CUDA backend of several devices: a member (acs_cuda) for each, which share serial, fault and the arrays of
- * streams and marks, so that one can wait for what another recorded. Each call goes to the member whose device, slot,
- * memory or stream it is about. The first member is the backend that the runtime holds; foreign captures, and what is
- * about no device, are its. With ACS_DEVICES_PER_GPU members share a GPU and its context.
+ * The CUDA backend: its tables of functions, for one device and for several, and its opening. The runtime calls it
+ * through acs_backend_cuda (backend.h); nothing in this folder calls it.
+ *
+ * Of several devices each has a member (acs_cuda). Members share serial, fault and the arrays of streams and marks, so
+ * that one can wait for a mark that another recorded. Each call goes to the member of its device, slot, memory or
+ * stream. The first member is the backend that the runtime holds; it also gets foreign captures and calls without a
+ * device. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
 #include "cuda/internal.h"
 
@@ -11,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const acs_backend_ops g_devices_ops; /* of several devices; acs_backend_cuda is of one */
+static const acs_cuda_member g_only_member = {.ops = &acs_backend_cuda, .device = -1, .together = 1};
 
 static acs_cuda *first_of(acs_backend *backend)
 {
@@ -23,6 +29,22 @@ static acs_backend *member_of(acs_backend *backend, uint32_t device)
 }
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
+
+/* From here on no thread of ours asks the device for anything. */
+static void cuda_give_up(acs_backend *backend)
+{
+    acs_cuda_lose((acs_cuda *)backend, (CUresult)cudaErrorLaunchTimeout);
+}
+
+/*
+ * Nothing is destroyed or freed. Freeing memory and giving the context back wait for what runs, by CUDA's rules;
+ * streams, events, a library's handles and workspaces may be in use by it. The process' end takes them all.
+ */
+static acs_leave cuda_leave(acs_backend *backend)
+{
+    (void)backend;
+    return ACS_LEFT_DEVICE;
+}
 
 static void devices_close(acs_backend *backend)
 {
@@ -72,11 +94,14 @@ static acs_status open_members(const acs_backend_config *config, int device, int
 {
     /* At most: they go around the GPUs. */
     const uint32_t together = (config->devices + (uint32_t)count - 1) / (uint32_t)count;
-    ACS_TRY(acs_cuda_member_open(config, device, together, 0, NULL, first));
-    (*first)->base.ops = &acs_backend_cuda_devices;
+    acs_cuda_member asked = {.ops = &acs_backend_cuda, .device = device, .together = together};
+    ACS_TRY(acs_cuda_member_open(config, &asked, first));
+    (*first)->base.ops = &g_devices_ops;
+    asked.first = *first;
     for (uint32_t i = 1; i < config->devices; i++) {
-        acs_status status = acs_cuda_member_open(config, (device + (int)i) % count, together, i, *first,
-                                                 &(*first)->members[i]);
+        asked.device = (device + (int)i) % count;
+        asked.member = i;
+        acs_status status = acs_cuda_member_open(config, &asked, &(*first)->members[i]);
         if (status != ACS_OK) {
             devices_close(&(*first)->base);
             return status;
@@ -86,7 +111,7 @@ static acs_status open_members(const acs_backend_config *config, int device, int
     return ACS_OK;
 }
 
-acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend **backend)
+static acs_status devices_open(const acs_backend_config *config, acs_backend **backend)
 {
     acs_backend_config several = *config;
     acs_cuda *first = NULL;
@@ -103,7 +128,7 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
     if (several.devices > there)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u, but there are %u: GPUs %d, ACS_DEVICES_PER_GPU=%d",
                         several.devices, there, count, (int)config->options->devices_per_gpu);
-    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, -1, 1, 0, NULL, &first)
+    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, &g_only_member, &first)
                                              : open_members(&several, device, count, &first);
     if (cudaGetDevice(&now) == cudaSuccess && now != device)
         (void)cudaSetDevice(device); /* as it was */
@@ -226,12 +251,12 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
     return backend->devices;
 }
 
-const acs_backend_ops acs_backend_cuda_devices = {
+static const acs_backend_ops g_devices_ops = {
     .id = ACS_BACKEND_CUDA,
-    .open = acs_cuda_devices_open,
+    .open = devices_open,
     .close = devices_close,
-    .give_up = acs_cuda_give_up,
-    .leave = acs_cuda_leave,
+    .give_up = cuda_give_up,
+    .leave = cuda_leave,
     .thread_enter = acs_cuda_thread_enter,
     .check = devices_check,
     .needs = devices_needs,
@@ -246,5 +271,45 @@ const acs_backend_ops acs_backend_cuda_devices = {
     .links = devices_links,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
+    .capture = &acs_cuda_capture,
+};
+
+/* ---------------------------------------------------------------------------------------------------- one device */
+
+static void cuda_close(acs_backend *backend)
+{
+    acs_cuda_member_close((acs_cuda *)backend);
+}
+
+static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_cuda *self = NULL;
+    if (config->devices != 1)
+        return devices_open(config, backend);
+    ACS_TRY(acs_cuda_member_open(config, &g_only_member, &self));
+    *backend = &self->base;
+    return ACS_OK;
+}
+
+const acs_backend_ops acs_backend_cuda = {
+    .id = ACS_BACKEND_CUDA,
+    .open = cuda_open,
+    .close = cuda_close,
+    .give_up = cuda_give_up,
+    .leave = cuda_leave,
+    .thread_enter = acs_cuda_thread_enter,
+    .check = acs_cuda_check,
+    .needs = acs_cuda_needs,
+    .adapt = acs_cuda_adapt,
+    .call_find = acs_cuda_call_find,
+    .call_adapt = acs_cuda_call_adapt,
+    .submit = acs_cuda_submit,
+    .poll = acs_cuda_poll,
+    .stream_record = acs_cuda_stream_record,
+    .event_release = acs_cuda_event_release,
+    .memory_alloc = acs_cuda_memory_alloc,
+    .memory_free = acs_cuda_memory_free,
+    .memory_state = acs_cuda_memory_state,
+    .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };
