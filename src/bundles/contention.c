@@ -41,7 +41,7 @@ void acs_contention_ended(acs_contention *contention, uint32_t device, uint32_t 
 }
 
 /* Much can make kernels seem longer than they are, nothing shorter: more is believed little by little, less sooner. */
-static void learn(acs_share *share, uint32_t type, const sample *seen)
+static void learn_share(acs_share *share, uint32_t type, const sample *seen)
 {
     const uint64_t known = share->type == type ? share->ns : 0;
     const uint64_t rise = 2 * known + TUNE_CONTENTION_STEP_NS, most = rise < UINT32_MAX ? rise : UINT32_MAX;
@@ -54,13 +54,13 @@ static void learn(acs_share *share, uint32_t type, const sample *seen)
         *share = (acs_share){type, (uint32_t)ns};
 }
 
-static void forget(acs_share *share, uint32_t type)
+static void lower_share(acs_share *share, uint32_t type)
 {
     if (share->type == type)
         share->ns -= share->ns < TUNE_CONTENTION_FORGET_PART ? share->ns : share->ns / TUNE_CONTENTION_FORGET_PART;
 }
 
-static uint32_t place_of(uint32_t type)
+static uint32_t share_index(uint32_t type)
 {
     return type & (TUNE_CONTENTION_TYPES - 1);
 }
@@ -94,10 +94,10 @@ void acs_contention_polled(acs_contention *contention, uint32_t device, uint64_t
     if (sampled && !goes_on) {
         const sample seen = sample_of(d, end_ns);
         for (uint32_t i = 0; i < d->types_used; i++)
-            learn(&d->known[place_of(d->types[i])], d->types[i], &seen);
+            learn_share(&d->known[share_index(d->types[i])], d->types[i], &seen);
     } else if (!sampled && went_through) {
         for (uint32_t i = 0; i < d->types_used; i++)
-            forget(&d->known[place_of(d->types[i])], d->types[i]);
+            lower_share(&d->known[share_index(d->types[i])], d->types[i]);
     }
     d->looked_ns = 0;
     d->before_ns = begin_ns;
@@ -113,6 +113,6 @@ void acs_contention_polled(acs_contention *contention, uint32_t device, uint64_t
 
 uint32_t acs_contention_of(const acs_contention *contention, uint32_t device, uint32_t type)
 {
-    const acs_share *share = &contention->device[device].known[place_of(type)];
+    const acs_share *share = &contention->device[device].known[share_index(type)];
     return type && share->type == type ? share->ns : 0;
 }

@@ -23,7 +23,7 @@ enum { GATHERED_NONE = UINT16_MAX };
 
 /* ----------------------------------------------------------------------------------------------------------- gather */
 
-static uint32_t part_of(acs_gathering *g, uint32_t at)
+static uint32_t part_root(acs_gathering *g, uint32_t at)
 {
     while (g->part[at] != at)
         at = g->part[at] = g->part[g->part[at]];
@@ -45,7 +45,7 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
     g->generations[at] = acs_entry_hold(&core->window, entry)->generation;
     g->part[at] = (uint16_t)at;
     for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
-        g->part[part_of(g, g->edges[e].from)] = (uint16_t)at;
+        g->part[part_root(g, g->edges[e].from)] = (uint16_t)at;
 }
 
 /* An edge from what was gathered: `down` has one less to wait for. A join follows here; ops in their turn. */
@@ -147,7 +147,7 @@ static void sum_parts(acs_core *core)
     memset(g->behind, 0, g->count * sizeof g->behind[0]);
     for (uint32_t at = 0; at < g->count; at++) {
         const acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
-        uint32_t part = part_of(g, at);
+        uint32_t part = part_root(g, at);
         g->ops_of[part] += entry->kind != ACS_KIND_JOIN;
         if (entry->wait_mask)
             g->behind[part] |= acs_slots_unreached(&core->slots, entry);
@@ -242,7 +242,7 @@ static void list_groups(const acs_window *w, acs_gathering *g)
             continue;
         for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
             used[g->edges[e].from] = true;
-        uint32_t group = part_of(g, at);
+        uint32_t group = part_root(g, at);
         g->next[at] = g->first[group];
         g->first[group] = (uint16_t)at;
     }

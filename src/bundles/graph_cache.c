@@ -78,7 +78,7 @@ void acs_graph_cache_destroy(acs_graph_cache *kept)
 }
 
 /* The place of a key among its set's, or the one that has not been used for longest. */
-static seen *place_of(acs_graph_cache *kept, uint64_t key)
+static seen *sighting_of(acs_graph_cache *kept, uint64_t key)
 {
     seen *set = kept->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
 
@@ -93,7 +93,7 @@ static seen *place_of(acs_graph_cache *kept, uint64_t key)
 
 uint32_t acs_graph_cache_sight(acs_graph_cache *kept, uint64_t key)
 {
-    seen *place = place_of(kept, key);
+    seen *place = sighting_of(kept, key);
     uint64_t now = ++kept->sightings;
 
     if (!place->when || place->key != key || now - place->when > TUNE_SEEN_AGE) {
@@ -113,7 +113,7 @@ static copy *copy_of(acs_graph_copy *shown)
     return (copy *)shown;
 }
 
-static keyed *find(const acs_graph_cache *kept, uint64_t key)
+static keyed *find_keyed(const acs_graph_cache *kept, uint64_t key)
 {
     keyed *found;
 
@@ -141,7 +141,7 @@ static void unlist(acs_graph_cache *kept, copy *c)
 
 acs_graph_copy *acs_graph_cache_take(acs_graph_cache *kept, uint64_t key)
 {
-    keyed *of = find(kept, key);
+    keyed *of = find_keyed(kept, key);
     copy *c;
 
     if (!of)
@@ -160,7 +160,7 @@ acs_graph_copy *acs_graph_cache_take(acs_graph_cache *kept, uint64_t key)
 
 acs_graph_copy *acs_graph_cache_again(acs_graph_cache *kept, uint64_t key, int slot)
 {
-    keyed *of = find(kept, key);
+    keyed *of = find_keyed(kept, key);
     copy *c, *found = NULL;
 
     if (!of)
@@ -179,7 +179,7 @@ acs_graph_copy *acs_graph_cache_again(acs_graph_cache *kept, uint64_t key, int s
 
 uint32_t acs_graph_copies(const acs_graph_cache *kept, uint64_t key, uint32_t *busy)
 {
-    const keyed *of = find(kept, key);
+    const keyed *of = find_keyed(kept, key);
     uint32_t all = 0, not_free = 0;
     const copy *c;
 
@@ -214,7 +214,7 @@ void acs_graph_cache_completed(acs_graph_cache *kept, int slot, uint64_t value)
 /* ----------------------------------------------------------------------------------------------------- room, bounds */
 
 /* Take a copy out; its key goes with the last. */
-static void *forget(acs_graph_cache *kept, copy *c)
+static void *forget_copy(acs_graph_cache *kept, copy *c)
 {
     void *object = c->shown.object;
     keyed *of = c->of;
@@ -241,10 +241,10 @@ static void *throw_out(acs_graph_cache *kept, copy *c)
 {
     uint64_t key = c->of->key;
     ACS_ASSERT(is_free(kept, c)); /* CACHE-3 */
-    void *object = forget(kept, c);
-    seen *place = place_of(kept, key);
+    void *object = forget_copy(kept, c);
+    seen *place = sighting_of(kept, key);
 
-    if (place->key == key && !find(kept, key))
+    if (place->key == key && !find_keyed(kept, key))
         place->count = 0;
     return object;
 }
@@ -275,7 +275,7 @@ void *acs_graph_cache_evict(acs_graph_cache *kept, uint64_t nodes)
 /* The entry of a key, made where there is none; NULL: no memory. */
 static keyed *entry_of(acs_graph_cache *kept, uint64_t key)
 {
-    keyed *of = find(kept, key);
+    keyed *of = find_keyed(kept, key);
 
     if (of)
         return of;
@@ -311,12 +311,12 @@ acs_graph_copy *acs_graph_cache_add(acs_graph_cache *kept, uint64_t key, uint32_
 void *acs_graph_cache_drop(acs_graph_cache *kept, acs_graph_copy *shown)
 {
     ACS_ASSERT(copy_of(shown)->taken); /* CACHE-1 */
-    return forget(kept, copy_of(shown));
+    return forget_copy(kept, copy_of(shown));
 }
 
 void *acs_graph_cache_drain(acs_graph_cache *kept)
 {
-    return kept->by_use ? forget(kept, kept->by_use) : NULL;
+    return kept->by_use ? forget_copy(kept, kept->by_use) : NULL;
 }
 
 uint64_t acs_graph_cache_nodes(const acs_graph_cache *kept)

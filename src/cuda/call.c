@@ -93,7 +93,7 @@ static _Atomic(acs_cuda_call *) *cell_of(acs_cuda_calls *calls, const acs_call_p
 }
 
 /* First sight. NULL: there is no room for more. */
-static acs_cuda_call *add(acs_cuda *self, const acs_call_params *params, const acs_call_key *key)
+static acs_cuda_call *call_add(acs_cuda *self, const acs_call_params *params, const acs_call_key *key)
 {
     acs_cuda_calls *calls = self->calls;
     acs_lock_acquire(&self->lock);
@@ -120,7 +120,7 @@ void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_par
         return;
     acs_cuda_call *call = atomic_load_explicit(cell_of(self->calls, params, &key), memory_order_acquire); /* A */
     if (!call)
-        call = add(self, params, &key);
+        call = call_add(self, params, &key);
     if (!call || atomic_load_explicit(&call->hopeless, memory_order_relaxed)) /* relaxed: the library serves as well */
         return;
     op->u.call.known = call;

@@ -23,7 +23,7 @@ typedef struct reading {
     const char *why;  /* why it cannot be used */
 } reading;
 
-static bool refuse(reading *r, const char *why)
+static bool refuse_call(reading *r, const char *why)
 {
     r->why = why;
     return false;
@@ -61,7 +61,7 @@ static bool find_bases(reading *r, uint64_t word, uint16_t *follows)
     else if (is_named(r->op, word))
         *follows = (uint16_t)((1u << pointers) - 1);
     else
-        return refuse(r, "it uses memory that its footprint does not name");
+        return refuse_call(r, "it uses memory that its footprint does not name");
     return true;
 }
 
@@ -69,7 +69,7 @@ static bool add_words(reading *r, acs_call_step *step, const void *bytes, uint32
 {
     acs_call_work *c = r->capture;
     if (c->words + count > ACS_CALL_WORDS)
-        return refuse(r, "its kernels have too many arguments");
+        return refuse_call(r, "its kernels have too many arguments");
     step->first = c->words;
     step->count = count;
     memcpy(&c->word[c->words], bytes, count * sizeof c->word[0]);
@@ -83,7 +83,7 @@ static bool read_fill(reading *r, CUgraphNode node, acs_call_step *step)
 {
     CUDA_MEMSET_NODE_PARAMS_v1 p;
     if (r->self->cu.cuGraphMemsetNodeGetParams(node, &p) != CUDA_SUCCESS || p.height != 1 || p.elementSize == 2)
-        return refuse(r, "it fills memory in a way that is not known here");
+        return refuse_call(r, "it fills memory in a way that is not known here");
     const uint64_t what[ACS_CALL_WHAT] = {p.elementSize, p.width, p.value};
     const uint64_t to = p.dst;
     step->kind = ACS_CUDA_STEP_FILL;
@@ -154,20 +154,20 @@ static bool read_kernel(reading *r, CUgraphNode node, acs_call_step *step, uint3
     if (result == CUDA_SUCCESS && !function && p.kern)
         result = self->cu.cuKernelGetFunction(&function, p.kern);
     if (result != CUDA_SUCCESS || !function || !p.kernelParams)
-        return refuse(r, "what a kernel of it is given cannot be read");
+        return refuse_call(r, "what a kernel of it is given cannot be read");
     const acs_attributes a = attributes_of(self, node);
     const uint64_t what[ACS_CALL_WHAT] = {(uint64_t)(uintptr_t)function, p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX,
                                           p.blockDimY, p.blockDimZ, p.sharedMemBytes, a.cluster.x, a.cluster.y,
                                           a.cluster.z, a.cooperative};
     acs_record *pattern = r->call->pattern[number];
     if (!pattern && (pattern = r->call->pattern[number] = pattern_new()) == NULL)
-        return refuse(r, "there is no memory for it");
+        return refuse_call(r, "there is no memory for it");
     if (!pattern->args) {
         name_kernel(pattern, &p, function, &a, r->op->site);
         if (!lay_out(self, pattern) || acs_cuda_check(&self->base, pattern) != ACS_OK)
-            return refuse(r, "a kernel of it cannot be launched from here");
+            return refuse_call(r, "a kernel of it cannot be launched from here");
     } else if (pattern->u.launch.kernel.function != (const void *)function) { /* it may have other arguments */
-        return refuse(r, "its kernels change");
+        return refuse_call(r, "its kernels change");
     }
     for (uint32_t i = 0; i < pattern->arg_count; i++)
         memcpy((unsigned char *)words + pattern->args[i].offset, p.kernelParams[i], pattern->args[i].size);
@@ -185,7 +185,7 @@ static bool follows_the_last(reading *r, const CUgraphNode *nodes, size_t i)
     if (result == CUDA_SUCCESS && count == (i > 0) && count)
         result = r->self->cu.cuGraphNodeGetDependencies(nodes[i], behind, &count);
     return (result == CUDA_SUCCESS && count == (i > 0) && (i == 0 || behind[0] == nodes[i - 1])) ||
-           refuse(r, "its work is no chain");
+           refuse_call(r, "its work is no chain");
 }
 
 static bool read_graph(reading *r, CUgraph graph)
@@ -193,15 +193,15 @@ static bool read_graph(reading *r, CUgraph graph)
     CUgraphNode nodes[ACS_CALL_STEPS];
     size_t count = 0;
     if (r->self->cu.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS || count == 0 || count > ACS_CALL_STEPS)
-        return refuse(r, "it issues nothing, or too much");
+        return refuse_call(r, "it issues nothing, or too much");
     if (r->self->cu.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS)
-        return refuse(r, "what it issues cannot be read");
+        return refuse_call(r, "what it issues cannot be read");
     for (size_t i = 0; i < count; i++) {
         CUgraphNodeType type;
         acs_call_step *step = &r->capture->step[r->capture->steps++];
         if (r->self->cu.cuGraphNodeGetType(nodes[i], &type) != CUDA_SUCCESS ||
             (type != CU_GRAPH_NODE_TYPE_KERNEL && type != CU_GRAPH_NODE_TYPE_MEMSET))
-            return refuse(r, "it does more than run kernels and fill memory");
+            return refuse_call(r, "it does more than run kernels and fill memory");
         if (!follows_the_last(r, nodes, i))
             return false;
         const bool kernel = type == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -294,7 +294,7 @@ static void read_and_learn(acs_cuda *self, const acs_item *item, CUgraph graph, 
         give_up(call, item->op, "what they issue follows from more than their pointers");
 }
 
-static void learn(acs_cuda *self, const acs_item *item)
+static void learn_call(acs_cuda *self, const acs_item *item)
 {
     acs_cuda_call *call = item->op->u.call.known;
     acs_call_work *read = malloc(sizeof *read);
@@ -319,7 +319,7 @@ void acs_cuda_call_learn(acs_cuda *self, const acs_item *item)
     /* Again: a thread that learned until now may have given up, with a pattern that is not whole. */
     const bool hopeless = atomic_load_explicit(&call->hopeless, memory_order_relaxed); /* relaxed: the flag orders */
     if (!hopeless && call->captures++ < TUNE_CALL_CAPTURES)
-        learn(self, item);
+        learn_call(self, item);
     else if (!hopeless)
         give_up(call, item->op, "their pointers do not show what follows from which");
     *acs_error_thread() = before;

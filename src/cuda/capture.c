@@ -369,7 +369,7 @@ static acs_status add_empty(acs_cuda *self, CUgraph graph, const acs_nodes *behi
 }
 
 /* What the op ends with; then the stream's own order again. Where that fails nobody knows what the graph holds. */
-static acs_status restore(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *own, acs_nodes *ends)
+static acs_status restore_order(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *own, acs_nodes *ends)
 {
     capture_view v;
     acs_status status = expect(self, stream, id, &v);
@@ -388,7 +388,7 @@ static acs_status restore(acs_cuda *self, CUstream stream, uint64_t id, const ac
                     (void *)stream, why.text);
 }
 
-static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
+static acs_status add_op_node(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
                       const acs_nodes *behind, acs_nodes *ends)
 {
     capture_view v;
@@ -405,7 +405,7 @@ static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *
     } else {
         status = send(self, stream, op, scratch_memory);
         acs_error sent = *acs_error_thread();
-        acs_status restored = restore(self, stream, id, &own, ends);
+        acs_status restored = restore_order(self, stream, id, &own, ends);
         if (restored != ACS_OK)
             status = restored; /* says more: the capture is void */
         else if (status != ACS_OK)
@@ -426,7 +426,7 @@ static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, a
     if (!op)
         ends->count = 0;
     ACS_TRY(enter(self, &scope));
-    acs_status status = add(self, stream, id, op, scratch_memory, behind, ends);
+    acs_status status = add_op_node(self, stream, id, op, scratch_memory, behind, ends);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }

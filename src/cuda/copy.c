@@ -21,7 +21,7 @@ struct acs_cuda_copies {
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char *function, uint32_t args)
+static bool prepare_kernel(acs_cuda *self, acs_record *op, const char *name, const char *function, uint32_t args)
 {
     static const acs_site site = {"small copies", NULL, 0};
     CUfunction kernel = acs_cuda_device_kernel(self, function);
@@ -58,9 +58,9 @@ void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
     acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);
     if (copies)
         memset(copies, 0, sizeof *copies);
-    if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy", ARGS) &&
-        prepare(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
-        prepare(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
+    if (copies && prepare_kernel(self, &copies->copy, "acs copy", "acs_device_copy", ARGS) &&
+        prepare_kernel(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
+        prepare_kernel(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
         self->copies = copies;
         return;
     }

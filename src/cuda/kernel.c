@@ -199,7 +199,7 @@ static bool same_kernel(const acs_cuda_kernel *a, const acs_cuda_kernel *b)
 }
 
 /* Hand the kernel to the table, or free it where another thread, or an earlier look, put the same there. */
-static acs_status publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, acs_cuda_kernel **out)
+static acs_status kernel_publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, acs_cuda_kernel **out)
 {
     acs_cuda_kernel *known = kernel_find(self, kernel->kind, kernel->key);
     if (known && same_kernel(known, kernel)) {
@@ -236,7 +236,7 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
         free(kernel);
         return status;
     }
-    return publish(self, op, kernel, out);
+    return kernel_publish(self, op, kernel, out);
 }
 
 /*

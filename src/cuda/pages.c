@@ -8,7 +8,7 @@
 
 #define SPAN_BYTES ((size_t)TUNE_PAGES_SPAN_GIB << 30)
 
-static acs_status failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
+static acs_status pages_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
 {
     acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
     return ACS_FAIL(status, (int)result, "cuda: %s %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
@@ -20,7 +20,7 @@ static CUmemAllocationProp memory_of(const acs_cuda *self)
                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = self->device}};
 }
 
-static acs_status reserve(void *user, size_t bytes, uint64_t *base)
+static acs_status pages_reserve(void *user, size_t bytes, uint64_t *base)
 {
     acs_cuda *self = user;
     acs_cuda_scope scope;
@@ -31,10 +31,10 @@ static acs_status reserve(void *user, size_t bytes, uint64_t *base)
         acs_cuda_scope_leave(self, &scope);
     }
     *base = at;
-    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "reserving addresses for", bytes, result);
+    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "reserving addresses for", bytes, result);
 }
 
-static acs_status unreserve(void *user, uint64_t base, size_t bytes)
+static acs_status pages_unreserve(void *user, uint64_t base, size_t bytes)
 {
     acs_cuda *self = user;
     acs_cuda_scope scope;
@@ -43,10 +43,10 @@ static acs_status unreserve(void *user, uint64_t base, size_t bytes)
         result = self->cu.cuMemAddressFree(base, bytes);
         acs_cuda_scope_leave(self, &scope);
     }
-    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "giving back addresses of", bytes, result);
+    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "giving back addresses of", bytes, result);
 }
 
-static acs_status create(void *user, size_t bytes, uint64_t *piece)
+static acs_status pages_create(void *user, size_t bytes, uint64_t *piece)
 {
     acs_cuda *self = user;
     acs_cuda_scope scope;
@@ -58,10 +58,10 @@ static acs_status create(void *user, size_t bytes, uint64_t *piece)
         acs_cuda_scope_leave(self, &scope);
     }
     *piece = handle;
-    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "allocation of", bytes, result);
+    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "allocation of", bytes, result);
 }
 
-static acs_status destroy(void *user, uint64_t piece, size_t bytes)
+static acs_status pages_destroy(void *user, uint64_t piece, size_t bytes)
 {
     acs_cuda *self = user;
     acs_cuda_scope scope;
@@ -70,10 +70,10 @@ static acs_status destroy(void *user, uint64_t piece, size_t bytes)
         result = self->cu.cuMemRelease(piece);
         acs_cuda_scope_leave(self, &scope);
     }
-    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "giving back", bytes, result);
+    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "giving back", bytes, result);
 }
 
-static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
+static acs_status pages_map(void *user, uint64_t base, size_t bytes, uint64_t piece)
 {
     acs_cuda *self = user;
     acs_cuda_scope scope;
@@ -85,10 +85,10 @@ static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
             (void)self->cu.cuMemUnmap(base, bytes); /* the first error counts */
         acs_cuda_scope_leave(self, &scope);
     }
-    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "mapping", bytes, result);
+    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "mapping", bytes, result);
 }
 
-static acs_status unmap(void *user, uint64_t base, size_t bytes)
+static acs_status pages_unmap(void *user, uint64_t base, size_t bytes)
 {
     acs_cuda *self = user;
     acs_cuda_scope scope;
@@ -97,7 +97,7 @@ static acs_status unmap(void *user, uint64_t base, size_t bytes)
         result = self->cu.cuMemUnmap(base, bytes);
         acs_cuda_scope_leave(self, &scope);
     }
-    return result == CUDA_SUCCESS ? ACS_OK : failed(self, "unmapping", bytes, result);
+    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "unmapping", bytes, result);
 }
 
 /* Without it pools grow by allocations, which is no error. */
@@ -118,5 +118,5 @@ void acs_cuda_pages_init(acs_cuda *self)
         acs_log(ACS_LOG_INFO, "cuda: memory cannot be mapped by pages here; pools grow by whole allocations");
         return;
     }
-    self->base.pages = (acs_page_ops){page, SPAN_BYTES, reserve, unreserve, create, destroy, map, unmap};
+    self->base.pages = (acs_page_ops){page, SPAN_BYTES, pages_reserve, pages_unreserve, pages_create, pages_destroy, pages_map, pages_unmap};
 }

@@ -97,7 +97,7 @@ static void count_op(contents *all, const acs_record *op)
 }
 
 /* Up to a bound; false, and nothing is added, if it does not fit. */
-static bool __attribute__((format(printf, 3, 4))) add(char *message, size_t bound, const char *format, ...)
+static bool __attribute__((format(printf, 3, 4))) add_text(char *message, size_t bound, const char *format, ...)
 {
     size_t used = strlen(message);
     va_list arguments;
@@ -116,12 +116,12 @@ static void write_message(const contents *all, acs_issue_method method, char *me
     static const char *const methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
     uint32_t i = 0;
     *message = 0;
-    (void)add(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);
-    while (i < all->used && add(message, MESSAGE_BYTES - REST_BYTES, "%s%.*s x%u", i ? ", " : ": ", NAME_BYTES,
+    (void)add_text(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);
+    while (i < all->used && add_text(message, MESSAGE_BYTES - REST_BYTES, "%s%.*s x%u", i ? ", " : ": ", NAME_BYTES,
                                 all->kernels[i].name, all->kernels[i].count))
         i++;
     if (i < all->used)
-        (void)add(message, MESSAGE_BYTES, ", and %u more", all->used - i);
+        (void)add_text(message, MESSAGE_BYTES, ", and %u more", all->used - i);
 }
 
 void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)

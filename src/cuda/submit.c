@@ -165,7 +165,7 @@ static CUresult ask_memory(acs_cuda *self, CUdeviceptr pointer)
     return self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer);
 }
 
-static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
+static CUresult issue_fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
 {
     CUresult result = self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
     /* Asked only once the driver has refused: the common fill pays nothing for this. */
@@ -174,7 +174,7 @@ static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUst
 }
 
 /* Of the runtime's own: between its replicas of a block, which are where the driver says. */
-static CUresult copy_rows(acs_cuda *self, const acs_record *op, CUstream stream)
+static CUresult issue_rows(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     const CUDA_MEMCPY2D rows = {
         .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -197,15 +197,15 @@ static CUresult copy_rows(acs_cuda *self, const acs_record *op, CUstream stream)
  * MEMCPY and MEMSET. Pageable memory is legal: the driver stages it, and this thread waits meanwhile. But it reads a
  * pageable source when it is called, not when the stream gets there: what the op was put behind has to be over first.
  */
-static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
+static CUresult issue_copy(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
     if (op->u.copy.bytes == 0)
         return CUDA_SUCCESS;
     if (op->kind == ACS_KIND_MEMSET)
-        return fill(self, op, dst, stream);
+        return issue_fill(self, op, dst, stream);
     if (op->u.copy.rows > 1)
-        return copy_rows(self, op, stream);
+        return issue_rows(self, op, stream);
     CUdeviceptr src = (CUdeviceptr)(uintptr_t)op->u.copy.src;
     /* Without an answer too: waiting is right for all memory. */
     CUresult result = ask_memory(self, src) == CUDA_SUCCESS ? CUDA_SUCCESS : self->cu.cuStreamSynchronize(stream);
@@ -226,7 +226,7 @@ static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream st
 }
 
 /* The program's function issues to the slot's stream; what it issued is in order there like an op of ours. */
-static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
+static acs_status issue_call(acs_cuda *self, acs_item *item, CUstream stream)
 {
     CUresult sent;
     ACS_TRY(item_result(self, item, scratch_settle(self, item, stream)));
@@ -265,7 +265,7 @@ static void wait_foreign(acs_cuda *self, CUstream stream, const acs_cuda_event *
 }
 
 /* Send one op. HOST, FREE and CALLBACK ops run in the core, when their upstream ops have retired; none comes here. */
-static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
+static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     acs_record *op = item->op;
     CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
@@ -274,9 +274,9 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
         return item_result(self, item, acs_cuda_launch(self, op, stream));
     case ACS_KIND_MEMCPY:
     case ACS_KIND_MEMSET:
-        return item_result(self, item, copy(self, op, stream));
+        return item_result(self, item, issue_copy(self, op, stream));
     case ACS_KIND_CALL:
-        return call(self, item, stream);
+        return issue_call(self, item, stream);
     case ACS_KIND_STREAM_WAIT:
         wait_foreign(self, stream, op->u.stream.event);
         return ACS_OK; /* a failure has been waited for on the host, or marked the device as lost */
@@ -298,7 +298,7 @@ static void item_lost(acs_item *item, int fault)
 static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     if (!acs_cuda_fault(self))
-        item->status = acs_item_may_follow(batch, item) ? issue(self, batch, item) : ACS_ERR_SKIPPED;
+        item->status = acs_item_may_follow(batch, item) ? issue_op(self, batch, item) : ACS_ERR_SKIPPED;
     if (item->mark_after)
         record_mark(self, &item->after);
     /* Before the op, or while it was marked: then nothing is known of it. */

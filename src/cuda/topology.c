@@ -17,7 +17,7 @@ typedef struct end {
     cudaEvent_t begin, done;
 } end;
 
-static acs_status failed(const char *what, cudaError_t error)
+static acs_status measuring_failed(const char *what, cudaError_t error)
 {
     (void)cudaGetLastError(); /* ours; reported here */
     return ACS_FAIL(ACS_ERR_DEVICE, (int)error, "measuring links: %s: %s", what, cudaGetErrorString(error));
@@ -27,7 +27,7 @@ static acs_status failed(const char *what, cudaError_t error)
     do {                                                                                                               \
         cudaError_t error_ = (call);                                                                                   \
         if (error_ != cudaSuccess)                                                                                     \
-            return failed(#call, error_);                                                                              \
+            return measuring_failed(#call, error_);                                                                              \
     } while (0)
 
 static acs_status open_end(end *e, int device)
@@ -63,7 +63,7 @@ static void close_end(end *e)
 }
 
 /* In the stream of one that is a device. */
-static cudaError_t copy(const end *from, const end *to, cudaStream_t stream, size_t bytes)
+static cudaError_t copy_between(const end *from, const end *to, cudaStream_t stream, size_t bytes)
 {
     if (from->device >= 0 && to->device >= 0)
         return cudaMemcpyPeerAsync(to->memory, to->device, from->memory, from->device, bytes, stream);
@@ -80,7 +80,7 @@ static acs_status time_copies(const end *from, const end *to, int copies, size_t
         float ms = 0;
         TRY_CUDA(cudaEventRecord(at->begin, at->stream));
         for (int i = 0; i < copies; i++)
-            TRY_CUDA(copy(from, to, at->stream, bytes));
+            TRY_CUDA(copy_between(from, to, at->stream, bytes));
         TRY_CUDA(cudaEventRecord(at->done, at->stream));
         TRY_CUDA(cudaEventSynchronize(at->done));
         TRY_CUDA(cudaEventElapsedTime(&ms, at->begin, at->done));
@@ -111,7 +111,7 @@ static acs_status enable_peer(const end *from, const end *to, bool *peer)
     TRY_CUDA(cudaSetDevice(from->device));
     cudaError_t error = cudaDeviceEnablePeerAccess(to->device, 0);
     if (error != cudaSuccess && error != cudaErrorPeerAccessAlreadyEnabled)
-        return failed("cudaDeviceEnablePeerAccess", error);
+        return measuring_failed("cudaDeviceEnablePeerAccess", error);
     (void)cudaGetLastError();
     return ACS_OK;
 }

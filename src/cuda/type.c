@@ -16,7 +16,7 @@
  */
 
 /* What a node can hold and the device can set. */
-static bool suits(const acs_cuda_kernel *kernel, const acs_record *op)
+static bool is_suitable(const acs_cuda_kernel *kernel, const acs_record *op)
 {
     const acs_attributes *asked = &op->u.launch.attributes;
     return kernel->params_known && !asked->cooperative && !asked->cluster.x && !asked->priority;
@@ -32,7 +32,7 @@ static uint32_t arg_bytes(const acs_cuda_kernel *kernel)
     return end;
 }
 
-static acs_cuda_type *find(const acs_cuda_kernel *kernel, const acs_record *op)
+static acs_cuda_type *type_find(const acs_cuda_kernel *kernel, const acs_record *op)
 {
     acs_dim3 block = op->u.launch.block;
     acs_cuda_type *type = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
@@ -43,7 +43,7 @@ static acs_cuda_type *find(const acs_cuda_kernel *kernel, const acs_record *op)
 }
 
 /* The next number, if there is one. */
-static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
+static acs_cuda_type *type_add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
     acs_cuda_methods *v = self->methods;
     acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_relaxed); /* written under this lock only */
@@ -69,18 +69,18 @@ static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const 
 }
 
 /* Another thread may have been here meanwhile. */
-static acs_cuda_type *add(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
+static acs_cuda_type *type_add(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
     acs_lock_acquire(&self->lock);
-    acs_cuda_type *type = find(kernel, op);
+    acs_cuda_type *type = type_find(kernel, op);
     if (!type)
-        type = add_locked(self, kernel, op);
+        type = type_add_locked(self, kernel, op);
     acs_lock_release(&self->lock);
     return type;
 }
 
 /* Full, for this kernel or for all: then its list is not added to any more, and no lock need be taken to see that. */
-static bool full(const acs_cuda *self, const acs_cuda_kernel *kernel)
+static bool is_full(const acs_cuda *self, const acs_cuda_kernel *kernel)
 {
     const acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
     /* Acquire: A. The last number is given out last. */
@@ -101,11 +101,11 @@ static bool takes_long(acs_cuda_type *type)
 
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    if (!self->methods || !suits(kernel, op))
+    if (!self->methods || !is_suitable(kernel, op))
         return 0;
-    acs_cuda_type *type = find(kernel, op);
-    if (ACS_UNLIKELY(!type && !full(self, kernel)))
-        type = add(self, kernel, op);
+    acs_cuda_type *type = type_find(kernel, op);
+    if (ACS_UNLIKELY(!type && !is_full(self, kernel)))
+        type = type_add(self, kernel, op);
     /* Relaxed: a bundle that comes all the same is refused. */
     bool rides = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
     return rides && !takes_long(type) ? type->number : 0;

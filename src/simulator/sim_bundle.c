@@ -127,7 +127,7 @@ static void lose_all(acs_sim_state *s, acs_batch *batch, int native, const char 
 /* ------------------------------------------------------------------------------------------------------------ issue */
 
 /* Issue it, or refuse it; NULL, or what was wrong with the index of cached graphs. */
-static const char *issue(acs_sim_state *s, acs_batch *batch)
+static const char *issue_bundle(acs_sim_state *s, acs_batch *batch)
 {
     const acs_item *first = &batch->items[0];
     acs_sim_bundle *bundle = acs_sim_bundle_take(s);
@@ -170,7 +170,7 @@ void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch)
     wrong = acs_sim_issue_order(s, batch, &batch->items[0]);
     s->slot[batch->items[0].slot].value = batch->items[last].value;
     if (!wrong)
-        wrong = issue(s, batch);
+        wrong = issue_bundle(s, batch);
     next = acs_sim_record_mark(s, &batch->items[last].after);
     wrong = wrong ? wrong : next;
     if (wrong)

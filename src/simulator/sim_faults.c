@@ -92,7 +92,7 @@ static bool noted_reserve(acs_sim_noted *noted)
     return true;
 }
 
-static void refuse(acs_sim_faults *faults, acs_item *item)
+static void refuse_item(acs_sim_faults *faults, acs_item *item)
 {
     item->status = ACS_ERR_LAUNCH;
     item->native = NATIVE_FIRST + (int)acs_random_below(faults->random, NATIVE_KINDS);
@@ -110,7 +110,7 @@ void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
         return;
     again = noted_take(&faults->bounced, item->op);
     if (noted_take(&faults->doomed, item->op) || acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
-        refuse(faults, item);
+        refuse_item(faults, item);
     } else if (!again && noted_reserve(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
         faults->bounced.op[faults->bounced.used++] = item->op;
         item->status = ACS_NOT_READY;

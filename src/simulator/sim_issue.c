@@ -21,7 +21,7 @@ static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
 }
 
 /* Set the item's status where it cannot be issued. */
-static void judge(acs_sim_state *s, const acs_batch *batch, acs_item *item)
+static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
     if (!acs_item_may_follow(batch, item)) {
         acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
@@ -35,7 +35,7 @@ static void judge(acs_sim_state *s, const acs_batch *batch, acs_item *item)
         acs_sim_fault_item(&s->faults, item);
 }
 
-static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
+static void issue_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
     const char *wrong;
 
@@ -46,7 +46,7 @@ static void issue(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     wrong = acs_sim_issue_order(s, batch, item);
     if (wrong)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
-    judge(s, batch, item);
+    judge_item(s, batch, item);
     if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_reserve(s, 1) && acs_sim_work_reserve(s, 1)))
         acs_sim_lose(s, item, 0, "no memory for an op that was issued");
     if (item->status == ACS_OK && item->slot >= 0)
@@ -74,7 +74,7 @@ void acs_sim_submit(acs_backend *backend, acs_batch *batch)
         if (s->lost)
             acs_item_result(&batch->items[i], ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost");
         else
-            issue(s, batch, &batch->items[i]);
+            issue_item(s, batch, &batch->items[i]);
     }
     acs_lock_release(&s->lock);
 }

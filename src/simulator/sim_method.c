@@ -380,7 +380,7 @@ static uint64_t threads(const trip *t)
 /*
  * By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches.
  */
-static acs_issue_method choose(const trip *t)
+static acs_issue_method choose_method(const trip *t)
 {
     static const acs_issue_method any[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
     acs_cost_model_bundle bundle = {.costs = &acs_costs_table,
@@ -427,7 +427,7 @@ acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, 
     if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
         throw_all_out(&t, s->methods.budget);
     t.sightings = acs_graph_cache_sight(s->methods.kept, t.dag->key);
-    method = batch->method == ACS_METHOD_AUTO ? choose(&t) : (acs_issue_method)batch->method;
+    method = batch->method == ACS_METHOD_AUTO ? choose_method(&t) : (acs_issue_method)batch->method;
     return issue_by(&t, method) ? method : ACS_METHOD_AUTO;
 }
 

@@ -29,7 +29,7 @@ void acs_sim_busy_update(acs_sim *sim, sim_device *device)
     device->busy_since = sim->now;
 }
 
-static bool fits(const sim_sm *sm, const acs_sim_kernel *k)
+static bool is_fitting(const sim_sm *sm, const acs_sim_kernel *k)
 {
     return sm->ctas && sm->threads >= k->threads && sm->registers >= k->registers && sm->shared_bytes >= k->shared_bytes;
 }
@@ -87,7 +87,7 @@ static uint32_t cohort_take(acs_sim *sim, bool many)
 }
 
 /* Place what fits of `unplaced` blocks. How many were. */
-static uint32_t fill(acs_sim *sim, sim_device *device, sim_cohort *cohort, const acs_sim_kernel *k, uint32_t unplaced,
+static uint32_t fill_sms(acs_sim *sim, sim_device *device, sim_cohort *cohort, const acs_sim_kernel *k, uint32_t unplaced,
                      bool many)
 {
     uint32_t misses = 0;
@@ -96,7 +96,7 @@ static uint32_t fill(acs_sim *sim, sim_device *device, sim_cohort *cohort, const
     while (cohort->ctas < unplaced && misses < sim->gpu.sms) {
         uint32_t index = device->cursor;
         device->cursor = index + 1 == sim->gpu.sms ? 0 : index + 1;
-        if (!fits(&device->sm[index], k)) {
+        if (!is_fitting(&device->sm[index], k)) {
             misses++;
             continue;
         }
@@ -128,7 +128,7 @@ static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
 
     if (index == ACS_SIM_NONE)
         return false;
-    placed = fill(sim, device, &sim->cohort[index], &run->kernel, run->unplaced, many);
+    placed = fill_sms(sim, device, &sim->cohort[index], &run->kernel, run->unplaced, many);
     if (!placed) {
         cohort_give(sim, index);
         return false;
@@ -146,7 +146,7 @@ static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
     return run->unplaced == 0;
 }
 
-static void place(acs_sim *sim, sim_device *device)
+static void place_all(acs_sim *sim, sim_device *device)
 {
     while (device->placing.first != ACS_SIM_NONE) {
         uint32_t run = device->placing.first;
@@ -182,7 +182,7 @@ void acs_sim_kernel_start(acs_sim *sim, uint32_t run)
         device->count.running_high = device->running;
     acs_sim_tell(sim, sim->run[run].user, false);
     append(sim, &device->placing, run);
-    place(sim, device);
+    place_all(sim, device);
 }
 
 bool acs_sim_ctas_end(acs_sim *sim, uint32_t index)
@@ -217,5 +217,5 @@ void acs_sim_sms_refill(acs_sim *sim, uint32_t index, bool kernel_ended)
         device->stalled.first = sim->run[stalled].next;
         acs_sim_kernel_start(sim, stalled);
     }
-    place(sim, device);
+    place_all(sim, device);
 }

@@ -22,7 +22,7 @@ typedef struct filling {
     bool full;
 } filling;
 
-static uint32_t place_of(const acs_gpu_issue_lane *lane, int slot, uint32_t node)
+static uint32_t node_place(const acs_gpu_issue_lane *lane, int slot, uint32_t node)
 {
     const acs_gpu_issue_cell *cell = lane->cell[node];
     return cell ? cell->place : ACS_GPU_ISSUE_CELLS + (uint32_t)slot * ACS_RELEASE_TREE_ITEMS + node;
@@ -34,7 +34,7 @@ static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int
     uint32_t first = fill->followers_used;
     for (uint32_t i = 0; i < node->out_count; i++)
         fill->followers[fill->followers_used++] =
-            (uint16_t)place_of(lane, slot, lane->wires.out[node->first_out + i]);
+            (uint16_t)node_place(lane, slot, lane->wires.out[node->first_out + i]);
     return (uint16_t)first;
 }
 
@@ -100,7 +100,7 @@ static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lan
         acs_gpu_issue_cell *cell = lane->cell[i];
         entries[i] = (acs_gpu_issue_entry){
             .exec = cell ? (uint64_t)(uintptr_t)cell->exec : 0,
-            .place = place_of(lane, slot, i),
+            .place = node_place(lane, slot, i),
             .upstream = node->upstream,
             .position = node->kind == ACS_RELEASE_TREE_OP ? position++ : ACS_GPU_ISSUE_NO_POSITION,
             .weight = node->weight,
@@ -216,7 +216,7 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
  * event tells when cells are free; without it the slot is waited for, so that they are. What nodes hold is known again
  * once they were set.
  */
-static void settle(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool launched)
+static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool launched)
 {
     CUevent event = launched ? lane->done[lane->turn % ACS_GPU_ISSUE_RING] : lane->made;
     CUresult result = self->cu.cuEventRecord(event, self->streams[slot]);
@@ -324,7 +324,7 @@ bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const acs_
     unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES;
     bool made = acs_gpu_issue_cells_take(self, batch, slot, lane, gain_ns) && fill_table(batch, slot, lane, table);
     CUresult result = made ? lane_launch(self, lane, batch, slot) : CUDA_SUCCESS;
-    settle(self, lane, slot, made && result == CUDA_SUCCESS);
+    settle_launch(self, lane, slot, made && result == CUDA_SUCCESS);
     if (result != CUDA_SUCCESS)
         (void)acs_cuda_note(self, result);
     return made && result == CUDA_SUCCESS;

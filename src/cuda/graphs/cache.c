@@ -185,7 +185,7 @@ static bool may_copy_locked(const acs_cuda_methods *v, const acs_cuda_wanted *wa
 }
 
 /* One that is there; `*more`: there could be another. */
-static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
+static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
 {
     acs_cuda_methods *v = self->methods;
     acs_cuda_exec *exec = NULL;
@@ -213,13 +213,13 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
 {
     bool more = false;
     acs_cuda_wanted kept = *want;
-    acs_cuda_exec *exec = find(self, want, &more);
+    acs_cuda_exec *exec = find_exec(self, want, &more);
     if (more)
         exec = build_and_add(self, want);
     if (exec || !more || acs_cuda_fault(self))
         return exec;
     kept.sightings = UINT32_MAX; /* there can be no other: one that runs may be launched behind itself */
-    return find(self, &kept, &more);
+    return find_exec(self, &kept, &more);
 }
 
 /* ------------------------------------------------------------------------------------------------------- launching */

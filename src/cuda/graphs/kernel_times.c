@@ -47,7 +47,7 @@ void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda
     acs_lock_release(&v->lock);
 }
 
-static void learn(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns)
+static void learn_types(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns)
 {
     uint64_t took = now_ns - w->began_ns;
     if (w->others_ns > took / TUNE_LEARN_OTHERS_PART)
@@ -113,7 +113,7 @@ void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
     bool fresh = is_fresh(w, now_ns), over = completed >= w->value;
     w->looked_ns = now_ns;
     if (over && w->began_ns && fresh)
-        learn(self, w, now_ns);
+        learn_types(self, w, now_ns);
     else if (!over && !w->began_ns && completed >= w->after && fresh)
         w->began_ns = now_ns;
     else if (!over && !w->began_ns && completed >= w->after)

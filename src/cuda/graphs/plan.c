@@ -23,7 +23,7 @@ static void edge_add(acs_cuda_plan *plan, uint32_t to)
     plan->node[plan->nodes - 1].edge_count++;
 }
 
-static bool fits(const acs_cuda_plan *plan, uint32_t edges)
+static bool plan_fits(const acs_cuda_plan *plan, uint32_t edges)
 {
     return plan->nodes < ACS_CUDA_PLAN_NODES && plan->edges_used + edges <= ACS_CUDA_PLAN_EDGES;
 }
@@ -79,10 +79,10 @@ bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan)
 /* ----------------------------------------------------------------------------------------------------------- replay */
 
 /* All that ended with the ops so far: those that nothing so far follows. `last`: the publishing node before, or 0. */
-static bool publish(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint32_t end,
+static bool publish_add(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint32_t end,
                     const uint16_t *followed, uint32_t last)
 {
-    if (!fits(plan, end - from + 1))
+    if (!plan_fits(plan, end - from + 1))
         return false;
     (void)node_add(plan, ACS_CUDA_NODE_PUBLISH, 0);
     plan->values++;
@@ -101,7 +101,7 @@ static bool node_copy(const acs_dag *dag, acs_cuda_plan *plan, uint32_t i, uint1
         followed[i] = 1;
         return true;
     }
-    if (!fits(plan, node->edge_count))
+    if (!plan_fits(plan, node->edge_count))
         return false;
     at[i] = (uint16_t)plan->nodes;
     followed[i] = 0;
@@ -127,7 +127,7 @@ bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan)
         ops += dag->node[i].type != 0;
         if (!dag->node[i].type || ops % TUNE_GRAPH_PUBLISH_OPS || ops == dag->ops)
             continue;
-        if (!publish(plan, at, from, i + 1, followed, last))
+        if (!publish_add(plan, at, from, i + 1, followed, last))
             return false;
         last = plan->nodes - 1;
         from = i + 1;
