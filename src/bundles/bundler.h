@@ -14,7 +14,7 @@
 typedef struct acs_gathering {
     uint64_t seen;     /* how far the core was then, */
     acs_op awaited;    /* and which op a caller waited for that was not issued; 0: none */
-    uint32_t rest;     /* decisions for which nothing is gathered */
+    uint32_t backoff;  /* decisions for which nothing is gathered */
     bool complete;     /* all ops up to the end of a bundle are in the window */
     uint32_t count, edge_count;
     uint32_t due_count, due_next;
@@ -39,7 +39,7 @@ typedef struct acs_bundler {
     uint64_t bookings;     /* actions whose results were booked */
     acs_boundary boundary; /* where bundles end */
     acs_op cut;            /* the latest op before which one ends */
-    uint32_t held;         /* decisions in a row for which nothing came in */
+    uint32_t deferred;       /* decisions in a row for which nothing came in */
     uint32_t least_now;    /* core->batch_least, or more where smaller bundles were refused */
     uint32_t few;          /* groups launched since bundles of their size were refused */
     uint32_t refusals;     /* 1: a bundle was refused, so what is gathered next is launched one by one */

@@ -222,7 +222,8 @@ static uint32_t outstanding_in(const acs_core *core, uint64_t slots)
 static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 {
     const acs_gathering *g = &core->bundler->gathering;
-    if (!behind || g->complete || core->bundler->held >= TUNE_BUNDLE_DEFERRED_STEPS || (g->awaited && !ops_come(core)))
+    if (!behind || g->complete || core->bundler->deferred >= TUNE_BUNDLE_DEFERRED_STEPS ||
+        (g->awaited && !ops_come(core)))
         return true;
     return ops >= 2 * outstanding_in(core, behind);
 }
@@ -329,7 +330,7 @@ static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
 }
 
 /* The bundle has its slot: its ops belong to the action, and ready ones are ready no more. */
-static void take(acs_core *core, acs_action *action, const selection *s)
+static void take_group(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
     ACS_ASSERT(!core->dead && s->count <= ACS_BATCH_ITEMS && batch->items_used == s->count); /* CORE-3 */
@@ -376,7 +377,7 @@ static bool form_next(acs_core *core, acs_action *action)
     if (!acs_slots_place_bundle(&core->slots, &action->batch, action->batch_id, s.entries, s.count))
         return false;
     g->due_next++;
-    take(core, action, &s);
+    take_group(core, action, &s);
     return true;
 }
 
@@ -385,10 +386,11 @@ static bool note_news(acs_core *core, bool inserted)
 {
     acs_gathering *g = &core->bundler->gathering;
     bool more = inserted || ops_come(core);
-    core->bundler->held = more ? 0 : core->bundler->held + 1;
+    core->bundler->deferred = more ? 0 : core->bundler->deferred + 1;
     uint64_t now = core->window.counters.inserted + core->counters.retired + core->bundler->bookings + 1;
     acs_op awaited = acs_core_awaited_locked(core);
-    bool news = now != g->seen || core->bundler->held == TUNE_BUNDLE_DEFERRED_STEPS || (awaited && awaited != g->awaited);
+    bool news = now != g->seen || core->bundler->deferred == TUNE_BUNDLE_DEFERRED_STEPS ||
+                (awaited && awaited != g->awaited);
     g->seen = now;
     g->awaited = awaited;
     return news;
@@ -403,12 +405,12 @@ static bool more_comes(const acs_core *core, bool inserted)
 }
 
 /* After a look that took long and led to nothing the next is put off for as long, while the GPU has work. */
-static bool take_rest(acs_core *core)
+static bool skip_for_backoff(acs_core *core)
 {
     acs_gathering *g = &core->bundler->gathering;
-    bool rests = g->rest > 0 && core->running > 0;
-    g->rest -= rests;
-    return rests;
+    bool skips = g->backoff > 0 && core->running > 0;
+    g->backoff -= skips;
+    return skips;
 }
 
 static bool form(acs_core *core, acs_action *action, bool inserted)
@@ -417,7 +419,7 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
     acs_gathering *g = &core->bundler->gathering;
     if (form_next(core, action))
         return true;
-    if (take_rest(core) || g->due_next < g->due_count || !w->ready.head)
+    if (skip_for_backoff(core) || g->due_next < g->due_count || !w->ready.head)
         return false;
     if (!acs_entry_rides(&w->entries[w->ready.head]) || more_comes(core, inserted) || !note_news(core, inserted))
         return false; /* what cannot ride and came first goes first: much may wait for it */
@@ -426,7 +428,7 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
     merge_parts(core);
     list_groups(w, g);
     decide_groups(core);
-    g->rest = g->due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
+    g->backoff = g->due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
     return form_next(core, action);
 }
 

@@ -69,39 +69,39 @@ static uint32_t earliest(const acs_dag *dag, const acs_dag_node *node, const uin
 }
 
 /* After which level which ops have ended: all before the first op that is in a higher one. */
-static void count_prefixes(const acs_dag *dag, acs_layers *layout)
+static void count_prefixes(const acs_dag *dag, acs_layers *layers)
 {
     uint32_t first[ACS_LAYERS_LEVELS], op = 0, least = dag->ops;
 
-    for (uint32_t l = 0; l < layout->levels; l++)
+    for (uint32_t l = 0; l < layers->levels; l++)
         first[l] = dag->ops;
     for (uint32_t i = 0; i < dag->nodes; i++) {
-        uint32_t level = layout->level[i];
+        uint32_t level = layers->level[i];
         if (!dag->node[i].type)
             continue;
         if (first[level] == dag->ops)
             first[level] = op;
         op++;
     }
-    for (uint32_t l = layout->levels; l-- > 0;) {
-        layout->prefix[l] = (uint16_t)least;
+    for (uint32_t l = layers->levels; l-- > 0;) {
+        layers->prefix[l] = (uint16_t)least;
         if (first[l] < least)
             least = first[l];
     }
 }
 
-bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layout)
+bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layers)
 {
     uint16_t used[ACS_LAYERS_LEVELS][ACS_LAYERS_TYPES], after[ACS_BATCH_ITEMS];
     uint32_t t = 0;
 
     memset(used, 0, sizeof used);
-    layout->levels = 0;
+    layers->levels = 0;
     for (uint32_t i = 0; i < dag->nodes; i++) {
         const acs_dag_node *node = &dag->node[i];
         uint32_t level = earliest(dag, node, after);
         after[i] = (uint16_t)level;
-        layout->level[i] = layout->cell[i] = ACS_LAYERS_NONE;
+        layers->level[i] = layers->cell[i] = ACS_LAYERS_NONE;
         if (!node->type)
             continue;
         t = type_index(shape, node->type, t);
@@ -111,13 +111,13 @@ bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_la
             return false;
         ACS_ASSERT(level >= earliest(dag, node, after)); /* LAYER-1, LAYER-3 */
         ACS_ASSERT(used[level][t] < shape->cells[t]);    /* LAYER-2 */
-        layout->level[i] = (uint16_t)level;
-        layout->cell[i] = (uint16_t)(acs_layers_first_cell(shape, t) + used[level][t]++);
+        layers->level[i] = (uint16_t)level;
+        layers->cell[i] = (uint16_t)(acs_layers_first_cell(shape, t) + used[level][t]++);
         after[i] = (uint16_t)(level + 1);
-        if (level >= layout->levels)
-            layout->levels = level + 1;
+        if (level >= layers->levels)
+            layers->levels = level + 1;
     }
-    count_prefixes(dag, layout);
+    count_prefixes(dag, layers);
     return true;
 }
 
@@ -169,20 +169,20 @@ static uint16_t levels_for(uint32_t needed)
 
 /* The template that is `narrowed` times half as wide as the widest, as deep as the bundle then is. */
 static bool narrow(const acs_dag *dag, const acs_layer_template *widest, uint32_t narrowed, acs_layer_template *shape,
-                   acs_layers *layout)
+                   acs_layers *layers)
 {
     *shape = *widest;
     shape->levels = ACS_LAYERS_LEVELS;
     for (uint32_t t = 0; t < shape->types; t++)
         shape->cells[t] = size_for(TUNE_LAYERS_CELLS_LEAST, acs_round_up_pow2(widest->cells[t]) >> narrowed);
-    if (!acs_layers_make(dag, shape, layout))
+    if (!acs_layers_make(dag, shape, layers))
         return false;
-    shape->levels = levels_for(layout->levels);
+    shape->levels = levels_for(layers->levels);
     return true;
 }
 
 bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32_t nodes, acs_layer_template *shape,
-                       acs_layers *layout)
+                       acs_layers *layers)
 {
     acs_layer_template widest, tried;
     uint64_t best = UINT64_MAX;
@@ -192,7 +192,7 @@ bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32
         return false;
     for (uint32_t narrowed = 0; narrowed < TUNE_LAYERS_WIDTHS; narrowed++) {
         uint64_t cost;
-        if (!narrow(dag, &widest, narrowed, &tried, layout))
+        if (!narrow(dag, &widest, narrowed, &tried, layers))
             break; /* narrower ones are deeper still */
         cost = acs_layers_cost(&tried, costs, dag->ops);
         if (cost < best && tried.levels * acs_layers_cells(&tried) <= nodes) {
@@ -200,5 +200,5 @@ bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32
             *shape = tried;
         }
     }
-    return best != UINT64_MAX && acs_layers_make(dag, shape, layout);
+    return best != UINT64_MAX && acs_layers_make(dag, shape, layers);
 }

@@ -46,13 +46,13 @@ uint64_t acs_layers_key(const acs_layer_template *shape);
 uint64_t acs_layers_cost(const acs_layer_template *shape, const acs_layers_costs *costs, uint32_t ops);
 
 /* False: it does not fit, for want of levels or of a type; then the layout is worth nothing. */
-bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layout);
+bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layers);
 /*
  * The cheapest template for a bundle among few sizes, so that bundles which resemble each other share one: cells in
  * powers of two, levels in multiples of four above eight, with at most `nodes` cells in all; and the layout. False: the
  * bundle has too many types, or is too deep or too large.
  */
 bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32_t nodes, acs_layer_template *shape,
-                       acs_layers *layout);
+                       acs_layers *layers);
 
 #endif

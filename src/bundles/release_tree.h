@@ -44,6 +44,6 @@ typedef struct acs_release_tree {
 
 struct acs_dag;
 /* False: too many fans would be needed. */
-bool acs_release_tree_make(const struct acs_dag *dag, acs_release_tree *wires);
+bool acs_release_tree_make(const struct acs_dag *dag, acs_release_tree *tree);
 
 #endif

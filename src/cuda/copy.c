@@ -44,7 +44,7 @@ static bool prepare_kernel(acs_cuda *self, acs_record *op, const char *name, con
 }
 
 /* Where bundles are never formed a kernel is no better than a copy. */
-static bool wanted(const acs_cuda *self, const acs_options *options)
+static bool are_copies_useful(const acs_cuda *self, const acs_options *options)
 {
     return self->base.bundle_most && self->cu.cuPointerGetAttributes && options->issue != ACS_ISSUE_LAUNCH &&
            !options->serial && !options->disable;
@@ -52,7 +52,7 @@ static bool wanted(const acs_cuda *self, const acs_options *options)
 
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
 {
-    if (!wanted(self, options))
+    if (!are_copies_useful(self, options))
         return;
     const acs_error before = *acs_error_thread(); /* what goes wrong here is nobody's error */
     acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);

@@ -24,7 +24,7 @@ void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu)
 }
 
 /* Of several devices of a GPU one tells. */
-static bool tells(const acs_cuda *self)
+static bool is_first_of_gpu(const acs_cuda *self)
 {
     for (uint32_t i = 0; i < self->member; i++)
         if (self->members[0]->members[i] && self->members[0]->members[i]->device == self->device)
@@ -37,10 +37,10 @@ static void load_costs(acs_cuda *self, const acs_costs_gpu *gpu)
 {
     const acs_error before = *acs_error_thread();
     const acs_status status = acs_costs_load(&self->costs, gpu);
-    if (status == ACS_NOT_READY && tells(self))
+    if (status == ACS_NOT_READY && is_first_of_gpu(self))
         acs_log(ACS_LOG_INFO, "cuda: %s was never measured: the cost model has an H200's figures; 'acs-info --measure' "
                 "measures this GPU", gpu->name);
-    else if (status != ACS_OK && status != ACS_NOT_READY && tells(self))
+    else if (status != ACS_OK && status != ACS_NOT_READY && is_first_of_gpu(self))
         acs_log(ACS_LOG_WARN, "cuda: the cost model has an H200's figures for %s, since a file is wrong; "
                 "'acs-info --measure' replaces it: %s", gpu->name, acs_error_thread()->text);
     *acs_error_thread() = before;

@@ -49,7 +49,7 @@ static bool traced_by_cuda_gdb(void)
  * Tools that look at kernels one by one see more of plain launches, and cannot follow nodes that the device changes.
  * compute-sanitizer also looks where allocations end.
  */
-static const char *debugger(acs_cuda *self)
+static const char *find_debugger(acs_cuda *self)
 {
     bool sanitizer = false;
     (void)dl_iterate_phdr(is_sanitizer, &sanitizer);
@@ -73,7 +73,7 @@ static const char *driver_lacks(const acs_cuda *self)
 bool acs_cuda_device_init(acs_cuda *self)
 {
     CUresult result = CUDA_SUCCESS;
-    const char *tool = debugger(self), *why = driver_lacks(self);
+    const char *tool = find_debugger(self), *why = driver_lacks(self);
     if (!why)
         why = tool;
 #ifdef ACS_HAVE_DEVICE

@@ -118,5 +118,6 @@ void acs_cuda_pages_init(acs_cuda *self)
         acs_log(ACS_LOG_INFO, "cuda: memory cannot be mapped by pages here; pools grow by whole allocations");
         return;
     }
-    self->base.pages = (acs_page_ops){page, SPAN_BYTES, pages_reserve, pages_unreserve, pages_create, pages_destroy, pages_map, pages_unmap};
+    self->base.pages = (acs_page_ops){page,         SPAN_BYTES,    pages_reserve, pages_unreserve,
+                                       pages_create, pages_destroy, pages_map,     pages_unmap};
 }

@@ -27,7 +27,7 @@ static acs_status measuring_failed(const char *what, cudaError_t error)
     do {                                                                                                               \
         cudaError_t error_ = (call);                                                                                   \
         if (error_ != cudaSuccess)                                                                                     \
-            return measuring_failed(#call, error_);                                                                              \
+            return measuring_failed(#call, error_);                                                                    \
     } while (0)
 
 static acs_status open_end(end *e, int device)

@@ -45,15 +45,15 @@ static acs_cuda_type *type_find(const acs_cuda_kernel *kernel, const acs_record 
 /* The next number, if there is one. */
 static acs_cuda_type *type_add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_relaxed); /* written under this lock only */
     uint32_t index = first ? first->index + 1 : 0;
-    if (v->types_used + 1 >= ACS_CUDA_TYPES || index >= TUNE_KERNEL_TYPES_MOST)
+    if (methods->types_used + 1 >= ACS_CUDA_TYPES || index >= TUNE_KERNEL_TYPES_MOST)
         return NULL;
     acs_cuda_type *type = calloc(1, sizeof *type);
     if (!type)
         return NULL;
-    type->number = ++v->types_used;
+    type->number = ++methods->types_used;
     type->index = index;
     type->kernel = kernel;
     type->block = op->u.launch.block;
@@ -63,7 +63,7 @@ static acs_cuda_type *type_add_locked(acs_cuda *self, acs_cuda_kernel *kernel, c
     type->next = first;
     if (type->arg_bytes > ACS_CUDA_ARG_BYTES) /* remembered all the same, so that no launch comes here again */
         atomic_store_explicit(&type->refused, true, memory_order_relaxed);
-    atomic_store_explicit(&v->types[type->number], type, memory_order_release); /* A */
+    atomic_store_explicit(&methods->types[type->number], type, memory_order_release); /* A */
     atomic_store_explicit(&kernel->types, type, memory_order_release);          /* A */
     return type;
 }
@@ -91,7 +91,7 @@ static bool is_full(const acs_cuda *self, const acs_cuda_kernel *kernel)
 /*
  * It would hold up what shares a bundle with it, and its launch costs nothing beside it. Now and then it rides again.
  */
-static bool takes_long(acs_cuda_type *type)
+static bool skip_long(acs_cuda_type *type)
 {
     /* Relaxed, both: an estimate, and a count that may miss a turn. */
     return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > TUNE_KERNEL_LONG_NS) &&
@@ -107,8 +107,8 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
     if (ACS_UNLIKELY(!type && !is_full(self, kernel)))
         type = type_add(self, kernel, op);
     /* Relaxed: a bundle that comes all the same is refused. */
-    bool rides = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
-    return rides && !takes_long(type) ? type->number : 0;
+    bool bundleable = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
+    return bundleable && !skip_long(type) ? type->number : 0;
 }
 
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)

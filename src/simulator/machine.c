@@ -62,7 +62,7 @@ static bool is_pending(const sim_event *event, uint64_t which)
 }
 
 /* False: the event is not complete; the queue is looked at again when it is. */
-static bool waited(acs_sim *sim, const sim_item *item, uint32_t queue)
+static bool try_wait(acs_sim *sim, const sim_item *item, uint32_t queue)
 {
     sim_event *event = &sim->event[item->index];
     sim_stream *stream = &sim->stream[item->stream];
@@ -138,7 +138,7 @@ static bool start_head(acs_sim *sim, uint32_t queue)
     const sim_stream *stream = &sim->stream[item.stream];
 
     if (item.kind == ITEM_WAIT)
-        return waited(sim, &item, queue);
+        return try_wait(sim, &item, queue);
     if (stream->running)
         return false; /* looked at again when that ends */
     if (item.kind == ITEM_RECORD) {

@@ -122,7 +122,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     lost = s->lost;
     if (!lost && !s->running) {
         show(s, slot, marks, count_complete(s, marks, count, &slot->known_at));
-        acs_graph_cache_completed(s->methods.kept, slot_index, slot->visible);
+        acs_graph_cache_completed(s->methods.cache, slot_index, slot->visible);
         progress = acs_sim_progress(s, slot);
     }
     for (uint32_t i = count; i > 0; i--) {

@@ -64,7 +64,7 @@ typedef struct acs_sim_faults {
     uint32_t kinds;                  /* bits */
     acs_random *random;
     uint64_t count[ACS_FAULT_KINDS];
-    acs_sim_noted bounced;           /* ops that bounced once and were not issued again yet */
+    acs_sim_noted retries;           /* ops that bounced once and were not issued again yet */
     acs_sim_noted doomed;            /* that are refused when they are launched alone: their bundle was refused for them */
 } acs_sim_faults;
 

@@ -30,16 +30,16 @@ static bool same_type(const acs_sim_type *type, const acs_record *op)
 /* Numbered in the order of first sight, so that a seed means the same in every process. 0: there are too many. */
 static uint32_t type_of(acs_sim_state *s, const acs_record *op)
 {
-    acs_sim_methods *v = &s->methods;
+    acs_sim_methods *methods = &s->methods;
 
-    for (uint32_t i = 0; i < v->type_count; i++)
-        if (same_type(&v->types[i], op))
+    for (uint32_t i = 0; i < methods->type_count; i++)
+        if (same_type(&methods->types[i], op))
             return i + 1;
-    if (v->type_count == TYPES_MOST)
+    if (methods->type_count == TYPES_MOST)
         return 0;
-    v->types[v->type_count] = (acs_sim_type){op->u.launch.kernel.host, op->u.launch.kernel.function, op->u.launch.block,
-                                             op->u.launch.shared_bytes};
-    return ++v->type_count;
+    methods->types[methods->type_count] = (acs_sim_type){
+        op->u.launch.kernel.host, op->u.launch.kernel.function, op->u.launch.block, op->u.launch.shared_bytes};
+    return ++methods->type_count;
 }
 
 acs_status acs_sim_types_init(acs_sim_state *s)

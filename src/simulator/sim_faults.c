@@ -48,7 +48,7 @@ acs_status acs_sim_faults_init(acs_sim_faults *faults, const acs_options *option
 
 void acs_sim_faults_fini(acs_sim_faults *faults)
 {
-    free(faults->bounced.op);
+    free(faults->retries.op);
     free(faults->doomed.op);
 }
 
@@ -108,11 +108,11 @@ void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
 
     if (kind != ACS_KIND_KERNEL && !copies)
         return;
-    again = noted_take(&faults->bounced, item->op);
+    again = noted_take(&faults->retries, item->op);
     if (noted_take(&faults->doomed, item->op) || acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
         refuse_item(faults, item);
-    } else if (!again && noted_reserve(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
-        faults->bounced.op[faults->bounced.used++] = item->op;
+    } else if (!again && noted_reserve(&faults->retries) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
+        faults->retries.op[faults->retries.used++] = item->op;
         item->status = ACS_NOT_READY;
         item->text = "injected";
     }

@@ -31,7 +31,7 @@ typedef struct acs_sim_mark {
 
 enum {
     ACS_SIM_NEWS = 4,           /* how much progress inside bundles a slot remembers that nobody has seen */
-    ACS_SIM_WINDOWS = 8         /* bundles that the GPU itself issues, at once */
+    ACS_SIM_GPU_GRAPHS = 8         /* bundles that the GPU itself issues, at once */
 };
 
 typedef struct acs_sim_slot {
@@ -69,14 +69,14 @@ typedef struct acs_sim_work {
 /* The shape of the bundle that is being issued, and what its issue methods keep. */
 typedef struct acs_sim_methods {
     acs_dag dag;
-    acs_layers layout;
+    acs_layers layers;
     uint64_t budget;            /* nodes */
-    acs_graph_cache *kept;      /* objects: number of the machine's graph, plus 1 */
+    acs_graph_cache *cache;      /* objects: number of the machine's graph, plus 1 */
     acs_random random;          /* of its own: what a seed chooses for ops does not depend on bundles */
     uint32_t sightings_least;   /* after so many a shape is kept */
     uint32_t *spare;            /* graphs of the machine that nobody uses */
     uint32_t spare_used, spare_capacity;
-    uint32_t window[ACS_SIM_WINDOWS], windows;
+    uint32_t gpu_graph[ACS_SIM_GPU_GRAPHS], gpu_graphs;
     uint32_t type_count;
     struct acs_sim_type *types;
 } acs_sim_methods;

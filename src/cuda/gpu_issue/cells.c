@@ -273,13 +273,13 @@ static acs_gpu_issue_cell *take_one_locked(acs_cuda *self, acs_gpu_issue_type *t
 
 static bool take_all_locked(acs_cuda *self, const acs_batch *batch, acs_gpu_issue_lane *lane, taking *state)
 {
-    const acs_release_tree *wires = &lane->wires;
-    for (uint32_t i = 0; i < wires->nodes; i++) {
+    const acs_release_tree *tree = &lane->tree;
+    for (uint32_t i = 0; i < tree->nodes; i++) {
         lane->cell[i] = NULL;
-        if (wires->node[i].kind == ACS_RELEASE_TREE_JOIN_NODE)
+        if (tree->node[i].kind == ACS_RELEASE_TREE_JOIN_NODE)
             continue;
         /* Joins that became fans have no op. */
-        const acs_record *op = wires->node[i].kind == ACS_RELEASE_TREE_OP ? batch->items[i].op : NULL;
+        const acs_record *op = tree->node[i].kind == ACS_RELEASE_TREE_OP ? batch->items[i].op : NULL;
         acs_gpu_issue_type *type = type_of(self, op);
         lane->type[i] = type;
         if (!type || type->refused || !(lane->cell[i] = take_one_locked(self, type, state)))
@@ -291,7 +291,7 @@ static bool take_all_locked(acs_cuda *self, const acs_batch *batch, acs_gpu_issu
 /* All that were taken are the slot's from now on, whether or not they will be used. */
 static void hold_all_locked(const acs_cuda_gpu_issue *gi, acs_gpu_issue_lane *lane, int slot)
 {
-    for (uint32_t i = 0; i < lane->wires.nodes; i++) {
+    for (uint32_t i = 0; i < lane->tree.nodes; i++) {
         acs_gpu_issue_cell *cell = lane->cell[i];
         if (!cell)
             continue;
@@ -301,11 +301,11 @@ static void hold_all_locked(const acs_cuda_gpu_issue *gi, acs_gpu_issue_lane *la
     }
 }
 
-static uint32_t cells_needed(const acs_release_tree *wires)
+static uint32_t cells_needed(const acs_release_tree *tree)
 {
     uint32_t cells = 0;
-    for (uint32_t i = 0; i < wires->nodes; i++)
-        cells += wires->node[i].kind != ACS_RELEASE_TREE_JOIN_NODE;
+    for (uint32_t i = 0; i < tree->nodes; i++)
+        cells += tree->node[i].kind != ACS_RELEASE_TREE_JOIN_NODE;
     return cells;
 }
 
@@ -325,9 +325,9 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
     taking state = {.slot = slot};
-    memset(lane->cell, 0, lane->wires.nodes * sizeof(*lane->cell));
+    memset(lane->cell, 0, lane->tree.nodes * sizeof(*lane->cell));
     /* What can never be had shall not cost other bundles their cells. */
-    if (cells_needed(&lane->wires) > gi->cells_most)
+    if (cells_needed(&lane->tree) > gi->cells_most)
         return false;
     acs_lock_acquire(&gi->lock);
     lane->busy = true;

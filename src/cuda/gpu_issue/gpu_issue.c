@@ -34,7 +34,7 @@ static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int
     uint32_t first = fill->followers_used;
     for (uint32_t i = 0; i < node->out_count; i++)
         fill->followers[fill->followers_used++] =
-            (uint16_t)node_place(lane, slot, lane->wires.out[node->first_out + i]);
+            (uint16_t)node_place(lane, slot, lane->tree.out[node->first_out + i]);
     return (uint16_t)first;
 }
 
@@ -86,17 +86,17 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
 /* One entry for each node of the wires. False: the arguments have no room. */
 static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lane, unsigned char *table)
 {
-    const acs_release_tree *wires = &lane->wires;
+    const acs_release_tree *tree = &lane->tree;
     acs_gpu_issue_table *header = (acs_gpu_issue_table *)(void *)table;
     acs_gpu_issue_entry *entries = (acs_gpu_issue_entry *)(void *)(header + 1);
-    uint32_t followers_at = (uint32_t)(sizeof *header + wires->nodes * sizeof *entries);
+    uint32_t followers_at = (uint32_t)(sizeof *header + tree->nodes * sizeof *entries);
     filling fill = {.table = table, .followers = (uint16_t *)(void *)(table + followers_at)};
     uint16_t position = 0;
 
-    fill.args_at = (uint32_t)(followers_at + (wires->out_used + wires->head.out_count) * sizeof(uint16_t) + 15) & ~15u;
-    (void)put_followers(&fill, lane, slot, &wires->head);
-    for (uint32_t i = 0; i < wires->nodes; i++) {
-        const acs_release_tree_node *node = &wires->node[i];
+    fill.args_at = (uint32_t)(followers_at + (tree->out_used + tree->head.out_count) * sizeof(uint16_t) + 15) & ~15u;
+    (void)put_followers(&fill, lane, slot, &tree->head);
+    for (uint32_t i = 0; i < tree->nodes; i++) {
+        const acs_release_tree_node *node = &tree->node[i];
         acs_gpu_issue_cell *cell = lane->cell[i];
         entries[i] = (acs_gpu_issue_entry){
             .exec = cell ? (uint64_t)(uintptr_t)cell->exec : 0,
@@ -110,9 +110,9 @@ static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lan
         if (node->kind == ACS_RELEASE_TREE_OP)
             put_node(&fill, &entries[i], batch->items[i].op, lane->type[i]->type, cell);
     }
-    *header = (acs_gpu_issue_table){.entries = wires->nodes,
+    *header = (acs_gpu_issue_table){.entries = tree->nodes,
                                  .ops = position,
-                                 .roots = wires->head.out_count,
+                                 .roots = tree->head.out_count,
                                  .followers_at = followers_at,
                                  .first_value = batch->items[0].value};
     lane->end = batch->items[0].value + position - 1;
@@ -222,7 +222,7 @@ static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bo
     CUresult result = self->cu.cuEventRecord(event, self->streams[slot]);
     if (result != CUDA_SUCCESS && self->cu.cuStreamSynchronize(self->streams[slot]) != CUDA_SUCCESS)
         acs_cuda_lose(self, result);
-    for (uint32_t i = 0; launched && i < lane->wires.nodes; i++)
+    for (uint32_t i = 0; launched && i < lane->tree.nodes; i++)
         if (lane->cell[i])
             lane->cell[i]->known = true;
     if (launched) /* relaxed: a poll that misses it asks the driver */
@@ -238,7 +238,7 @@ static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bo
 /* ---------------------------------------------------------------------------------------------------------- start */
 
 /* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that it is in. */
-static CUresult window_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
+static CUresult gpu_issue_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
     size_t places = ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS;
     void *refusal = NULL;
@@ -256,7 +256,7 @@ static CUresult window_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
 }
 
 /* What a program that never has a bundle go this way does not pay for. */
-static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
+static void gpu_issue_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
     int major = 0;
     CUresult result = self->cu.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, self->device);
@@ -266,7 +266,7 @@ static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
     if (!gi->head || !gi->release)
         result = CUDA_ERROR_NOT_SUPPORTED;
     else if (result == CUDA_SUCCESS)
-        result = window_memory(self, gi);
+        result = gpu_issue_memory(self, gi);
     gi->state = result == CUDA_SUCCESS ? ACS_GPU_ISSUE_ON : ACS_GPU_ISSUE_OFF;
     if (result == CUDA_SUCCESS)
         return;
@@ -275,14 +275,14 @@ static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
 }
 
 /* Whether there is any GPU-side issue; found out once. */
-static bool window_usable(acs_cuda *self)
+static bool try_start_gpu_issue(acs_cuda *self)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
     if (!gi || acs_cuda_fault(self))
         return false;
     acs_lock_acquire(&gi->lock);
     if (gi->state == ACS_GPU_ISSUE_UNTRIED)
-        window_start_locked(self, gi);
+        gpu_issue_start_locked(self, gi);
     bool usable = gi->state == ACS_GPU_ISSUE_ON;
     acs_lock_release(&gi->lock);
     return usable;
@@ -314,12 +314,12 @@ static bool has_table(acs_cuda *self, const acs_gpu_issue_lane *lane, int slot)
 bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, uint64_t gain_ns)
 {
     const int slot = batch->items[0].slot;
-    if (!window_usable(self))
+    if (!try_start_gpu_issue(self))
         return false;
     acs_gpu_issue_lane *lane = self->gpu_issue->lanes[slot] ? self->gpu_issue->lanes[slot] : lane_open(self, slot);
     if (!lane || !has_table(self, lane, slot))
         return false;
-    if (!acs_release_tree_make(dag, &lane->wires))
+    if (!acs_release_tree_make(dag, &lane->tree))
         return false;
     unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES;
     bool made = acs_gpu_issue_cells_take(self, batch, slot, lane, gain_ns) && fill_table(batch, slot, lane, table);

@@ -58,7 +58,7 @@ typedef struct acs_gpu_issue_lane {
     /* Written by the slot's submitter, under the lock. */
     CUevent latest;                  /* behind all that concerns the slot's cells; NULL: there was nothing */
     bool busy;                       /* a bundle is being made, whose cells are taken */
-    acs_release_tree wires;
+    acs_release_tree tree;
     acs_gpu_issue_cell *cell[ACS_RELEASE_TREE_NODES]; /* of the bundle at hand */
     const acs_gpu_issue_type *type[ACS_RELEASE_TREE_NODES];
 } acs_gpu_issue_lane;

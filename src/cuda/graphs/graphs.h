@@ -80,7 +80,7 @@ typedef struct acs_cuda_exec {
     uint8_t *turn;       /* per op: the launch that set it last, modulo 256 */
     const acs_cuda_type **types; /* per op */
     CUgraphNode *nodes;  /* per op, where they are fixed */
-    acs_graph_copy *kept;
+    acs_graph_copy *copy;
     struct acs_cuda_exec *next_dead;
     struct {
         int slot;        /* -1: not used yet */
@@ -122,12 +122,12 @@ struct acs_cuda_methods {
     uint32_t types_used; /* guarded by acs_cuda.lock */
 
     acs_lock lock; /* rank BACKEND, never together with acs_cuda.lock; guards what follows */
-    acs_graph_cache *kept;
+    acs_graph_cache *cache;
     acs_cuda_room *rooms; /* free */
     acs_cuda_slab *slabs; /* the latest first */
-    acs_layer_template layers;  /* chosen last, */
-    uint32_t layers_for[3];     /* for so many levels, ops side by side, ops */
-    uint32_t layers_uses;
+    acs_layer_template shape;   /* chosen last, */
+    uint32_t shape_for[3];     /* for so many levels, ops side by side, ops */
+    uint32_t shape_uses;
     uint64_t bad[32];     /* keys that could not be built or launched */
     uint32_t bad_next;
     uint32_t failures;
@@ -162,7 +162,7 @@ CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uin
  * close
  */
 CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **room);
-void acs_cuda_room_release(acs_cuda_methods *v, acs_cuda_room *room);
+void acs_cuda_room_release(acs_cuda_methods *methods, acs_cuda_room *room);
 void acs_cuda_rooms_free(acs_cuda *self);
 
 /* graphs/plan.c */

@@ -25,13 +25,13 @@ static void note_type(acs_cuda *self, acs_cuda_times *w, uint32_t type)
 
 void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda_issued *issued)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     int slot = batch->items[0].slot;
-    acs_cuda_times *w = &v->watches[slot];
+    acs_cuda_times *w = &methods->watches[slot];
     /* Relaxed: the lock orders what is behind it, and missing one bundle costs nothing. */
     if (atomic_load_explicit(&w->on, memory_order_relaxed))
         return;
-    acs_lock_acquire(&v->lock);
+    acs_lock_acquire(&methods->lock);
     w->after = batch->items[0].value - 1;
     w->value = issued->value;
     w->looked_ns = acs_clock_ns();
@@ -44,7 +44,7 @@ void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda
         if (batch->items[i].op)
             note_type(self, w, batch->items[i].op->type);
     atomic_store_explicit(&w->on, true, memory_order_relaxed);
-    acs_lock_release(&v->lock);
+    acs_lock_release(&methods->lock);
 }
 
 static void learn_types(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns)
@@ -63,10 +63,10 @@ static void learn_types(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns
 /* One batch of launches in so many is timed. Relaxed, all: an estimate. */
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
 {
-    acs_cuda_methods *v = self->methods;
-    if (!v || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
+    acs_cuda_methods *methods = self->methods;
+    if (!methods || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
         return false;
-    if (atomic_fetch_add_explicit(&v->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
+    if (atomic_fetch_add_explicit(&methods->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
         return false;
     *began_ns = acs_clock_ns();
     return true;

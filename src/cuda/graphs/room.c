@@ -59,10 +59,10 @@ static CUresult slab_make(acs_cuda *self, size_t bytes, acs_cuda_slab **out)
 }
 
 /* One that was used before; else the next of the latest slab. NULL: that has no more, or no memory. */
-static acs_cuda_room *find_locked(acs_cuda_methods *v, size_t bytes)
+static acs_cuda_room *find_locked(acs_cuda_methods *methods, size_t bytes)
 {
-    acs_cuda_slab *slab = v->slabs;
-    acs_cuda_room **link = &v->rooms, *room;
+    acs_cuda_slab *slab = methods->slabs;
+    acs_cuda_room **link = &methods->rooms, *room;
     while (*link && ((*link)->bytes < bytes || (*link)->bytes > 2 * bytes))
         link = &(*link)->next;
     if ((room = *link) != NULL) {
@@ -80,44 +80,44 @@ static acs_cuda_room *find_locked(acs_cuda_methods *v, size_t bytes)
 
 CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     acs_cuda_slab *slab = NULL;
     bytes = round_up(bytes);
-    acs_lock_acquire(&v->lock);
-    *out = find_locked(v, bytes);
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    *out = find_locked(methods, bytes);
+    acs_lock_release(&methods->lock);
     if (*out)
         return CUDA_SUCCESS;
     CUresult result = slab_make(self, bytes, &slab);
     if (result != CUDA_SUCCESS)
         return result;
-    acs_lock_acquire(&v->lock);
-    slab->next = v->slabs;
-    v->slabs = slab;
-    *out = find_locked(v, bytes);
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    slab->next = methods->slabs;
+    methods->slabs = slab;
+    *out = find_locked(methods, bytes);
+    acs_lock_release(&methods->lock);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void acs_cuda_room_release(acs_cuda_methods *v, acs_cuda_room *room)
+void acs_cuda_room_release(acs_cuda_methods *methods, acs_cuda_room *room)
 {
-    acs_lock_acquire(&v->lock);
-    room->next = v->rooms;
-    v->rooms = room;
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    room->next = methods->rooms;
+    methods->rooms = room;
+    acs_lock_release(&methods->lock);
 }
 
 void acs_cuda_rooms_free(acs_cuda *self)
 {
-    acs_cuda_methods *v = self->methods;
-    while (v->rooms) {
-        acs_cuda_room *room = v->rooms;
-        v->rooms = room->next;
+    acs_cuda_methods *methods = self->methods;
+    while (methods->rooms) {
+        acs_cuda_room *room = methods->rooms;
+        methods->rooms = room->next;
         free(room);
     }
-    while (v->slabs) {
-        acs_cuda_slab *slab = v->slabs;
-        v->slabs = slab->next;
+    while (methods->slabs) {
+        acs_cuda_slab *slab = methods->slabs;
+        methods->slabs = slab->next;
         slab_free(self, slab);
     }
 }
