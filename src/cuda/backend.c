@@ -7,7 +7,7 @@
  * stream. The first member is the backend that the runtime holds; it also gets foreign captures and calls without a
  * device. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
-#include "cuda/internal.h"
+#include "cuda/kernel.h"
 
 #include "base/tuning.h"
 

@@ -4,7 +4,7 @@
 #ifndef ACS_CUDA_CALL_H
 #define ACS_CUDA_CALL_H
 
-#include "cuda/internal.h"
+#include "cuda/kernel.h"
 #include "bundles/call_template.h"
 
 enum { ACS_CUDA_CALL_CELLS = 1024 }; /* of the table; a power of two */

@@ -7,7 +7,7 @@
  * sent to the stream as it would be to one of ours, and what the stream's next node would then depend on is what the op
  * ends with. So attributes, copies of all kinds of memory and whatever a library sends become what CUDA makes of them.
  */
-#include "cuda/internal.h"
+#include "cuda/kernel.h"
 
 #include "base/tuning.h"
 

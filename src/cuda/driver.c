@@ -1,10 +1,175 @@
 /*
- * The entry points of CUDA's driver, looked up through the runtime, so that the library is not linked to the driver.
- * Called by member.c when a device is opened. Makes no context.
+ * How CUDA's driver is called: its entry points, the scope around calls, and what its errors mean. Owns the first fatal
+ * error of a backend, and the two thread-local words that say which backend a thread of the library works for. Called by
+ * every other file of this folder. A scope leaves an application's thread with the context and capture mode that it
+ * came with.
  */
 #include "cuda/internal.h"
 
+#include <dlfcn.h>
 #include <string.h>
+
+static _Thread_local uint64_t tl_entered; /* serial of the backend that this thread of the library works for; 0: none */
+static _Thread_local CUcontext tl_context; /* and which of its contexts is current */
+
+/* ---------------------------------------------------------------------------------------------------------- errors */
+
+const char *acs_cuda_text(int native)
+{
+    return cudaGetErrorString((cudaError_t)native);
+}
+
+/* Errors that leave the process unable to run anything more, by the words of cudaError_t's documentation. */
+static bool is_fatal(CUresult result)
+{
+    switch ((cudaError_t)result) {
+    case cudaErrorInitializationError:
+    case cudaErrorCudartUnloading:
+    case cudaErrorDeviceUninitialized: /* CUDA_ERROR_INVALID_CONTEXT */
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void acs_cuda_lose(acs_cuda *self, CUresult result)
+{
+    int none = 0;
+    /* Relaxed: the code stands for itself, nothing else is published with it. The first one wins. */
+    atomic_compare_exchange_strong_explicit(&self->members[0]->fault, &none, (int)result, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+bool acs_cuda_note(acs_cuda *self, CUresult result)
+{
+    if (!is_fatal(result))
+        return false;
+    acs_cuda_lose(self, result);
+    return true;
+}
+
+int acs_cuda_fault(const acs_cuda *self)
+{
+    return atomic_load_explicit(&self->members[0]->fault, memory_order_relaxed); /* relaxed: see acs_cuda_lose */
+}
+
+/* True for errors that mean "there is no GPU to use here": `auto` then takes the host backend. */
+static bool means_no_device(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorCallRequiresNewerDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorInitializationError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The CUDA runtime has one error for a driver that is too old and for none. */
+const char *acs_cuda_open_text(int native)
+{
+    if (native != cudaErrorInsufficientDriver)
+        return acs_cuda_text(native);
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!driver)
+        return "no NVIDIA driver is installed here (libcuda.so.1 is not found)";
+    (void)dlclose(driver);
+    return acs_cuda_text(native);
+}
+
+/* One sentence and the fitting status for any error on the way to an open device. */
+acs_status acs_cuda_open_failed(const char *what, int native)
+{
+    acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY
+                        : means_no_device((cudaError_t)native) ? ACS_ERR_UNSUPPORTED
+                                                               : ACS_ERR_DEVICE;
+    return ACS_FAIL(status, native, "cuda: %s: %s", what, acs_cuda_open_text(native));
+}
+
+/* --------------------------------------------------------------------------------------------------------- threads */
+
+static CUresult enter_member(acs_cuda *self)
+{
+    CUresult result = self->cu.cuCtxSetCurrent(self->context);
+    tl_context = result == CUDA_SUCCESS ? self->context : NULL;
+    return result;
+}
+
+CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
+{
+    scope->pushed = false;
+    /* A thread of this backend's own has entered for good: nothing to push, nothing to restore but another member's. */
+    if (tl_entered == self->serial)
+        return tl_context == self->context ? CUDA_SUCCESS : enter_member(self);
+    CUresult result = self->cu.cuCtxPushCurrent(self->context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    scope->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    result = self->cu.cuThreadExchangeStreamCaptureMode(&scope->mode);
+    if (result != CUDA_SUCCESS) {
+        CUcontext popped;
+        (void)self->cu.cuCtxPopCurrent(&popped); /* the first error is the one to report */
+        return result;
+    }
+    scope->pushed = true;
+    return CUDA_SUCCESS;
+}
+
+void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope)
+{
+    if (!scope->pushed)
+        return;
+    CUcontext popped;
+    CUresult mode = self->cu.cuThreadExchangeStreamCaptureMode(&scope->mode);
+    CUresult pop = self->cu.cuCtxPopCurrent(&popped);
+    if (mode != CUDA_SUCCESS || pop != CUDA_SUCCESS)
+        acs_log(ACS_LOG_WARN, "cuda: a thread's context or capture mode could not be restored: %s",
+                acs_cuda_text((int)(mode != CUDA_SUCCESS ? mode : pop)));
+}
+
+/* For good: the thread belongs to this backend from now on. */
+void acs_cuda_thread_enter(acs_backend *backend)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUresult result = self->cu.cuCtxSetCurrent(self->context);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuThreadExchangeStreamCaptureMode(&mode);
+    tl_context = self->context;
+    if (result == CUDA_SUCCESS)
+        tl_entered = self->serial;
+    else /* each call of this thread then enters a scope, and reports what is wrong */
+        acs_log(ACS_LOG_WARN, "cuda: a thread could not enter the device: %s", acs_cuda_text((int)result));
+}
+
+/* ---------------------------------------------------------------------------------------------------- entry points */
 
 /* The address of a driver function; NULL if this driver lacks it. Legacy: a NULL stream is never the thread's own. */
 void *acs_cuda_driver_symbol(const char *name, unsigned version)

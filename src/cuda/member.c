@@ -3,7 +3,8 @@
  * Called by backend.c. It never prints, and leaves the opening thread with the device, context and capture mode that
  * it came with. Only errors of finding the device go through the runtime's last error, and they are cleared.
  */
-#include "cuda/internal.h"
+#include "cuda/bundle.h"
+#include "cuda/kernel.h"
 
 #include "base/options.h"
 #include "base/tuning.h"

@@ -3,7 +3,8 @@
  * lock is taken on the path of an op. It never waits for the GPU, with one exception: where the driver cannot make or
  * record an event, the stream is synchronised instead, so that order is never lost.
  */
-#include "cuda/internal.h"
+#include "cuda/bundle.h"
+#include "cuda/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

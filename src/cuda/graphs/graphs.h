@@ -13,7 +13,8 @@
 #ifndef ACS_CUDA_GRAPHS_H
 #define ACS_CUDA_GRAPHS_H
 
-#include "cuda/internal.h"
+#include "cuda/bundle.h"
+#include "cuda/kernel.h"
 #include "cuda/device_code/device.h"
 #include "base/tuning.h"
 #include "bundles/graph_cache.h"
