@@ -1,9 +1,9 @@
 /*
  * The index of cached graphs (graph_cache.h). Called by backends that issue bundles by graphs, under a lock of theirs.
- * Never makes or destroys a graph, and never looks at one.
+ * Never makes or destroys a graph, and never looks into one.
  *
- * Copies are in a list by use, the latest first, and in a list of their key. Whether a launched copy is busy is looked
- * up when somebody wants to know: completion only notes how far a slot has come.
+ * Copies are in a list by use, the latest first, and in a list of their key. Completion only stores how far a slot has
+ * come; whether a copy is busy is computed when it is asked for.
  */
 #include "bundles/graph_cache.h"
 
@@ -17,13 +17,13 @@
 typedef struct keyed keyed;
 
 typedef struct copy {
-    acs_graph_copy shown; /* first: callers hold pointers to it */
+    acs_graph_copy shown; /* must be first: callers hold pointers to it */
     bool taken;
-    int slot;       /* of the latest launch, which ends at `value` */
+    int slot;       /* slot of the latest launch, which ends at `value` */
     uint64_t value;
     keyed *of;
-    struct copy *prev, *next;         /* by use */
-    struct copy *of_prev, *of_next;   /* of the key, by use too */
+    struct copy *prev, *next;         /* list by use */
+    struct copy *of_prev, *of_next;   /* list of the key, by use */
 } copy;
 
 /* A key that has copies. */
@@ -36,7 +36,7 @@ struct keyed {
 
 typedef struct seen {
     uint64_t key;
-    uint64_t when;  /* number of the latest sighting; 0: no key here */
+    uint64_t when;  /* number of the latest sighting; 0: the place is empty */
     uint32_t count;
 } seen;
 
@@ -44,7 +44,7 @@ struct acs_graph_cache {
     uint64_t budget, nodes;
     uint32_t count;
     uint32_t slots;
-    uint64_t *completed; /* per slot */
+    uint64_t *completed; /* highest completed value of each slot */
     keyed *table;
     copy *by_use;
     uint64_t sightings;
@@ -77,7 +77,7 @@ void acs_graph_cache_destroy(acs_graph_cache *cache)
     free(cache);
 }
 
-/* The place of a key among its set's, or the one that has not been used for longest. */
+/* The place of a key in its set, or the place whose key was sighted longest ago. */
 static seen *sighting_of(acs_graph_cache *cache, uint64_t key)
 {
     seen *set = cache->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
@@ -126,7 +126,7 @@ static bool is_free(const acs_graph_cache *cache, const copy *c)
     return !c->taken && c->value <= cache->completed[c->slot];
 }
 
-/* Put a copy in front of both lists. */
+/* Put a copy at the front of both lists. */
 static void list(acs_graph_cache *cache, copy *c)
 {
     DL_PREPEND(cache->by_use, c);
@@ -213,7 +213,7 @@ void acs_graph_cache_completed(acs_graph_cache *cache, int slot, uint64_t value)
 
 /* ----------------------------------------------------------------------------------------------------- room, bounds */
 
-/* Take a copy out; its key goes with the last. */
+/* Remove a copy, and its key if it was the last one. */
 static void *forget_copy(acs_graph_cache *cache, copy *c)
 {
     void *object = c->shown.object;
@@ -236,7 +236,10 @@ bool acs_graph_cache_has_room(const acs_graph_cache *cache, uint64_t nodes)
     return nodes <= cache->budget - cache->nodes;
 }
 
-/* A key without copies has to earn the next anew: else more shapes than there is room for would be built in turn. */
+/*
+ * The sightings of a key that lost its last copy begin anew. Otherwise, with more shapes than room, graphs would be
+ * built and evicted in turn.
+ */
 static void *throw_out(acs_graph_cache *cache, copy *c)
 {
     uint64_t key = c->of->key;
@@ -250,8 +253,7 @@ static void *throw_out(acs_graph_cache *cache, copy *c)
 }
 
 /*
- * From the copy that has not been used for longest, which the list's head leads back to. Where even all free copies
- * would not do, none is thrown out.
+ * The search begins with the copy used longest ago. If all free copies together would not make room, none is evicted.
  */
 void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes)
 {
@@ -272,7 +274,7 @@ void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes)
     }
 }
 
-/* The entry of a key, made where there is none; NULL: no memory. */
+/* The entry of a key, created if needed; NULL: no memory. */
 static keyed *entry_of(acs_graph_cache *cache, uint64_t key)
 {
     keyed *of = find_keyed(cache, key);

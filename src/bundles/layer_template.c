@@ -2,9 +2,9 @@
  * Bundles laid into layers (layer_template.h). Called by backends that issue a bundle by a graph of layers, on any
  * thread. Never makes a graph, never allocates, and keeps nothing.
  *
- * One pass in the bundle's order puts each op into the first level behind all that it follows that has a free cell of
- * its type. That is optimal where levels are wide enough, and ops that come first end first, so that progress can be
- * told.
+ * One pass in the bundle's order puts each op into the first possible level: behind all ops that it follows, and with
+ * a free cell of its type. That is optimal if levels are wide enough. Ops that come first also end first, so that
+ * progress can be reported.
  */
 #include "bundles/layer_template.h"
 
@@ -45,7 +45,7 @@ uint64_t acs_layers_cost(const acs_layer_template *shape, const acs_layers_costs
 
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
-/* The index of a type, most often that of the op before. */
+/* The index of a type; the guess is mostly right, since it is the type of the op before. */
 static uint32_t type_index(const acs_layer_template *shape, uint32_t type, uint32_t guess)
 {
     if (guess < shape->types && shape->type[guess] == type)
@@ -55,7 +55,7 @@ static uint32_t type_index(const acs_layer_template *shape, uint32_t type, uint3
     return guess;
 }
 
-/* The first level in which the node could be; `after`: for each node the first level behind it. */
+/* The first level that the node may be in. `after`: for each node, the first level behind it. */
 static uint32_t earliest(const acs_dag *dag, const acs_dag_node *node, const uint16_t *after)
 {
     uint32_t level = 0;
@@ -68,7 +68,7 @@ static uint32_t earliest(const acs_dag *dag, const acs_dag_node *node, const uin
     return level;
 }
 
-/* After which level which ops have ended: all before the first op that is in a higher one. */
+/* Compute which first ops have ended after each level: all before the first op of a higher level. */
 static void count_prefixes(const acs_dag *dag, acs_layers *layers)
 {
     uint32_t first[ACS_LAYERS_LEVELS], op = 0, least = dag->ops;
@@ -124,8 +124,8 @@ bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_la
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
 /*
- * The types of a bundle, in rising order so that the order of its ops makes no other template, and how many ops of each
- * its widest level has. False: too many.
+ * Find the types of a bundle and, for each, the most ops in one level. Types are sorted, so that the order of ops
+ * makes no difference to the template. False: too many types.
  */
 static bool find_types(const acs_dag *dag, acs_layer_template *shape)
 {
@@ -160,14 +160,17 @@ static uint16_t size_for(uint32_t least, uint32_t needed)
     return (uint16_t)(size < least ? least : size);
 }
 
-/* An empty level costs as much as a full one: powers of two up to eight, then multiples of four. */
+/*
+ * The number of levels: a power of two up to eight, then a multiple of four, since an empty level costs as much as a
+ * full one.
+ */
 static uint16_t levels_for(uint32_t needed)
 {
     const uint32_t steps = (needed + TUNE_LAYERS_STEP - 1) / TUNE_LAYERS_STEP;
     return needed <= 2 * TUNE_LAYERS_STEP ? size_for(TUNE_LAYERS_LEAST, needed) : (uint16_t)(steps * TUNE_LAYERS_STEP);
 }
 
-/* The template that is `narrowed` times half as wide as the widest, as deep as the bundle then is. */
+/* Make the template whose width was halved `narrowed` times, as deep as the bundle then is. */
 static bool narrow(const acs_dag *dag, const acs_layer_template *widest, uint32_t narrowed, acs_layer_template *shape,
                    acs_layers *layers)
 {
@@ -193,7 +196,7 @@ bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32
     for (uint32_t narrowed = 0; narrowed < TUNE_LAYERS_WIDTHS; narrowed++) {
         uint64_t cost;
         if (!narrow(dag, &widest, narrowed, &tried, layers))
-            break; /* narrower ones are deeper still */
+            break; /* narrower templates are deeper still */
         cost = acs_layers_cost(&tried, costs, dag->ops);
         if (cost < best && tried.levels * acs_layers_cells(&tried) <= nodes) {
             best = cost;

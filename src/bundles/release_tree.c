@@ -1,9 +1,10 @@
 /*
- * Who releases whom (release_tree.h). Called by the cuda backend for bundles that the GPU issues by itself, with the
- * bundle its own. Never allocates, and keeps nothing from one bundle to the next.
+ * The release tree of a bundle that the GPU issues itself (release_tree.h). Called by the cuda backend, with a bundle
+ * that no other thread uses. Never allocates, and keeps nothing from one bundle to the next.
  *
- * A shape says what each node follows; here it is turned round. Followers have greater numbers, so one pass from the
- * last node to the first knows what each follower costs when it comes to those that release it.
+ * A shape lists the nodes that each node follows; the tree lists the followers of each node. Followers have greater
+ * numbers. So one pass from the last node to the first knows the weight of all followers of a node when it comes to
+ * that node.
  */
 #include "bundles/release_tree.h"
 
@@ -15,7 +16,7 @@ _Static_assert((int)ACS_RELEASE_TREE_OUT >=
                    (int)ACS_DAG_EDGES + (int)ACS_RELEASE_TREE_ITEMS + (int)ACS_RELEASE_TREE_FANS,
                "edges, roots and edges to fans");
 
-/* Lists of followers, in the order of the items: the edges, turned round. */
+/* List the followers of each node, in the order of the items. */
 static void turn_round(const acs_dag *dag, acs_release_tree *tree)
 {
     uint16_t filled[ACS_RELEASE_TREE_ITEMS];
@@ -38,13 +39,15 @@ static void turn_round(const acs_dag *dag, acs_release_tree *tree)
     tree->out_used = used;
 }
 
-/* What the release of a node costs: a launch, or the passing of a join, and of all that the join releases at once. */
+/* The cost of releasing a node: one launch, or for a join its passing and all releases that this causes at once. */
 static uint32_t cost(const acs_release_tree_node *node)
 {
     return node->kind == ACS_RELEASE_TREE_JOIN_NODE ? 1u + node->weight : 1u;
 }
 
-/* A fan for followers [from, to) of `node`. They are released by the fan, which is released like a follower. */
+/*
+ * Add a fan for followers [from, to) of `node`. The fan releases them, and is itself released as a follower of `node`.
+ */
 static bool add_fan(acs_release_tree *tree, const acs_release_tree_node *node, bool head, uint32_t from, uint32_t to,
                     uint32_t weight)
 {
@@ -63,7 +66,7 @@ static bool add_fan(acs_release_tree *tree, const acs_release_tree_node *node, b
     return true;
 }
 
-/* Give the followers of a node that would launch too much to fans, as many to each as it may launch. */
+/* Give the followers of a node that would launch too many to fans, as many to each as it may launch. */
 static bool split(acs_release_tree *tree, acs_release_tree_node *node, bool head)
 {
     uint32_t first_fan = tree->nodes, from = 0, weight = 0, out = tree->out_used;
@@ -88,14 +91,17 @@ static bool split(acs_release_tree *tree, acs_release_tree_node *node, bool head
     return true;
 }
 
-/* What the end of a node costs, once that of its followers is known. */
+/* Compute the weight of a node whose followers have theirs; split it if it is too heavy. */
 static bool weigh(acs_release_tree *tree, acs_release_tree_node *node, bool head)
 {
     uint32_t weight = 0;
 
     for (uint32_t i = 0; i < node->out_count; i++)
         weight += cost(&tree->node[tree->out[node->first_out + i]]);
-    /* A join is passed by whoever reaches it last, beside all else that this one releases: only small ones are. */
+    /*
+     * The node that reaches a join last passes it, in addition to its own releases. So only joins with few followers
+     * stay joins.
+     */
     if (node->kind == ACS_RELEASE_TREE_JOIN_NODE && weight > TUNE_RELEASE_JOIN_MOST)
         node->kind = ACS_RELEASE_TREE_FAN;
     node->weight = (uint16_t)weight;
@@ -108,7 +114,7 @@ bool acs_release_tree_make(const acs_dag *dag, acs_release_tree *tree)
     tree->head = (acs_release_tree_node){.kind = ACS_RELEASE_TREE_FAN};
     for (uint32_t i = 0; i < dag->nodes; i++) {
         const acs_dag_node *from = &dag->node[i];
-        /* A join that follows nothing is launched like any root. */
+        /* A join that follows no node is launched like any root. */
         uint8_t kind = from->type         ? ACS_RELEASE_TREE_OP
                        : from->edge_count ? ACS_RELEASE_TREE_JOIN_NODE
                                           : ACS_RELEASE_TREE_FAN;
