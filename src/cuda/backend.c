@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const acs_backend_ops g_devices_ops; /* of several devices; acs_backend_cuda is of one */
+static const acs_backend_ops g_devices_ops; /* table for several devices; acs_backend_cuda is for one */
 static const acs_cuda_member g_only_member = {.ops = &acs_backend_cuda, .device = -1, .together = 1};
 
 static acs_cuda *first_of(acs_backend *backend)
@@ -30,15 +30,15 @@ static acs_backend *member_of(acs_backend *backend, uint32_t device)
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
 
-/* From here on no thread of ours asks the device for anything. */
+/* From now on no thread of the library calls the driver about the device. */
 static void cuda_give_up(acs_backend *backend)
 {
     acs_cuda_lose((acs_cuda *)backend, (CUresult)cudaErrorLaunchTimeout);
 }
 
 /*
- * Nothing is destroyed or freed. Freeing memory and giving the context back wait for what runs, by CUDA's rules;
- * streams, events, a library's handles and workspaces may be in use by it. The process' end takes them all.
+ * Destroy and free nothing. Freeing memory and releasing the context wait for running work, by CUDA's rules. That work
+ * may also use streams, events, a library's handles and workspaces. The end of the process takes them all.
  */
 static acs_leave cuda_leave(acs_backend *backend)
 {
@@ -55,7 +55,10 @@ static void devices_close(acs_backend *backend)
     acs_cuda_member_close(first);
 }
 
-/* Copies between two devices that cannot go straight go through the host: slower, never wrong. */
+/*
+ * Let members reach each other's memory. Copies between devices without peer access go through the host: slower, never
+ * wrong.
+ */
 static void enable_peers(acs_cuda *self)
 {
     acs_cuda_scope scope;
@@ -80,7 +83,7 @@ static void enable_peers(acs_cuda *self)
     }
 }
 
-/* All know each other only once all are there. */
+/* Give all members the whole list, now that all are open. */
 static void introduce(acs_cuda *first)
 {
     for (uint32_t i = 1; i < first->base.devices; i++)
@@ -92,7 +95,7 @@ static void introduce(acs_cuda *first)
 
 static acs_status open_members(const acs_backend_config *config, int device, int count, acs_cuda **first)
 {
-    /* At most: they go around the GPUs. */
+    /* Members go around the GPUs; this is the most on one GPU. */
     const uint32_t together = (config->devices + (uint32_t)count - 1) / (uint32_t)count;
     acs_cuda_member asked = {.ops = &acs_backend_cuda, .device = device, .together = together};
     ACS_TRY(acs_cuda_member_open(config, &asked, first));
@@ -120,7 +123,7 @@ static acs_status devices_open(const acs_backend_config *config, acs_backend **b
     if (error == cudaSuccess)
         error = cudaGetDevice(&device);
     if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* handled: the program shall not find it */
+        (void)cudaGetLastError(); /* handled: the program must not find it */
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)error, "cuda: no usable device: %s", acs_cuda_open_text((int)error));
     }
     const uint32_t there = (uint32_t)count * (uint32_t)config->options->devices_per_gpu;
@@ -131,7 +134,7 @@ static acs_status devices_open(const acs_backend_config *config, acs_backend **b
     acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, &g_only_member, &first)
                                              : open_members(&several, device, count, &first);
     if (cudaGetDevice(&now) == cudaSuccess && now != device)
-        (void)cudaSetDevice(device); /* as it was */
+        (void)cudaSetDevice(device); /* restore the caller's device */
     if (status == ACS_OK)
         *backend = &first->base;
     return status;
@@ -139,17 +142,16 @@ static acs_status devices_open(const acs_backend_config *config, acs_backend **b
 
 /* -------------------------------------------------------------------------------------------------------------- ops */
 
-/*
- * At its first sight a kernel is loaded on all devices: later, in the middle of things, that would hold up everything.
- */
+/* Load a kernel on all devices at its first sight: later that would hold up everything. */
 static acs_status devices_check(acs_backend *backend, acs_record *op)
 {
     ACS_TRY(acs_cuda_check(member_of(backend, op->device), op));
     acs_cuda_kernel *kernel = op->u.launch.resolved;
-    if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed))) /* a hint: twice does no harm */
+    /* relaxed: a hint; loading twice does no harm */
+    if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed)))
         return ACS_OK;
     atomic_store_explicit(&kernel->everywhere, true, memory_order_relaxed);
-    if (kernel->kind == ACS_KERNEL_CUFUNCTION) /* is of one device, the first */
+    if (kernel->kind == ACS_KERNEL_CUFUNCTION) /* it belongs to one device, the first */
         return ACS_OK;
     for (uint32_t i = 0; i < backend->devices; i++)
         if (i != op->device)
@@ -177,7 +179,7 @@ static acs_status devices_poll(acs_backend *backend, int slot, const acs_mark *m
     return acs_cuda_poll(&acs_cuda_of_slot(first_of(backend), (uint32_t)slot)->base, slot, marks, count, completed);
 }
 
-/* Of the member in whose context the stream is; the first refuses what is nobody's. */
+/* Record in the stream's own context: by the member that has it. The first member refuses a stream of no member. */
 static acs_status devices_stream_record(acs_backend *backend, void *stream, void **event)
 {
     acs_cuda *first = first_of(backend);
@@ -193,7 +195,7 @@ static acs_status devices_stream_record(acs_backend *backend, void *stream, void
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Pinned memory is portable: whose it is makes no difference. */
+/* Pinned memory is portable, so any member may allocate it. */
 static acs_status devices_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
 {
     const int kind = acs_memory_is_device(memory) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
@@ -206,7 +208,10 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
     return acs_cuda_memory_free(member_of(backend, acs_memory_device(memory)), kind, ptr);
 }
 
-/* Of several devices of a GPU the further ones have a number behind its name: whether this is one. */
+/*
+ * Name a device. Of several devices on one GPU, all but the first get a number behind the GPU's id. True: this is one
+ * of those.
+ */
 static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 {
     uint32_t before = 0;

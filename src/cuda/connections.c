@@ -1,7 +1,7 @@
 /*
- * The number of hardware connections that a GPU's streams share, which the driver reads from the environment when it
- * makes a context. Called by member.c before the first call that makes one. It sets the variable only while the process
- * has one thread and no context.
+ * The number of hardware connections that a GPU's streams share; the driver reads it from the environment when it
+ * makes a context. Called by member.c before the first call that makes one. It sets the variable only while the
+ * process has one thread and no context.
  */
 #include "cuda/internal.h"
 
@@ -14,7 +14,7 @@
 
 enum { CONNECTIONS_DEFAULT = 8, CONNECTIONS_MOST = 32 };
 
-/* True if this thread is the only one: setenv beside a getenv of another thread is undefined. */
+/* Whether this thread is the only one: setenv during another thread's getenv is undefined. */
 static bool process_is_single_threaded(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -27,12 +27,12 @@ static bool process_is_single_threaded(void)
     return count == 1;
 }
 
-/* Whether the current device has a context already; asks without making one. When in doubt, yes. */
+/* Whether the current device has a context; asks without making one. In doubt, true. */
 static bool context_exists(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!driver)
-        return false; /* the driver's library is not loaded yet: nobody can have made a context */
+        return false; /* the driver's library is not loaded, so there is no context */
     dlclose(driver);
     int device = 0, active = 1;
     unsigned flags;
@@ -47,8 +47,8 @@ static bool context_exists(void)
 }
 
 /*
- * Streams share hardware connections, and streams on one connection wait for each other falsely. The driver reads how
- * many to make when it makes the context; so the variable is set before the first CUDA call, and only where it is safe.
+ * Streams on one hardware connection wait for each other without need. The driver reads how many to make when it makes
+ * the context. So the variable is set before the first CUDA call, if that is safe.
  */
 void acs_cuda_connections_prepare(uint32_t slots)
 {

@@ -1,6 +1,6 @@
 /*
- * Which figures the cost model has for a GPU: those of a file, or the table's, which are an H200's. Called by member.c
- * when a device is opened. A file that the user named must be right; one that was found is a hint.
+ * The figures of the cost model for a GPU: those of a file, or those of the table, which an H200 gave. Called by
+ * member.c when a device is opened. A file that the user named must be right; a file that was found is a hint.
  */
 #include "cuda/internal.h"
 
@@ -23,7 +23,7 @@ void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu)
         (void)snprintf(gpu->name, sizeof gpu->name, "GPU");
 }
 
-/* Of several devices of a GPU one tells. */
+/* Whether this is the first device on its GPU, which logs for all of them. */
 static bool is_first_of_gpu(const acs_cuda *self)
 {
     for (uint32_t i = 0; i < self->member; i++)
@@ -32,7 +32,7 @@ static bool is_first_of_gpu(const acs_cuda *self)
     return true;
 }
 
-/* As measured, if it ever was. A bad file is no error of the program's: there is the table. */
+/* Load measured figures, if there are any. A bad file is not the program's error, since the table serves. */
 static void load_costs(acs_cuda *self, const acs_costs_gpu *gpu)
 {
     const acs_error before = *acs_error_thread();
@@ -51,7 +51,7 @@ acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options)
     acs_costs_gpu gpu;
     self->costs = acs_costs_table;
     if (!options->costs[0] && !self->methods)
-        return ACS_OK; /* nobody asks the model */
+        return ACS_OK; /* without bundles the model is not used */
     acs_cuda_costs_gpu(self, &gpu);
     if (options->costs[0])
         return acs_costs_open(&self->costs, &gpu, options->costs);

@@ -1,16 +1,16 @@
 /*
- * How CUDA's driver is called: its entry points, the scope around calls, and what its errors mean. Owns the first fatal
- * error of a backend, and the two thread-local words that say which backend a thread of the library works for. Called by
- * every other file of this folder. A scope leaves an application's thread with the context and capture mode that it
- * came with.
+ * Calls of CUDA's driver: its entry points, the scope around calls, and the meaning of its errors. Owns the first
+ * fatal error of a backend, and the two thread-local words that say which backend a thread of the library works for.
+ * Called by every other file of this folder. A scope leaves an application's thread with the context and capture mode
+ * that it came with.
  */
 #include "cuda/internal.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-static _Thread_local uint64_t tl_entered; /* serial of the backend that this thread of the library works for; 0: none */
-static _Thread_local CUcontext tl_context; /* and which of its contexts is current */
+static _Thread_local uint64_t tl_entered; /* serial of the backend that this thread of the library entered; 0: none */
+static _Thread_local CUcontext tl_context; /* context of that backend's that is current */
 
 /* ---------------------------------------------------------------------------------------------------------- errors */
 
@@ -19,7 +19,7 @@ const char *acs_cuda_text(int native)
     return cudaGetErrorString((cudaError_t)native);
 }
 
-/* Errors that leave the process unable to run anything more, by the words of cudaError_t's documentation. */
+/* Errors after which the process can run nothing more, according to cudaError_t's documentation. */
 static bool is_fatal(CUresult result)
 {
     switch ((cudaError_t)result) {
@@ -54,7 +54,7 @@ static bool is_fatal(CUresult result)
 void acs_cuda_lose(acs_cuda *self, CUresult result)
 {
     int none = 0;
-    /* Relaxed: the code stands for itself, nothing else is published with it. The first one wins. */
+    /* Relaxed: nothing else is published with the code. The first one wins. */
     atomic_compare_exchange_strong_explicit(&self->members[0]->fault, &none, (int)result, memory_order_relaxed,
                                             memory_order_relaxed);
 }
@@ -72,7 +72,7 @@ int acs_cuda_fault(const acs_cuda *self)
     return atomic_load_explicit(&self->members[0]->fault, memory_order_relaxed); /* relaxed: see acs_cuda_lose */
 }
 
-/* True for errors that mean "there is no GPU to use here": `auto` then takes the host backend. */
+/* Whether an error means that no GPU is usable: `auto` then takes the host backend. */
 static bool means_no_device(cudaError_t error)
 {
     switch (error) {
@@ -92,7 +92,7 @@ static bool means_no_device(cudaError_t error)
     }
 }
 
-/* The CUDA runtime has one error for a driver that is too old and for none. */
+/* The CUDA runtime has one error for an old driver and for none. */
 const char *acs_cuda_open_text(int native)
 {
     if (native != cudaErrorInsufficientDriver)
@@ -104,7 +104,7 @@ const char *acs_cuda_open_text(int native)
     return acs_cuda_text(native);
 }
 
-/* One sentence and the fitting status for any error on the way to an open device. */
+/* The status that fits an error on the way to an open device. */
 acs_status acs_cuda_open_failed(const char *what, int native)
 {
     acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY
@@ -125,7 +125,7 @@ static CUresult enter_member(acs_cuda *self)
 CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
 {
     scope->pushed = false;
-    /* A thread of this backend's own has entered for good: nothing to push, nothing to restore but another member's. */
+    /* A thread of the library has entered this backend for good, but maybe another member's context is current. */
     if (tl_entered == self->serial)
         return tl_context == self->context ? CUDA_SUCCESS : enter_member(self);
     CUresult result = self->cu.cuCtxPushCurrent(self->context);
@@ -135,7 +135,7 @@ CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
     result = self->cu.cuThreadExchangeStreamCaptureMode(&scope->mode);
     if (result != CUDA_SUCCESS) {
         CUcontext popped;
-        (void)self->cu.cuCtxPopCurrent(&popped); /* the first error is the one to report */
+        (void)self->cu.cuCtxPopCurrent(&popped); /* the first error is reported */
         return result;
     }
     scope->pushed = true;
@@ -165,26 +165,26 @@ void acs_cuda_thread_enter(acs_backend *backend)
     tl_context = self->context;
     if (result == CUDA_SUCCESS)
         tl_entered = self->serial;
-    else /* each call of this thread then enters a scope, and reports what is wrong */
+    else /* each call of this thread then enters a scope, and reports the error */
         acs_log(ACS_LOG_WARN, "cuda: a thread could not enter the device: %s", acs_cuda_text((int)result));
 }
 
 /* ---------------------------------------------------------------------------------------------------- entry points */
 
-/* The address of a driver function; NULL if this driver lacks it. Legacy: a NULL stream is never the thread's own. */
+/* The legacy variant is asked for: a NULL stream is never the thread's own. */
 void *acs_cuda_driver_symbol(const char *name, unsigned version)
 {
     void *symbol = NULL;
     enum cudaDriverEntryPointQueryResult found;
     cudaError_t error = cudaGetDriverEntryPointByVersion(name, &symbol, version, cudaEnableLegacyStream, &found);
     if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* clear our own */
+        (void)cudaGetLastError(); /* clear our own error */
         return NULL;
     }
     return found == cudaDriverEntryPointSuccess ? symbol : NULL;
 }
 
-/* Put a driver function's address into its field; every field is a pointer to a function. */
+/* Store a driver function's address in its field. Every field is a pointer to a function. */
 static bool load_function(const char *name, unsigned version, void *field)
 {
     void *symbol = acs_cuda_driver_symbol(name, version);

@@ -15,7 +15,7 @@
 
 typedef struct acs_cuda acs_cuda;
 
-/* Driver functions: name, version of the signature, CUDA version to ask the driver for. */
+/* Functions that must exist: name, version of the signature, CUDA version to ask the driver for. */
 #define ACS_CUDA_DRIVER_NEEDED(X)                                                                                      \
     X(cuDevicePrimaryCtxRetain, 7000, 12000)                                                                           \
     X(cuDevicePrimaryCtxRelease, 11000, 12000)                                                                         \
@@ -57,8 +57,9 @@ typedef struct acs_cuda acs_cuda;
     X(cuMemHostAlloc, 2020, 12000)                                                                                     \
     X(cuMemFreeHost, 2000, 12000)
 /*
- * May be NULL with an older driver: arguments are then not checked, kernels are loaded at their first launch, rows are
- * copied one by one, copies and library calls are never part of bundles, or there are no bundles.
+ * Functions that an older driver may lack; their pointers are then NULL. Without them arguments are not checked,
+ * kernels are loaded at their first launch, rows are copied one by one, copies and library calls are never part of
+ * bundles, or there are no bundles.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
@@ -112,7 +113,7 @@ void *acs_cuda_driver_symbol(const char *name, unsigned version);
 /* Fill the table. ACS_ERR_UNSUPPORTED, through ACS_FAIL: a needed function is missing. */
 acs_status acs_cuda_driver_load(acs_cuda_driver *cu);
 
-/* Entered, and what to restore when it is left. */
+/* A scope that a thread has entered, and the state that leaving it restores. */
 typedef struct acs_cuda_scope {
     bool pushed;
     CUstreamCaptureMode mode;
@@ -122,16 +123,16 @@ CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope);
 void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope);
 void acs_cuda_thread_enter(acs_backend *backend);
 
-/* Errors. No scope needed. */
-/* Static storage. */
+/* Errors; no scope needed. */
+/* The text of an error, in static storage. */
 const char *acs_cuda_text(int native);
-/* The same for an error while a device is opened: tells a missing driver from an old one. */
+/* The text of an error while a device is opened: it tells a missing driver from an old one. */
 const char *acs_cuda_open_text(int native);
-/* One sentence, through ACS_FAIL, for an error on the way to an open device. */
+/* Report an error of opening a device, through ACS_FAIL. */
 acs_status acs_cuda_open_failed(const char *what, int native);
-/* True for errors after which CUDA runs nothing more in this process; then the backend is marked as faulted. */
+/* Note a result. True: CUDA runs nothing more in this process, and the backend is marked as faulted. */
 bool acs_cuda_note(acs_cuda *self, CUresult result);
-/* Mark the backend as faulted whatever the error: order or completion can no longer be known. */
+/* Mark the backend as faulted, whatever the error, because order or completion can no longer be known. */
 void acs_cuda_lose(acs_cuda *self, CUresult result);
 int acs_cuda_fault(const acs_cuda *self);
 

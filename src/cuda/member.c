@@ -1,7 +1,8 @@
 /*
- * Opening and closing one device: its context, streams, limits, and what the other files of this folder keep for it.
- * Called by backend.c. It never prints, and leaves the opening thread with the device, context and capture mode that
- * it came with. Only errors of finding the device go through the runtime's last error, and they are cleared.
+ * Opening and closing one device: its context, streams and limits, and the state that the other files of this folder
+ * keep for it. Called by backend.c. It never prints, and leaves the opening thread with the device, context and
+ * capture mode that it came with. Only errors of finding the device go through the runtime's last error, and they are
+ * cleared.
  */
 #include "cuda/bundle.h"
 #include "cuda/kernel.h"
@@ -21,13 +22,13 @@ static acs_status open_driver(acs_cuda *self, int device)
     if (device >= 0)
         self->device = device;
     if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* handled: the program shall not find it */
+        (void)cudaGetLastError(); /* handled: the program must not find it */
         return acs_cuda_open_failed("no usable device", (int)error);
     }
     return acs_cuda_driver_load(&self->cu);
 }
 
-/* Everything that check compares a launch with, so that it need not ask again. */
+/* Read all limits that check() compares launches with. */
 static acs_status open_limits(acs_cuda *self)
 {
     const struct {
@@ -55,7 +56,7 @@ static acs_status open_limits(acs_cuda *self)
     return result == CUDA_SUCCESS ? ACS_OK : acs_cuda_open_failed("the device's limits are not known", (int)result);
 }
 
-/* Streams do not synchronise with the legacy stream: the program's own work there must not serialise ours. */
+/* Make non-blocking streams: the program's work in the legacy stream must not serialise ours. */
 static acs_status open_streams(acs_cuda *self)
 {
     const acs_cuda *first = self->members[0];
@@ -81,7 +82,7 @@ static acs_status open_streams(acs_cuda *self)
     return ACS_OK;
 }
 
-/* What needs the context to be current. */
+/* Open everything that needs the context to be current. */
 static acs_status open_inside(acs_cuda *self, const acs_options *options)
 {
     /* From now on the runtime keeps the context too: what it loads there must outlive this backend. */
@@ -109,21 +110,21 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
 
 /* -------------------------------------------------------------------------------------------------------- closing */
 
-/* Log what could not be destroyed; expected after a fault and while the process exits. */
+/* Log an object that could not be destroyed. That is normal after a fault, and while the process exits. */
 static void close_note(acs_cuda *self, const char *what, CUresult result)
 {
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
         acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
 }
 
-/* The last ops have ended; graphs that they were in may have empty layers to run, and releases their own end. */
+/* All ops have ended, but their graphs may still run empty layers, and releases their own end. */
 static void wait_for_tails(acs_cuda *self)
 {
     for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
         close_note(self, "stream", self->cu.cuStreamSynchronize(self->streams[i]));
 }
 
-/* Places of library calls first: their destroy functions may still use the device. */
+/* Library calls' handles are closed first: their destroy functions may still use the device. */
 static void close_inside(acs_cuda *self)
 {
     acs_call_slots_destroy(self->base.calls, &self->base);
@@ -148,10 +149,10 @@ void acs_cuda_member_close(acs_cuda *self)
     acs_cuda_scope scope;
     CUresult entered = acs_cuda_scope_enter(self, &scope);
     close_note(self, "context", entered);
-    close_inside(self); /* also when the context is gone: the calls then fail, the host's memory is freed */
+    close_inside(self); /* also without a context: its calls then fail, and host memory is freed */
     if (entered == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
-    /* Everything that this one made in the context is gone by now. */
+    /* All that this member made in the context is gone by now. */
     close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
     acs_cuda_fills_fini(self);
     acs_cuda_kernels_fini(self);
@@ -164,7 +165,7 @@ void acs_cuda_member_close(acs_cuda *self)
     free(self);
 }
 
-/* The thread that opens keeps its device and context: all is done in a scope, but for what finds the device. */
+/* The opening thread keeps its device and context: everything but the search for the device is done in a scope. */
 acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda_member *asked, acs_cuda **opened)
 {
     acs_cuda *first = asked->first;
@@ -180,13 +181,13 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
     self->member = asked->member;
     self->slots = acs_backend_slots(config->slots, self->base.devices);
     self->mark_capacity = config->mark_capacity;
-    /* Relaxed: only has to be unique. */
+    /* Relaxed: it only has to be unique. */
     self->serial = first ? first->serial : 1 + atomic_fetch_add_explicit(&g_serial, 1, memory_order_relaxed);
     if (acs_lock_init(&self->lock, ACS_RANK_BACKEND) != 0) {
         status = ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: a mutex could not be made");
         goto free_self;
     }
-    /* Before the first CUDA call that makes a context: the driver reads the variable then. */
+    /* Before the first CUDA call that makes a context, since the driver reads the variable then. */
     if (!first)
         acs_cuda_connections_prepare(self->slots / self->base.devices * asked->together);
     status = open_driver(self, asked->device);
@@ -203,7 +204,7 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
     if (result == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
     if (status != ACS_OK) {
-        /* Closing copes with whatever was not made, and gives the context back. */
+        /* Closing copes with missing parts, and releases the context. */
         acs_cuda_member_close(self);
         return status;
     }

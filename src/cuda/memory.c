@@ -1,7 +1,6 @@
 /*
- * Memory of a device and pinned memory of the host: allocation, and how much there is, with the device's other
- * capacities. Called by the pools, the ledger and the placement of groups through the backend's table. Pages are in
- * pages.c.
+ * Memory of a device and pinned memory of the host: allocation, and the device's capacities. Called by pools, ledger
+ * and placement of groups through the backend's table. Pages are in pages.c.
  */
 #include "cuda/internal.h"
 
@@ -9,14 +8,14 @@
 
 /* ---------------------------------------------------------------------------------------------------- allocation */
 
-/* A sticky fault may show at an allocation; otherwise whatever stops one means that memory is not to be had. */
+/* A sticky fault may show at an allocation; any other error means that there is no memory. */
 static acs_status memory_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
 {
     acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
     return ACS_FAIL(status, (int)result, "cuda: %s of %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
 }
 
-/* Both allocators align to 256 bytes and more. */
+/* Both allocators align to at least 256 bytes. */
 acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -37,7 +36,7 @@ acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes,
     return ACS_OK;
 }
 
-/* May wait for the device by CUDA's rules; called when nothing that is issued uses the block any more. */
+/* May wait for the device, by CUDA's rules; called when no issued work uses the block any more. */
 acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -81,7 +80,7 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
     return ACS_OK;
 }
 
-/* Devices that the GPU stands for. */
+/* The number of devices on the same GPU. */
 static uint32_t sharers(const acs_cuda *self)
 {
     uint32_t count = 0;

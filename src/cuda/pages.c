@@ -1,6 +1,6 @@
 /*
- * Pages of device memory (see pool/pages.h) by the driver's virtual-memory calls. Called by the pools of a context
- * whose backend this is; what is there is decided when the device is opened. No call waits for the device.
+ * Pages of device memory (pool/pages.h), by the driver's virtual-memory calls. Called by the pools of the context.
+ * Whether the device has them is decided when it is opened. No call waits for the device.
  */
 #include "cuda/internal.h"
 
@@ -82,7 +82,7 @@ static acs_status pages_map(void *user, uint64_t base, size_t bytes, uint64_t pi
     if (result == CUDA_SUCCESS) {
         result = self->cu.cuMemMap(base, bytes, 0, piece, 0);
         if (result == CUDA_SUCCESS && (result = self->cu.cuMemSetAccess(base, bytes, &access, 1)) != CUDA_SUCCESS)
-            (void)self->cu.cuMemUnmap(base, bytes); /* the first error counts */
+            (void)self->cu.cuMemUnmap(base, bytes); /* the first error is reported */
         acs_cuda_scope_leave(self, &scope);
     }
     return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "mapping", bytes, result);
@@ -100,7 +100,7 @@ static acs_status pages_unmap(void *user, uint64_t base, size_t bytes)
     return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "unmapping", bytes, result);
 }
 
-/* Without it pools grow by allocations, which is no error. */
+/* Without pages pools grow by whole allocations, which is no error. */
 void acs_cuda_pages_init(acs_cuda *self)
 {
     const CUmemAllocationProp memory = memory_of(self);
