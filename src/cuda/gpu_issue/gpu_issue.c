@@ -1,8 +1,7 @@
 /*
- * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph; from then on the
- * GPU releases the bundle's ops by itself (device_code/gpu_issue.cu). Owns each slot's tables and head; called by the
- * dispatch of bundles, in a scope, and by open and close. It never waits for the GPU, and never issues a part of a
- * bundle.
+ * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph. From then on the
+ * GPU releases the bundle's ops by itself (device_code/gpu_issue.cu). Owns each slot's tables and head; called by
+ * graphs/method.c in a scope, and by open and close. It never waits for the GPU, and never issues a part of a bundle.
  */
 #include "cuda/gpu_issue/gpu_issue.h"
 
@@ -13,12 +12,12 @@
 
 /* ---------------------------------------------------------------------------------------------------------- table */
 
-/* The table at hand, while it is filled. */
+/* A table that is being filled. */
 typedef struct filling {
     unsigned char *table;
     uint16_t *followers;
     uint32_t followers_used;
-    uint32_t args_at; /* where free space begins; behind it nothing is written yet */
+    uint32_t args_at; /* begin of free space; nothing behind it is written */
     bool full;
 } filling;
 
@@ -39,8 +38,8 @@ static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int
 }
 
 /*
- * Of a cell of which nobody knows what it holds, all. In pieces of 16 bytes: the head copies from the host's memory,
- * and smaller ones would be more trips there.
+ * Find the changed arguments; all, if the cell's contents are not known. The range has pieces of 16 bytes, since the
+ * head reads the host's memory, and smaller pieces would take more trips.
  */
 static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu_issue_cell *cell, uint32_t *from,
                         uint32_t *to)
@@ -55,7 +54,7 @@ static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu
     *to = *to < type->arg_bytes ? *to : type->arg_bytes;
 }
 
-/* Only what differs from what the node holds. */
+/* Write an op's entry, with the grid and arguments that differ from its node's. */
 static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record *op, const acs_cuda_type *type,
                      acs_gpu_issue_cell *cell)
 {
@@ -67,7 +66,7 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
         memcpy(entry->grid, wanted, sizeof wanted);
     }
     update_args(op, type, cell, &from, &to);
-    /* Until the bundle is launched nobody knows what the node holds. */
+    /* Until the bundle is launched the node's contents are not known. */
     cell->known = false;
     entry->node = cell->node;
     if (to <= from)
@@ -83,7 +82,7 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
     fill->args_at += (to - from + 15) & ~15u;
 }
 
-/* One entry for each node of the wires. False: the arguments have no room. */
+/* Write one entry for each node of the release tree. False: the arguments have no room. */
 static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lane, unsigned char *table)
 {
     const acs_release_tree *tree = &lane->tree;
@@ -137,7 +136,7 @@ static void lane_destroy(acs_cuda *self, acs_gpu_issue_lane *lane)
     free(lane);
 }
 
-/* The slot's state in device memory, before its first head runs there. */
+/* Write the slot's state into device memory, before its first head runs there. */
 static CUresult lane_state(acs_cuda *self, const acs_gpu_issue_lane *lane, int slot)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -149,7 +148,7 @@ static CUresult lane_state(acs_cuda *self, const acs_gpu_issue_lane *lane, int s
         .refusal = (uint64_t)(uintptr_t)gi->refusal,
         .index = (uint32_t)slot,
     };
-    /* From pinned memory that is used for nothing else, so that nobody has to wait until the slot has come so far. */
+    /* The source is pinned memory with no other use, so no thread has to wait for the copy. */
     unsigned char *copy = lane->tables + (size_t)ACS_GPU_ISSUE_RING * ACS_GPU_ISSUE_TABLE_BYTES;
     memcpy(copy, &state, sizeof state);
     return self->cu.cuMemcpyAsync(at, (CUdeviceptr)(uintptr_t)copy, sizeof state, self->streams[slot]);
@@ -176,7 +175,7 @@ static CUresult lane_head(acs_cuda *self, acs_gpu_issue_lane *lane, int slot)
     return result == CUDA_SUCCESS ? acs_gpu_issue_instantiate(self, lane->graph, self->streams[slot], &lane->head) : result;
 }
 
-/* At a slot's first bundle. NULL: not to be had now. */
+/* Make the state of a slot at its first bundle. NULL: not possible now. */
 static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
 {
     acs_gpu_issue_lane *lane = calloc(1, sizeof *lane);
@@ -194,12 +193,12 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
         result = self->cu.cuEventCreate(&lane->made, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = lane_head(self, lane, slot);
-    /* Last: what the copy reads cannot go before the slot has come so far. */
+    /* Last: the copy's source must not be freed before the slot has copied it. */
     if (result == CUDA_SUCCESS)
         result = lane_state(self, lane, slot);
     if (result == CUDA_SUCCESS) {
         acs_lock_acquire(&self->gpu_issue->lock);
-        self->gpu_issue->lanes[slot] = lane; /* other slots look at it for cells */
+        self->gpu_issue->lanes[slot] = lane; /* other slots read it when they look for cells */
         acs_lock_release(&self->gpu_issue->lock);
         return lane;
     }
@@ -212,9 +211,9 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
 /* --------------------------------------------------------------------------------------------------------- launch */
 
 /*
- * The bundle was launched, or refused: then cells may have been made for it that are on their way to the device. The
- * event tells when cells are free; without it the slot is waited for, so that they are. What nodes hold is known again
- * once they were set.
+ * The bundle was launched or refused. After a refusal cells may still be on their way to the device. The event tells
+ * when cells are free; if it cannot be recorded, the slot is waited for. After a launch the contents of nodes are
+ * known again.
  */
 static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool launched)
 {
@@ -237,7 +236,7 @@ static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bo
 
 /* ---------------------------------------------------------------------------------------------------------- start */
 
-/* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that it is in. */
+/* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that has it. */
 static CUresult gpu_issue_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
     size_t places = ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS;
@@ -255,7 +254,7 @@ static CUresult gpu_issue_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
     return CUDA_SUCCESS;
 }
 
-/* What a program that never has a bundle go this way does not pay for. */
+/* Done at the first bundle, so that programs without one do not pay for it. */
 static void gpu_issue_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
     int major = 0;
@@ -274,7 +273,7 @@ static void gpu_issue_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
     acs_log(ACS_LOG_INFO, "cuda: no GPU-side issue: %s", acs_cuda_text((int)result));
 }
 
-/* Whether there is any GPU-side issue; found out once. */
+/* Start GPU-side issue at the first call. @return whether it is available. */
 static bool try_start_gpu_issue(acs_cuda *self)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -299,15 +298,15 @@ static CUresult lane_launch(acs_cuda *self, const acs_gpu_issue_lane *lane, cons
 }
 
 /*
- * False: all tables are in use, since the GPU is far behind. A table is free once any op of its bundle has ended: its
- * head has, then. The driver is asked only where the slot's word does not tell, since that costs as much as a launch.
+ * Whether the next table is free: once any op of its bundle has ended, since the head has then, too. The driver is
+ * asked only if the slot's word does not tell, since that costs as much as a launch. False: the GPU is far behind.
  */
 static bool has_table(acs_cuda *self, const acs_gpu_issue_lane *lane, int slot)
 {
     uint32_t next = lane->turn % ACS_GPU_ISSUE_RING;
     if (lane->turn < ACS_GPU_ISSUE_RING || atomic_load_explicit(&self->gpu_issue->news[slot].ends[next],
                                                                 memory_order_relaxed) <= acs_cuda_completed(self, slot))
-        return true; /* relaxed: written by who submits to the slot */
+        return true; /* relaxed: written by the thread that submits to the slot */
     return self->cu.cuEventQuery(lane->done[next]) == CUDA_SUCCESS;
 }
 
@@ -334,13 +333,14 @@ uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *mark
 {
     uint64_t first = UINT64_MAX;
     uint32_t possible = 0;
-    bool told = false; /* the word is such an end; a graph may tell of its own before it is over: its mark is asked for */
+    /* whether the word is the last value of a bundle: its graph may not be over, so its mark is asked for */
+    bool told = false;
     *first_mark = 0;
     if (!self->gpu_issue)
         return count;
     acs_gpu_issue_news *news = &self->gpu_issue->news[slot];
     uint64_t word =
-        atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* a hint, all of it */
+        atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* relaxed, all: a hint */
     for (uint32_t i = 0; i < ACS_GPU_ISSUE_RING; i++) {
         uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
         first = end > word && end < first ? end : first;
@@ -376,7 +376,7 @@ void acs_cuda_gpu_issue_init(acs_cuda *self, uint64_t nodes)
     if (!gi)
         return;
     gi->lanes = calloc(self->slots, sizeof(*gi->lanes));
-    /* A place's number is 16 bits. */
+    /* Numbers of places have 16 bits. */
     gi->news = calloc(self->slots, sizeof(*gi->news));
     if (!gi->lanes || !gi->news || ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS > UINT16_MAX ||
         acs_lock_init(&gi->lock, ACS_RANK_BACKEND) != 0) {

@@ -1,7 +1,7 @@
 /*
- * The index of the CUDA backend's cached graphs: finds the one for a bundle, decides which are worth building, throws
- * out what was not used for longest. Called by graphs/method.c in a scope; takes its lock for the index only, never
- * across a call of the driver. It never fills a graph in.
+ * The index of the CUDA backend's cached graphs: finds a bundle's graph, decides which graphs are worth building,
+ * evicts the one used longest ago. Called by graphs/method.c in a scope. It takes its lock for the index only, never
+ * across a call of the driver. It never fills a graph.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -24,7 +24,7 @@ static bool is_bad_locked(const acs_cuda_methods *methods, uint64_t key)
     return false;
 }
 
-/* Nothing fatal, but not worth another attempt. */
+/* The key's graph failed. If the error is not fatal, the key is not tried again. */
 static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult result)
 {
     acs_cuda_methods *methods = self->methods;
@@ -38,7 +38,7 @@ static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult 
             acs_cuda_text((int)result));
 }
 
-/* A taken copy goes back as it was: its latest launch may be under way. */
+/* Give a taken copy back unchanged: its latest launch may still run. */
 static void put_back_locked(acs_graph_cache *cache, acs_cuda_exec *exec)
 {
     uint32_t latest = (exec->next + TUNE_GRAPH_TABLES - 1) % TUNE_GRAPH_TABLES;
@@ -54,9 +54,7 @@ static acs_cuda_exec *usable_locked(acs_cuda *self, acs_graph_copy *copy)
     return NULL;
 }
 
-/*
- * Behind itself in the slot where that costs nothing, else one that is free; `any`: or one that runs in another slot.
- */
+/* Take a copy: one that was launched last in the slot, else a free one. `any`: else one that runs in another slot. */
 static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, bool any)
 {
     acs_graph_cache *cache = self->methods->cache;
@@ -68,13 +66,13 @@ static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, b
     return exec;
 }
 
-/* Whether one more is worth building; what has to go first is destroyed. */
+/* Whether one more graph fits into the budget; graphs are evicted for it. */
 static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
 {
     acs_cuda_methods *methods = self->methods;
     void *victim;
     acs_lock_acquire(&methods->lock);
-    progress_tell_locked(self); /* a key without copies did not ask who is free */
+    progress_tell_locked(self); /* a key without copies did not need to know which are free */
     while ((victim = acs_graph_cache_evict(methods->cache, want->nodes)) != NULL) {
         acs_lock_release(&methods->lock);
         acs_cuda_exec_destroy(self, victim);
@@ -87,7 +85,7 @@ static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
 
 /* --------------------------------------------------------------------------------------------------------- shapes */
 
-/* One word for an item and one for each of its edges; returns how many. `words` NULL: only counted. */
+/* Write one word for each item and each of its edges. @return the number of words. `words` NULL: only count. */
 static size_t shape_write(const acs_batch *batch, uint32_t *words)
 {
     size_t used = 0;
@@ -103,7 +101,7 @@ static size_t shape_write(const acs_batch *batch, uint32_t *words)
     return used;
 }
 
-/* Bundles whose keys are equal by chance are told apart by this. */
+/* Whether the graph has the bundle's shape: by chance the keys of two bundles may be equal. */
 static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
 {
     const uint32_t *word = exec->shape, *end = word + exec->shape_words;
@@ -176,7 +174,7 @@ static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
     return NULL;
 }
 
-/* Whether another copy may be kept: one that runs cannot be launched beside itself. */
+/* Whether another copy may be made, since one that runs cannot be launched beside itself. */
 static bool may_copy_locked(const acs_cuda_methods *methods, const acs_cuda_wanted *want)
 {
     uint32_t copies = acs_graph_copies(methods->cache, want->key, NULL);
@@ -184,7 +182,7 @@ static bool may_copy_locked(const acs_cuda_methods *methods, const acs_cuda_want
                            (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= methods->nodes_most);
 }
 
-/* One that is there; `*more`: there could be another. */
+/* Find a copy. `*more`: none was found, and one may be built. */
 static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
 {
     acs_cuda_methods *methods = self->methods;
@@ -192,7 +190,7 @@ static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, boo
     acs_lock_acquire(&methods->lock);
     if (methods->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(methods, want->key)) {
         bool has_copies =
-            acs_graph_copies(methods->cache, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
+            acs_graph_copies(methods->cache, want->key, NULL) > 0; /* mostly there is none, and nothing else is asked */
         if (has_copies)
             progress_tell_locked(self);
         exec = has_copies ? take_locked(self, want, false) : NULL;
@@ -218,7 +216,7 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
         exec = build_and_add(self, want);
     if (exec || !more || acs_cuda_fault(self))
         return exec;
-    again.sightings = UINT32_MAX; /* there can be no other: one that runs may be launched behind itself */
+    again.sightings = UINT32_MAX; /* no copy can be built: take one that runs, to be launched behind itself */
     return find_exec(self, &again, &more);
 }
 

@@ -1,16 +1,16 @@
 /*
- * How long kernels take, learnt from bundles: of one bundle per slot at a time the time is taken, from when all before
- * it was seen complete until it was, and shared out among its levels; if nobody looked often enough to tell when that
- * was, or most of it may be others', it does not count. Called by graphs/method.c at issue and at polls. It costs a
- * poll one load where nothing is watched.
+ * Times of kernels, learnt from bundles. One bundle per slot at a time is timed: from when all earlier ops were seen
+ * completed until the bundle was. Its time is divided by its levels. It does not count if polls were too rare to bound
+ * it, or if it may mostly be the time of other bundles. Called by graphs/method.c at issue and at polls. Without a
+ * timed bundle it costs a poll one load.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
 #include "bundles/cost_model.h"
 
 /*
- * Small copies bear no blame: shared out evenly, the time of kernels beside them, or of whatever held the GPU up,
- * would make them seem long, and a long copy stays a copy and cuts bundles. They also leave their place to a kernel.
+ * Add a type to the timed bundle's. Small copies are left out, also because they would take a kernel's place. The
+ * divided time of a bundle would make them seem long, and a copy that takes long stays a copy and cuts bundles.
  */
 static void note_type(acs_cuda *self, acs_cuda_times *w, uint32_t type)
 {
@@ -28,7 +28,7 @@ void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda
     acs_cuda_methods *methods = self->methods;
     int slot = batch->items[0].slot;
     acs_cuda_times *w = &methods->watches[slot];
-    /* Relaxed: the lock orders what is behind it, and missing one bundle costs nothing. */
+    /* Relaxed: the lock orders all else, and missing one bundle does no harm. */
     if (atomic_load_explicit(&w->on, memory_order_relaxed))
         return;
     acs_lock_acquire(&methods->lock);
@@ -55,12 +55,12 @@ static void learn_types(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns
     uint64_t level = took > w->without_ns ? (took - w->without_ns) / w->levels : 0;
     for (uint32_t i = 0; i < w->type_count; i++) {
         acs_cuda_type *type = acs_cuda_type_find(self, w->types[i]);
-        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
+        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* relaxed, both: an estimate */
         atomic_store_explicit(&type->kernel_ns, acs_cost_model_learn(known, level), memory_order_relaxed);
     }
 }
 
-/* One batch of launches in so many is timed. Relaxed, all: an estimate. */
+/* Every TUNE_LAUNCH_TIMED_TURNS-th batch of launches is timed. Relaxed, all: an estimate. */
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
 {
     acs_cuda_methods *methods = self->methods;
@@ -92,12 +92,12 @@ void acs_cuda_times_doubt(acs_cuda *self, const acs_batch *batch)
         if (!batch->items[i].op)
             continue;
         acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
-        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate, both */
+        uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* relaxed, both: an estimate */
         atomic_store_explicit(&type->kernel_ns, known - known / 256, memory_order_relaxed);
     }
 }
 
-/* Whether what is seen now happened just now: the look before was not long ago. */
+/* Whether the last look was so recent that what is seen now happened just now. */
 static bool is_fresh(const acs_cuda_times *w, uint64_t now_ns)
 {
     return now_ns - w->looked_ns <= TUNE_LEARN_FRESH_NS;
@@ -117,7 +117,7 @@ void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
     else if (!over && !w->began_ns && completed >= w->after && fresh)
         w->began_ns = now_ns;
     else if (!over && !w->began_ns && completed >= w->after)
-        over = true; /* when it began is not known */
+        over = true; /* its begin is not known */
     if (over)
         atomic_store_explicit(&w->on, false, memory_order_relaxed);
     acs_lock_release(&self->methods->lock);

@@ -1,8 +1,7 @@
 /*
- * How the CUDA backend issues a bundle: by a cached graph of its very shape, by one of layers, or by the GPU itself.
- * Owns what the issue methods share, and what is known of each slot's progress; called by submit and poll. It decides
- * how often a graph has to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never
- * waited for.
+ * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, or GPU-side issue. Owns
+ * the state that the methods share, and the known progress of each slot; called by submit.c. It decides how often a
+ * graph must be wanted before it is built, and refuses a bundle if no method fits. It never waits for the GPU.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
@@ -35,7 +34,7 @@ static bool methods_make(acs_cuda *self, acs_cuda_methods *methods, const acs_op
     if (!methods->head || !methods->join || !methods->publish || !words_init(self, methods))
         return false;
     methods->nodes_most = (uint64_t)options->graph_nodes;
-    methods->nodes_most -= methods->nodes_most / TUNE_GPU_NODES_PART; /* kept by GPU-side issue */
+    methods->nodes_most -= methods->nodes_most / TUNE_GPU_NODES_PART; /* this part is for GPU-side issue */
     return acs_graph_cache_create(methods->nodes_most, self->slots, &methods->cache) == ACS_OK;
 }
 
@@ -83,7 +82,7 @@ void acs_cuda_methods_fini(acs_cuda *self)
 
 /* --------------------------------------------------------------------------------------------------------- progress */
 
-/* Acquire, both: what the ops wrote to host memory comes before the value that tells of their end. */
+/* Acquire, both: an op's writes to host memory come before the value that reports its end. */
 uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
 {
     uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
@@ -92,8 +91,8 @@ uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
 }
 
 /*
- * A graph may publish its last value before it is over: layers that it does not need come behind, and releases of ops
- * that the GPU issued. What has a greater value in the slot begins only then.
+ * A graph may publish its last value before it is over: unused layers, and releases of ops that the GPU issued,
+ * follow. Ops with greater values in the slot begin only then.
  */
 uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
 {
@@ -102,15 +101,16 @@ uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
     return word > marked ? word - 1 : marked;
 }
 
-/* One thread polls a slot at a time. What the device published long ago is no news where marks have told more since. */
+/* One thread polls a slot at a time. A published value counts only if it is above what marks have reported. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
 {
     acs_cuda_methods *methods = self->methods;
     if (!methods)
         return completed;
-    if (completed > atomic_load_explicit(&methods->marked[slot], memory_order_relaxed)) /* written here only, as `known` */
+    /* relaxed: written here only, as `known` */
+    if (completed > atomic_load_explicit(&methods->marked[slot], memory_order_relaxed))
         atomic_store_explicit(&methods->marked[slot], completed, memory_order_release);
-    uint64_t known = atomic_load_explicit(&methods->known[slot], memory_order_relaxed); /* written here only */
+    uint64_t known = atomic_load_explicit(&methods->known[slot], memory_order_relaxed); /* relaxed: written here only */
     uint64_t word = atomic_load_explicit(&methods->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
     if (word > known && word > completed)
         completed = word;
@@ -122,13 +122,16 @@ uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
 
 /* ----------------------------------------------------------------------------------------------------------- bundle */
 
-/* Within an eighth. */
+/* Whether they differ by at most an eighth. */
 static bool close_to(uint32_t a, uint32_t b)
 {
     return (a > b ? a - b : b - a) * 8 <= b;
 }
 
-/* Choosing a size takes longer than all else here: bundles like the one before take its size. */
+/*
+ * Find the layers for a bundle. Choosing a template takes longer than all else here, so bundles like the one before
+ * take its template.
+ */
 static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layer_template *shape, acs_layers *layers)
 {
     acs_cuda_methods *methods = self->methods;
@@ -151,20 +154,21 @@ static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layer_template *
     return true;
 }
 
-/* What is to be issued. */
+/* The bundle that is being issued. */
 typedef struct bundle {
     const acs_batch *batch;
     int slot;
-    uint64_t value; /* of its last op */
+    uint64_t value; /* value of its last op */
     uint32_t ops;
-    uint64_t key;     /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
-    uint64_t content; /* of these together with all arguments */
-    acs_dag *dag;     /* made when the first issue method wants it, with what is known of its cost */
+    /* hash of its types and edges as they came: cheaper than acs_dag.key, and as good for bundles that recur */
+    uint64_t key;
+    uint64_t content; /* hash of these and all arguments */
+    acs_dag *dag;     /* made with `cost` when the first method needs it */
     bool dag_made;
     acs_cost_model_bundle cost;
-    acs_layer_template shape; /* layers for it; levels 0: none */
+    acs_layer_template shape; /* template of layers for it; levels 0: none */
     acs_layers *layers;
-    acs_issue_method by; /* what was tried last */
+    acs_issue_method by; /* method tried last */
 } bundle;
 
 static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
@@ -174,7 +178,7 @@ static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
         if (!batch->items[i].op)
             continue;
         acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
-        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
+        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* relaxed: an estimate */
         longest = ns > longest ? ns : longest;
     }
     return longest;
@@ -193,11 +197,12 @@ static uint64_t threads(const acs_batch *batch)
 }
 
 /*
- * To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then.
+ * Whether to look for layers now, which takes as long as all else together. After many bundles without a gain it is
+ * done only now and then.
  */
 static bool count_layers_turn(acs_cuda *self, const bundle *b)
 {
-    /* Relaxed: an estimate. */
+    /* Relaxed, both: an estimate. */
     uint32_t losses = atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed);
     if (b->batch->method != ACS_METHOD_AUTO)
         return b->batch->method == ACS_METHOD_LAYERS;
@@ -266,7 +271,10 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 32;
 }
 
-/* What the issue methods will read of an op that another CPU has written, and its head, which is read here. */
+/*
+ * Prefetch the head of a record that another CPU has written; fetch_fields does so for the fields that the methods
+ * read.
+ */
 static void fetch(const acs_batch *batch, uint32_t item)
 {
     const acs_record *op = item < batch->items_used ? batch->items[item].op : NULL;
@@ -306,7 +314,7 @@ static uint32_t replay_nodes(const bundle *b)
     return b->batch->items_used + b->ops / TUNE_GRAPH_PUBLISH_OPS + 1;
 }
 
-/* By a graph of the bundle's own shape, if there is one, or it was wanted often enough to build it. */
+/* Issue by a graph of the bundle's own shape, if there is one or it is built now. */
 static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool fixed, uint32_t sightings)
 {
     const acs_cuda_wanted want = {.key = key, .nodes = replay_nodes(b), .slot = b->slot, .sightings = sightings,
@@ -328,7 +336,9 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     return status;
 }
 
-/* What recurs with all its arguments has fixed nodes, which run faster; what recurs in shape has nodes that are set. */
+/*
+ * A graph for equal arguments has fixed nodes, which run faster; a graph for the shape has nodes that the device sets.
+ */
 static acs_status by_replay(acs_cuda *self, bundle *b, uint32_t fixed_sightings, uint32_t sightings)
 {
     acs_status status = by_shape(self, b, b->content, true, fixed_sightings);
@@ -343,7 +353,7 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
     return acs_cuda_gpu_issue_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
-/* What ACS_ISSUE asks for, or nothing. */
+/* Issue by the method that ACS_ISSUE asks for. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
     switch (b->batch->method) {
@@ -365,13 +375,13 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How often it must have come, to gain what is between the two. */
+/* How often a bundle must come until a graph pays that saves `without` - `with` ns. */
 static uint32_t sightings(const acs_cuda *self, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
 {
     return acs_cost_model_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
 }
 
-/* Layers and GPU-side issue, the cheaper one first, where they cost less than launches. */
+/* Try layers and GPU-side issue, the cheaper one first, if they cost less than launches. */
 static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint64_t layers, uint64_t gpu)
 {
     acs_status status = ACS_NOT_READY;
@@ -390,7 +400,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
     return status;
 }
 
-/* A graph of its own if there is one, or if enough was lost without; else whatever costs least. */
+/* Issue by a replayed graph if there is one, or if enough was lost without it; else by the cheapest method. */
 static acs_status by_choice(acs_cuda *self, bundle *b)
 {
     acs_status status = by_replay(self, b, UINT32_MAX, UINT32_MAX);
@@ -399,7 +409,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
         return status;
     (void)dag_of(self, b);
     uint64_t launch = acs_cost_model_launch_ns(&b->cost);
-    uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost); /* its kernels would not be seen */
+    /* a profiler would not see its kernels */
+    uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost);
     uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layers->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
@@ -408,7 +419,7 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                               memory_order_relaxed);
     const uint32_t nodes = replay_nodes(b);
     const uint64_t without =
-        acs_cost_model_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
+        acs_cost_model_queued(&b->cost) ? launch : best; /* methods that must be earned may never be ready */
     status = by_replay(self, b, sightings(self, nodes, true, without, acs_cost_model_replay_ns(&b->cost, true)),
                        sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
