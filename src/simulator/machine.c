@@ -1,9 +1,10 @@
 /*
- * The machine: hardware queues, streams, events, copies, and what happens when. Called through machine.h by whoever
- * plays the host. Blocks are placed by sms.c, graphs run by graph.c.
+ * The machine: hardware queues, streams, events, copies, and the order in which things happen. Called through
+ * machine.h by the caller that plays the host. Blocks are placed by sms.c, graphs run by graph.c. It never reads a
+ * clock.
  *
- * Everything is decided in the order of the heap; a queue is worked off until its head has to wait, and looked at
- * again when that may have changed. So nothing depends on how often, or how far, acs_sim_advance is called.
+ * Everything is decided in the order of the heap. A queue is worked off until its head has to wait, and looked at
+ * again when that may have changed. So results do not depend on how often, or how far, acs_sim_advance is called.
  */
 #include "simulator/internal.h"
 
@@ -19,7 +20,7 @@ static sim_item *item_at(const sim_queue *q, uint32_t position)
     return &q->ring[position & (q->capacity - 1)];
 }
 
-/* The head leaves; what it kept waiting, of other streams, is counted. */
+/* Remove the head. Time for which it blocked an item of another stream is counted. */
 static void pop(acs_sim *sim, sim_queue *q)
 {
     const sim_item *head = item_at(q, q->head);
@@ -51,7 +52,7 @@ static void record(acs_sim *sim, const sim_item *item)
     acs_sim_item_done(sim, item->stream);
 }
 
-/* Records of one event in several streams complete in any order, so each that did not is kept. */
+/* Whether a record is not complete. Records of one event in several streams complete in any order, so each is kept. */
 static bool is_pending(const sim_event *event, uint64_t which)
 {
     for (uint32_t i = 0; i < event->pending_count; i++) {
@@ -61,7 +62,7 @@ static bool is_pending(const sim_event *event, uint64_t which)
     return false;
 }
 
-/* False: the event is not complete; the queue is looked at again when it is. */
+/* Pass a wait if its event is complete. False: it is not; the queue is looked at again when it is. */
 static bool try_wait(acs_sim *sim, const sim_item *item, uint32_t queue)
 {
     sim_event *event = &sim->event[item->index];
@@ -84,7 +85,7 @@ static uint64_t link_ns(uint64_t bytes, uint32_t mbps)
     return mbps ? bytes * 1000 / mbps : 0;
 }
 
-/* When a copy can start on its engines and link, which it then holds until it ends; its time is in run->ns. */
+/* Reserve the engines and the link of a copy until it ends. @return when it can start; its duration is in run->ns. */
 static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
 {
     sim_device *device = &sim->device[run->device];
@@ -111,7 +112,7 @@ static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
     return start;
 }
 
-/* A kernel, copy or delay leaves its queue. False: no memory. */
+/* Let a kernel, copy or delay leave its queue. False: no memory. */
 static bool run_item(acs_sim *sim, const sim_item *item, uint32_t device)
 {
     uint32_t index = acs_sim_run_take(sim);
@@ -130,7 +131,7 @@ static bool run_item(acs_sim *sim, const sim_item *item, uint32_t device)
     return true;
 }
 
-/* Start the head item, which has arrived. False: not now; when to look again has been arranged. */
+/* Start the head item, which has arrived. False: not now; the next look is arranged. */
 static bool start_head(acs_sim *sim, uint32_t queue)
 {
     sim_queue *q = &sim->queue[queue];
@@ -140,7 +141,7 @@ static bool start_head(acs_sim *sim, uint32_t queue)
     if (item.kind == ITEM_WAIT)
         return try_wait(sim, &item, queue);
     if (stream->running)
-        return false; /* looked at again when that ends */
+        return false; /* the end of the running item causes the next look */
     if (item.kind == ITEM_RECORD) {
         record(sim, &item);
         return true;
@@ -202,7 +203,7 @@ static void run_ended(acs_sim *sim, uint32_t index)
         acs_sim_stream_ended(sim, run.stream);
 }
 
-/* Blocks of a kernel end; then other blocks have room. */
+/* The blocks of a cohort end; then other blocks have room. */
 static void ctas_end(acs_sim *sim, uint32_t cohort)
 {
     const uint32_t run = sim->cohort[cohort].run, device = sim->run[run].device;
@@ -295,7 +296,7 @@ static void ring_grow(acs_sim *sim, sim_queue *q)
     q->tail = used;
 }
 
-/* Behind all that was enqueued before, also where the caller's clock is behind another caller's. */
+/* Add an item behind all earlier ones, even if another caller's clock was ahead of this one's. */
 static void enqueue(acs_sim *sim, uint64_t now, sim_item item)
 {
     sim_stream *stream = &sim->stream[item.stream];

@@ -1,5 +1,5 @@
 /*
- * The way of a batch to the simulated machine: its items in the order of issue, and what is refused. Called by the core
+ * The way of a batch to the simulated machine: its items in the order of issue, and refusals. Called by the core
  * through the ops table of sim.c, under no lock but its own. Marks and waits are sim_order.c's, the needs of kernels
  * sim_kernel.c's. Never lets time pass.
  */
@@ -20,7 +20,7 @@ static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
         acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, acs_record_copied(op), work);
 }
 
-/* Set the item's status where it cannot be issued. */
+/* Set the item's status if it cannot be issued. */
 static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
     if (!acs_item_may_follow(batch, item)) {

@@ -5,7 +5,7 @@
 #include "simulator/sim_internal.h"
 
 enum {
-    VICTIM_ITEMS = 32,  /* after so many another slot starves */
+    VICTIM_ITEMS = 32,  /* items after which another slot starves */
     NEWEST_ITEMS = 40,
     SLOW_FACTOR = 1000,
     LONG_NS = 1000000
@@ -17,7 +17,7 @@ static uint64_t drawn_ns(acs_sim_state *s, uint32_t slot)
 
     if (s->issued % VICTIM_ITEMS == 0 && s->strategy == ACS_SIM_STARVE)
         s->victim = acs_random_below(&s->random, s->slots);
-    if (s->strategy == ACS_SIM_NEWEST) /* mostly longer than all that come after it together */
+    if (s->strategy == ACS_SIM_NEWEST) /* mostly longer than all later ops together */
         return ((uint64_t)LONG_NS << 20 >> s->issued % NEWEST_ITEMS) + some;
     if (s->strategy == ACS_SIM_STARVE && slot == s->victim)
         return (uint64_t)LONG_NS * 1000;

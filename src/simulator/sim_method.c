@@ -1,10 +1,10 @@
 /*
- * Issue methods on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do
- * it, with the same index of cached graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the
- * backend's lock. Never decides what fails but for instantiations, and never lets time pass.
+ * Issue methods on the simulated machine: a bundle becomes launches of graphs, each as the cuda backend would do it,
+ * with the same index of cached graphs, layers and reduced edges (src/bundles). Called by sim_bundle.c under the
+ * backend's lock. It decides on no faults but those of instantiations, and never lets time pass.
  *
- * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so
- * giving out a cached graph that is busy is noticed here, and what it breaks is real.
+ * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch. So a
+ * cached graph that is given out while busy is noticed here, and its damage is real.
  */
 #include "simulator/sim_internal.h"
 #include "bundles/cost_model.h"
@@ -12,12 +12,13 @@
 #include <stdlib.h>
 
 enum {
-    COPIES_MOST = 4,         /* of one key */
+    COPIES_MOST = 4,         /* most copies of one key */
     LAYER_NODES_MOST = 4096,
-    SEED_SIGHTINGS = 4       /* where the seed decides: a shape is kept after one sighting three times in four */
+    /* if the seed decides: three times in four a shape is kept after one sighting, else after two */
+    SEED_SIGHTINGS = 4
 };
 
-/* A bundle on its way, and what one of its nodes becomes. */
+/* The state of issuing one bundle. */
 typedef struct issuing {
     acs_sim_state *s;
     acs_sim_methods *methods;
@@ -29,7 +30,7 @@ typedef struct issuing {
     const char **wrong;
 } issuing;
 
-static const acs_sim_kernel g_small = {.ctas = 1, .threads = 1}; /* a head, a join, a barrier */
+static const acs_sim_kernel g_small = {.ctas = 1, .threads = 1}; /* needs of a head, a join or a barrier */
 
 const char *acs_sim_method_name(acs_issue_method method)
 {
@@ -49,7 +50,7 @@ static void *object_of(uint32_t graph)
     return (void *)((uintptr_t)graph + 1);
 }
 
-/* An empty graph of the machine, or ACS_SIM_NONE. */
+/* An empty graph of the machine; ACS_SIM_NONE: no memory. */
 static uint32_t graph_take(acs_sim_state *s)
 {
     acs_sim_methods *methods = &s->methods;
@@ -60,7 +61,7 @@ static uint32_t graph_take(acs_sim_state *s)
     return graph;
 }
 
-/* Without memory to remember it the graph is lost until close. */
+/* Keep an unused graph. Without memory for that it is lost until close. */
 static void graph_give(acs_sim_state *s, uint32_t graph)
 {
     acs_sim_methods *methods = &s->methods;
@@ -95,7 +96,7 @@ static void destroy_all_graphs(const issuing *t, uint64_t budget)
         destroy_graph(t, object);
 }
 
-/* A new copy of `nodes` nodes, taken, its graph empty. NULL: refused. */
+/* Make a copy of `nodes` nodes, taken, with an empty graph. NULL: refused. */
 static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t nodes)
 {
     const acs_sim_host_costs *c = &t->s->gpu.host;
@@ -103,7 +104,7 @@ static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t node
     uint32_t graph;
     void *object;
 
-    if (acs_sim_fault(&t->s->faults, ACS_FAULT_VEHICLE))
+    if (acs_sim_fault(&t->s->faults, ACS_FAULT_METHOD))
         return NULL;
     while ((object = acs_graph_cache_evict(t->methods->cache, nodes)))
         destroy_graph(t, object);
@@ -112,14 +113,14 @@ static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t node
         return NULL;
     copy = acs_graph_cache_add(t->methods->cache, key, nodes, object_of(graph));
     if (copy)
-        atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* relaxed: a counter */
     else
         graph_give(t->s, graph);
     t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
     return copy;
 }
 
-/* A copy that is free, or NULL. */
+/* Take a free copy; NULL: there is none. */
 static acs_graph_copy *take(const issuing *t, uint64_t key)
 {
     acs_graph_copy *copy = acs_graph_cache_take(t->methods->cache, key);
@@ -139,7 +140,7 @@ static void add_edges(const issuing *t, uint32_t graph, uint32_t node, const acs
         acs_sim_graph_edge(t->s->machine, graph, t->dag->edges[of->first_edge + e] + 1u, node);
 }
 
-/* The kernel that sets the others, or launches them; no time passes for it where a seed decides. */
+/* The head of a graph, which sets or launches the other nodes. It takes no time if the seed decides. */
 static acs_sim_kernel head_for(const issuing *t, acs_sim_node_kind kind)
 {
     const acs_sim_device_costs *c = &t->s->gpu.device;
@@ -150,7 +151,7 @@ static acs_sim_kernel head_for(const issuing *t, acs_sim_node_kind kind)
     return head;
 }
 
-/* A head, and behind it the nodes of the bundle: item i is node i + 1. */
+/* Build a head and the bundle's nodes behind it: item i is node i + 1. */
 static void build_whole(const issuing *t, uint32_t graph, acs_sim_node_kind kind)
 {
     const acs_sim_kernel head = head_for(t, kind);
@@ -162,7 +163,7 @@ static void build_whole(const issuing *t, uint32_t graph, acs_sim_node_kind kind
     }
 }
 
-/* A node is to run the bundle's item `i`, its op number `position`. */
+/* Let a node run the bundle's item `i`, its op number `position`. */
 static void set_op(const issuing *t, uint32_t graph, uint32_t node, uint32_t i, uint32_t position)
 {
     const acs_record *op = t->batch->items[i].op;
@@ -180,7 +181,7 @@ static void set_whole(const issuing *t, uint32_t graph)
             set_op(t, graph, i + 1, i, position++);
 }
 
-/* Launched with parameters that the device sets, behind a head. */
+/* Launch a graph with a head, whose parameters the device sets. */
 static void launch_headed(const issuing *t, uint32_t graph)
 {
     const acs_sim_host_costs *c = &t->s->gpu.host;
@@ -217,7 +218,7 @@ static uint32_t layer_node(const acs_layer_template *shape, uint32_t level, uint
     return 1 + level * (acs_layers_cells(shape) + 1) + cell;
 }
 
-/* A head, then levels: cells, and behind them a barrier. */
+/* Build a head, then levels: cells with a barrier behind them. */
 static void build_layers(const issuing *t, uint32_t graph, const acs_layer_template *shape)
 {
     const acs_sim_kernel head = head_for(t, ACS_SIM_NODE_SET);
@@ -236,7 +237,7 @@ static void build_layers(const issuing *t, uint32_t graph, const acs_layer_templ
     }
 }
 
-/* Every cell is switched on or off; barriers of levels with ops tell how far the bundle is. */
+/* Switch every cell on or off. Barriers of levels with ops report the bundle's progress. */
 static void set_layers(const issuing *t, uint32_t graph, const acs_layer_template *shape)
 {
     const acs_layers *layers = &t->methods->layers;
@@ -287,7 +288,7 @@ static bool issue_layers(const issuing *t)
 
 /* --------------------------------------------------------------------------------------------------- GPU-side issue */
 
-/* A place for a bundle that no launch uses, or ACS_SIM_NONE. */
+/* A graph for GPU-side issue that no launch uses, or ACS_SIM_NONE. */
 static uint32_t take_gpu_graph(const issuing *t)
 {
     acs_sim_methods *methods = t->methods;
@@ -336,7 +337,7 @@ static bool issue_by(const issuing *t, acs_issue_method method)
 
 #define SIGHTINGS(nodes, gain_ns) acs_cost_model_sightings(&acs_costs_table, nodes, false, gain_ns)
 
-/* Whether a replay is there, or would pay: `others_ns` is what the cheapest of the others takes. */
+/* Whether a graph of the shape is there, or would pay. `others_ns`: cost of the cheapest other method. */
 static bool worth_replay(const issuing *t, const acs_cost_model_bundle *bundle, uint64_t others_ns)
 {
     uint64_t ns = acs_cost_model_replay_ns(bundle, false);
@@ -347,7 +348,7 @@ static bool worth_replay(const issuing *t, const acs_cost_model_bundle *bundle, 
     return copies > busy || (copies < COPIES_MOST && t->sightings >= SIGHTINGS(t->dag->nodes + 1, others_ns - ns));
 }
 
-/* Whether a graph of layers is there, or was wanted so often that it would pay. */
+/* Whether a graph of layers is there, or was wanted so often that it would pay. Counts the sighting. */
 static bool worth_layers(const issuing *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
 {
     uint64_t key = acs_layers_key(shape);
@@ -379,7 +380,8 @@ static uint64_t threads(const issuing *t)
 }
 
 /*
- * By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches.
+ * Choose a method. By seed: any. By time: as the cuda backend does, the cheapest one, graphs once they would have
+ * paid. AUTO: launches.
  */
 static acs_issue_method choose_method(const issuing *t)
 {
@@ -425,7 +427,7 @@ acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, 
               .wrong = wrong};
     acs_issue_method method;
 
-    if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
+    if (acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
         destroy_all_graphs(&t, s->methods.budget);
     t.sightings = acs_graph_cache_sight(s->methods.cache, t.dag->key);
     method = batch->method == ACS_METHOD_AUTO ? choose_method(&t) : (acs_issue_method)batch->method;

@@ -19,7 +19,7 @@ static bool marks_exist(const acs_sim_state *s, const acs_mark *marks, uint32_t 
     return true;
 }
 
-/* Does the item name slots and marks that exist? If not, there is nothing that could be issued. */
+/* Whether the item names slots and marks that exist. If not, it cannot be issued. */
 bool acs_sim_item_exists(const acs_sim_state *s, const acs_batch *batch, const acs_item *item)
 {
     return item->slot < (int32_t)s->slots && marks_exist(s, &batch->marks[item->first_mark], item->mark_count) &&
@@ -32,7 +32,7 @@ static bool is_complete(const acs_sim_state *s, const acs_sim_mark *mark)
     return !mark->event || acs_sim_event_time(s->machine, mark->event - 1) != ACS_SIM_NEVER;
 }
 
-/* NULL, or what the core did wrong. */
+/* Check the rules of marks. @return NULL, or the core's mistake. */
 static const char *mark_check(acs_sim_state *s, const acs_mark *mark)
 {
     if (!is_complete(s, acs_sim_mark_at(s, mark)))
@@ -42,7 +42,7 @@ static const char *mark_check(acs_sim_state *s, const acs_mark *mark)
     return NULL;
 }
 
-/* Its value counts even if it breaks a rule: what comes behind is judged by itself. */
+/* Record a mark. Its value counts even if it breaks a rule, so that later marks are judged by themselves. */
 const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark)
 {
     const char *wrong = mark_check(s, mark);
@@ -59,7 +59,10 @@ const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark)
     return wrong;
 }
 
-/* A mark that is complete may have been used again since the wait was decided: as on a GPU, the wait is for that then. */
+/*
+ * Send a wait. A completed mark may have been used again since the wait was decided. As on a GPU, the wait is then for
+ * the later use.
+ */
 static const char *send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t slot)
 {
     const acs_sim_mark *recorded = acs_sim_mark_at(s, mark);
@@ -72,8 +75,8 @@ static const char *send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t sl
 }
 
 /*
- * Marks, waits and values, in the order of issue, so that the item's waits may name its own marks. All of them take effect,
- * also where the core did something wrong.
+ * Issue marks, waits and values in this order, so that the item's waits may name its own marks. All take effect, even
+ * after a mistake of the core.
  */
 const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const acs_item *item)
 {

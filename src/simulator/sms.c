@@ -1,14 +1,14 @@
 /*
- * Multiprocessors: which blocks run where, and until when. Called by the machine when a kernel's turn comes and when
- * blocks end. Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as
- * hardware does for kernels of equal priority. Never looks at streams.
+ * Multiprocessors: the places and ends of blocks. Called by machine.c when a kernel's turn comes and when blocks end.
+ * Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as hardware does for
+ * kernels of equal priority. Never looks at streams.
  */
 #include "simulator/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 8 }; /* blocks whose places are kept without an array */
+enum { FEW = 8 }; /* most blocks whose places are kept without an array */
 
 bool acs_sim_sms_init(acs_sim *sim, sim_device *device)
 {
@@ -86,7 +86,7 @@ static uint32_t cohort_take(acs_sim *sim, bool many)
     return index;
 }
 
-/* Place what fits of `unplaced` blocks. How many were. */
+/* Place as many of `unplaced` blocks as fit. @return their number. */
 static uint32_t fill_sms(acs_sim *sim, sim_device *device, sim_cohort *cohort, const acs_sim_kernel *k, uint32_t unplaced,
                      bool many)
 {
@@ -117,7 +117,7 @@ static void cohort_give(acs_sim *sim, uint32_t index)
     sim->free_cohort = index;
 }
 
-/* False: nothing of the run fits now. */
+/* Place blocks of a run. True: all of its blocks are placed. */
 static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
 {
     sim_run *run = &sim->run[run_index];

@@ -1,5 +1,5 @@
 /*
- * The bottom of the machine: what happens next, the front end's turns, the ends of a stream's items, and arrays that
+ * The bottom of the machine: what will happen, the front end's turns, the ends of a stream's items, and arrays that
  * grow. Called by machine.c, sms.c and graph.c, which decide what happens. Never looks into a queue or a graph.
  */
 #include "simulator/internal.h"
@@ -36,7 +36,7 @@ void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, 
 void acs_sim_wake(acs_sim *sim, uint32_t queue, uint64_t when)
 {
     if (sim->queue[queue].wake_at == when && when > sim->now)
-        return; /* arranged already */
+        return; /* already arranged */
     sim->queue[queue].wake_at = when;
     acs_sim_happen(sim, when, SIM_QUEUE, queue, 0);
 }
