@@ -12,7 +12,6 @@
 #include "base/tuning.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const acs_backend_ops g_devices_ops; /* table for several devices; acs_backend_cuda is for one */

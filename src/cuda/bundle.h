@@ -16,10 +16,10 @@ void acs_cuda_methods_fini(acs_cuda *self);
  * faulted.
  */
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
+
+/* graphs/progress.c */
 /* Take the value that poll learnt of a slot's marks. @return the highest value known to be completed. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
-
-/* graphs/kernel_times.c */
 /* Around a batch of launches. True: it is timed, and acs_cuda_launches_end follows. */
 bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns);
 void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns);

@@ -114,7 +114,7 @@ struct acs_cuda_methods {
     uint64_t nodes_most;            /* most nodes of all cached graphs; constant */
     _Atomic uint32_t layers_losses; /* bundles since layers were the cheapest method for one */
     _Atomic uint32_t launch_turn,
-        launch_ns; /* graphs/kernel_times.c: batches of launches, and the host's time for a launch in ns */
+        launch_ns; /* graphs/progress.c: batches of launches, and the host's time for a launch in ns */
     struct acs_cuda_word {
         _Atomic uint64_t value;
         uint64_t unused[7];
@@ -206,7 +206,7 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
 /* Launch a filled graph, unless filling failed (`filled`). ACS_OK or ACS_NOT_READY; a fatal error is noted. */
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 
-/* graphs/kernel_times.c */
+/* graphs/progress.c */
 /* The model's view of an issued bundle. */
 typedef struct acs_cuda_issued {
     uint64_t value;      /* value of its last op */
@@ -223,8 +223,6 @@ void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda
 void acs_cuda_times_doubt(acs_cuda *self, const acs_batch *batch);
 /* The slot has completed all ops up to `completed`, as seen now. */
 void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed);
-
-/* graphs/method.c */
 /* The highest value of the slot that is known to be completed, without asking the driver. */
 uint64_t acs_cuda_completed(const acs_cuda *self, int slot);
 /* The highest value up to which graphs of the slot are over, with all nodes behind their last op. */

@@ -1,12 +1,38 @@
 /*
- * Times of kernels, learnt from bundles. One bundle per slot at a time is timed: from when all earlier ops were seen
- * completed until the bundle was. Its time is divided by its levels. It does not count if polls were too rare to bound
- * it, or if it may mostly be the time of other bundles. Called by graphs/method.c at issue and at polls. Without a
- * timed bundle it costs a poll one load.
+ * Progress of slots, and the times of kernels and launches that are learnt from it. Called by submit.c around launches
+ * and at polls, and by the issue methods. Without a timed bundle the times cost a poll one load. It never asks the
+ * driver.
+ *
+ * One bundle per slot at a time is timed: from when all earlier ops were seen completed until the bundle was. Its time
+ * is divided by its levels. It does not count if polls were too rare to bound it, or if it may mostly be the time of
+ * other bundles.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
 #include "bundles/cost_model.h"
+
+/* --------------------------------------------------------------------------------------------------------- progress */
+
+/* Acquire, both: an op's writes to host memory come before the value that reports its end. */
+uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
+{
+    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
+    uint64_t known = atomic_load_explicit(&self->methods->known[slot], memory_order_acquire);
+    return word > known ? word : known;
+}
+
+/*
+ * A graph may publish its last value before it is over: unused layers, and releases of ops that the GPU issued,
+ * follow. Ops with greater values in the slot begin only then.
+ */
+uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
+{
+    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
+    uint64_t marked = atomic_load_explicit(&self->methods->marked[slot], memory_order_acquire);
+    return word > marked ? word - 1 : marked;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 /*
  * Add a type to the timed bundle's. Small copies are left out, also because they would take a kernel's place. The
@@ -121,4 +147,25 @@ void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
     if (over)
         atomic_store_explicit(&w->on, false, memory_order_relaxed);
     acs_lock_release(&self->methods->lock);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ polls */
+
+/* One thread polls a slot at a time. A published value counts only if it is above what marks have reported. */
+uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
+{
+    acs_cuda_methods *methods = self->methods;
+    if (!methods)
+        return completed;
+    /* relaxed: written here only, as `known` */
+    if (completed > atomic_load_explicit(&methods->marked[slot], memory_order_relaxed))
+        atomic_store_explicit(&methods->marked[slot], completed, memory_order_release);
+    uint64_t known = atomic_load_explicit(&methods->known[slot], memory_order_relaxed); /* relaxed: written here only */
+    uint64_t word = atomic_load_explicit(&methods->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
+    if (word > known && word > completed)
+        completed = word;
+    if (completed > known)
+        atomic_store_explicit(&methods->known[slot], completed, memory_order_release);
+    acs_cuda_times_look(self, slot, acs_cuda_completed(self, slot));
+    return completed;
 }
