@@ -141,7 +141,7 @@ bool acs_call_template_refine(const acs_call_template *known, const acs_call_wor
  * Compute how far each base has moved since the latest capture. False: a base has moved that moved too seldom in
  * captures (CALL-2).
  */
-static bool shifts(const acs_call_template *known, const uint64_t *base, uint64_t shift[ACS_CALL_BASES])
+static bool find_shifts(const acs_call_template *known, const uint64_t *base, uint64_t shift[ACS_CALL_BASES])
 {
     for (uint32_t b = 0; b < known->latest.bases; b++) {
         shift[b] = base[b] - known->latest.base[b];
@@ -154,7 +154,7 @@ static bool shifts(const acs_call_template *known, const uint64_t *base, uint64_
 bool acs_call_template_fill(const acs_call_template *known, const uint64_t *base, uint64_t *words)
 {
     uint64_t shift[ACS_CALL_BASES];
-    if (!shifts(known, base, shift))
+    if (!find_shifts(known, base, shift))
         return false;
     memcpy(words, known->latest.word, known->latest.words * sizeof *words);
     for (uint32_t i = 0; i < known->open; i++) {

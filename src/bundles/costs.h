@@ -52,9 +52,9 @@ uint32_t acs_cost_value(const acs_costs *costs, uint32_t row);
  * The figures as text: a line for the GPU, then one line per row, which people can edit.
  *
  * Reading takes the rows below a line of this GPU: one with its id, or with the id "any" and its name. Rows of other
- * GPUs are skipped; a missing row keeps its value. ACS_ERR_OPTION: the file cannot be read, is no such file, has an
- * unknown row or a bad value (the error has `name` and the line), or has nothing of this GPU. The costs are then
- * unchanged.
+ * GPUs are skipped; a missing row keeps its value. ACS_ERR_OPTION, with the costs unchanged: the file cannot be read,
+ * is no such file, or has nothing of this GPU; or a row is unknown or its value bad. The error then has `name` and the
+ * line.
  */
 acs_status acs_costs_write(const acs_costs_measured *measured, FILE *file);
 acs_status acs_costs_read(acs_costs *costs, const acs_costs_gpu *gpu, FILE *file, const char *name);

@@ -6,8 +6,8 @@
  * only. Ops that edges connect are a *part*. Parts that wait for the same slots form a group; parts that wait for none
  * are spread over a few groups. A group without outstanding upstream ops goes at once, since the GPU may be idle.
  * Another group is deferred, since the GPU has work and small bundles cost it time. It goes when it has its full size,
- * when the GPU is about to run dry, when a caller waits for an op that was not issued, or when no op came for a while.
- * Small groups are launched one by one.
+ * or when the GPU is about to run dry. It also goes when a caller waits for an op that was not issued, or when no op
+ * came for a while. Small groups are launched one by one.
  *
  * Bundles end where the stream of ops determines it (boundary.h), so that a program that repeats itself gives the same
  * bundles again.

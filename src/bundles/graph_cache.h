@@ -1,5 +1,5 @@
 /*
- * The index of cached graphs. For each key (acs_dag.key, or another of the caller's) it knows how often the key was
+ * The index of cached graphs. A key is acs_dag.key, or another of the caller's. The index knows how often each key was
  * seen lately, and the copies that the backend has made, each behind an opaque pointer. A state machine under the
  * caller's lock: no threads, no clock, no backend calls. It allocates only when a copy is added. The number of nodes
  * of all copies is bounded, and so is the memory for keys without copies.

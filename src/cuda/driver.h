@@ -58,8 +58,8 @@ typedef struct acs_cuda acs_cuda;
     X(cuMemFreeHost, 2000, 12000)
 /*
  * Functions that an older driver may lack; their pointers are then NULL. Without them arguments are not checked,
- * kernels are loaded at their first launch, rows are copied one by one, copies and library calls are never part of
- * bundles, or there are no bundles.
+ * kernels are loaded at their first launch, or rows are copied one by one. Copies and library calls may never be part
+ * of bundles, or there are no bundles.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \

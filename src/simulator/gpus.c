@@ -8,7 +8,7 @@
 #include <string.h>
 
 /*
- * A hop of a chain of empty kernels took 1.41 us in a stream, 1.52 through an event, 0.7 by a graph's edge, and about
+ * Times of a hop in a chain of empty kernels: 1.41 us in a stream, 1.52 through an event, 0.7 by a graph's edge, about
  * 5 by a launch from the device. The kernel's own part of that is unknown, and taken as 0.4. From the launch call
  * until the host knew of the end it was 7.7 us: 2.6 for the call, 0.4 for the kernel. The rest is split between the
  * latencies of launch and host by how much sooner the host saw a store to its memory. graph_start was not measured by
@@ -17,7 +17,7 @@
  * Graphs whose parameters the device sets, and GPU-side issue: measured in the cuda backend with bundles of 64 to 256
  * empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_issue.c), one bundle after another and two side by side. A
  * node that is set took 0.33 us, a released kernel 0.57, a hop of a chain of these 5.0. From the launch call to the
- * first kernel it was 7 and 15 us, including the latency of a launch and of a graph, which are counted apart.
+ * first kernel it was 7 and 15 us. The latencies of a launch and of a graph, which are counted apart, are included.
  */
 #define DEVICE_COSTS                                                                                                   \
     {                                                                                                                  \

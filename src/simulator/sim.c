@@ -4,11 +4,11 @@
  * core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed give the same
  * run.
  *
- * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. ACS_SIM_ORDER=seed: the seed draws
- * the shape of the GPU, the time of each op, and how much each poll sees, so that all orders that the waits allow can
- * happen; that is for tests. A breach of the rules of marks and values in backend.h, which a GPU would punish at
- * random, fails the item with ACS_ERR_INTERNAL. Once the device is lost no body runs any more, since the program may
- * have freed its memory.
+ * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. ACS_SIM_ORDER=seed: for tests, the
+ * seed draws the shape of the GPU, the time of each op, and how much each poll sees. So all orders that the waits
+ * allow can happen. A breach of the rules of marks and values in backend.h, which a GPU would punish at random, fails
+ * the item with ACS_ERR_INTERNAL. Once the device is lost no body runs any more, since the program may have freed its
+ * memory.
  */
 #include "simulator/sim_internal.h"
 

@@ -51,7 +51,7 @@ static void *object_of(uint32_t graph)
 }
 
 /* An empty graph of the machine; ACS_SIM_NONE: no memory. */
-static uint32_t graph_take(acs_sim_state *s)
+static uint32_t take_graph(acs_sim_state *s)
 {
     acs_sim_methods *methods = &s->methods;
     uint32_t graph = methods->spare_used ? methods->spare[--methods->spare_used] : acs_sim_graph(s->machine, 0);
@@ -62,7 +62,7 @@ static uint32_t graph_take(acs_sim_state *s)
 }
 
 /* Keep an unused graph. Without memory for that it is lost until close. */
-static void graph_give(acs_sim_state *s, uint32_t graph)
+static void give_graph(acs_sim_state *s, uint32_t graph)
 {
     acs_sim_methods *methods = &s->methods;
     uint32_t capacity = methods->spare_capacity ? methods->spare_capacity * 2 : 16;
@@ -84,7 +84,7 @@ static void destroy_graph(const issuing *t, void *object)
     if (acs_sim_graph_busy(t->s->machine, graph_of(object)))
         *t->wrong = "a kept graph thrown out while a launch of it runs";
     else
-        graph_give(t->s, graph_of(object));
+        give_graph(t->s, graph_of(object));
     t->s->now += t->s->gpu.host.graph_destroy_node;
 }
 
@@ -108,14 +108,14 @@ static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t node
         return NULL;
     while ((object = acs_graph_cache_evict(t->methods->cache, nodes)))
         destroy_graph(t, object);
-    graph = acs_graph_cache_has_room(t->methods->cache, nodes) ? graph_take(t->s) : ACS_SIM_NONE;
+    graph = acs_graph_cache_has_room(t->methods->cache, nodes) ? take_graph(t->s) : ACS_SIM_NONE;
     if (graph == ACS_SIM_NONE)
         return NULL;
     copy = acs_graph_cache_add(t->methods->cache, key, nodes, object_of(graph));
     if (copy)
         atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* relaxed: a counter */
     else
-        graph_give(t->s, graph);
+        give_graph(t->s, graph);
     t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
     return copy;
 }
@@ -256,7 +256,7 @@ static void set_layers(const issuing *t, uint32_t graph, const acs_layer_templat
             set_op(t, graph, layer_node(shape, layers->level[i], layers->cell[i]), i, position++);
 }
 
-static bool layers_choose(const issuing *t, acs_layer_template *shape)
+static bool choose_layers(const issuing *t, acs_layer_template *shape)
 {
     return acs_layers_choose(t->dag, &ACS_COST_MODEL_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape,
                              &t->methods->layers);
@@ -268,7 +268,7 @@ static bool issue_layers(const issuing *t)
     acs_graph_copy *copy;
     uint64_t key;
 
-    if (!layers_choose(t, &shape))
+    if (!choose_layers(t, &shape))
         return false;
     key = acs_layers_key(&shape);
     copy = take(t, key);
@@ -349,7 +349,7 @@ static bool worth_replay(const issuing *t, const acs_cost_model_bundle *bundle, 
 }
 
 /* Whether a graph of layers is there, or was wanted so often that it would pay. Counts the sighting. */
-static bool worth_layers(const issuing *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
+static bool count_layers_wanted(const issuing *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
 {
     uint64_t key = acs_layers_key(shape);
     uint32_t nodes = 1 + shape->levels * (acs_layers_cells(shape) + 1);
@@ -404,12 +404,12 @@ static acs_issue_method choose_method(const issuing *t)
     bundle.threads = threads(t);
     gpu = acs_cost_model_gpu_ns(&bundle);
     launch = acs_cost_model_launch_ns(&bundle);
-    if (layers_choose(t, &shape))
+    if (choose_layers(t, &shape))
         layers = acs_cost_model_layers_ns(&bundle, &shape, t->methods->layers.levels);
     least = gpu < launch ? gpu : launch;
     if (worth_replay(t, &bundle, acs_cost_model_queued(&bundle) ? launch : layers < least ? layers : least))
         return ACS_METHOD_REPLAY;
-    if (layers < least && worth_layers(t, &shape, layers, least))
+    if (layers < least && count_layers_wanted(t, &shape, layers, least))
         return ACS_METHOD_LAYERS;
     return gpu < launch ? ACS_METHOD_GPU : ACS_METHOD_AUTO;
 }

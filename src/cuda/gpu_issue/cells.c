@@ -313,7 +313,7 @@ static uint32_t cells_needed(const acs_release_tree *tree)
  * How many cells may be made for a bundle: as many as wanted if ACS_ISSUE asks for this method, else as many as were
  * earned, up to TUNE_GPU_GROW (ski rental).
  */
-static uint32_t may_grow_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
+static uint32_t growth_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
 {
     const uint64_t earned = self->gpu_issue->lost_ns / self->costs.cell_ns;
     if (batch->method == ACS_METHOD_GPU)
@@ -331,7 +331,7 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
         return false;
     acs_lock_acquire(&gi->lock);
     lane->busy = true;
-    const uint32_t grow = state.grow = may_grow_locked(self, batch, gain_ns);
+    const uint32_t grow = state.grow = growth_locked(self, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
     if (gain_ns)
         gi->lost_ns -= (uint64_t)(grow - state.grow) * self->costs.cell_ns;

@@ -4,8 +4,9 @@
  *
  * CELL-1  a cell is free, or held by one slot, which uses it for bundle after bundle. The slot's stream orders them,
  *         and a bundle's graph is complete only when all graphs that it launched are.
- * CELL-2  the cells of a slot are free again once its latest bundle is complete or, if that was refused, once the
- *         cells made for it are on the device. They are taken only when another slot needs some and none is free.
+ * CELL-2  the cells of a slot are free again once its latest bundle is complete. If that bundle was refused, they are
+ *         free once the cells made for it are on the device. They are taken only when another slot needs some and none
+ *         is free.
  * CELL-3  a type whose kernel the device cannot launch is remembered as such (`refused`).
  * CELL-4  the device reports a bundle's end by the slot's word. Until then no mark behind the bundle is complete, and
  *         the driver is asked only now and then, for errors.

@@ -67,7 +67,7 @@ static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, b
 }
 
 /* Whether one more graph fits into the budget; graphs are evicted for it. */
-static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
+static bool make_graph_room(acs_cuda *self, const acs_cuda_wanted *want)
 {
     acs_cuda_methods *methods = self->methods;
     void *victim;
@@ -86,7 +86,7 @@ static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
 /* --------------------------------------------------------------------------------------------------------- shapes */
 
 /* Write one word for each item and each of its edges. @return the number of words. `words` NULL: only count. */
-static size_t shape_write(const acs_batch *batch, uint32_t *words)
+static size_t write_shape(const acs_batch *batch, uint32_t *words)
 {
     size_t used = 0;
     for (uint32_t i = 0; i < batch->items_used; i++) {
@@ -117,18 +117,18 @@ static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
     return word == end;
 }
 
-static bool shape_keep(acs_cuda_exec *exec, const acs_batch *batch)
+static bool keep_shape(acs_cuda_exec *exec, const acs_batch *batch)
 {
-    exec->shape_words = shape_write(batch, NULL);
+    exec->shape_words = write_shape(batch, NULL);
     exec->shape = malloc(exec->shape_words * sizeof exec->shape[0]);
     if (exec->shape)
-        (void)shape_write(batch, exec->shape);
+        (void)write_shape(batch, exec->shape);
     return exec->shape != NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------- building */
 
-static bool plan_make(const acs_cuda_wanted *want, acs_cuda_plan *plan)
+static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
 {
     acs_dag dag;
     if (!want->batch)
@@ -144,7 +144,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
     acs_cuda_plan *plan = malloc(sizeof *plan);
     if (!plan)
         return NULL;
-    if (plan_make(want, plan))
+    if (make_plan(want, plan))
         exec = acs_cuda_exec_create(self, plan, want->fixed, want->slot, &result);
     free(plan);
     if (!exec) {
@@ -152,7 +152,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
         return NULL;
     }
     atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
-    if (want->batch && !shape_keep(exec, want->batch)) {
+    if (want->batch && !keep_shape(exec, want->batch)) {
         acs_cuda_exec_destroy(self, exec);
         return NULL;
     }
@@ -162,7 +162,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
 static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
 {
     acs_cuda_methods *methods = self->methods;
-    acs_cuda_exec *exec = room_make(self, want) ? build(self, want) : NULL;
+    acs_cuda_exec *exec = make_graph_room(self, want) ? build(self, want) : NULL;
     if (!exec)
         return NULL;
     acs_lock_acquire(&methods->lock);

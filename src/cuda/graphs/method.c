@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static bool words_init(acs_cuda *self, acs_cuda_methods *methods)
+static bool init_words(acs_cuda *self, acs_cuda_methods *methods)
 {
     void *words = NULL;
     size_t bytes = self->slots * sizeof *methods->words;
@@ -26,12 +26,12 @@ static bool words_init(acs_cuda *self, acs_cuda_methods *methods)
     return methods->known && methods->marked && methods->watches;
 }
 
-static bool methods_make(acs_cuda *self, acs_cuda_methods *methods, const acs_options *options)
+static bool make_methods(acs_cuda *self, acs_cuda_methods *methods, const acs_options *options)
 {
     methods->head = acs_cuda_device_kernel(self, "acs_device_head");
     methods->join = acs_cuda_device_kernel(self, "acs_device_join");
     methods->publish = acs_cuda_device_kernel(self, "acs_device_publish");
-    if (!methods->head || !methods->join || !methods->publish || !words_init(self, methods))
+    if (!methods->head || !methods->join || !methods->publish || !init_words(self, methods))
         return false;
     methods->nodes_most = (uint64_t)options->graph_nodes;
     methods->nodes_most -= methods->nodes_most / TUNE_GPU_NODES_PART; /* this part is for GPU-side issue */
@@ -46,7 +46,7 @@ void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
         return;
     }
     self->methods = methods;
-    if (methods_make(self, methods, options)) {
+    if (make_methods(self, methods, options)) {
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
@@ -92,7 +92,7 @@ static bool close_to(uint32_t a, uint32_t b)
  * Find the layers for a bundle. Choosing a template takes longer than all else here, so bundles like the one before
  * take its template.
  */
-static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layer_template *shape, acs_layers *layers)
+static bool find_layers(acs_cuda *self, const acs_dag *dag, acs_layer_template *shape, acs_layers *layers)
 {
     acs_cuda_methods *methods = self->methods;
     acs_lock_acquire(&methods->lock);
@@ -189,7 +189,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
                                       .slots = b->batch->slots,
                                       .threads = threads(b->batch),
                                       .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
-    if (!count_layers_turn(self, b) || !layers_find(self, b->dag, &b->shape, b->layers))
+    if (!count_layers_turn(self, b) || !find_layers(self, b->dag, &b->shape, b->layers))
         b->shape.levels = 0;
     return b->dag;
 }
