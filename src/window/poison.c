@@ -1,13 +1,13 @@
 /*
- * What failed and skipped ops leave behind: the regions that they touched are poisoned until acs_clear, so that ops which
- * come later and touch them are skipped too. Ops that were in the window by then hear of it through their edges. Called when
- * an op ends (window.c), when failures are forgotten, and when memory is given out again.
+ * Poison: the regions that failed and skipped ops touched make later ops skip, until acs_clear. Ops that are in the
+ * window already learn of the failure through their edges. Called when an op ends (window.c), when failures are
+ * forgotten, and when memory is handed out again. Owns the poison of regions and window.
  */
 #include "window/window.h"
 
 #include "base/tuning.h"
 
-/* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
+/* `poisoned` counts regions, not failures: while it is 0, insertion looks at none. */
 static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
 {
     ACS_ASSERT(cause != 0 && region->in_table);
@@ -18,7 +18,7 @@ static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs
         region->poison_write = cause;
 }
 
-/* Met by every later op with a footprint, through collect_common. */
+/* Concerns every later op with a footprint, through collect_common. */
 static void poison_all(acs_window *w, uint8_t access, acs_op cause)
 {
     if ((access & ACS_READ) && !w->poison_all_read)
@@ -27,7 +27,7 @@ static void poison_all(acs_window *w, uint8_t access, acs_op cause)
         w->poison_all_write = cause;
 }
 
-/* Met only by ops that touch all memory, which look at no regions. */
+/* Concerns ops that touch all memory, which look at no regions. */
 static void poison_any(acs_window *w, uint8_t access, acs_op cause)
 {
     if ((access & ACS_READ) && !w->poison_any_read)
@@ -37,8 +37,8 @@ static void poison_any(acs_window *w, uint8_t access, acs_op cause)
 }
 
 /*
- * Whether memory that the op touches was freed behind it, and some of it handed out again: who gets it is not to suffer, and
- * the rest is nobody's. The new block may be smaller than the one that the op knew.
+ * Whether memory of the op was freed behind it and partly handed out again. The new owner must not suffer, and the
+ * rest belongs to nobody. The new block may be smaller than the op's.
  */
 static bool reused_since(const acs_window *w, const acs_record *op, const acs_shape *shape)
 {
@@ -50,8 +50,8 @@ static bool reused_since(const acs_window *w, const acs_record *op, const acs_sh
 }
 
 /*
- * Where no region can be had, or very many are poisoned, all memory is: more ops are skipped than need be, and none
- * works on bytes that were never written.
+ * If no region can be had, or TUNE_REGIONS_POISONED are poisoned, all memory is: more ops are skipped than necessary,
+ * but none works on bytes that were never written.
  */
 void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
 {
@@ -90,7 +90,7 @@ void acs_window_clear_poison(acs_window *w)
     w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
 }
 
-/* Memory given out again at this address must not inherit the failures of blocks before it, which may have been larger. */
+/* Memory handed out again must not inherit failures from former blocks at this address, which may have been larger. */
 typedef struct forgetting {
     acs_window *window;
     acs_shape block;
