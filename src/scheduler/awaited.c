@@ -1,8 +1,8 @@
 /*
- * The op that a caller waits for: while the device has little to do, what leads to it is issued before all else, and
- * its slot can be polled by itself. A program that reads a result to decide what comes next so waits for what the
- * result depends on, and not for what it happened to launch before. Called by the core's steps under its lock; what is
- * waited for is a hint that callers leave without it.
+ * The op that a caller awaits. While the device has little to do, its upstream ops are issued before all others, and
+ * its slot can be polled alone. So a program that reads a result, to decide what comes next, does not wait for
+ * unrelated earlier ops. Called by the core's steps under its lock. Callers set the awaited op without the lock: it is
+ * a hint.
  */
 #include "scheduler/core.h"
 
@@ -10,19 +10,19 @@
 
 void acs_core_want(acs_core *core, acs_op op)
 {
-    atomic_store_explicit(&core->wanted, op, memory_order_relaxed); /* a hint; the newest caller's */
+    atomic_store_explicit(&core->wanted, op, memory_order_relaxed); /* relaxed: a hint; the newest caller's */
 }
 
 void acs_core_want_no_more(acs_core *core, acs_op op)
 {
-    if (atomic_load_explicit(&core->wanted, memory_order_relaxed) == op) /* both relaxed: as above */
+    if (atomic_load_explicit(&core->wanted, memory_order_relaxed) == op) /* both relaxed: a hint, as above */
         atomic_store_explicit(&core->wanted, 0, memory_order_relaxed);
 }
 
-/* The op that is waited for, if it is in the window. */
+/* The awaited op; NULL: none is in the window. */
 static acs_entry *find_wanted(acs_core *core)
 {
-    acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
+    acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* relaxed: a hint */
     return op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
 }
 
@@ -30,7 +30,7 @@ bool acs_core_awaits_end_locked(acs_core *core)
 {
     const acs_entry *entry = find_wanted(core);
     if (!entry)
-        return atomic_load_explicit(&core->wanted, memory_order_relaxed) == 0; /* a hint */
+        return atomic_load_explicit(&core->wanted, memory_order_relaxed) == 0; /* relaxed: a hint */
     if (entry->state != ACS_ENTRY_ISSUED || entry->slot < 0)
         return false;
     const uint64_t *clock = acs_entry_clock(&core->window, entry);
@@ -60,7 +60,10 @@ static bool leads_to_urgent(const acs_window *w, const acs_entry *entry, uint32_
     return false;
 }
 
-/* Ops that have to be issued for `wanted`, newest first: how many, of `most` at most that are looked at. */
+/*
+ * List the ops to be issued for `wanted`, newest first, itself included; looks at `most` ops at most. Returns their
+ * number.
+ */
 static uint32_t list_urgent(acs_core *core, const acs_entry *wanted, uint32_t *urgent, uint32_t most)
 {
     acs_window *w = &core->window;
@@ -90,7 +93,7 @@ bool acs_core_hurry_locked(acs_core *core)
     uint32_t count = waits_for_issue(wanted) ? list_urgent(core, wanted, urgent, TUNE_AWAITED_LOOK_BACK) : 0;
     bool ends_by_itself = count == 1 && wanted->on_host && wanted->state == ACS_ENTRY_PENDING;
     if (count == 0 || ends_by_itself || count >= core->batch_least) {
-        core->hurried = wanted->seq; /* nothing is left to do for it, or so much that it is a bundle */
+        core->hurried = wanted->seq; /* nothing is left to do for it, or enough for a bundle */
         return false;
     }
     for (uint32_t i = 0; i < count; i++) { /* the oldest ends up in front */
@@ -107,7 +110,7 @@ bool acs_core_hurry_locked(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------- poll */
 
-/* Another thread looks at its device. */
+/* Whether another thread polls the entry's device. */
 static bool is_polled(const acs_core *core, const acs_entry *entry)
 {
     return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1;

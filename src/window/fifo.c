@@ -4,7 +4,7 @@
  * ticket order. Callers push in their launch path; the holder of the core's lock pops. After create it never
  * allocates. It never blocks.
  *
- * FIFO-1 (fifo.h) defines the turns. Counters never wrap back; only their differences matter.
+ * FIFO-1 (fifo.h) defines the turns. Counters run free and may wrap; only their differences matter.
  *
  * A  fill_cell: write seq and cell, turn release -> acs_fifo_pop, peek, fetch_ahead: turn acquire, read cell and
  *    record.

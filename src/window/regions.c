@@ -451,7 +451,7 @@ acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
     return used(&s->region);
 }
 
-/* Does not set `touched`: a look is no use. */
+/* Does not set `touched`: a look does not count as a use. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape)
 {
     slot *s = hash_find(regions, shape, shape_hash(shape));
