@@ -107,8 +107,9 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 }
 
 /*
- * Store the atomics that callers read without the lock. Poison first: a caller that sees ops settled sees their poison
- * too.
+ * Store the atomics that callers read without the lock.
+ *
+ * B: release of `settled`; pairs with the acquire in acs_core_settled. Seeing ops settled implies seeing their poison.
  */
 static void publish(acs_core *core)
 {
@@ -117,13 +118,10 @@ static void publish(acs_core *core)
     core->published = core->counters.retired;
     acs_op oldest = acs_window_oldest(&core->window);
     ACS_ASSERT(oldest <= core->taken);
-    /* relaxed: a hint, see acs_core_ends */
-    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed);
-    /* relaxed: published by B */
-    atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed);
+    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
+    atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* published by B */
     if (!core->given_up) /* otherwise ended ops may still run */
-        /* B: release; pairs with acs_core_settled */
-        atomic_store_explicit(&core->settled, oldest ? oldest - 1 : core->taken, memory_order_release);
+        atomic_store_explicit(&core->settled, oldest ? oldest - 1 : core->taken, memory_order_release); /* B */
 }
 
 static void collect_ended(acs_core *core)

@@ -165,12 +165,12 @@ static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 /*
  * If every queue is deep, up to twice as many slots may become active.
  *
- * If there is little to issue, and several polls in a row see as many ops out as there were slots at first, the device
- * takes the time. Then a queue of one op counts as deep, since more slots let the device run more at once. Otherwise
- * programs that launch a few kernels of 50 us and wait for them would never get more than the first slots.
+ * The device takes the time if there is little to issue, and TUNE_SLOTS_IDLE_POLLS polls in a row see at least
+ * acs_slots.first ops out. Then a queue of one op counts as deep, since more slots let the device run more at once.
+ * Otherwise programs that launch a few kernels of 50 us and wait for them would never get more than the first slots.
  *
- * This holds for the next launches too, until they are seen to pass quickly, or go in bundles, whose kernels run side
- * by side in one slot. Then slots close again, one at a time.
+ * This holds for the next launches too, until they are seen to pass quickly, or go in bundles. (Kernels of a bundle
+ * run side by side in one slot.) Then slots close again, one at a time.
  */
 void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled)
 {

@@ -150,8 +150,8 @@ static uint8_t shift_for(uint64_t n)
 }
 
 /*
- * Find or make the level of tiles of this size. A program has few sizes at a time, so the levels are a short array,
- * and a level without tiles is given to a new size. False: memory is exhausted.
+ * Find or make the level of tiles of this size. A program has few sizes at a time, so the levels are a short array. A
+ * level without tiles is given to a new size. False: memory is exhausted.
  */
 static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint32_t *index)
 {
@@ -323,8 +323,8 @@ void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id,
 /* ----------------------------------------------------------------------------------------------------------- search */
 
 /*
- * Near a rectangle, one address has three names in the plane: (row, column), and one row up or down with a column one
- * pitch to the right or left. `turn` 0 to 2 selects the name of a tile: (row - turn + 1, column + (turn - 1) * pitch).
+ * One address has three names in the plane around a rectangle. They are (row, column), (row - 1, column + pitch) and
+ * (row + 1, column - pitch). `turn` 0 to 2 selects a tile's name: (row - turn + 1, column + (turn - 1) * pitch).
  */
 static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const rect *q, uint64_t turn)
 {

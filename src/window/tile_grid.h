@@ -1,9 +1,9 @@
 /*
  * The search index of regions by place: candidates that may overlap a given shape. All tiles of one pitch lie in a
  * plane (row = address / pitch, column = address % pitch), in a hash of cells. Each size class of tiles (level) has
- * its own cells, at least as large as its tiles, and each tile is in the cell of its first byte. So a search for tiles
- * of the same pitch visits a few cells, however many tiles there are. Contiguous regions are tiles of one row in a
- * plane of their own.
+ * its own cells, at least as large as its tiles. A tile is in the cell of its first byte. So a search for tiles of the
+ * same pitch visits a few cells, however many tiles there are. Contiguous regions are tiles of one row in a plane of
+ * their own.
  *
  * A shape that does not fit the plane, or touches many of its cells, searches an ordered set of bounding ranges
  * instead. A plane keeps that set only while searches use it. Private to src/window/; one thread at a time.
