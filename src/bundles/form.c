@@ -13,6 +13,7 @@
  * (boundary.h).
  */
 #include "bundles/bundler.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 

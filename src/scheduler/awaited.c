@@ -4,7 +4,7 @@
  * unrelated earlier ops. Called by the core's steps under its lock. Callers set the awaited op without the lock: it is
  * a hint.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 

@@ -4,7 +4,7 @@
  * proportional to the window for each op: for debugging. Called by insert.c, and by bundles, under the core's lock. It
  * changes nothing.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 static bool segments_conflict(const acs_segment *a, const acs_segment *b)
 {

@@ -2,7 +2,7 @@
  * The core's way in: moves ops from the FIFO into the window, forms batches of single ops, and books the results of a
  * submitted batch. Called by step.c under the core's lock. It never calls a backend; slots.c owns the slots.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 

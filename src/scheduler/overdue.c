@@ -15,7 +15,7 @@
  * of pageable memory or a launch behind a full queue may block, is watched as its ops are. Their ops end without the
  * thread, which books nothing if it ever returns.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 

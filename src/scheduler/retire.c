@@ -3,7 +3,7 @@
  * insert.c, overdue.c and bundles under the core's lock. It reports through the functions of acs_core_config, and
  * never blocks.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include <stdio.h>
 #include <string.h>

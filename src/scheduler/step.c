@@ -2,7 +2,7 @@
  * The core's step (see core.h): choose an action under the lock, perform it without the lock, book its result. Called
  * by workers, waiting callers and tests. Owns the lock of window and slots. It makes no threads and never sleeps.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 

@@ -5,6 +5,7 @@
 #include "core_fixture.h"
 
 #include "base/base.h"
+#include "scheduler/core_internal.h"
 
 static rig *rig_bundles(uint32_t most)
 {
