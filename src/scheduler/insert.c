@@ -18,10 +18,10 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
         traits.on_host = true;
         break;
     case ACS_KIND_FREE:
-        traits.on_host = traits.immune = true;
+        traits.on_host = traits.never_skipped = true;
         break;
     case ACS_KIND_CALLBACK:
-        traits.on_host = traits.immune = true;
+        traits.on_host = traits.never_skipped = true;
         traits.behind = op->u.callback.target;
         break;
     case ACS_KIND_CALL:

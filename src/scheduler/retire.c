@@ -287,7 +287,7 @@ void acs_core_fault_locked(acs_core *core, acs_error *error)
         acs_window_release(&core->window, acs_window_pop_ready(&core->window));
     for (uint32_t left = core->host_queue.count; left > 0; left--) {
         acs_entry *entry = acs_core_pop_host_locked(core);
-        if (entry->immune)
+        if (entry->never_skipped)
             acs_core_push_host_locked(core, entry);
         else
             acs_window_release(&core->window, entry);

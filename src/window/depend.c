@@ -89,7 +89,7 @@ static inline void raise_level(acs_entry *entry, uint32_t upstream)
 /* Keep the first cause: the op that failed, not one that was skipped because of it. */
 static void note_poison(acs_entry *entry, acs_op cause)
 {
-    if (cause && !entry->immune && !entry->cause)
+    if (cause && !entry->never_skipped && !entry->cause)
         entry->cause = cause;
 }
 
@@ -526,7 +526,7 @@ void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
     acs_window_forget_block(w, block.base, block.row_bytes);
     const uint64_t edges = w->counters.edges;
     acs_entry *join = acs_window_new_join(w, seq);
-    join->immune = 1;
+    join->never_skipped = 1;
     acs_region *region = acs_regions_get(w->regions, &block);
     op_regions found = {.writes = &region, .write_count = region != NULL};
     if (region) {

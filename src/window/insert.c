@@ -65,7 +65,7 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     entry->rides = op->kind == ACS_KIND_KERNEL && op->type != 0;
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
-    entry->immune = traits->immune;
+    entry->never_skipped = traits->never_skipped;
     entry->carries = (op->flags & ACS_RECORD_CARRIES) != 0;
     entry->state = ACS_ENTRY_PENDING;
     entry->level = 1;

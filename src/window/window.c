@@ -250,7 +250,7 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     /* An ISSUE edge from an issued op is only a slot wait. A JOIN edge also counts the retirement, so it is made. */
     if (issued && type != ACS_EDGE_RETIRE) {
         acs_entry_add_wait(w, down, up);
-        if (up->cause && !down->immune && !down->cause)
+        if (up->cause && !down->never_skipped && !down->cause)
             down->cause = up->cause; /* among issued entries only joins and ops that pass a failure on have a cause */
         if (type == ACS_EDGE_ISSUE)
             return;
@@ -281,7 +281,7 @@ static void edge_free(acs_window *w, uint32_t index)
 /* Count one upstream edge of `down` as satisfied. */
 static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
 {
-    if (up->cause && !down->immune && !down->cause)
+    if (up->cause && !down->never_skipped && !down->cause)
         down->cause = up->cause;
     ACS_ASSERT(down->state == ACS_ENTRY_PENDING || down->state == ACS_ENTRY_ISSUING);
     ACS_ASSERT(down->pending > 0); /* WIN-2 */
@@ -383,11 +383,11 @@ static void settle_one(acs_window *w, acs_entry *entry)
     ACS_ASSERT(entry->pending == 0); /* WIN-2 */
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
-    } else if (entry->cause && !entry->immune && !entry->carries) {
+    } else if (entry->cause && !entry->never_skipped && !entry->carries) {
         acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
     } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
-        acs_window_end(w, entry, w->dead && !entry->immune ? ACS_ERR_DEVICE : ACS_OK, 0);
-    } else if (w->dead && !entry->immune) {
+        acs_window_end(w, entry, w->dead && !entry->never_skipped ? ACS_ERR_DEVICE : ACS_OK, 0);
+    } else if (w->dead && !entry->never_skipped) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
     } else {
         entry->rides &= entry->cause == 0; /* inside a bundle its downstream ops would not learn of the failure */
@@ -464,7 +464,7 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
     bool carried = entry->carries && status == ACS_OK;
-    entry->cause = entry->immune ? 0 : carried ? entry->cause : cause;
+    entry->cause = entry->never_skipped ? 0 : carried ? entry->cause : cause;
     /* Before the edges: from here on, references to this op must be dead (WIN-4). */
     acs_entry_hold(w, entry)->generation++;
     if ((status != ACS_OK || carried) && entry->cause && !entry->observer)

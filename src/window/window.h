@@ -72,7 +72,7 @@ typedef struct acs_entry {
     uint8_t kind;          /* acs_op_kind */
     uint8_t asked; /* acs_op_kind that the program called; `kind`, except for copies and calls that became kernels */
     uint8_t on_host;       /* runs on the host or is only about it: its edges in both directions are RETIRE edges */
-    uint8_t immune;        /* runs even if an upstream op failed */
+    uint8_t never_skipped; /* runs even if an upstream op failed */
     uint8_t carries;       /* runs too, but makes its downstream ops skip */
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* its footprint names a byte or a token */
@@ -274,7 +274,7 @@ bool acs_window_has_room(const acs_window *window, const acs_record *op);
  * queue `ended` (observers without upstream ops, skips).
  */
 typedef struct acs_entry_traits {
-    bool on_host, observer, immune;
+    bool on_host, observer, never_skipped;
     acs_op behind; /* an op whose retirement to wait for besides (callbacks); 0: none */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
