@@ -54,7 +54,7 @@ static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t
 {
     acs_gathering *g = &core->bundler->gathering;
     const uint8_t device = core->window.entries[g->entries[from]].device;
-    if (down->state != ACS_ENTRY_PENDING || down->cause || g->edge_count + 1 == ACS_BATCH_EDGES)
+    if (down->state != ACS_ENTRY_PENDING || down->failed_by || g->edge_count + 1 == ACS_BATCH_EDGES)
         return;
     if (down->batch != stamp) {
         down->batch = stamp;
@@ -92,7 +92,7 @@ static void gather_with_joins(acs_core *core, acs_entry *entry, uint64_t stamp)
 
 static bool can_follow(const acs_entry *entry, uint64_t stamp)
 {
-    bool follows = entry->state == ACS_ENTRY_PENDING && !entry->cause && entry->batch == stamp &&
+    bool follows = entry->state == ACS_ENTRY_PENDING && !entry->failed_by && entry->batch == stamp &&
                    entry->batch_count == entry->pending;
     return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_rides(entry);
 }
@@ -298,7 +298,7 @@ static bool select_group(acs_core *core, uint32_t group, selection *s)
     for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at]) {
         const acs_entry *entry = &core->window.entries[g->entries[at]];
         bool as_was = core->window.holds[g->entries[at]].generation == g->generations[at] &&
-                      entry->state <= ACS_ENTRY_READY && entry->state >= ACS_ENTRY_PENDING && !entry->cause;
+                      entry->state <= ACS_ENTRY_READY && entry->state >= ACS_ENTRY_PENDING && !entry->failed_by;
         if (!as_was)
             return false;
         s->place[at] = (uint16_t)s->count;

@@ -116,7 +116,7 @@ typedef struct acs_wait_condition {
 typedef struct acs_end {
     const acs_record *op;
     acs_status status;
-    acs_op cause;      /* of a SKIPPED op: the op that failed first */
+    acs_op failed_by;  /* of a SKIPPED op: the op that failed first */
     int native;
     const char *text;  /* the backend's, or NULL */
     acs_label serialised_behind; /* the op whose issue or end made this one ready; site NULL: none */

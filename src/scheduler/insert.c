@@ -143,13 +143,13 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
 {
     acs_window *w = &core->window;
     uint16_t item = (uint16_t)(action->batch.items_used - 1);
-    if (entry->cause)
+    if (entry->failed_by)
         return; /* its downstream ops must learn of the failure first */
     for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
         if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == TUNE_FOLLOWER_EDGES)
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
-        if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down) ||
+        if (down->state != ACS_ENTRY_PENDING || down->failed_by || acs_core_holds(core, down) ||
             (follow->urgent && !down->urgent) || down->device != entry->device)
             continue;
         if (down->batch != action->batch_id) {

@@ -68,7 +68,7 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
 {
     acs_end end = {.op = entry->op,
                    .status = entry->status,
-                   .cause = entry->status == ACS_ERR_SKIPPED ? entry->cause : 0,
+                   .failed_by = entry->status == ACS_ERR_SKIPPED ? entry->failed_by : 0,
                    .native = native,
                    .text = text,
                    .serialised_behind = entry->last};
@@ -92,9 +92,9 @@ static bool end_drained(acs_core *core)
         acs_entry *entry = acs_window_pop_draining(&core->window);
         ended |= acs_slots_reached(&core->slots, entry);
         if (acs_slots_reached(&core->slots, entry))
-            acs_window_end(&core->window, entry, entry->status, entry->cause);
+            acs_window_end(&core->window, entry, entry->status, entry->failed_by);
         else
-            acs_window_drain(&core->window, entry, entry->status, entry->cause);
+            acs_window_drain(&core->window, entry, entry->status, entry->failed_by);
     }
     return ended;
 }

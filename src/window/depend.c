@@ -86,11 +86,11 @@ static inline void raise_level(acs_entry *entry, uint32_t upstream)
         entry->level = upstream + 1;
 }
 
-/* Keep the first cause: the op that failed, not one that was skipped because of it. */
-static void note_poison(acs_entry *entry, acs_op cause)
+/* Keep the first one found: the op that failed, not one that was skipped because of it. */
+static void note_poison(acs_entry *entry, acs_op failed_by)
 {
-    if (cause && !entry->never_skipped && !entry->cause)
-        entry->cause = cause;
+    if (failed_by && !entry->never_skipped && !entry->failed_by)
+        entry->failed_by = failed_by;
 }
 
 /* RAW: depend on the region's writer. */

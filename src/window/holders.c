@@ -41,7 +41,7 @@ static void share(acs_window *w, acs_shared *shared, const acs_ref *refs, uint32
 static acs_entry *shared_join(acs_window *w, const acs_shared *shared)
 {
     acs_entry *join = acs_ref_entry(w, shared->join);
-    return join && !join->cause ? join : NULL;
+    return join && !join->failed_by ? join : NULL;
 }
 
 /* A join of live entries. */

@@ -8,32 +8,32 @@
 #include "base/tuning.h"
 
 /* `poisoned` counts regions, not failures: while it is 0, insertion looks at none. */
-static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
+static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op failed_by)
 {
-    ACS_ASSERT(cause != 0 && region->in_table);
+    ACS_ASSERT(failed_by != 0 && region->in_table);
     w->poisoned += !region->poison_read && !region->poison_write;
     if ((access & ACS_READ) && !region->poison_read)
-        region->poison_read = cause;
+        region->poison_read = failed_by;
     if ((access & ACS_WRITE) && !region->poison_write)
-        region->poison_write = cause;
+        region->poison_write = failed_by;
 }
 
 /* Concerns every later op with a footprint, through collect_common. */
-static void poison_all(acs_window *w, uint8_t access, acs_op cause)
+static void poison_all(acs_window *w, uint8_t access, acs_op failed_by)
 {
     if ((access & ACS_READ) && !w->poison_all_read)
-        w->poison_all_read = cause;
+        w->poison_all_read = failed_by;
     if ((access & ACS_WRITE) && !w->poison_all_write)
-        w->poison_all_write = cause;
+        w->poison_all_write = failed_by;
 }
 
 /* Concerns ops that touch all memory, which look at no regions. */
-static void poison_any(acs_window *w, uint8_t access, acs_op cause)
+static void poison_any(acs_window *w, uint8_t access, acs_op failed_by)
 {
     if ((access & ACS_READ) && !w->poison_any_read)
-        w->poison_any_read = cause;
+        w->poison_any_read = failed_by;
     if ((access & ACS_WRITE) && !w->poison_any_write)
-        w->poison_any_write = cause;
+        w->poison_any_write = failed_by;
 }
 
 /*
@@ -53,11 +53,11 @@ static bool reused_since(const acs_window *w, const acs_record *op, const acs_sh
  * If no region can be had, or TUNE_REGIONS_POISONED are poisoned, all memory is: more ops are skipped than necessary,
  * but none works on bytes that were never written.
  */
-void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
+void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
 {
     if (op->any) {
-        poison_all(w, ACS_UPDATE, cause);
-        poison_any(w, ACS_UPDATE, cause);
+        poison_all(w, ACS_UPDATE, failed_by);
+        poison_any(w, ACS_UPDATE, failed_by);
     }
     for (uint32_t i = 0; i < op->segment_count; i++) {
         const acs_segment *segment = &op->segments[i];
@@ -67,12 +67,12 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
             continue;
         if (!all && reused_since(w, op, &shape))
             continue;
-        poison_any(w, segment->access, cause);
+        poison_any(w, segment->access, failed_by);
         acs_region *region = all || w->poisoned >= TUNE_REGIONS_POISONED ? NULL : acs_regions_get(w->regions, &shape);
         if (region)
-            poison_region(w, region, segment->access, cause);
+            poison_region(w, region, segment->access, failed_by);
         else
-            poison_all(w, segment->access, cause);
+            poison_all(w, segment->access, failed_by);
     }
 }
 

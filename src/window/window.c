@@ -250,8 +250,8 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     /* An ISSUE edge from an issued op is only a slot wait. A JOIN edge also counts the retirement, so it is made. */
     if (issued && type != ACS_EDGE_RETIRE) {
         acs_entry_add_wait(w, down, up);
-        if (up->cause && !down->never_skipped && !down->cause)
-            down->cause = up->cause; /* among issued entries only joins and ops that pass a failure on have a cause */
+        if (up->failed_by && !down->never_skipped && !down->failed_by)
+            down->failed_by = up->failed_by; /* of issued entries: joins, and ops that propagate */
         if (type == ACS_EDGE_ISSUE)
             return;
     } else {
@@ -281,8 +281,8 @@ static void edge_free(acs_window *w, uint32_t index)
 /* Count one upstream edge of `down` as satisfied. */
 static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
 {
-    if (up->cause && !down->never_skipped && !down->cause)
-        down->cause = up->cause;
+    if (up->failed_by && !down->never_skipped && !down->failed_by)
+        down->failed_by = up->failed_by;
     ACS_ASSERT(down->state == ACS_ENTRY_PENDING || down->state == ACS_ENTRY_ISSUING);
     ACS_ASSERT(down->pending > 0); /* WIN-2 */
     if (--down->pending != 0)
@@ -383,14 +383,14 @@ static void settle_one(acs_window *w, acs_entry *entry)
     ACS_ASSERT(entry->pending == 0); /* WIN-2 */
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
-    } else if (entry->cause && !entry->never_skipped && !entry->carries) {
-        acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
+    } else if (entry->failed_by && !entry->never_skipped && !entry->carries) {
+        acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->failed_by);
     } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
         acs_window_end(w, entry, w->dead && !entry->never_skipped ? ACS_ERR_DEVICE : ACS_OK, 0);
     } else if (w->dead && !entry->never_skipped) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
     } else {
-        entry->rides &= entry->cause == 0; /* inside a bundle its downstream ops would not learn of the failure */
+        entry->rides &= entry->failed_by == 0; /* inside a bundle its downstream ops would not learn of the failure */
         acs_window_push_ready(w, entry, false);
     }
 }
@@ -455,7 +455,7 @@ void acs_window_issued(acs_window *w, acs_entry *entry)
  * Downstream ops in the window learn of a failure through their edges; later ops learn of it through the poison in
  * regions.
  */
-void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
+void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op failed_by)
 {
     bool issued = entry->state == ACS_ENTRY_ISSUED;
     ACS_ASSERT(entry->kind != ACS_KIND_JOIN && entry->state != ACS_ENTRY_FREE && entry->state != ACS_ENTRY_ENDED);
@@ -464,11 +464,11 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
     bool carried = entry->carries && status == ACS_OK;
-    entry->cause = entry->never_skipped ? 0 : carried ? entry->cause : cause;
+    entry->failed_by = entry->never_skipped ? 0 : carried ? entry->failed_by : failed_by;
     /* Before the edges: from here on, references to this op must be dead (WIN-4). */
     acs_entry_hold(w, entry)->generation++;
-    if ((status != ACS_OK || carried) && entry->cause && !entry->observer)
-        acs_depend_poison(w, entry->op, entry->cause);
+    if ((status != ACS_OK || carried) && entry->failed_by && !entry->observer)
+        acs_depend_poison(w, entry->op, entry->failed_by);
     order_remove(w, entry);
     satisfy_end(w, entry, issued);
     ACS_ASSERT(entry->pending_wait_mask == 0 && !entry->edges);
@@ -476,16 +476,16 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
 }
 
 /* An op without slot waits ends at once. */
-void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
+void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op failed_by)
 {
     if (!entry->wait_mask) {
-        acs_window_end(w, entry, status, cause);
+        acs_window_end(w, entry, status, failed_by);
         return;
     }
     ACS_ASSERT(status != ACS_OK);
     entry->state = ACS_ENTRY_DRAINING;
     entry->status = status;
-    entry->cause = cause;
+    entry->failed_by = failed_by;
     queue_push(w, &w->draining, entry);
 }
 

@@ -60,7 +60,7 @@ typedef struct acs_edge {
 typedef struct acs_entry {
     _Alignas(ACS_CACHE_LINE) acs_record *op; /* NULL: a join */
     acs_op seq;            /* program order; of a join: that of the op whose insertion made it */
-    acs_op cause;          /* the upstream op that failed, for which this one is skipped; 0: none */
+    acs_op failed_by;      /* the upstream op that failed, for which this one is skipped; 0: none */
     uint32_t pending;
     uint32_t edges;        /* first edge to a downstream entry; 0: none */
     uint32_t waiters;      /* length of that list */
@@ -299,9 +299,9 @@ void acs_window_remove_ready(acs_window *window, acs_entry *entry);
 /* An ISSUING op was handed to its slot: satisfy its ISSUE edges. */
 void acs_window_issued(acs_window *window, acs_entry *entry);
 /* End an op: satisfy its remaining edges and put it in `ended`. If it failed, its downstream ops skip. */
-void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
+void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op failed_by);
 /* End an op once its slot waits are complete (WIN-5); until then it is in `draining`, for the core. */
-void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
+void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op failed_by);
 acs_entry *acs_window_pop_draining(acs_window *window);
 /* Take an ended entry, never a join; NULL: none. The caller frees it with acs_window_free. */
 acs_entry *acs_window_pop_ended(acs_window *window);
@@ -336,8 +336,8 @@ void acs_depend_insert(acs_window *window, acs_entry *entry);
  * failures.
  */
 void acs_depend_reuse(acs_window *window, acs_op seq, const acs_reuse *reuse);
-/* Remember the segments of a failed or skipped op; `cause` is the op that failed first. */
-void acs_depend_poison(acs_window *window, const acs_record *op, acs_op cause);
+/* Remember the segments of a failed or skipped op; `failed_by` is the op that failed first. */
+void acs_depend_poison(acs_window *window, const acs_record *op, acs_op failed_by);
 /* Make `entry` depend on `upstream`; a second call for the same pair does nothing. */
 void acs_window_link(acs_window *window, acs_entry *upstream, acs_entry *entry);
 /* A join without upstream ops. Link them, then call acs_window_close_join. */
