@@ -47,7 +47,8 @@ enum {
     ACS_RECORD_REPEATS = 1, /* acs_mark_repeat: a repeat begins with this op */
     ACS_RECORD_REUSES = 2,  /* blocks were handed out again just before this op: `reuses` */
     ACS_RECORD_PLACED = 8,  /* the op was counted on one of several devices, until it ends */
-    ACS_RECORD_CARRIES = 4  /* a copy made by the runtime: it runs on data of failed ops too, and its end says so */
+    /* a copy made by the runtime: it also runs on data of failed ops, and then its downstream ops skip */
+    ACS_RECORD_PROPAGATES = 4
 };
 
 /*
@@ -136,7 +137,7 @@ typedef struct acs_record {
     struct {
         uint64_t block, first; /* number of the relocatable block, and the first byte that is copied */
         uint32_t place;        /* the target, where there are several devices */
-    } carried;                 /* with ACS_RECORD_CARRIES; outside the union, since the copy may have become a kernel */
+    } carried; /* with ACS_RECORD_PROPAGATES; outside the union, since the copy may have become a kernel */
     _Alignas(ACS_CACHE_LINE) unsigned char inline_bytes[ACS_INLINE_ARG_BYTES];
 } acs_record;
 _Static_assert(offsetof(acs_record, inline_segments) == ACS_CACHE_LINE, "the head is one cache line");

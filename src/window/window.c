@@ -383,7 +383,7 @@ static void settle_one(acs_window *w, acs_entry *entry)
     ACS_ASSERT(entry->pending == 0); /* WIN-2 */
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
-    } else if (entry->failed_by && !entry->never_skipped && !entry->carries) {
+    } else if (entry->failed_by && !entry->never_skipped && !entry->propagates_failure) {
         acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->failed_by);
     } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
         acs_window_end(w, entry, w->dead && !entry->never_skipped ? ACS_ERR_DEVICE : ACS_OK, 0);
@@ -463,11 +463,11 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op f
     acs_entry_drop_pending_waits(w, entry);
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
-    bool carried = entry->carries && status == ACS_OK;
-    entry->failed_by = entry->never_skipped ? 0 : carried ? entry->failed_by : failed_by;
+    bool propagates = entry->propagates_failure && status == ACS_OK;
+    entry->failed_by = entry->never_skipped ? 0 : propagates ? entry->failed_by : failed_by;
     /* Before the edges: from here on, references to this op must be dead (WIN-4). */
     acs_entry_hold(w, entry)->generation++;
-    if ((status != ACS_OK || carried) && entry->failed_by && !entry->observer)
+    if ((status != ACS_OK || propagates) && entry->failed_by && !entry->observer)
         acs_depend_poison(w, entry->op, entry->failed_by);
     order_remove(w, entry);
     satisfy_end(w, entry, issued);

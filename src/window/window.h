@@ -73,7 +73,7 @@ typedef struct acs_entry {
     uint8_t asked; /* acs_op_kind that the program called; `kind`, except for copies and calls that became kernels */
     uint8_t on_host;       /* runs on the host or is only about it: its edges in both directions are RETIRE edges */
     uint8_t never_skipped; /* runs even if an upstream op failed */
-    uint8_t carries;       /* runs too, but makes its downstream ops skip */
+    uint8_t propagates_failure; /* runs too, but makes its downstream ops skip */
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* its footprint names a byte or a token */
     uint8_t writes;        /* its footprint names a write */
