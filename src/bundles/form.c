@@ -94,7 +94,7 @@ static bool can_follow(const acs_entry *entry, uint64_t stamp)
 {
     bool follows = entry->state == ACS_ENTRY_PENDING && !entry->failed_by && entry->batch == stamp &&
                    entry->batch_count == entry->pending;
-    return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_rides(entry);
+    return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_is_bundleable(entry);
 }
 
 /* Whether ops are on their way into the window, if only it had room. */
@@ -420,7 +420,8 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
         return true;
     if (take_rest(core) || g->due_next < g->due_count || !w->ready.head)
         return false;
-    if (!acs_entry_rides(&w->entries[w->ready.head]) || more_comes(core, inserted) || !note_news(core, inserted))
+    if (!acs_entry_is_bundleable(&w->entries[w->ready.head]) || more_comes(core, inserted) ||
+        !note_news(core, inserted))
         return false; /* what cannot ride and came first goes first: much may wait for it */
     gather_all(core);
     sum_parts(core);

@@ -11,9 +11,9 @@
 /* ---------------------------------------------------------------------------------------------------------- entries */
 
 /* Whether an op may be in a bundle. An op of a refused bundle is launched by itself. */
-static inline bool acs_entry_rides(const acs_entry *entry)
+static inline bool acs_entry_is_bundleable(const acs_entry *entry)
 {
-    return entry->rides && !entry->bounced;
+    return entry->bundleable && !entry->bounced;
 }
 
 /* Whether an entry that was issued to a slot is a kernel that was launched by itself. */
@@ -25,7 +25,7 @@ static inline bool acs_entry_launched(const acs_entry *entry)
 /* Whether a ready op is held back for a bundle, and not to be launched by itself. */
 static inline bool acs_core_holds(const acs_core *core, const acs_entry *entry)
 {
-    return core->batcher && acs_entry_rides(entry) && !entry->alone && !core->dead;
+    return core->batcher && acs_entry_is_bundleable(entry) && !entry->alone && !core->dead;
 }
 
 /* --------------------------------------------------------------------------------------------------------- insert.c */

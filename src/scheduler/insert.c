@@ -286,7 +286,7 @@ static void count_method(acs_core *core, const acs_entry *entry, acs_issue_metho
     c->methods[method]++;
     if (method != ACS_METHOD_LAUNCH)
         return;
-    if (!core->batcher || !entry->rides)
+    if (!core->batcher || !entry->bundleable)
         c->launched_unfit++;
     else if (entry->bounced)
         c->launched_refused++;

@@ -390,7 +390,7 @@ static void settle_one(acs_window *w, acs_entry *entry)
     } else if (w->dead && !entry->never_skipped) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
     } else {
-        entry->rides &= entry->failed_by == 0; /* inside a bundle its downstream ops would not learn of the failure */
+        entry->bundleable &= entry->failed_by == 0; /* its downstream ops in a bundle would not learn of it */
         acs_window_push_ready(w, entry, false);
     }
 }

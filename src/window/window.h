@@ -77,7 +77,7 @@ typedef struct acs_entry {
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* its footprint names a byte or a token */
     uint8_t writes;        /* its footprint names a write */
-    uint8_t rides;         /* a kernel that may be in a bundle */
+    uint8_t bundleable;    /* a kernel that may be in a bundle */
     uint8_t bounced;       /* refused issues that are to be tried again */
     uint8_t alone;         /* to be launched by itself, even if bundleable */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
