@@ -41,7 +41,7 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
         entry->batch_edge = 0;
     }
     entry->batch_count = at;
-    entry->alone = false;
+    entry->force_launch = false;
     g->entries[at] = acs_entry_index(&core->window, entry);
     g->generations[at] = acs_entry_hold(&core->window, entry)->generation;
     g->part[at] = (uint16_t)at;
@@ -278,7 +278,7 @@ static void decide_groups(acs_core *core)
             g->due[g->due_count++] = (uint16_t)group;
         else
             for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at])
-                acs_window_entry(&core->window, g->entries[at])->alone = true;
+                acs_window_entry(&core->window, g->entries[at])->force_launch = true;
     }
 }
 

@@ -98,7 +98,7 @@ bool acs_core_hurry_locked(acs_core *core)
     }
     for (uint32_t i = 0; i < count; i++) { /* the oldest ends up in front */
         acs_entry *entry = acs_window_entry(w, urgent[i]);
-        entry->alone = true;
+        entry->force_launch = true;
         if (entry->state != ACS_ENTRY_READY)
             continue;
         acs_window_remove_ready(w, entry);

@@ -79,7 +79,7 @@ typedef struct acs_entry {
     uint8_t writes;        /* its footprint names a write */
     uint8_t bundleable;    /* a kernel that may be in a bundle */
     uint8_t bounced;       /* refused issues that are to be tried again */
-    uint8_t alone;         /* to be launched by itself, even if bundleable */
+    uint8_t force_launch;  /* to be launched by itself, even if bundleable */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
     uint8_t cut;           /* bundles end before it */
     uint8_t urgent;        /* a caller waited for it, or for one of its downstream ops, at the last look */
