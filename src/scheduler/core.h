@@ -214,14 +214,14 @@ struct acs_core {
     uint32_t host_running;   /* host functions and library calls that are executing */
     uint64_t batch_ids;
     acs_queue host_queue;    /* ISSUING ops that wait for a thread to run them on the host */
-    acs_op hurried;          /* the awaited op, once no op is to be issued early for it */
+    acs_op awaited_hastened; /* the awaited op, once no op is to be issued early for it */
     acs_wait_condition *polls_itself;
     /* padding: callers read `ends` all the time, the fields before it change often */
     unsigned char apart_before[ACS_CACHE_LINE];
     _Atomic(uint64_t) ends;  /* ops that have ended; relaxed: a hint that a look is worth while */
     _Atomic(acs_op) settled; /* all ops up to this one have ended; B: publish -> acs_core_settled */
     _Atomic(bool) poisoned;  /* failed ops left poison; stored before `settled`: publish -> acs_core_forget_block */
-    _Atomic(acs_op) wanted;  /* the awaited op; 0: none, or it was replaced. Relaxed: a hint, see awaited.c */
+    _Atomic(acs_op) awaited; /* the op that a caller awaits; 0: none. Relaxed: a hint, the newest caller's (awaited.c) */
     unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
     void *trace_user;
@@ -290,7 +290,7 @@ void acs_core_overdue_unit(uint64_t unit_ns);
  * step with ACS_MAY_LOOK polls its slot alone (awaited.c). Hints, without the lock; of several callers the newest
  * counts.
  */
-void acs_core_want(acs_core *core, acs_op op);
-void acs_core_want_no_more(acs_core *core, acs_op op);
+void acs_core_await(acs_core *core, acs_op op);
+void acs_core_await_no_more(acs_core *core, acs_op op);
 
 #endif

@@ -65,8 +65,8 @@ void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry 
 
 /* -------------------------------------------------------------------------------------------------------- awaited.c */
 
-/* Move ready ops that the awaited op depends on to the front of the queue. True: they are to be issued before others. */
-bool acs_core_hurry_locked(acs_core *core);
+/* Move the awaited op, or ready ops that lead to it, to the front of the queue. True: they go before all others. */
+bool acs_core_hasten_awaited_locked(acs_core *core);
 /* The awaited op, if it is in the window and not issued; else 0. */
 acs_op acs_core_awaited_locked(acs_core *core);
 /* Whether all issued ops have ended once the awaited op has; also true if no single op is awaited. */

@@ -136,7 +136,7 @@ typedef struct followers {
         uint16_t item;
     } edges[TUNE_FOLLOWER_EDGES];
     uint32_t edge_count;
-    bool urgent; /* only urgent ops may follow */
+    bool awaited; /* only ops with the flag `awaited` may follow */
 } followers;
 
 static void follow(acs_core *core, acs_action *action, const acs_entry *entry, followers *follow)
@@ -150,7 +150,7 @@ static void follow(acs_core *core, acs_action *action, const acs_entry *entry, f
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
         if (down->state != ACS_ENTRY_PENDING || down->failed_by || acs_core_holds(core, down) ||
-            (follow->urgent && !down->urgent) || down->device != entry->device)
+            (follow->awaited && !down->awaited) || down->device != entry->device)
             continue;
         if (down->batch != action->batch_id) {
             down->batch = action->batch_id;
@@ -217,14 +217,14 @@ static uint32_t next_of_devices(const acs_core *core, const choice *c)
     return other;
 }
 
-/* Take the next ready op that is not held for a bundle. `urgent`: only urgent ops, which are at the front. */
-static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
+/* Take the next ready op that is not held for a bundle. `awaited`: only awaited ops, which are at the front. */
+static acs_entry *pop_free(acs_core *core, bool awaited, const choice *c)
 {
     acs_window *w = &core->window;
     if (core->in_order)
         return pop_in_order(core, c);
     uint32_t i = w->ready.head;
-    if (urgent && i && !w->entries[i].urgent)
+    if (awaited && i && !w->entries[i].awaited)
         return NULL;
     if (ACS_UNLIKELY(core->slots.devices > 1))
         i = next_of_devices(core, c);
@@ -240,12 +240,12 @@ static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
 {
     core->holding = false;
-    bool urgent = acs_core_hurry_locked(core);
-    if (!urgent && core->batcher && core->batcher->form(core, action, inserted))
+    bool awaited = acs_core_hasten_awaited_locked(core);
+    if (!awaited && core->batcher && core->batcher->form(core, action, inserted))
         return;
     followers list;
     list.count = list.edge_count = 0;
-    list.urgent = urgent;
+    list.awaited = awaited;
     uint32_t followed = 0;
     choice c = {.device = action->device};
     while (action->batch.items_used < core->batch_limit) {
@@ -254,9 +254,9 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
             (void)place(core, action, entry, &list); /* if it fails, the op becomes ready when the batch is booked */
             continue;
         }
-        acs_entry *entry = pop_free(core, urgent, &c);
-        if (!entry && urgent && action->batch.items_used == 0) { /* the urgent ops were to run on the host */
-            urgent = list.urgent = false;
+        acs_entry *entry = pop_free(core, awaited, &c);
+        if (!entry && awaited && action->batch.items_used == 0) { /* the awaited ops run on the host */
+            awaited = list.awaited = false;
             continue;
         }
         if (!entry)
