@@ -221,7 +221,7 @@ struct acs_core {
     _Atomic(uint64_t) ends;  /* ops that have ended; relaxed: a hint that a look is worth while */
     _Atomic(acs_op) settled; /* all ops up to this one have ended; B: publish -> acs_core_settled */
     _Atomic(bool) poisoned;  /* failed ops left poison; stored before `settled`: publish -> acs_core_forget_block */
-    _Atomic(acs_op) awaited; /* the op that a caller awaits; 0: none. Relaxed: a hint, the newest caller's (awaited.c) */
+    _Atomic(acs_op) awaited; /* the op that a caller awaits; 0: none. Relaxed: a hint, see awaited.c */
     unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
     void *trace_user;
