@@ -230,6 +230,10 @@ struct acs_core {
 
 /* Slots per device of a context with these options. */
 uint32_t acs_core_slots(const acs_options *options);
+/*
+ * `config` is copied; what it points to must outlive the core. ACS_ERR_MEMORY and errors of the batcher: nothing is left
+ * allocated. acs_core_fini: no action is under way.
+ */
 acs_status acs_core_init(acs_core *core, const acs_core_config *config);
 void acs_core_fini(acs_core *core);
 

@@ -11,8 +11,8 @@
  * Time counts only between two looks that are close together, with a poll of the slot between them. A stopped process,
  * or a driver that blocks every call, is not an op that runs; and a poll may ask about some slots only.
  *
- * Actions under way are watched too. A host function is watched by itself. A submission, which a library call, a copy
- * of pageable memory or a launch behind a full queue may block, is watched as its ops are. Their ops end without the
+ * Actions under way are watched too: a host function by itself, a submission as its ops are. A library call, a copy of
+ * pageable memory or a launch behind a full queue may block a submission. The ops of an overdue action end without its
  * thread, which books nothing if it ever returns.
  */
 #include "scheduler/core_internal.h"

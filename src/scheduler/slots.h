@@ -49,7 +49,7 @@ typedef struct acs_bank {
     uint64_t looked;        /* slots polled since an op was issued to any of them */
     uint64_t fed;           /* slots that got ops since all were polled */
     uint32_t burst;         /* ops issued since a burst was judged last */
-    bool pause, busy;       /* the last poll found little to issue; since then polls saw the device busy */
+    bool pause, busy;       /* the last poll found little to issue; such polls of this burst saw the device busy */
     uint32_t quick_bursts;  /* bursts in a row after which no poll saw the device busy */
     uint32_t may_grow;      /* slots that may still become active: the device was seen to be behind */
     bool wants_poll;        /* all queues look deep, perhaps only for want of a poll */

@@ -127,8 +127,8 @@ static uint32_t due_polls(acs_core *core, const acs_action *action)
 
 /*
  * Nothing can be issued: see what has completed, until an op is queued. If a caller awaits an op, poll its slot and
- * then TUNE_POLL_BESIDE others in turn, even if an op is queued. A backend that announces completions is asked about
- * all slots: the announcement is for one look.
+ * then TUNE_POLL_BESIDE others in turn, even if an op is queued. If the backend announces completions, all slots are
+ * polled, since a notified thread looks only once.
  *
  * Marks that this needs are submitted first, and the next step polls, with new marks if need be: until the booking
  * their slots are taken, and other threads may need them.

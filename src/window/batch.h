@@ -34,8 +34,8 @@ typedef struct acs_item {
     uint16_t mark_count;
     uint16_t first_wait;  /* into batch->waits: outer waits, put on `slot` before the op */
     uint16_t wait_count;
-    uint16_t first_edge;  /* into batch->edges: inner edges, each the index of an earlier item. If one of these */
-    uint16_t edge_count;  /* failed or bounced, this item gets ACS_ERR_SKIPPED and is not issued */
+    uint16_t first_edge;  /* into batch->edges: inner edges, indices of earlier items that must be issued */
+    uint16_t edge_count;  /* if one of those fails or bounces, this item is not issued: ACS_ERR_SKIPPED */
     bool mark_after;      /* record `after` behind the op, even if the op failed: waits for it must not hang */
     acs_mark after;
     /* results, set by submit */
@@ -73,8 +73,7 @@ typedef struct acs_batch {
     bool bundle;
     uint8_t device;  /* that of all its ops */
     uint8_t beside;  /* of a bundle: similar bundles under way in other slots, at most one counted per slot */
-    uint8_t
-        method; /* acs_issue_method; of a bundle: the core asks for it (AUTO: any), submit sets the one that it used */
+    uint8_t method;  /* acs_issue_method of a bundle: the core's wish (AUTO: any), then the one that submit used */
     uint8_t slots;   /* of a bundle: slots that its ops would share if they were launched */
     uint64_t device_ns; /* of a bundle: expected time on the device, learnt from launches; 0: unknown */
     acs_item items[ACS_BATCH_ITEMS];

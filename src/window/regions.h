@@ -107,8 +107,8 @@ acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
 /* The region of a segment, if it is in the table; NULL: it is not, or the segment is empty or invalid. */
 acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment);
 /*
- * Segments of the next ops to be inserted, and the regions that a lookup by the hash of a run found for them, which
- * are prefetched. NULL: not found. By the insertion the region may have another shape or be free.
+ * Segments of the next ops to be inserted, and the prefetched regions that have the hashes of these segments. NULL: not
+ * found. By the insertion the region may have another shape or be free.
  */
 typedef struct acs_expected {
     uint32_t op_count, next; /* ops announced, and the first of them not inserted yet */

@@ -221,6 +221,7 @@ typedef struct acs_window_config {
     void *user;
 } acs_window_config;
 
+/* Allocates all memory of the window, except for regions. ACS_ERR_MEMORY: nothing is left allocated. */
 acs_status acs_window_init(acs_window *window, const acs_window_config *config);
 void acs_window_fini(acs_window *window);
 
@@ -292,6 +293,7 @@ void acs_window_expect(acs_window *window, acs_record *const *ops, uint32_t coun
 /* Return an op that left its queue but was not issued: it waits again for its upstream ops. */
 void acs_window_release(acs_window *window, acs_entry *entry);
 
+/* Take the first ready op; NULL: none. Add an op to the ready queue, at its front or its end. */
 acs_entry *acs_window_pop_ready(acs_window *window);
 void acs_window_push_ready(acs_window *window, acs_entry *entry, bool front);
 /* Take a READY entry out of any place of the queue. */
@@ -302,6 +304,7 @@ void acs_window_issued(acs_window *window, acs_entry *entry);
 void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op failed_by);
 /* End an op once its slot waits are complete (WIN-5); until then it is in `draining`, for the core. */
 void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op failed_by);
+/* Take an entry out of `draining`, to end it or drain it again; NULL: none. */
 acs_entry *acs_window_pop_draining(acs_window *window);
 /* Take an ended entry, never a join; NULL: none. The caller frees it with acs_window_free. */
 acs_entry *acs_window_pop_ended(acs_window *window);
