@@ -1,12 +1,12 @@
 /*
- * The watchdog: which op has run for longer than ACS_WATCHDOG_S, and the end of all ops of a device because of it.
+ * The watchdog: finds an op that has run for longer than ACS_WATCHDOG_S, and then gives the device up and ends all ops.
  * Called through acs_core_overdue by a thread that finds nothing to do, which passes the time. It ends no op while
  * others of the context end, and never blocks.
  *
- * Only the oldest op of a slot can be to blame, and only once everything that it runs behind is complete. Completion
- * is learnt by marks: n ops in front of one mark get n times the limit. An op may wait for a free executor or for room
- * on the GPU, behind ops of other slots. So its time restarts whenever another op ends, until as many ops have ended
- * as the window holds: by then all ops issued before it are gone.
+ * Only the oldest op of a slot can be to blame, and only once all upstream ops of it, and of the ops that share its
+ * mark, are complete. Completion is learnt by marks: n ops in front of one mark get n times the limit. An op may wait
+ * for a free executor or for room on the GPU, behind ops of other slots. So its time restarts whenever another op ends,
+ * until as many ops have ended as the window holds: by then all ops issued before it are gone.
  *
  * Time counts only between two looks that are close together, with a poll of the slot between them. A stopped process,
  * or a driver that blocks every call, is not an op that runs; and a poll may ask about some slots only.
@@ -170,7 +170,7 @@ static void give_up_ops(acs_core *core)
         core->backend->ops->give_up(core->backend);
 }
 
-/* Give the device up. One of `among` ops, of which `blamed` is the first, does not end; `where`: the place of it. */
+/* Give the device up. One of `among` ops, of which `blamed` is the first, does not end; `where`: the place in which it runs. */
 static void give_up(acs_core *core, const acs_entry *blamed, uint32_t among, const char *where, uint64_t waited_ns)
 {
     acs_error error;
@@ -246,7 +246,7 @@ static bool others_go(const acs_core *core, const look *l, uint64_t ends_seen)
     return l->ended && core->counters.retired - ends_seen < core->window.limit;
 }
 
-/* Number of ops of a slot, from its oldest, one of which must be running; 0: none must. */
+/* Number of ops of a slot, from its oldest, one of which must be running; 0: perhaps none is. */
 static uint32_t may_be_running(acs_core *core, uint32_t s)
 {
     acs_mark marks[2];

@@ -115,8 +115,8 @@ static void forget(acs_slots *slots, acs_bank *bank)
 }
 
 /*
- * A new burst begins: judge the last one. After several bursts in which no poll saw the device busy, what long ops
- * showed is forgotten. A burst of few ops shows nothing, and counts with the next.
+ * A new burst begins: judge the last one. After TUNE_SLOTS_QUICK_BURSTS bursts in which no poll saw the device busy,
+ * what long ops showed is forgotten. A burst of few ops shows nothing, and counts with the next.
  */
 static void pause_ends(acs_slots *slots, acs_bank *bank)
 {

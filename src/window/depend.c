@@ -517,8 +517,8 @@ static void note_life(acs_window *w, const acs_shape *block, acs_op seq, const a
 }
 
 /*
- * All ops that touched the block before become a join, which later ops depend on. It lives until the last op of the
- * former life, which could still fail, has ended; acs_depend_poison looks for it.
+ * All ops that touched the block before become a join, which later ops depend on. It lives until all ops of
+ * the former life have ended, since each may still fail; acs_depend_poison looks for it.
  */
 void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
 {
