@@ -170,7 +170,7 @@ static void give_up_ops(acs_core *core)
         core->backend->ops->give_up(core->backend);
 }
 
-/* Give the device up. One of `among` ops, of which `blamed` is the first, does not end; `where`: the place in which it runs. */
+/* Give the device up. One of `among` ops, of which `blamed` is the first, does not end; `where`: the place of its run. */
 static void give_up(acs_core *core, const acs_entry *blamed, uint32_t among, const char *where, uint64_t waited_ns)
 {
     acs_error error;
