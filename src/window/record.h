@@ -3,8 +3,8 @@
  * by pointer from the FIFO to the window, a slot and retirement. The thread that retires the op releases it.
  *
  * Arguments and segments of common sizes lie inside the record. Larger ones lie in one block of a pooled size class.
- * The pool calls malloc only while it warms up, and frees no memory before the context closes, but for blocks that
- * change class.
+ * The pool calls malloc for classes only while it warms up. Before the context closes it frees only blocks that change
+ * class, and those beyond the largest class.
  *
  * REC-1  there are as many block numbers as records. So the cached and used blocks of all classes are never more than
  *        the records, however sizes shift.
@@ -198,7 +198,7 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
                               uint32_t segments);
 /* Make `to`, just acquired, the same op as `from`, not queued. ACS_ERR_MEMORY: `to` is as before. */
 acs_status acs_record_copy(acs_record_pool *pool, acs_record *to, const acs_record *from);
-/* Free the list of reuses: the window has seen it. */
+/* Free the list of reuses, if the record has one. */
 void acs_record_drop_reuses(acs_record *record);
 /* Give a record back, with the block that it owns. Any thread. */
 void acs_record_release(acs_record_pool *pool, acs_record *record);
