@@ -345,7 +345,7 @@ acs_status acs_close(acs_context *context)
         return acs_fail(ACS_ERR_STATE, 0, "acs_close", "%s", g_inside);
     if (!acs_registry_check(context, "acs_close"))
         return ACS_ERR_STATE;
-    acs_registry_clear_default(context);
+    (void)acs_registry_clear_default(context);
     (void)acs_context_drain(context);
     acs_status status = acs_failures_first(context, NULL);
     acs_registry_remove(context);

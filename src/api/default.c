@@ -16,10 +16,8 @@ static pid_t g_default_process; /* process that opened the default context, 0: n
 static void close_default(void)
 {
     acs_context *context = acs_registry_default();
-    if (!context || getpid() != g_default_process)
-        return;
-    acs_registry_clear_default(context);
-    (void)acs_close(context);
+    if (context && getpid() == g_default_process && acs_registry_clear_default(context))
+        (void)acs_close(context);
 }
 
 /* Say once that ops do not run: a program that ignores the results of its launches would not notice. */

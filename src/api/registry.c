@@ -209,8 +209,8 @@ void acs_registry_set_default(acs_context *context)
  * Called while the context is still open: later its struct may serve another context, which must not become the default
  * one by that. Does not take the lock, which a thread that opens another default context may hold for seconds.
  */
-void acs_registry_clear_default(acs_context *context)
+bool acs_registry_clear_default(acs_context *context)
 {
     /* relaxed: a handle is taken away, and nothing is read through it */
-    (void)atomic_compare_exchange_strong_explicit(&g_default, &context, NULL, memory_order_relaxed, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&g_default, &context, NULL, memory_order_relaxed, memory_order_relaxed);
 }

@@ -38,7 +38,7 @@ void acs_registry_unlock_default(void);
 acs_context *acs_registry_default(void);
 /* Make an open context the default one. Under the lock. */
 void acs_registry_set_default(acs_context *context);
-/* The context closes: if it is the default one, there is no default context any more. */
-void acs_registry_clear_default(acs_context *context);
+/* The context closes. True: it was the default one, so there is no default context any more. */
+bool acs_registry_clear_default(acs_context *context);
 
 #endif
