@@ -187,7 +187,7 @@ static bool caller_issues(acs_context *context)
  * An op queued behind it wakes a worker as usual. Without one, no thread has to see the kernel's end: waits and
  * acs_query step while the workers sleep. False: not tried, or ops are left for workers.
  */
-static bool issued_at_once(acs_context *context, acs_op op)
+static bool try_issue_now(acs_context *context, acs_op op)
 {
     bool plain = context->issuers > 0 && !context->stepper && !context->backend->ops->notifies &&
                  context->options.watchdog_s == 0;
@@ -199,7 +199,7 @@ static bool issued_at_once(acs_context *context, acs_op op)
  * TUNE_FEED_OPS ops: then ops start before the caller waits. Such steps run no host functions, since the caller may
  * hold a lock that these need.
  */
-static bool feeds(const acs_context *context, acs_op op)
+static bool may_feed(const acs_context *context, acs_op op)
 {
     return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.batcher && !context->stepper;
 }
@@ -207,10 +207,10 @@ static bool feeds(const acs_context *context, acs_op op)
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)
 {
     acs_core_load load = ACS_LOAD_NONE;
-    for (int i = 0; feeds(context, op) && i < TUNE_FEED_STEPS; i++)
+    for (int i = 0; may_feed(context, op) && i < TUNE_FEED_STEPS; i++)
         if (!acs_caller_steps(context, ACS_MAY_ISSUE | ACS_MAY_INSERT, &load))
             break;
-    if (!(kernel && issued_at_once(context, op)))
+    if (!(kernel && try_issue_now(context, op)))
         acs_wake_somebody(context);
     if (ACS_UNLIKELY(context->stepper != NULL))
         context->stepper->queued(context);

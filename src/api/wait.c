@@ -77,7 +77,7 @@ static bool try_poll(waiting *w)
     return w->polls_itself;
 }
 
-static bool is_over(waiting *w)
+static bool try_finish(waiting *w)
 {
     return w->try ? w->try(w->context, w->argument) : acs_core_true(&w->context->core, &w->condition);
 }
@@ -95,7 +95,7 @@ static bool look_for_end(waiting *w)
     const bool looks = !known && try_look_at_load(w), ended = !w->try && ends != w->ends_seen;
     bool over = false;
     w->busy = false;
-    if (w->try ? is_over(w) : ended && acs_core_settled(core) >= w->condition.op)
+    if (w->try ? try_finish(w) : ended && acs_core_settled(core) >= w->condition.op)
         return true;
     w->may_poll = looks || known;
     if (looks || ended)
@@ -148,7 +148,7 @@ static void caller_sleeps(waiting *w)
     acs_core_add_condition(&context->core, &w->condition);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    if (!is_over(w)) {
+    if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
         bool polls = context->issuers == 0 && !context->backend->ops->notifies;
         if (!stepped)
@@ -174,7 +174,7 @@ static void wait_for(waiting *w)
     if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)
         return;
     ACS_NOT_CANCELLED; /* the core holds a pointer to the condition, on this thread's stack */
-    while (stepper && !is_over(w))
+    while (stepper && !try_finish(w))
         if (!stepper->wait(w->context))
             return;
     while (!stepper && !look_for_end(w)) {

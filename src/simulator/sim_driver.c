@@ -218,7 +218,7 @@ static void end_standstill(acs_context *context)
  * Whether the step changed nothing and nothing can change by itself: no op ended or was queued, and
  * the backend has no event to come. Nor is a thread inside the call that queues an op, which may take it any time.
  */
-static bool is_still(acs_context *context, uint64_t ends)
+static bool check_still(acs_context *context, uint64_t ends)
 {
     acs_core *core = &context->core;
     const acs_op queued = acs_fifo_last(core->fifo);
@@ -230,7 +230,7 @@ static bool is_still(acs_context *context, uint64_t ends)
 /* Count standstills after a step of a waiting caller, and end one that lasts. `ends`: acs_core_ends before the step. */
 static void judge_standstill(acs_context *context, uint64_t ends)
 {
-    context->sim_driver->still = is_still(context, ends) ? context->sim_driver->still + 1 : 0;
+    context->sim_driver->still = check_still(context, ends) ? context->sim_driver->still + 1 : 0;
     if (look_for_overdue(context, context->sim_driver->still > STILL_MOST / 2))
         context->sim_driver->still = 0;
     if (context->sim_driver->still > STILL_MOST) {
