@@ -487,7 +487,7 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
 /** Set each of `bytes` bytes from `dst` to `value`. Otherwise as acs_memcpy_op. */
 acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params);
 
-/** A host function. Returns 0, or a code of its own. Then the op failed, and ops that depend on it are skipped. */
+/** A host function. Returns 0, or a code of its own: then the op failed, and ops that depend on it are skipped. */
 typedef int (*acs_host_fn)(void *closure);
 
 /**

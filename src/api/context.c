@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PINNED_MOST = 256 };
+enum { PINNED_MOST = 256 }; /* most contexts that acs_compat_drain waits for */
 
 static const char g_inside[] = "ACS was called from inside a callback, host function or footprint function";
 

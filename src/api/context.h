@@ -26,7 +26,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { ACS_THREADS_MAX = 65 };
+enum { ACS_THREADS_MAX = 65 }; /* most threads of a context: 64 workers, and that of host functions */
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;

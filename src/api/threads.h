@@ -22,7 +22,8 @@ uint32_t acs_workers_stop(acs_context *context);
 /* Start the thread of host functions, unless there is one or the context has no workers. */
 void acs_host_thread_start(acs_context *context);
 /*
- * A thread is inside an op that may never return: workers and callers run what is never skipped (callbacks, frees) now.
+ * A thread, maybe that of host functions, is inside an op that may never return. From now on workers and callers run
+ * callbacks and frees, which are never skipped.
  */
 static inline void acs_host_thread_give_up(acs_context *context)
 {

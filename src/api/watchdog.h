@@ -1,5 +1,5 @@
 /*
- * The watchdog of a context (watchdog.c, ACS_WATCHDOG_S): when somebody looks for ops that do not end. Called by
+ * The watchdog of a context (watchdog.c, ACS_WATCHDOG_S): when threads look for ops that do not end. Called by
  * threads that found nothing to do. Takes the core's lock when it looks.
  */
 #ifndef ACS_WATCHDOG_H

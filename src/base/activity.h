@@ -16,7 +16,7 @@ typedef enum acs_activity_part {
 typedef struct acs_activity_counts {
     uint64_t span_ns; /* ns from the first begin to the latest end, or to now while anything runs */
     uint64_t idle_ns; /* ns of the span in which nothing ran */
-    uint64_t ran_ns;  /* sum over ns of the ops that ran */
+    uint64_t ran_ns;  /* ns that ops ran, summed over the ops */
     uint32_t high;    /* most ops at once */
 } acs_activity_counts;
 
