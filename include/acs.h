@@ -943,9 +943,9 @@ typedef struct acs_statistics {
     uint64_t calls_as_kernels; /**< of `calls`: kernels that repeatable calls came to, an op each; in no `issued_by` */
     /**
      * How many ops ran at once; with ACS_STATS=1 alone, else 0. On CPU threads these are the ops that threads were
-     * inside of. On a device they are the ops that may have been running: from the time when everything before the
-     * issued op, in its stream and by dependencies, was seen to have ended, until the op is seen to end. A device may
-     * run fewer ops, and is idle for longer. Host functions, and library calls on CPU threads, count while they are
+     * inside of. On a device they are the ops that may have been running. An issued op counts once everything before
+     * it, in its stream and by dependencies, was seen to have ended, until it is seen to end itself. A device may run
+     * fewer ops, and is idle for longer. Host functions, and library calls on CPU threads, count while they are
      * called. Times are of the clock; on the sim backend of the simulated host.
      */
     uint64_t ran_high;         /**< most ops at once */

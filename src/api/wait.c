@@ -84,8 +84,8 @@ static bool try_finish(waiting *w)
 
 /*
  * The look of one round: returns whether the wait is over, and reads the load where this thread may poll. Takes the
- * core's lock only if an op has ended since the last look, or if the thread's own last step does not tell the load:
- * workers need the lock more.
+ * core's lock only if an op has ended since the last look, or if the thread's own last step does not tell the load.
+ * For workers need the lock more.
  */
 static bool look_for_end(waiting *w)
 {
