@@ -1,6 +1,6 @@
 /*
  * A context: the core and its surroundings, that is threads, waits, errors, memory, statistics. Made by acs_open, ended
- * by acs_close. This header has the struct, its modes, and how a call enters a context. For the rest see draft.h,
+ * by acs_close. This header has the struct, its accessors, and how a call enters a context. For the rest see draft.h,
  * failures.h, stats.h, threads.h, wait.h and watchdog.h.
  *
  * Context structs are never given back to the C library. So a closed handle can be told from an open one for as long as
@@ -122,6 +122,28 @@ static inline void acs_context_kept(acs_context *context, int kind)
 static inline bool acs_context_is_lost(const acs_context *context)
 {
     return acs_context_modes(context) & ACS_MODE_LOST;
+}
+
+/*
+ * F: relaxed; pairs with acs_failures_end and keep_first. A thread that knows of an end sees what was stored before it.
+ */
+static inline bool acs_context_has_failures(const acs_context *context)
+{
+    return ACS_UNLIKELY(atomic_load_explicit(&context->has_failures, memory_order_relaxed));
+}
+
+acs_status acs_failures_first_of(acs_context *context, acs_error *error);
+/* The first error that the context keeps, copied to *error (may be NULL). Takes the core's lock only after a failure. */
+static inline acs_status acs_failures_first(acs_context *context, acs_error *error)
+{
+    return acs_context_has_failures(context) ? acs_failures_first_of(context, error) : ACS_OK;
+}
+
+acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error);
+/* How an op ended; the caller knows that it has. Takes the core's lock only after a failure. */
+static inline acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
+{
+    return acs_context_has_failures(context) ? acs_failures_find(context, op, error) : ACS_OK;
 }
 
 /*

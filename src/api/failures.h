@@ -1,7 +1,7 @@
 /*
  * Failures of a context (failures.c): the first error, and how each failed or skipped op ended. Written when the core
- * reports an end and when a call is refused; read by the calls that ask for errors. Guarded by the core's lock, which
- * the functions take that are not said to run under it.
+ * reports an end and when a call is refused. Guarded by the core's lock, which the functions take that are not said to
+ * run under it. Calls that ask for errors begin with acs_failures_first and acs_failures_of of context.h.
  */
 #ifndef ACS_FAILURES_H
 #define ACS_FAILURES_H
@@ -32,28 +32,7 @@ acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
 /* acs_clear: forget all failures but those of a lost device. */
 void acs_failures_clear(acs_context *context);
 
-/*
- * F: relaxed; pairs with acs_failures_end and keep_first. A thread that knows of an end sees what was stored before it.
- */
-static inline bool acs_context_has_failures(const acs_context *context)
-{
-    return ACS_UNLIKELY(atomic_load_explicit(&context->has_failures, memory_order_relaxed));
-}
-
-acs_status acs_failures_first_of(acs_context *context, acs_error *error);
-/* First error that the context keeps, copied to *error (may be NULL). Takes the core's lock only after a failure. */
-static inline acs_status acs_failures_first(acs_context *context, acs_error *error)
-{
-    return acs_context_has_failures(context) ? acs_failures_first_of(context, error) : ACS_OK;
-}
-
-acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error);
-/* How an op ended; the caller knows that it has. Takes the core's lock only after a failure. */
-static inline acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
-{
-    return acs_context_has_failures(context) ? acs_failures_find(context, op, error) : ACS_OK;
-}
-/* The same under the core's lock. */
+/* As acs_failures_of (context.h), without the error. Under the core's lock. */
 acs_status acs_failures_of_locked(acs_context *context, acs_op op);
 
 #endif
