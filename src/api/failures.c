@@ -78,7 +78,7 @@ void acs_failures_end(acs_context *context, const acs_end *end)
     acs_log(ACS_LOG_ERROR, "%s", failures->first.text);
 }
 
-/* F: the flag is set before the call or the op that failed is known to have ended. */
+/* F: relaxed; the flag is set before any thread can know that the failed call or op has ended. */
 static void keep_first(acs_context *context, const acs_error *error)
 {
     if (context->failures->first.status != ACS_OK)

@@ -150,7 +150,7 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
     s->memory_early = memory.early;
     if (context->hooks)
         context->hooks->count(context, s);
-    _Static_assert(sizeof s->issued_by == sizeof c->methods, "acs_vehicle and ACS_ISSUE_* name the same");
+    _Static_assert(sizeof s->issued_by == sizeof c->methods, "issue methods of the core and ACS_ISSUE_* are the same");
     memcpy(s->issued_by, c->methods, sizeof s->issued_by);
     acs_lock_release(&core->lock);
     if (!context->activity)

@@ -96,7 +96,7 @@ static bool spin_for(acs_lock *lock)
 
 void acs_lock_acquire(acs_lock *lock)
 {
-    rank_check(lock); /* before waiting: a deadlock would never get to report itself */
+    rank_check(lock); /* before waiting, since a thread in a deadlock cannot report it */
     if (ACS_UNLIKELY(!spin_for(lock)))
         pthread_mutex_lock(&lock->mutex);
     rank_add(lock);
@@ -160,7 +160,7 @@ static struct timespec deadline_after_us(uint64_t timeout_us)
 
 bool acs_cond_wait_us(acs_cond *cond, acs_lock *lock, uint64_t timeout_us)
 {
-    /* Not pthread_cond_clockwait: gcc's thread sanitizer does not know it and would report races that are none. */
+    /* Not pthread_cond_clockwait: gcc's thread sanitizer does not know it and would report false races. */
     struct timespec at = deadline_after_us(timeout_us);
     return pthread_cond_timedwait(&cond->cond, &lock->mutex, &at) != ETIMEDOUT;
 }

@@ -1,7 +1,7 @@
 /*
  * The log: lines "acs: warn: text" on standard error, at most at the level that a context asked for (ACS_LOG). Called
- * by every module; the only place that prints. Each line is one write, so lines of several threads do not mix. Never
- * allocates and never changes errno.
+ * by every module; only reports (ACS_STATS) and files that options name are printed elsewhere. Each line is one write,
+ * so lines of several threads do not mix. Never allocates and never changes errno.
  */
 #include "base/base.h"
 #include "base/inside.h"

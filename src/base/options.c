@@ -1,7 +1,7 @@
 /*
  * Options: reads them from the environment, checks them, dumps them and writes docs/options.md, all from the rows of
  * acs_options.def. Called by programs (acs_options_init, acs_options_dump) and by acs_open; the only file of the
- * library that reads the environment. Keeps no state: what was read lives in the caller's struct.
+ * library that reads the environment. Keeps no state: the values are in the caller's struct.
  */
 #include "base/options.h"
 
@@ -84,7 +84,7 @@ static int64_t choice_count(const struct row *row)
     return count;
 }
 
-/* By memcpy: a row knows where a field is, not its type. Numbers are 64 bits wide, choices 32. */
+/* By memcpy: a row knows the place of a field, not its type. Numbers are 64 bits wide, choices 32. */
 static int64_t integer_get(const struct row *row, const acs_options *options)
 {
     const char *place = (const char *)options + row->offset;

@@ -478,7 +478,7 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         notify(h);
 }
 
-/* Without the lock: a timeline is published by a release, which acs_host_completed pairs with. */
+/* Takes no lock: acs_host_completed pairs with the release by which a timeline is moved. */
 static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     host_backend *h = (host_backend *)backend;

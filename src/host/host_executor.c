@@ -120,7 +120,7 @@ static uint32_t entries_of(const acs_item *item)
     return item->wait_count ? item->wait_count : 1;
 }
 
-/* One entry per wait, the last of them carrying the op. There is room. */
+/* Append one entry per wait; the last one has the op, too. The caller reserved room. */
 static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
     acs_host_slot *slot = &slots->slot[item->slot];
