@@ -66,7 +66,7 @@ struct acs_context {
     _Atomic(bool) has_failures; /* `failures` remembers an error or a failed op; read without the lock */
     acs_pairs *pairs;           /* pairs of ops that serialise; NULL without ACS_STATS */
     acs_activity *activity;     /* how many ops run at once; NULL without ACS_STATS */
-    uint64_t opened_ns;         /* acs_clock_ns() at acs_open */
+    uint64_t opened_ns;         /* acs_clock_ns() at acs_open; tells the context from earlier ones in this struct */
 
     /* actions with which callers step; action_taken[i]: a thread has actions[i] */
     acs_action *actions[TUNE_CALLER_ACTIONS];
