@@ -18,8 +18,9 @@ static _Thread_local unsigned tl_held[ACS_RANK_LOG + 1];
 static const char *rank_name(int rank)
 {
     static const char *const names[] = {
-        [ACS_RANK_REGISTRY] = "REGISTRY", [ACS_RANK_CORE] = "CORE", [ACS_RANK_SLEEP] = "SLEEP",
-        [ACS_RANK_BACKEND] = "BACKEND",   [ACS_RANK_POOL] = "POOL", [ACS_RANK_LOG] = "LOG",
+        [ACS_RANK_REGISTRY] = "REGISTRY", [ACS_RANK_CAPTURE] = "CAPTURE", [ACS_RANK_CORE] = "CORE",
+        [ACS_RANK_SLEEP] = "SLEEP",       [ACS_RANK_BACKEND] = "BACKEND", [ACS_RANK_POOL] = "POOL",
+        [ACS_RANK_LOG] = "LOG",
     };
     return names[rank];
 }
