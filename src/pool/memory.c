@@ -1,10 +1,7 @@
 /*
- * Pools of memory (see memory.h): an arena for each kind and size, so that small blocks do not cut up large chunks, and a
- * queue of blocks that rest; memory_grow.c asks the device for more. Called by acs_malloc and acs_free on callers' threads,
- * and where blocks are apart by whoever runs the op that frees one. Never waits for ops, and never touches a block.
- *
- * Whether a range may be in use is told by its `last` op, not by where it lies: those that were handed out early, and came
- * back, are free ranges like others, and quiet as soon as that op has settled.
+ * The calls of the pools (see memory.h): blocks are handed out and freed, and addresses looked up. An arena for each kind of
+ * memory and size of block keeps small blocks from cutting up large chunks. Called by acs_malloc and acs_free on callers'
+ * threads, and where blocks are apart by the thread that runs a free op. Never waits for ops, and never touches a block.
  */
 #include "pool/memory_internal.h"
 
@@ -64,26 +61,6 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
     return status;
 }
 
-/* The block that has rested for longest becomes a free range, though ops may use it. */
-static void end_rest_locked(acs_pool *p, acs_rest *rest)
-{
-    acs_range *range = rest->first;
-    ACS_ASSERT(rest->bytes >= range->bytes && p->counts.resting >= range->bytes);
-    rest->first = range->next;
-    rest->bytes -= range->bytes;
-    p->counts.resting -= range->bytes;
-    acs_arena_give(range);
-}
-
-void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most)
-{
-    for (int i = 0; i < 2; i++)
-        for (acs_rest *rest = &p->rests[i]; rest->first && rest->first->last <= settled && most > 0; most--) {
-            rest->first->last = 0;
-            end_rest_locked(p, rest);
-        }
-}
-
 void acs_memory_destroy(acs_memory *m, bool keep)
 {
     if (!m)
@@ -104,83 +81,6 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 }
 
 /* ------------------------------------------------------------------------------------------------------------ blocks */
-
-static void count_taken_locked(acs_pool *p, uint64_t bytes)
-{
-    p->counts.live += bytes;
-    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
-    if (p->counts.peak < p->counts.live + p->counts.resting)
-        p->counts.peak = p->counts.live + p->counts.resting;
-}
-
-/* What the oldest blocks at rest leave, though ops may use it: until something fits. */
-static acs_range *take_early_locked(acs_pool *p, acs_arena *arena, size_t bytes)
-{
-    acs_range *range = NULL;
-    for (int i = 0; i < 2; i++)
-        while (!range && p->rests[i].first) {
-            end_rest_locked(p, &p->rests[i]);
-            range = acs_arena_take(arena, bytes, UINT64_MAX);
-        }
-    return range;
-}
-
-static bool has_settled_locked(const acs_pool *p, acs_op settled)
-{
-    return (p->rests[0].first && p->rests[0].first->last <= settled) ||
-           (p->rests[1].first && p->rests[1].first->last <= settled);
-}
-
-/* As much as is in use, within bounds. */
-static uint64_t rest_most(const acs_memory *m, const acs_pool *p)
-{
-    uint64_t most = p->counts.live > TUNE_POOL_QUARANTINE_LEAST ? p->counts.live : TUNE_POOL_QUARANTINE_LEAST;
-    return most < m->config.slack ? most : m->config.slack;
-}
-
-acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled)
-{
-    const acs_memory_request *r = s->request;
-    acs_pool *p = &m->pools[r->kind];
-    range->kind = (uint8_t)r->kind;
-    range->asked = r->bytes;
-    range->of_group = r->of_group;
-    range->site = r->site;
-    range->mark = NULL;
-    range->id = ++m->taken_total;
-    ACS_ASSERT(m->taken_total % TUNE_CHECKED_TAKES || acs_arena_check(range->arena)); /* ARENA-1, ARENA-2, ARENA-3 */
-    if (!acs_blocks_add(&m->blocks, range)) {
-        acs_arena_give(range);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of blocks");
-    }
-    acs_op behind = range->last > settled ? range->last : 0;
-    p->counts.early += behind != 0;
-    count_taken_locked(p, range->bytes);
-    *s->block = (acs_block){(void *)(uintptr_t)range->base, r->bytes, r->kind, range, behind, r->site, range->id};
-    return ACS_OK;
-}
-
-acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
-{
-    acs_pool *p = &m->pools[s->request->kind];
-    acs_arena *arena = p->arenas[s->size];
-    acs_status status = ACS_NOT_READY;
-    acs_lock_acquire(&m->lock);
-    acs_op settled = m->config.settled(m->config.user);
-    acs_pool_settle_locked(p, settled, TUNE_POOL_SETTLED_AT_ONCE);
-    const acs_op most = s->early ? UINT64_MAX : settled;
-    acs_range *range = acs_arena_take(arena, s->request->bytes, most);
-    if (!range && has_settled_locked(p, settled)) {
-        acs_pool_settle_locked(p, settled, UINT32_MAX);
-        range = acs_arena_take(arena, s->request->bytes, most);
-    }
-    if (!range && s->early && rests)
-        range = take_early_locked(p, arena, s->request->bytes);
-    if (range)
-        status = acs_pool_hand_out_locked(m, s, range, settled);
-    acs_lock_release(&m->lock);
-    return status;
-}
 
 static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
@@ -208,7 +108,7 @@ static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_blo
     if (status != ACS_OK)
         return status;
     acs_lock_acquire(&m->lock);
-    count_taken_locked(&m->pools[r->kind], r->bytes);
+    acs_pool_count_taken_locked(&m->pools[r->kind], r->bytes);
     acs_lock_release(&m->lock);
     *block = (acs_block){.ptr = ptr, .bytes = r->bytes, .kind = r->kind, .site = r->site};
     return ACS_OK;
@@ -248,7 +148,7 @@ static bool rests_too_much(acs_memory *m, const acs_search *s)
 {
     const acs_pool *p = &m->pools[s->request->kind];
     acs_lock_acquire(&m->lock);
-    bool too_much = !s->early && p->rests[0].bytes > rest_most(m, p);
+    bool too_much = !s->early && p->rests[0].bytes > acs_pool_quarantine_most(m, p);
     acs_lock_release(&m->lock);
     return too_much;
 }
@@ -286,29 +186,6 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
     acs_status status = m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
     acs_pool_release_count(m, block->kind, block->bytes);
     return status;
-}
-
-/* It rests, behind those that do. Who gave it in time finds it quiet at once. */
-static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
-{
-    acs_pool *p = &m->pools[range->kind];
-    if (range->last < last)
-        range->last = last;
-    if (p->last < range->last)
-        p->last = range->last;
-    if (range->last <= m->config.settled(m->config.user)) {
-        range->last = 0;
-        acs_arena_give(range);
-        return;
-    }
-    acs_rest *rest = &p->rests[range->of_group];
-    range->next = NULL;
-    *(rest->first ? &rest->newest->next : &rest->first) = range;
-    rest->newest = range;
-    rest->bytes += range->bytes;
-    p->counts.resting += range->bytes;
-    while (acs_memory_is_device(range->kind) && p->rests[0].bytes > rest_most(m, p))
-        end_rest_locked(p, &p->rests[0]); /* to be handed out early */
 }
 
 /* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
@@ -359,59 +236,12 @@ acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_bloc
         ACS_ASSERT(p->counts.live >= range->bytes && !range->free && !range->hole); /* MEM-1 */
         p->counts.live -= range->bytes;
         p->counts.changed |= range->id <= p->noted;
-        rest_locked(m, range, last);
+        acs_pool_quarantine_locked(m, range, last);
     } else {
         status = refuse_free_locked(m, ptr);
     }
     acs_lock_release(&m->lock);
     return status;
-}
-
-bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
-{
-    acs_pool *p = &m->pools[kind];
-    acs_lock_acquire(&m->lock);
-    acs_range *range = p->rests[0].first, *of_group = p->rests[1].first;
-    if (!range || (of_group && of_group->last < range->last))
-        range = of_group;
-    if (range)
-        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, range->last, NULL, 0};
-    acs_lock_release(&m->lock);
-    return range != NULL;
-}
-
-void acs_memory_settled(acs_memory *m, const acs_block *block)
-{
-    acs_pool *p = &m->pools[block->kind];
-    acs_lock_acquire(&m->lock);
-    for (int i = 0; i < 2; i++) {
-        acs_rest *rest = &p->rests[i];
-        acs_range *before = NULL, *range = rest->first;
-        for (; range && (range != block->range || range->last != block->behind); range = range->next)
-            before = range;
-        if (!range)
-            continue;
-        *(before ? &before->next : &rest->first) = range->next;
-        if (rest->newest == range)
-            rest->newest = before;
-        rest->bytes -= range->bytes;
-        p->counts.resting -= range->bytes;
-        range->last = 0;
-        acs_arena_give(range);
-        break;
-    }
-    acs_lock_release(&m->lock);
-}
-
-acs_op acs_memory_rests_until(acs_memory *m, int kind)
-{
-    if (!m->config.pooled)
-        return 0;
-    acs_lock_acquire(&m->lock);
-    acs_op last = m->pools[kind].last;
-    acs_op op = last > m->config.settled(m->config.user) ? last : 0;
-    acs_lock_release(&m->lock);
-    return op;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- ask */

@@ -1,6 +1,6 @@
 /*
- * What the halves of the pools share: memory.c hands blocks out and takes them back, memory_grow.c asks the device for more
- * and gives it back.
+ * What the files of the pools share. memory.c has the public calls; memory_grow.c asks the device for more memory, and gives
+ * it back; memory_take.c takes blocks out of what is free, and quarantines those that were freed. Each calls those behind it.
  */
 #ifndef ACS_POOL_MEMORY_INTERNAL_H
 #define ACS_POOL_MEMORY_INTERNAL_H
@@ -64,13 +64,19 @@ typedef struct acs_search {
     bool early;
 } acs_search;
 
-/* memory.c; _locked: under `lock` */
+/* memory_take.c; _locked: under `lock` */
 /* What is free; `rests`: or what rests, if it may be handed out early. ACS_NOT_READY: there is none. */
 acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests);
 /* The range is the taker's from here on. ACS_ERR_MEMORY: it is free again. */
 acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled);
 /* Blocks that rest and whose ops have ended are free, at most so many. */
 void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most);
+/* Most bytes that may be in quarantine: as much as is in use, within bounds. */
+uint64_t acs_pool_quarantine_most(const acs_memory *m, const acs_pool *p);
+/* Quarantine the range until op `last` has settled. If it has settled already, the range returns to its arena at once. */
+void acs_pool_quarantine_locked(acs_memory *m, acs_range *range, acs_op last);
+/* So many bytes more are in use. */
+void acs_pool_count_taken_locked(acs_pool *p, uint64_t bytes);
 
 /* memory_grow.c */
 static inline bool acs_pool_is_short(acs_status status)
