@@ -1,16 +1,12 @@
 /*
- * How a context shares its devices with other programs: the ledger (ACS_LEDGER), asked whenever its pools grow, and waited
- * for by groups. Private to src/groups.
+ * Admission of memory by the ledger (ACS_LEDGER), by which programs share devices: pools ask it whenever they grow, and
+ * groups wait for it. Private to src/groups.
  */
 #ifndef ACS_ADMISSION_H
 #define ACS_ADMISSION_H
 
 #include "api/context.h"
 
-/* Before the pools are made: join the ledger, if options say so. ACS_ERR_OPTION, ACS_ERR_STATE, ACS_ERR_DEVICE. */
-acs_status acs_admission_open(acs_context *context);
-/* Behind the pools' end: what they had is others'. */
-void acs_admission_close(acs_context *context);
 /* Let the pools ask. */
 void acs_admission_config(acs_context *context, acs_memory_config *config);
 
@@ -34,13 +30,7 @@ void acs_admission_end(acs_context *context);
 bool acs_admission_pass(acs_context *context, uint32_t device);
 /* On each of these devices (a bit for each): acs_ledger_give_way. Errors as there. */
 acs_status acs_admission_give_way(acs_context *context, uint32_t devices);
-/* A block of no group was taken from a device's pools: with a ledger, others are told that it is kept. */
-void acs_admission_kept(acs_context *context, int kind);
 /* What lies idle in the pools of these devices (a bit for each) is others'. */
 void acs_admission_reclaim(acs_context *context, uint32_t devices);
-/* The same of all devices. */
-void acs_admission_idle(acs_context *context);
-/* The same if nothing is to be done just now. */
-void acs_admission_rest(acs_context *context);
 
 #endif

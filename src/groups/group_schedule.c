@@ -6,7 +6,7 @@
 
 #include "base/tuning.h"
 #include "groups/admission.h"
-#include "residency/device_choice.h"
+#include "residency/room.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -153,7 +153,7 @@ static void note_leftover(acs_context *context, acs_group_schedule *d, uint32_t 
     d->leftover[device] = memory.reserved - memory.live;
 }
 
-void acs_group_schedule_rest(acs_context *context)
+void acs_group_schedule_gave_back(acs_context *context)
 {
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
@@ -366,7 +366,7 @@ static acs_status let_others(acs_context *context, uint64_t bytes)
     pthread_mutex_unlock(&d->lock);
     if (goes_on)
         return ACS_OK;
-    acs_memory_wait_rests(context, acs_memory_kind(device));
+    acs_room_wait_quarantine(context, acs_memory_kind(device));
     return acs_admission_give_way(context, 1u << device);
 }
 

@@ -41,7 +41,7 @@ void acs_group_schedule_reserved(acs_context *context, uint64_t ticket);
  */
 void acs_group_schedule_queued(acs_context *context, uint64_t ticket, acs_op last);
 /* With a ledger: what lay idle in the pools has gone back as far as it can. What has ended is forgotten. */
-void acs_group_schedule_rest(acs_context *context);
+void acs_group_schedule_gave_back(acs_context *context);
 /* With a ledger: a block of no group was taken, perhaps of what others were told could go back. */
 void acs_group_schedule_kept(acs_context *context, uint32_t device);
 

@@ -6,12 +6,15 @@
 #include "groups/group_internal.h"
 
 #include "base/tuning.h"
-#include "groups/admission.h"
-#include "residency/bind.h"
-#include "groups/group_schedule.h"
 #include "debug/memory_log.h"
-#include "residency/replicas.h"
+#include "groups/admission.h"
 #include "groups/footprints.h"
+#include "groups/group_schedule.h"
+#include "residency/naming.h"
+#include "residency/recycle.h"
+#include "residency/replicas.h"
+#include "residency/room.h"
+#include "residency/spill.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +74,7 @@ static uint64_t ways_of(const acs_record *op)
 {
     acs_pointer_walk walk = {0};
     uint64_t count = op->segment_count;
-    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+    for (uint64_t address; acs_naming_is_any(op) && acs_naming_next_pointer(op, &walk, &address);)
         count++;
     return count;
 }
@@ -125,7 +128,7 @@ static void walk_users(submission *s, bool put)
         acs_pointer_walk walk = {0};
         for (uint32_t k = 0; k < op->segment_count; k++)
             add_user(s, planned_at(s, &op->segments[k]), i, put);
-        for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+        for (uint64_t address; acs_naming_is_any(op) && acs_naming_next_pointer(op, &walk, &address);)
             add_user(s, planned_around(s, address), i, put);
     }
 }
@@ -180,7 +183,7 @@ static uint64_t outside_bytes(const submission *s, const acs_record *op)
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < op->segment_count; k++)
         bytes += acs_segment_has_bytes(&op->segments[k]) ? bytes_outside(s, op->segments[k].base, turn) : 0;
-    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+    for (uint64_t address; acs_naming_is_any(op) && acs_naming_next_pointer(op, &walk, &address);)
         bytes += bytes_outside(s, address, turn);
     return bytes;
 }
@@ -343,16 +346,16 @@ static acs_status reserve(submission *s)
         status = acs_memory_take(context->memory, &of_its_own, &s->memory);
     }
     if (status == ACS_NOT_READY)
-        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+        status = acs_room_find(context, request, acs_spill, &s->memory);
     if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* what it could do by itself is done */
         uint32_t which;
         acs_admission_end(context); /* it was not enough, in one piece */
         ACS_TRY(acs_admission_wait(context, 1u << s->place.device, s->plan.peak, &which));
-        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+        status = acs_room_find(context, request, acs_spill, &s->memory);
     }
     if (status != ACS_OK)
         return status;
-    status = acs_memory_begin_life(context, &s->memory);
+    status = acs_recycle_begin_life(context, &s->memory);
     if (status != ACS_OK)
         give_back(s);
     return status;
@@ -370,7 +373,7 @@ static acs_status lend(submission *s, uint32_t op)
             continue;
         uint64_t at = (uint64_t)(uintptr_t)s->memory.ptr + block->offset;
         if (block->taken_over)
-            ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
+            ACS_TRY(acs_recycle_add(s->context, at, block->bytes));
         acs_relocatables_enter(s->context);
         if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it just now, and it has memory */
             acs_lazy_lend(s->relocatables[b], s->place.device, at);

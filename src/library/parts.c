@@ -12,8 +12,11 @@
 #include "groups/admission.h"
 #include "groups/group_schedule.h"
 #include "groups/group.h"
+#include "groups/ledger_member.h"
 #include "library/select.h"
+#include "residency/bind.h"
 #include "residency/device_choice.h"
+#include "residency/recycle.h"
 #include "simulator/sim_driver.h"
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
@@ -58,7 +61,7 @@ static acs_status bind(acs_draft *draft)
 
 static void queued(acs_draft *draft, acs_op op)
 {
-    acs_reuse_queued(draft);
+    acs_recycle_queued(draft);
     if (draft->bound)
         acs_bound(draft, op);
     acs_order_leave(draft);
@@ -82,7 +85,7 @@ static bool submit(acs_draft *draft, acs_op *op)
         return true;
     }
     if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* what it begins anew may have begun lives */
-        acs_reuse_attach(draft);
+        acs_recycle_attach(draft);
     return false;
 }
 
@@ -92,7 +95,7 @@ static void drop(acs_draft *draft)
         acs_device_choice_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
     if (draft->bound)
         acs_bound(draft, 0);
-    acs_reuse_put_back(draft);
+    acs_recycle_put_back(draft);
     acs_order_leave(draft);
 }
 
@@ -119,7 +122,7 @@ static void waited(acs_context *context, acs_op op)
 {
     if (op)
         acs_device_choice_waited(context, op);
-    acs_admission_rest(context);
+    acs_ledger_member_give_back_if_idle(context);
 }
 
 static acs_status check_op(acs_op op, const char *function)
@@ -161,11 +164,11 @@ static const acs_op_hooks g_hooks = {
     .check_op = check_op,
     .free = free_in_group,
     .group_number = acs_group_number,
-    .kept = acs_admission_kept,
+    .kept = acs_ledger_member_kept,
     .count = count,
     .report = acs_device_choice_report,
     .clear = acs_capture_abandon,
-    .idle = acs_admission_rest,
+    .idle = acs_ledger_member_give_back_if_idle,
 };
 
 /* --------------------------------------------------------------------------------------------------- open and close */
@@ -196,7 +199,7 @@ static acs_status find_limit(acs_context *context, uint64_t *limit)
 static acs_status open_pools(acs_context *context, acs_memory_config *config)
 {
     ACS_TRY(find_limit(context, &config->limit));
-    ACS_TRY(acs_admission_open(context));
+    ACS_TRY(acs_ledger_member_join(context));
     acs_admission_config(context, config);
     ACS_TRY(acs_memory_log_open(context));
     return acs_relocatables_open(context);
@@ -232,7 +235,7 @@ static void close_parts(acs_context *context)
 static void pools_closed(acs_context *context, bool keep)
 {
     acs_memory_destroy(context->addresses, keep);
-    acs_admission_close(context);
+    acs_ledger_member_leave(context);
     acs_order_close(context);
 }
 

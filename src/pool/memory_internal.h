@@ -1,6 +1,6 @@
 /*
- * What the files of the pools share. memory.c has the public calls; memory_grow.c asks the device for more memory, and gives
- * it back; memory_take.c takes blocks out of what is free, and quarantines those that were freed. Each calls those behind it.
+ * What the files of the pools share. memory.c has the public calls; memory_grow.c asks the device for more memory, and
+ * gives it back; memory_take.c takes blocks out of what is free, and quarantines freed blocks. Each calls the later ones.
  */
 #ifndef ACS_POOL_MEMORY_INTERNAL_H
 #define ACS_POOL_MEMORY_INTERNAL_H

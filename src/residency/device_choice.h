@@ -8,7 +8,7 @@
 
 #include "base/tuning.h"
 #include "devices/placement.h"
-#include "residency/bind.h"
+#include "residency/relocatable.h"
 
 #define ACS_ANY_PLACE UINT32_MAX
 

@@ -12,7 +12,7 @@
 #ifndef ACS_RELOCATABLE_H
 #define ACS_RELOCATABLE_H
 
-#include "residency/malloc.h"
+#include "api/context.h"
 
 enum { ACS_CUTS = 15 };
 
@@ -52,7 +52,7 @@ typedef struct acs_relocatable {
     const acs_site *site;
     struct acs_relocatable *next, *previous;
     struct acs_relocatable *next_touched;
-    acs_naming naming;    /* of acs_bind_name, as long as it is of the latest turn */
+    acs_naming naming;    /* of acs_naming_collect, as long as it is of the latest turn */
     bool touched;         /* by the op that is being bound */
     bool anew;            /* and all of it is written */
     bool written;         /* or some */
@@ -94,7 +94,7 @@ struct acs_relocatables {
     uint64_t host_most;       /* bytes for host copies */
     uint64_t host_bytes;      /* that they have */
     uint64_t made;            /* counts blocks */
-    uint64_t namings;         /* counts turns of acs_bind_name */
+    uint64_t namings;         /* counts turns of acs_naming_collect */
     uint64_t turn;            /* counts ops that name lazy blocks */
     uint64_t tries;           /* and searches for room */
     bool no_wait;             /* the op that is being bound may not wait for room, */
@@ -137,6 +137,8 @@ void acs_relocatable_part_came_home(acs_context *context, const void *ptr, size_
 acs_relocatable *acs_relocatable_at(acs_context *context, uint64_t address);
 /* A new one; the first link of the chain is made. NULL through ACS_FAIL. */
 acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *block);
+/* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
+acs_status acs_relocatable_refuse_lazy(const acs_relocatable *m);
 /* Out of the ring, and given back to the C library. */
 void acs_relocatable_unlink(acs_context *context, acs_relocatable *m);
 /*
@@ -157,6 +159,11 @@ acs_op acs_relocatable_copy_part(acs_context *context, const acs_relocatable *m,
 acs_status acs_relocatable_begin_anew(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last);
 /* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */
 void acs_relocatable_drop(acs_context *context, acs_relocatable *m, acs_op last);
+/* The host copy of a lazy block goes back, behind op `last`. */
+void acs_relocatable_drop_host(acs_context *context, acs_relocatable *m, acs_op last);
+
+/* relocatable.c */
+
 /* As acs_relocatables_home; of several devices, the contents are there alone at once. */
 acs_status acs_relocatables_home_locked(acs_context *context);
 /* Its contents come to its address. ACS_ERR_UNSUPPORTED: a lazy block has no memory there. */
@@ -171,23 +178,12 @@ acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block);
 /* Memory of somebody else's, on this device, for it, with nothing in it: until acs_lazy_free, or it is dropped. */
 void acs_lazy_lend(acs_relocatable *m, uint32_t device, uint64_t at);
-/* Memory of a device for a block; waits, unless no_wait says not to, and spills. Errors as acs_malloc. */
-acs_status acs_lazy_find_memory(acs_context *context, const acs_relocatable *m, int kind, acs_block *block);
-/* Pinned memory for a copy of it; waits, unless no_wait says not to: ACS_ERR_FULL then. Errors as acs_malloc. */
-acs_status acs_lazy_find_pinned(acs_context *context, const acs_relocatable *m, acs_block *block);
-/* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
-acs_status acs_lazy_refuse(const acs_relocatable *m);
 /* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */
 acs_status acs_lazy_fetch(acs_draft *draft);
 /* The memory that it got for the op is not wanted: it was not queued. */
 void acs_lazy_undo(acs_context *context, acs_relocatable *m);
 /* Nothing runs any more: its memory goes back. */
 void acs_lazy_close(acs_context *context, acs_relocatable *m);
-/*
- * A device's memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there
- * is none whose contents may go. Takes the lock itself.
- */
-bool acs_lazy_spill(acs_context *context, uint32_t device);
 /* ACS_ERR_ARGUMENT: the segment begins in a lazy block and leaves it, or in one that was freed. */
 acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *segment, uint32_t index);
 

@@ -3,9 +3,10 @@
  * gets memory of its own for it, so that it depends on nobody who uses the contents before (WAR, WAW), and later ops
  * are pointed there. On one device; called by bind.c, under the lock of relocatable blocks.
  */
-#include "residency/bind.h"
+#include "residency/rename.h"
 
 #include "base/tuning.h"
+#include "residency/naming.h"
 
 /* --------------------------------------------------------------------------------------------------------- versions */
 
@@ -95,33 +96,33 @@ static acs_status prepare_block(const acs_draft *draft, acs_relocatable *m, cons
 {
     const acs_record *record = draft->record;
     const acs_naming n = m->naming;
-    const bool only_looks = m->lazy && !acs_bind_is_work(record);
+    const bool only_looks = m->lazy && !acs_naming_is_work(record);
     if (record->kind == ACS_KIND_STREAM_WAIT && n.whole && !draft->captured && !m->lazy) /* it was written there anew */
         acs_relocatable_drop(draft->context, m, acs_fifo_last(draft->context->core.fifo));
-    if (!only_looks && acs_bind_astray(draft, &n))
+    if (!only_looks && acs_naming_escapes(draft, &n))
         ACS_TRY(acs_relocatable_bring_home(draft->context, m));
-    else if (n.whole && n.segments == 1 && !m->pinned && acs_bind_is_work(record))
+    else if (n.whole && n.segments == 1 && !m->pinned && acs_naming_is_work(record))
         begin_version(draft->context, m);
-    acs_bind_touch(draft->context->relocatables, m, s);
-    m->written |= acs_bind_is_work(record) && (s->access & ACS_WRITE);
+    acs_naming_touch(draft->context->relocatables, m, s);
+    m->written |= acs_naming_is_work(record) && (s->access & ACS_WRITE);
     return ACS_OK;
 }
 
 acs_status acs_rename_prepare(acs_draft *draft)
 {
     acs_record *record = draft->record;
-    const bool all = acs_bind_is_any(record);
-    acs_bind_name(draft);
+    const bool all = acs_naming_is_any(record);
+    acs_naming_collect(draft);
     if (all)
         ACS_TRY(acs_relocatables_home_locked(draft->context));
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
-        acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        acs_relocatable *m = acs_naming_block(draft, &record->segments[i], &inside);
         ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
         if (m && (m->lazy || !all))
             ACS_TRY(prepare_block(draft, m, &record->segments[i]));
     }
     if (all)
-        acs_bind_touch_pointed(draft);
-    return acs_bind_is_work(record) ? acs_lazy_fetch(draft) : ACS_OK;
+        acs_naming_touch_pointed(draft);
+    return acs_naming_is_work(record) ? acs_lazy_fetch(draft) : ACS_OK;
 }

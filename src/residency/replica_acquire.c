@@ -5,6 +5,8 @@
 #include "residency/replicas.h"
 
 #include "base/tuning.h"
+#include "residency/naming.h"
+#include "residency/spill.h"
 
 #include <stdlib.h>
 
@@ -32,7 +34,7 @@ static uint64_t first_of(const acs_relocatable *m, const acs_segment *s)
 }
 
 /* The part of its block that a segment names. */
-static acs_part part_of(const acs_relocatable *m, const acs_segment *s)
+static acs_part named_part(const acs_relocatable *m, const acs_segment *s)
 {
     const acs_rows rows = {s->row_bytes, (uint32_t)s->rows, s->pitch_bytes}, run = {acs_segment_end(s) - s->base, 1, 0};
     return (acs_part){first_of(m, s), has_gaps(s) && !takes_gaps(s) ? rows : run};
@@ -41,7 +43,7 @@ static acs_part part_of(const acs_relocatable *m, const acs_segment *s)
 /* It only asks about ops, and changes nothing. */
 static bool looks(const acs_record *record)
 {
-    return !acs_bind_is_work(record);
+    return !acs_naming_is_work(record);
 }
 
 /* Whether it runs on a device at all. */
@@ -63,12 +65,12 @@ static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_se
     struct acs_replicas *r = m->replicas;
     const acs_naming n = m->naming;
     const bool first = !m->touched;
-    r->astray = m->pinned || acs_bind_astray(draft, &n);
+    r->astray = m->pinned || acs_naming_escapes(draft, &n);
     if (r->astray && m->lazy && !looks(draft->record))
-        return acs_lazy_refuse(m);
-    acs_bind_touch(draft->context->relocatables, m, s);
-    m->written |= acs_bind_is_work(draft->record) && (s->access & ACS_WRITE);
-    m->anew |= !r->astray && n.whole && n.segments == 1 && acs_bind_is_work(draft->record);
+        return acs_relocatable_refuse_lazy(m);
+    acs_naming_touch(draft->context->relocatables, m, s);
+    m->written |= acs_naming_is_work(draft->record) && (s->access & ACS_WRITE);
+    m->anew |= !r->astray && n.whole && n.segments == 1 && acs_naming_is_work(draft->record);
     if (first) {
         r->target = ACS_ANY_PLACE;
         r->taken = false;
@@ -81,7 +83,7 @@ static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_se
 /* What the op reads of the block, by where that is. */
 static void list_reads(acs_device_choice_op *op, const acs_relocatable *m, const acs_segment *s)
 {
-    const acs_part part = part_of(m, s);
+    const acs_part part = named_part(m, s);
     const uint32_t others = op->op.read_count;
     for (uint32_t i = 0; i < part.rows.count; i++) {
         uint64_t at, to;
@@ -110,7 +112,7 @@ static acs_status look_at_segment(const acs_draft *draft, acs_device_choice_op *
     if (!acs_segment_has_bytes(s))
         return ACS_OK;
     op->bytes += s->rows * s->row_bytes;
-    const acs_relocatable *m = acs_bind_segment(draft, s, &inside);
+    const acs_relocatable *m = acs_naming_block(draft, s, &inside);
     if (m && m->touched && !m->replicas->astray) {
         if (reads(s)) {
             list_reads(op, m, s);
@@ -207,12 +209,12 @@ static bool needs_first(const acs_draft *draft)
 }
 
 /* Of devices that are not full. ACS_NOT_READY: all are where it may run. */
-static acs_status choose(const acs_draft *draft, acs_place_set full, uint32_t *device)
+static acs_status choose_device(const acs_draft *draft, acs_place_set full, uint32_t *device)
 {
     acs_device_choice_op op;
     const uint32_t count = draft->context->device_choice->count;
     op.op = (acs_placement_op){.allowed = needs_first(draft) ? 1u : (1u << count) - 1};
-    if (acs_bind_is_any(draft->record))
+    if (acs_naming_is_any(draft->record))
         op.op.allowed &= reaching_all(&draft->context->device_choice->topology);
     if (!op.op.allowed)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': may touch anything, but device 0, where it has to run, does not "
@@ -264,7 +266,7 @@ static void aim(const acs_draft *draft, uint32_t device)
 /* ---------------------------------------------------------------------------------------------------------- provide */
 
 /* What the op names is on the device together, so that no two ops take each other's blocks for ever. */
-static acs_status check_fits(const acs_draft *draft, uint32_t device)
+static acs_status check_target_limit(const acs_draft *draft, uint32_t device)
 {
     const acs_context *context = draft->context;
     const uint64_t limit = (uint64_t)context->options.memory_limit;
@@ -310,7 +312,7 @@ static bool brings_gaps(const acs_relocatable *m, const acs_segment *s)
 static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
-    const acs_part part = part_of(m, s);
+    const acs_part part = named_part(m, s);
     const bool brings = brings_gaps(m, s);
     if (reads(s) || looks(draft->record))
         ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
@@ -338,7 +340,7 @@ static acs_status provide_segments(const acs_draft *draft)
     for (uint32_t i = 0; i < draft->record->segment_count; i++) {
         acs_segment *s = &draft->record->segments[i];
         bool inside;
-        acs_relocatable *m = acs_bind_segment(draft, s, &inside);
+        acs_relocatable *m = acs_naming_block(draft, s, &inside);
         if (m && m->touched && m->replicas->target != ACS_ANY_PLACE)
             ACS_TRY(provide_segment(draft, m, s));
     }
@@ -361,7 +363,7 @@ static acs_status provide(acs_draft *draft, bool all)
         if (r->target == ACS_ANY_PLACE)
             continue;
         r->taken = !r->places[r->target].at;
-        ACS_TRY(acs_replicas_take(context, m, r->target));
+        ACS_TRY(acs_spill_find_memory_at(context, m, r->target));
         m->to = r->places[r->target].at;
     }
     ACS_TRY(all ? provide_pointed(draft) : provide_segments(draft));
@@ -377,7 +379,7 @@ static void look_everywhere(const acs_draft *draft)
     const uint32_t given = record->segment_count;
     for (uint32_t i = 0; i < given; i++) {
         bool inside;
-        acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        acs_relocatable *m = acs_naming_block(draft, &record->segments[i], &inside);
         if (!m || !m->touched || m->replicas->target != ACS_ANY_PLACE)
             continue;
         m->to = 0;
@@ -403,7 +405,7 @@ static acs_status touch_segments(const acs_draft *draft, bool all)
     const acs_record *record = draft->record;
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
-        acs_relocatable *m = acs_bind_segment(draft, &record->segments[i], &inside);
+        acs_relocatable *m = acs_naming_block(draft, &record->segments[i], &inside);
         if (!m || !m->lazy || m->dying || !inside)
             ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
         if (m && (m->lazy || !all))
@@ -415,7 +417,7 @@ static acs_status touch_segments(const acs_draft *draft, bool all)
 /* Lazy blocks that what may touch anything has pointers into: these can be changed. */
 static void touch_pointed(const acs_draft *draft)
 {
-    acs_bind_touch_pointed(draft);
+    acs_naming_touch_pointed(draft);
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         m->replicas->astray = m->replicas->taken = false;
         m->anew = false;
@@ -443,7 +445,7 @@ static double end_of_touched(const acs_context *context)
 }
 
 /* What the op names is where it runs: on the device that is best for it, or another, where that has no room. */
-static acs_status place(acs_draft *draft, bool all)
+static acs_status place_replicas(acs_draft *draft, bool all)
 {
     const bool chosen = has_device(draft->record);
     acs_place_set full = 0;
@@ -452,14 +454,14 @@ static acs_status place(acs_draft *draft, bool all)
     draft->context->device_choice->end = chosen ? 0 : end_of_touched(draft->context);
     for (;;) {
         uint32_t device = 0;
-        acs_status can = chosen ? choose(draft, full, &device) : ACS_OK;
+        acs_status can = chosen ? choose_device(draft, full, &device) : ACS_OK;
         if (can != ACS_OK && full) {
             *acs_error_thread() = first;
             return ACS_ERR_MEMORY;
         }
         ACS_TRY(can);
         aim(draft, device);
-        status = check_fits(draft, device);
+        status = check_target_limit(draft, device);
         if (status == ACS_OK)
             status = provide(draft, all);
         if (status != ACS_ERR_MEMORY || !chosen)
@@ -473,14 +475,14 @@ static acs_status place(acs_draft *draft, bool all)
 acs_status acs_replicas_prepare(acs_draft *draft)
 {
     acs_context *context = draft->context;
-    const bool all = acs_bind_is_any(draft->record);
-    acs_bind_name(draft);
+    const bool all = acs_naming_is_any(draft->record);
+    acs_naming_collect(draft);
     if (all)
         ACS_TRY(acs_relocatables_home_locked(context));
     ACS_TRY(touch_segments(draft, all));
     if (all && !looks(draft->record))
         touch_pointed(draft);
-    ACS_TRY(place(draft, all && !looks(draft->record)));
+    ACS_TRY(place_replicas(draft, all && !looks(draft->record)));
     if (looks(draft->record))
         look_everywhere(draft);
     return ACS_OK;

@@ -63,61 +63,11 @@ void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close)
     m->replicas = NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- memory */
-
-/* It is not larger than all that there may be. */
-static bool has_host_room(const acs_relocatables *r, const acs_relocatable *m)
-{
-    return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
-}
-
-/* What others have on the host and elsewhere, too, would save a copy at most. */
-static void make_host_room(acs_context *context, const acs_relocatable *m)
-{
-    acs_relocatables *r = context->relocatables;
-    const uint32_t host = context->device_choice->count;
-    if (!has_host_room(r, m)) /* a copy that failed is none */
-        (void)acs_replicas_restore(context);
-    for (acs_relocatable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
-        acs_validity sole;
-        if (o->replicas->places[host].at && o->replicas->home != host && !o->touched && o != m &&
-            !acs_coherence_sole(&o->replicas->valid, 0, host, &sole))
-            acs_replicas_drop(context, o, host, o->replicas->places[host].last);
-    }
-}
-
-static acs_status find_host(acs_context *context, const acs_relocatable *m, acs_block *block)
-{
-    make_host_room(context, m);
-    if (!has_host_room(context->relocatables, m))
-        return ACS_NOT_READY;
-    ACS_TRY(acs_lazy_find_pinned(context, m, block));
-    context->relocatables->host_bytes += m->bytes;
-    return ACS_OK;
-}
-
-acs_status acs_replicas_take(acs_context *context, acs_relocatable *m, uint32_t place)
-{
-    acs_replica *replica = &m->replicas->places[place];
-    const bool host = place == context->device_choice->count;
-    acs_block block;
-    if (replica->at && (acs_coherence_any(&m->replicas->valid) >> place & 1))
-        return ACS_OK;
-    if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
-        return acs_relocatable_begin_anew(context, m, replica->at, replica->last);
-    ACS_TRY(host ? find_host(context, m, &block) : acs_lazy_find_memory(context, m, acs_memory_kind(place), &block));
-    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
-    acs_status status = acs_memory_begin_life(context, &block);
-    if (status != ACS_OK)
-        acs_replicas_drop(context, m, place, 0);
-    return status;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- copies */
 
 /* One copy: what failed in one row goes with all. */
-static acs_status copy_rows(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
-                            acs_rows rows)
+static acs_status queue_rows(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
+                             acs_rows rows)
 {
     acs_device_choice *s = context->device_choice;
     struct acs_replicas *r = m->replicas;
@@ -135,15 +85,15 @@ static acs_status copy_rows(acs_context *context, acs_relocatable *m, uint32_t t
 }
 
 /* Part by part, so that what failed in one keeps no other from coming. */
-static acs_status copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
-                       uint64_t end)
+acs_status acs_replicas_copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
+                             uint64_t end)
 {
     for (uint32_t i = 0; i <= m->cut_count; i++) {
         const uint64_t cut = i < m->cut_count ? m->cuts[i] : m->bytes;
         const uint64_t behind = cut < end ? cut : end;
         if (behind <= first)
             continue;
-        ACS_TRY(copy_rows(context, m, to, from, first, (acs_rows){behind - first, 1, 0}));
+        ACS_TRY(queue_rows(context, m, to, from, first, (acs_rows){behind - first, 1, 0}));
         first = behind;
     }
     return ACS_OK;
@@ -198,9 +148,9 @@ acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t
         const bool whole = !is_cut(m, missing.from, missing.to);
         const acs_rows rows = whole ? rows_of(m, part, &missing, place) : (acs_rows){0};
         if (rows.count > 1)
-            ACS_TRY(copy_rows(context, m, place, source, missing.from, rows));
+            ACS_TRY(queue_rows(context, m, place, source, missing.from, rows));
         else
-            ACS_TRY(copy(context, m, place, source, missing.from, missing.to));
+            ACS_TRY(acs_replicas_copy(context, m, place, source, missing.from, missing.to));
     } /* what came with it is missing no more */
     return ACS_OK;
 }
@@ -209,7 +159,7 @@ acs_status acs_replicas_home(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     if (m->lazy)
-        return acs_lazy_refuse(m);
+        return acs_relocatable_refuse_lazy(m);
     return acs_replicas_fetch(context, m, r->home, &(acs_part){0, {m->bytes, 1, 0}});
 }
 
@@ -236,7 +186,7 @@ void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t f
 
 /* ---------------------------------------------------------------------------------------------------------- restore */
 
-static void restore(acs_relocatable *m, const acs_failed_copy *copy)
+static void restore_part(acs_relocatable *m, const acs_failed_copy *copy)
 {
     for (uint32_t i = 0; i < copy->part.rows.count; i++) {
         uint64_t from, to;
@@ -253,59 +203,10 @@ bool acs_replicas_restore(acs_context *context)
     for (acs_relocatable *m = s->first.next; m != &s->first && count; m = m->next) {
         for (uint32_t i = 0; i < count; i++)
             if (copies[i].block == m->number)
-                restore(m, &copies[i]);
+                restore_part(m, &copies[i]);
         if (!m->touched) /* else the op that is being bound uses it, and drops what it does not */
             (void)drop_idle(context, m);
     }
     free(copies);
     return count > 0;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ spill */
-
-/* The one that was named longest ago, of those that are not wanted now and were not tried. */
-static acs_relocatable *victim_of(const acs_relocatables *r, uint32_t device)
-{
-    acs_relocatable *best = NULL;
-    for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next) {
-        const acs_replica *replica = &m->replicas->places[device];
-        if (replica->at && !replica->lent && m->replicas->home != device && !m->touched && m->tried != r->tries &&
-            (!best || m->named < best->named))
-            best = m;
-    }
-    return best;
-}
-
-/* What is valid there alone goes to its home, or to a copy on the host. */
-static acs_status move_out(acs_context *context, acs_relocatable *m, uint32_t device)
-{
-    struct acs_replicas *r = m->replicas;
-    const uint32_t to = r->home == ACS_ANY_PLACE ? context->device_choice->count : r->home;
-    acs_validity sole;
-    uint64_t from = 0;
-    if (acs_coherence_sole(&r->valid, 0, device, &sole)) /* of which there may be more then: failures are looked at */
-        ACS_TRY(acs_replicas_take(context, m, to));
-    while (acs_coherence_sole(&r->valid, from, device, &sole)) {
-        ACS_TRY(copy(context, m, to, device, sole.from, sole.to));
-        atomic_fetch_add_explicit(&context->relocatables->spilled, sole.to - sole.from,
-                                  memory_order_relaxed); /* a counter */
-        from = sole.to;
-    }
-    acs_replicas_drop(context, m, device, r->places[device].last);
-    return ACS_OK;
-}
-
-bool acs_replicas_spill(acs_context *context, uint32_t device)
-{
-    acs_relocatables *r = context->relocatables;
-    (void)acs_replicas_restore(context); /* who has the only copy is to be known before one goes */
-    r->tries++;
-    for (acs_relocatable *m = victim_of(r, device); m; m = victim_of(r, device)) {
-        m->tried = r->tries;
-        acs_status status = move_out(context, m, device);
-        if (status == ACS_OK)
-            return true;
-        r->short_of_wait |= status == ACS_ERR_FULL;
-    }
-    return false;
 }

@@ -53,8 +53,6 @@ void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t f
 bool acs_replicas_restore(acs_context *context);
 /* Any place has memory for it. False on one device. */
 bool acs_replicas_used(const acs_relocatable *m);
-/* There is memory at the place. Errors as acs_malloc; ACS_NOT_READY: no room for a host copy. */
-acs_status acs_replicas_take(acs_context *context, acs_relocatable *m, uint32_t place);
 /* Row number i of a part, as far as it lies in the block: empty behind its end. */
 static inline void acs_part_row(const acs_relocatable *m, const acs_part *part, uint64_t i, uint64_t *from,
                                 uint64_t *to)
@@ -64,10 +62,11 @@ static inline void acs_part_row(const acs_relocatable *m, const acs_part *part, 
 }
 /* What of a part is valid elsewhere is copied to the place, which has memory. Errors of queueing. */
 acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t place, const acs_part *part);
+/* Copy [first, end) from one place to another. Errors of queueing. */
+acs_status acs_replicas_copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
+                             uint64_t end);
 /* The place gives its memory up, with what is valid there. */
 void acs_replicas_drop(acs_context *context, acs_relocatable *m, uint32_t place, acs_op last);
-/* As acs_lazy_spill_locked: contents that are on the device alone go to the host. */
-bool acs_replicas_spill(acs_context *context, uint32_t device);
 
 /* replica_acquire.c: as those of rename.c */
 acs_status acs_replicas_prepare(acs_draft *draft);
