@@ -101,7 +101,7 @@ void acs_capture_abandon(acs_context *context)
 
 /* ------------------------------------------------------------------------------------------------------------- captures */
 
-static acs_status join(void *user, const acs_nodes *behind, acs_nodes *end)
+static acs_status add_join_node(void *user, const acs_nodes *behind, acs_nodes *end)
 {
     acs_capture *capture = user;
     if (!capture->stream)
@@ -116,7 +116,7 @@ static acs_status order_create(acs_capture *capture)
     const acs_capture_order_config config = {
         .limit = TUNE_CAPTURE_WINDOW,
         .in_order = options->serial || options->disable,
-        .join = join,
+        .join = add_join_node,
         .user = capture,
     };
     return acs_capture_order_create(&config, &capture->order);
@@ -307,7 +307,7 @@ static acs_status send_locked(acs_section *section, acs_record *op, void *scratc
 }
 
 /* Put the record into the graph. Ops that could not be sent keep their place in the order, without a node. */
-static acs_status add_locked(acs_section *section, acs_record *op)
+static acs_status add_node_locked(acs_section *section, acs_record *op)
 {
     acs_capture *capture = section->capture;
     acs_nodes behind = {NULL, 0, 0}, ends = {NULL, 0, 0};
@@ -349,7 +349,7 @@ acs_op acs_capture_add(acs_draft *draft)
     acs_captures *captures = draft->context->captures;
     acs_op op = 0;
     acs_lock_acquire(&captures->lock);
-    acs_status status = add_locked(section_mine_locked(draft->context), draft->record);
+    acs_status status = add_node_locked(section_mine_locked(draft->context), draft->record);
     if (status == ACS_OK) {
         op = finish_locked(draft);
         atomic_fetch_add_explicit(&captures->nodes, 1, memory_order_relaxed); /* a counter */

@@ -330,7 +330,7 @@ static bool insert(acs_capture_order *o, acs_record *op, bool observer, acs_node
 }
 
 /* A node behind everything, which stands for everything from then on. Without one, what it would be behind does. */
-static bool cut(acs_capture_order *o)
+static bool cut_order(acs_capture_order *o)
 {
     acs_record all = {.kind = ACS_KIND_KERNEL, .any = 1};
     uint64_t number;
@@ -355,7 +355,7 @@ static bool make_room(acs_capture_order *o, acs_record *op)
 {
     if (o->window.live >= o->sweep_at || !has_room(o, op))
         sweep(o);
-    if (!has_room(o, op) && !cut(o))
+    if (!has_room(o, op) && !cut_order(o))
         return false;
     /* More segments than the window has joins for: it counts as one that may touch anything. */
     if (!has_room(o, op))

@@ -10,7 +10,7 @@
  * A block whose last user the call is behind anyway; else a new one; else the one that was used longest ago. Sharing makes
  * an order that the footprints do not ask for, but memory for each call of a large graph would be more than there is.
  */
-static acs_capture_scratch *choose(acs_capture_scratches *scratches, const acs_capture_order *order, uint64_t bytes)
+static acs_capture_scratch *choose_scratch(acs_capture_scratches *scratches, const acs_capture_order *order, uint64_t bytes)
 {
     acs_capture_scratch *oldest = NULL;
     for (uint32_t i = 0; i < scratches->count; i++) {
@@ -28,7 +28,7 @@ acs_status acs_capture_scratch_get(acs_capture_scratches *scratches, const acs_c
                                    const acs_capture_order *order, uint64_t bytes, acs_nodes *behind,
                                    acs_capture_scratch **chosen)
 {
-    acs_capture_scratch *block = choose(scratches, order, bytes);
+    acs_capture_scratch *block = choose_scratch(scratches, order, bytes);
     if (block->bytes < bytes) {
         ACS_TRY(at->backend->ops->capture->scratch(at->backend, at->stream, at->id, bytes, &block->memory));
         block->bytes = bytes;

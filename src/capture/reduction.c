@@ -27,7 +27,7 @@ typedef struct search {
 } search;
 
 /* Room for so many; false: there is no memory. */
-static bool reserve(void **array, uint32_t *room, uint64_t wanted, size_t bytes)
+static bool grow_array(void **array, uint32_t *room, uint64_t wanted, size_t bytes)
 {
     if (wanted <= *room)
         return true;
@@ -145,9 +145,9 @@ uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
 /* For one more node with so many edges. */
 static bool reserve_node(acs_reduction *r, uint32_t count)
 {
-    return reserve((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
-           reserve((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
-           reserve((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
+    return grow_array((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
+           grow_array((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
+           grow_array((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
 }
 
 uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)

@@ -4,7 +4,7 @@
  */
 #include "capture/capture.h"
 
-static bool begin(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
+static bool begin_stream_op(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
 {
     *draft = (acs_draft){.context = acs_context_enter_op(context, function, site), .site = site};
     return draft->context != NULL;
@@ -14,7 +14,7 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
 {
     static const acs_site site = {"acs_after_stream", NULL, 0};
     acs_draft draft;
-    if (!begin(&draft, context, &site, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
+    if (!begin_stream_op(&draft, context, &site, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
         return 0;
     acs_backend *backend = draft.context->backend;
     acs_footprint_input input = {.name = site.name, .user = uses.user};
@@ -41,7 +41,7 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
 {
     static const acs_site site = {"acs_stream_after", NULL, 0};
     acs_draft draft;
-    if (!begin(&draft, context, &site, __func__))
+    if (!begin_stream_op(&draft, context, &site, __func__))
         return acs_error_thread()->status;
     acs_backend *backend = draft.context->backend;
     acs_op_kind kind = backend->ops->host_calls ? ACS_KIND_OBSERVE : ACS_KIND_STREAM_SIGNAL;

@@ -40,7 +40,7 @@ static acs_label watch_label(const watch *w)
     return (acs_label){w->site, w->name ? w->name : w->site->name};
 }
 
-static void fill(const watch *w, uint64_t row, unsigned char *to)
+static void fill_pattern(const watch *w, uint64_t row, unsigned char *to)
 {
     acs_random random = {w->seed + row};
     for (uint64_t i = 0; i < w->segment.row_bytes; i += sizeof random.state) {
@@ -166,7 +166,7 @@ static void poison(watch *w, const acs_segment *bound)
     const uint64_t bytes = w->segment.row_bytes;
     for (uint64_t row = 0; row < w->rows; row++) {
         unsigned char *from = w->bytes + row * bytes;
-        fill(w, row, from);
+        fill_pattern(w, row, from);
         if (!queue_fill(w, bound->base + row * bound->pitch_bytes, from, bytes))
             w->rows = row; /* an error that the context keeps; no more of it is looked at */
     }

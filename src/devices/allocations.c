@@ -159,7 +159,7 @@ static acs_status clear_range_locked(acs_allocations *table, uint64_t base, uint
     return ACS_OK;
 }
 
-static acs_status add_locked(acs_allocations *table, const acs_allocation *block)
+static acs_status insert_block_locked(acs_allocations *table, const acs_allocation *block)
 {
     ACS_TRY(clear_range_locked(table, block->base, block->bytes));
     if (table->last_id == UINT32_MAX)
@@ -183,7 +183,7 @@ acs_status acs_allocations_add(acs_allocations *table, acs_block *from)
     if (!from->ptr || from->bytes == 0 || block.base + block.bytes < block.base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", from->bytes, from->ptr);
     acs_lock_acquire(&table->lock);
-    acs_status status = add_locked(table, &block);
+    acs_status status = insert_block_locked(table, &block);
     from->id = table->last_id;
     acs_lock_release(&table->lock);
     return status;

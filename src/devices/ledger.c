@@ -114,7 +114,7 @@ static void in_child(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-static void watch_forks(void)
+static void watch_ledger_forks(void)
 {
     (void)pthread_atfork(before_fork, after_fork, in_child); /* without it a child keeps entries alive, no worse */
 }
@@ -224,7 +224,7 @@ static acs_status attach(acs_ledger *l, const char *name, int flags)
 {
     char path[ACS_LEDGER_NAME_BYTES];
     ACS_TRY(path_of(name, path, sizeof path));
-    pthread_once(&g_once, watch_forks);
+    pthread_once(&g_once, watch_ledger_forks);
     pthread_mutex_lock(&g_mutex); /* no fork falls between */
     l->file = shm_open(path, flags | O_RDWR | O_CLOEXEC, 0600);
     const int error = errno;
@@ -250,7 +250,7 @@ static void detach(acs_ledger *l)
     pthread_mutex_destroy(&l->waiting);
 }
 
-static void prepare(acs_ledger *l)
+static void init_ledger(acs_ledger *l)
 {
     *l = (acs_ledger){.file = -1};
     pthread_mutex_init(&l->lock, NULL); /* cannot fail with these attributes */
@@ -298,7 +298,7 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
     acs_ledger *l = malloc(sizeof *l);
     if (!l)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the ledger");
-    prepare(l);
+    init_ledger(l);
     l->config = *config;
     (void)snprintf(l->device, sizeof l->device, "%s", config->device);
     l->config.device = l->device;
@@ -558,7 +558,7 @@ acs_status acs_ledger_each(const char *name, void (*visit)(void *user, const acs
     acs_ledger l;
     acs_ledger_line lines[ACS_LEDGER_ENTRIES];
     uint32_t count = 0;
-    prepare(&l);
+    init_ledger(&l);
     acs_status status = attach(&l, name, 0);
     if (status == ACS_OK && (status = acs_ledger_enter(&l)) == ACS_OK) {
         for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++)

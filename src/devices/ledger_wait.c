@@ -104,7 +104,7 @@ static acs_status try_locked(wait *w, uint32_t which)
     return ACS_NOT_READY;
 }
 
-static acs_status refuse(const wait *w, const char *why)
+static acs_status refuse_wait(const wait *w, const char *why)
 {
     const acs_ledger *l = w->ledgers[w->of];
     const bool several = (w->asked & (w->asked - 1)) != 0;
@@ -117,7 +117,7 @@ static acs_status refuse(const wait *w, const char *why)
 }
 
 /* No device had it in this round. ACS_NOT_READY: it is worth waiting on. */
-static acs_status judge(wait *w)
+static acs_status judge_round(wait *w)
 {
     const acs_ledger *l = w->ledgers[w->of];
     const uint64_t now = acs_clock_ns();
@@ -125,13 +125,13 @@ static acs_status judge(wait *w)
         w->since = now;
     w->before = w->outlook;
     if (w->outlook == OUTLOOK_NEVER)
-        return refuse(w, "this cannot fit");
+        return refuse_wait(w, "this cannot fit");
     if (w->outlook == OUTLOOK_STUCK && now - w->since > TUNE_LEDGER_STUCK_MS * MS)
-        return refuse(w, w->bytes > acs_ledger_less(l->config.total, acs_ledger_reserved(w->ledgers[w->of]))
+        return refuse_wait(w, w->bytes > acs_ledger_less(l->config.total, acs_ledger_reserved(w->ledgers[w->of]))
                              ? "this cannot fit beside what it has"
                              : "all programs that have some wait for more, and this one began last");
     if (w->outlook == OUTLOOK_ALONE && now - w->since > TUNE_LEDGER_ALONE_MS * MS)
-        return refuse(w, "the rest is taken outside of the ledger");
+        return refuse_wait(w, "the rest is taken outside of the ledger");
     if (l->config.ended && l->config.ended(l->config.user))
         return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device was lost while a group waited for its memory");
     return ACS_NOT_READY;
@@ -207,7 +207,7 @@ static acs_status wait_round(wait *w, uint32_t *which)
         status = wait_at(w, i);
         *which = i;
     }
-    return status == ACS_NOT_READY ? judge(w) : status;
+    return status == ACS_NOT_READY ? judge_round(w) : status;
 }
 
 acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which)

@@ -125,7 +125,7 @@ acs_status acs_topology_write(const acs_topology *t, FILE *file)
 }
 
 /* count + 1: none of ours. */
-static uint32_t place_of(const acs_topology *t, const char *name)
+static uint32_t named_place(const acs_topology *t, const char *name)
 {
     for (uint32_t i = 0; i < t->count; i++)
         if (strcmp(t->id[i], name) == 0)
@@ -141,7 +141,7 @@ static bool read_link(reading *r, const char *line)
     if (sscanf(line, "link %63s %63s %lf %lf %7s %1s", from, to, &bandwidth, &latency, how, more) != 5)
         return false;
     const bool peer = strcmp(how, "peer") == 0;
-    const uint32_t a = place_of(r->t, from), b = place_of(r->t, to);
+    const uint32_t a = named_place(r->t, from), b = named_place(r->t, to);
     if ((!peer && strcmp(how, "staged") != 0) || strcmp(from, to) == 0)
         return false;
     if (a > r->t->count || b > r->t->count)

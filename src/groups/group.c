@@ -38,7 +38,7 @@ static void in_child(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-static void watch_forks(void)
+static void watch_group_forks(void)
 {
     (void)pthread_atfork(before_fork, after_fork, in_child); /* without it children cannot make groups, no worse */
 }
@@ -46,7 +46,7 @@ static void watch_forks(void)
 /* ------------------------------------------------------------------------------------------------------------- list */
 
 /* Of this thread, in any context or in one. */
-static acs_group *find(const acs_context *context)
+static acs_group *find_mine(const acs_context *context)
 {
     pthread_mutex_lock(&g_mutex);
     acs_group *group = g_groups;
@@ -58,7 +58,7 @@ static acs_group *find(const acs_context *context)
 
 acs_group *acs_group_mine(acs_context *context)
 {
-    return tl_open ? find(context) : NULL;
+    return tl_open ? find_mine(context) : NULL;
 }
 
 uint64_t acs_group_number(acs_context *context)
@@ -115,14 +115,14 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    if (tl_open && find(NULL))
+    if (tl_open && find_mine(NULL))
         return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds a group; acs_group_submit or acs_group_cancel comes first");
     if (acs_capture_on(context))
         return ACS_FAIL(ACS_ERR_STATE, 0, "the ops of this thread are being captured; acs_stream_after ends that");
     if (ops_most > ACS_GROUP_OPS_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a group of %zu ops: at most %d can be held", ops_most, ACS_GROUP_OPS_MAX);
     ACS_TRY(make(context, ops_most ? (uint32_t)ops_most : OPS_DEFAULT, &group));
-    pthread_once(&g_once, watch_forks);
+    pthread_once(&g_once, watch_group_forks);
     pthread_mutex_lock(&g_mutex);
     group->thread = acs_thread_number();
     group->number = ++g_number;

@@ -11,21 +11,21 @@
 #include <sched.h>
 #include <stdlib.h>
 
-typedef struct running {
+typedef struct running_group {
     uint64_t ticket;
     uint32_t device;
     acs_demand demand;
     acs_op at;   /* ops before it have ended */
     acs_op last; /* 0: it is being queued */
     bool reserved; /* its memory counts among what is in use */
-    struct running *next;
-} running;
+    struct running_group *next;
+} running_group;
 
 struct acs_group_schedule {
     pthread_mutex_t lock; /* guards all that follows; nothing is waited for under it */
     uint64_t tickets;     /* handed out */
     uint64_t served;      /* tickets up to this one have their device */
-    running *first;
+    running_group *first;
     acs_device_load devices[ACS_DEVICES_MOST];
     /* Bytes that lay idle when nothing was under way, and could not go back for the blocks beside them. */
     uint64_t leftover[ACS_DEVICES_MOST];
@@ -59,7 +59,7 @@ void acs_group_schedule_close(acs_context *context)
 {
     acs_group_schedule *d = context->group_schedule;
     while (d && d->first) {
-        running *next = d->first->next;
+        running_group *next = d->first->next;
         free(d->first);
         d->first = next;
     }
@@ -70,23 +70,23 @@ void acs_group_schedule_close(acs_context *context)
 }
 
 /* Other programs look at what runs on a device. */
-static void publish(const acs_context *context, const acs_group_schedule *d, uint32_t device)
+static void publish_load(const acs_context *context, const acs_group_schedule *d, uint32_t device)
 {
     if (acs_admission_on(context))
         acs_ledger_runs(context->ledgers[device], &d->devices[device].in_use);
 }
 
-static void forget(const acs_context *context, acs_group_schedule *d, running **at)
+static void forget_running(const acs_context *context, acs_group_schedule *d, running_group **at)
 {
-    running *r = *at;
+    running_group *r = *at;
     acs_capacity_remove(&d->devices[r->device], &r->demand);
-    publish(context, d, r->device);
+    publish_load(context, d, r->device);
     *at = r->next;
     free(r);
 }
 
 /* Groups end in any order. */
-static bool has_ended(acs_context *context, running *r)
+static bool has_ended(acs_context *context, running_group *r)
 {
     acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP};
     const acs_op settled = acs_core_settled(&context->core);
@@ -105,9 +105,9 @@ static bool has_ended(acs_context *context, running *r)
 static bool forget_ended(acs_context *context, acs_group_schedule *d)
 {
     bool queued = false;
-    for (running **at = &d->first; *at;) {
+    for (running_group **at = &d->first; *at;) {
         if (has_ended(context, *at)) {
-            forget(context, d, at);
+            forget_running(context, d, at);
             continue;
         }
         queued |= (*at)->last != 0;
@@ -120,7 +120,7 @@ static bool forget_ended(acs_context *context, acs_group_schedule *d)
 static uint64_t queued_bytes(const acs_group_schedule *d, uint32_t device)
 {
     uint64_t bytes = 0;
-    for (const running *r = d->first; r; r = r->next)
+    for (const running_group *r = d->first; r; r = r->next)
         bytes += r->device == device && r->reserved && !r->last ? r->demand.memory : 0;
     return bytes;
 }
@@ -179,7 +179,7 @@ void acs_group_schedule_kept(acs_context *context, uint32_t device)
 static uint64_t memory_in_use(const acs_group_schedule *d, uint32_t device, uint64_t live)
 {
     uint64_t soon = live;
-    for (const running *r = d->first; r; r = r->next)
+    for (const running_group *r = d->first; r; r = r->next)
         soon += r->device == device && !r->reserved ? r->demand.memory : 0;
     return soon > d->devices[device].in_use.memory ? soon : d->devices[device].in_use.memory;
 }
@@ -215,7 +215,7 @@ typedef enum turn {
 /* A group that looks for its device, and what came of it so far. */
 typedef struct attempt {
     const acs_demand *demand;
-    running *r;
+    running_group *r;
     acs_scheduled_group *to;
     turn turn;
     bool queued; /* other groups run, whose ends can be waited for */
@@ -232,7 +232,7 @@ static bool passes(acs_context *context, acs_group_schedule *d, uint32_t device)
 }
 
 /* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
-static int choose(acs_context *context, attempt *a)
+static int choose_group_device(acs_context *context, attempt *a)
 {
     acs_group_schedule *d = context->group_schedule;
     const acs_demand *demand = a->demand;
@@ -263,19 +263,19 @@ static int choose(acs_context *context, attempt *a)
     return d->first || acs_admission_on(context) ? -1 : most;
 }
 
-static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
+static void place_locked(acs_context *context, running_group *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
 {
     acs_group_schedule *d = context->group_schedule;
     d->served = ticket;
-    *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
+    *r = (running_group){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
     r->at = acs_fifo_last(context->core.fifo) + 1; /* its ops come behind */
     d->first = r;
     acs_capacity_add(&d->devices[device], demand);
-    publish(context, d, device);
+    publish_load(context, d, device);
 }
 
 /* True: there is nothing more to wait for, or not in this way. Who waits may ask again after that. */
-static bool try(acs_context *context, void *argument)
+static bool try_place(acs_context *context, void *argument)
 {
     attempt *a = argument;
     acs_group_schedule *d = context->group_schedule;
@@ -284,7 +284,7 @@ static bool try(acs_context *context, void *argument)
     pthread_mutex_lock(&d->lock);
     a->queued = forget_ended(context, d);
     const bool next = d->served + 1 == a->to->ticket;
-    const int device = next ? choose(context, a) : -1;
+    const int device = next ? choose_group_device(context, a) : -1;
     if (device >= 0)
         place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
     a->turn = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
@@ -325,19 +325,19 @@ static void wait_for_threads(acs_context *context)
 /* Until the context's ops get on; it stays at TURN_LATER where a simulated device is stuck for good. */
 static void wait_for_own(acs_context *context, attempt *a)
 {
-    (void)try(context, a);
+    (void)try_place(context, a);
     while (a->turn == TURN_LATER && !context->virtual_stuck) {
         if (a->queued) {
-            acs_context_wait_room(context, try, a);
+            acs_context_wait_room(context, try_place, a);
         } else {
             wait_for_threads(context);
-            (void)try(context, a);
+            (void)try_place(context, a);
         }
     }
 }
 
 /* What it lacks other programs have; those come first that were passed too often, once. */
-static acs_status place(acs_context *context, attempt *a)
+static acs_status place_group(acs_context *context, attempt *a)
 {
     acs_group_schedule *d = context->group_schedule;
     wait_for_own(context, a);
@@ -371,7 +371,7 @@ static acs_status let_others(acs_context *context, uint64_t bytes)
 }
 
 /* The same: nothing else is waited for, and the ledger is asked when the pools grow. */
-static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_scheduled_group *to)
+static void place_alone(acs_context *context, const acs_demand *demand, running_group *r, acs_scheduled_group *to)
 {
     acs_group_schedule *d = context->group_schedule;
     uint64_t idle;
@@ -403,7 +403,7 @@ acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *dema
                                     acs_scheduled_group *to)
 {
     acs_group_schedule *d = context->group_schedule;
-    running *r = malloc(sizeof *r);
+    running_group *r = malloc(sizeof *r);
     attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER, .full = full};
     acs_status status = ACS_OK;
     *to = (acs_scheduled_group){0};
@@ -418,7 +418,7 @@ acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *dema
             place_alone(context, demand, r, to);
         a.turn = TURN_OVER;
     } else {
-        status = place(context, &a);
+        status = place_group(context, &a);
     }
     if (status == ACS_OK && a.turn != TURN_LATER) {
         to->device = r->device;
@@ -429,9 +429,9 @@ acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *dema
     return status;
 }
 
-static running **find(acs_group_schedule *d, uint64_t ticket)
+static running_group **find_running(acs_group_schedule *d, uint64_t ticket)
 {
-    running **at = &d->first;
+    running_group **at = &d->first;
     while (*at && (*at)->ticket != ticket)
         at = &(*at)->next;
     return at;
@@ -441,7 +441,7 @@ void acs_group_schedule_reserved(acs_context *context, uint64_t ticket)
 {
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
-    running *r = *find(d, ticket);
+    running_group *r = *find_running(d, ticket);
     if (r)
         r->reserved = true;
     if (r && acs_admission_on(context))
@@ -453,10 +453,10 @@ void acs_group_schedule_queued(acs_context *context, uint64_t ticket, acs_op las
 {
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
-    running **at = find(d, ticket);
+    running_group **at = find_running(d, ticket);
     if (*at && last)
         (*at)->last = last;
     else if (*at)
-        forget(context, d, at);
+        forget_running(context, d, at);
     pthread_mutex_unlock(&d->lock);
 }

@@ -37,7 +37,7 @@ typedef struct submission {
     acs_group_report report;
 } submission;
 
-static void release(submission *s)
+static void free_submission(submission *s)
 {
     acs_op_sets_destroy(&s->before);
     free(s->plan.blocks);
@@ -314,7 +314,7 @@ static void give_back(submission *s)
 }
 
 /* Before anything is waited for. */
-static acs_status check_fits(const submission *s)
+static acs_status check_peak(const submission *s)
 {
     const uint64_t limit = (uint64_t)s->context->options.memory_limit;
     if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
@@ -330,7 +330,7 @@ static acs_status check_fits(const submission *s)
     return ACS_OK;
 }
 
-static acs_status reserve(submission *s)
+static acs_status reserve_memory(submission *s)
 {
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
@@ -444,7 +444,7 @@ static acs_status take_place(submission *s, uint32_t full)
 {
     acs_status status = s->context->group_schedule ? dispatch(s, full) : ACS_OK;
     if (status == ACS_OK)
-        status = reserve(s);
+        status = reserve_memory(s);
     if (acs_admission_on(s->context))
         acs_admission_end(s->context);
     if (status == ACS_OK && s->place.ticket)
@@ -477,7 +477,7 @@ static acs_status submit(submission *s, uint32_t slots)
     if (status == ACS_OK)
         status = fill_report(s);
     if (status == ACS_OK)
-        status = check_fits(s);
+        status = check_peak(s);
     acs_group_set_thread(s->group, 0);
     if (status == ACS_OK)
         status = find_place(s);
@@ -515,6 +515,6 @@ acs_status acs_group_submit(acs_context *context, const acs_group_params *params
                         params->size, sizeof *params, params->reserved);
     acs_status status = submit(&s, params ? params->slots : 0);
     hand_over(&s, report);
-    release(&s);
+    free_submission(&s);
     return status;
 }

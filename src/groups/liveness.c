@@ -74,7 +74,7 @@ typedef struct work {
     int64_t *level, *most;  /* of each slot: bytes, and the most that there were */
 } work;
 
-static void release(work *w)
+static void free_work(work *w)
 {
     free(w->direct);
     free(w->direct_first);
@@ -91,7 +91,7 @@ static void release(work *w)
     acs_op_sets_destroy(&w->meet);
 }
 
-static acs_status prepare(work *w)
+static acs_status alloc_work(work *w)
 {
     ACS_TRY(acs_op_sets_create(&w->emitted, 1, w->ops));
     ACS_TRY(acs_op_sets_create(&w->order, w->ops, w->ops));
@@ -445,7 +445,7 @@ static void find_bound(work *w)
 
 static acs_status plan_with(work *w)
 {
-    ACS_TRY(prepare(w));
+    ACS_TRY(alloc_work(w));
     ACS_TRY(find_direct(w));
     find_order(w);
     ACS_TRY(assign_slots(w));
@@ -465,6 +465,6 @@ acs_status acs_liveness_plan(acs_liveness *plan)
 {
     work w = {.plan = plan, .ops = plan->before->count, .blocks = plan->block_count};
     acs_status status = plan_with(&w);
-    release(&w);
+    free_work(&w);
     return status;
 }

@@ -143,7 +143,7 @@ static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, 
     return best;
 }
 
-static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
+static acs_range *find_best_fit(const acs_arena *arena, uint64_t bytes, acs_op settled)
 {
     uint32_t own = bin_of(bytes);
     acs_range *range = best_in(arena, own, bytes, settled, TUNE_ARENA_SEARCHED);
@@ -154,7 +154,7 @@ static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
 
 /* ------------------------------------------------------------------------------------------------------------- ranges */
 
-static acs_status add(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range **range)
+static acs_status add_chunk(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range **range)
 {
     if (bytes == 0 || base % ACS_ARENA_ALIGN || bytes % ACS_ARENA_ALIGN || base + bytes < base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%llu bytes at 0x%llx are no chunk of an arena", (unsigned long long)bytes,
@@ -170,7 +170,7 @@ static acs_status add(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range
 acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes)
 {
     acs_range *range;
-    ACS_TRY(add(arena, base, bytes, &range));
+    ACS_TRY(add_chunk(arena, base, bytes, &range));
     bin_add(arena, range);
     arena->counts.reserved += bytes;
     return ACS_OK;
@@ -205,7 +205,7 @@ acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes, acs_op settled)
     if (bytes == 0 || bytes > UINT64_MAX - ACS_ARENA_ALIGN)
         return NULL;
     bytes = (bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
-    acs_range *range = find(arena, bytes, settled);
+    acs_range *range = find_best_fit(arena, bytes, settled);
     if (!range)
         return NULL;
     bin_remove(arena, range);
@@ -291,7 +291,7 @@ static void hole_remove(acs_arena *arena, acs_range *range)
 acs_status acs_arena_add_hole(acs_arena *arena, uint64_t base, uint64_t bytes)
 {
     acs_range *range;
-    ACS_TRY(add(arena, base, bytes, &range));
+    ACS_TRY(add_chunk(arena, base, bytes, &range));
     hole_add(arena, range);
     return ACS_OK;
 }

@@ -82,7 +82,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 
 /* ------------------------------------------------------------------------------------------------------------ blocks */
 
-static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
+static acs_status refuse_request(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
     char name[32] = "pinned host", others[128] = "";
     acs_memory_counts counts = acs_memory_count(m, r->kind);
@@ -104,7 +104,7 @@ static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_blo
     void *ptr = NULL;
     acs_status status = acs_pool_obtain(m, r->kind, r->bytes, &ptr);
     if (acs_pool_is_short(status))
-        return r->quiet ? ACS_NOT_READY : refuse(m, r, status);
+        return r->quiet ? ACS_NOT_READY : refuse_request(m, r, status);
     if (status != ACS_OK)
         return status;
     acs_lock_acquire(&m->lock);
@@ -157,7 +157,7 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
 {
     acs_search s = {r, block, size_of(m, r), r->early && acs_memory_is_device(r->kind)};
     if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* no size may wrap when it is rounded up */
-        return r->quiet ? ACS_NOT_READY : refuse(m, r, ACS_NOT_READY);
+        return r->quiet ? ACS_NOT_READY : refuse_request(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
         return take_apart(m, r, block);
     acs_status status = acs_pool_take(m, &s, false);
@@ -166,7 +166,7 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
     status = grow_and_take(m, &s);
     if ((r->optional || r->quiet) && acs_pool_is_short(status))
         return ACS_NOT_READY;
-    return acs_pool_is_short(status) ? refuse(m, r, status) : status;
+    return acs_pool_is_short(status) ? refuse_request(m, r, status) : status;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- free */

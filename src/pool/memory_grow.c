@@ -14,7 +14,7 @@ static const struct {
 
 /* ------------------------------------------------------------------------------------------------------- the limit */
 
-static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
+static bool reserve_within_limit_locked(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_pool *p = &m->pools[kind];
     uint64_t limit = m->config.limit && acs_memory_is_device(kind) ? m->config.limit : UINT64_MAX;
@@ -44,10 +44,10 @@ static void count_off(acs_memory *m, int kind, uint64_t bytes)
     acs_lock_release(&m->lock);
 }
 
-static bool reserve(acs_memory *m, int kind, uint64_t bytes)
+static bool reserve_within_limit(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_lock_acquire(&m->lock);
-    bool room = reserve_locked(m, kind, bytes);
+    bool room = reserve_within_limit_locked(m, kind, bytes);
     acs_lock_release(&m->lock);
     if (!room || try_admit(m, kind, bytes))
         return room;
@@ -80,7 +80,7 @@ static uint64_t idle_locked(const acs_pool *p)
 
 acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
 {
-    if (!reserve(m, kind, bytes))
+    if (!reserve_within_limit(m, kind, bytes))
         return ACS_NOT_READY;
     acs_status status = m->config.obtain(m->config.user, kind, bytes, ptr);
     if (status != ACS_OK) {
@@ -200,7 +200,7 @@ static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan,
     wish->added = wish->move || p->counts.reserved + wish->least + added > most ? 0 : added;
     if (!acs_pages_plan_growth(m->pages, wish, plan))
         return false;
-    *room = plan->range && reserve_locked(m, ACS_MEMORY_DEVICE, plan->fresh);
+    *room = plan->range && reserve_within_limit_locked(m, ACS_MEMORY_DEVICE, plan->fresh);
     return true;
 }
 
