@@ -59,7 +59,7 @@ struct acs_capture_order {
 
 /* ---------------------------------------------------------------------------------------------------------------- lists */
 
-static bool upstreams_add(upstreams *to, const upstream *list, uint32_t count)
+static bool add_upstream(upstreams *to, const upstream *list, uint32_t count)
 {
     if (to->count + count > to->capacity) {
         uint32_t capacity = acs_round_up_pow2(to->count + count < 4 ? 4 : to->count + count);
@@ -244,7 +244,7 @@ static void linked(void *user, acs_entry *up, acs_entry *down)
     } else if (up->kind == ACS_KIND_JOIN) {
         join_use(o, from);
     }
-    o->broken |= !upstreams_add(to, from->ends.list, from->ends.count);
+    o->broken |= !add_upstream(to, from->ends.list, from->ends.count);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- leaving */
@@ -409,7 +409,7 @@ acs_status acs_capture_order_put(acs_capture_order *o, const acs_nodes *ends, ui
         upstream end = {ends->list[i], *number, o->current, known->generation};
         if (transparent)
             end.number = upstream_of(o, end.node)->number;
-        o->broken |= !upstreams_add(&known->ends, &end, 1);
+        o->broken |= !add_upstream(&known->ends, &end, 1);
     }
     return o->broken ? ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the order of captured ops; the capture cannot go on")
                      : ACS_OK;

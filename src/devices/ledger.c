@@ -341,19 +341,19 @@ void acs_ledger_close(acs_ledger *l)
 /* ------------------------------------------------------------------------------------------------------------- room */
 
 /* Entries that wait since before a ticket, and were passed as often as may be. */
-typedef struct passed_often {
+typedef struct overtaken_entries {
     const acs_ledger_entry *entries[ACS_LEDGER_ENTRIES];
     uint32_t count;
-} passed_often;
+} overtaken_entries;
 
-static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, passed_often *often)
+static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, overtaken_entries *often)
 {
     const uint64_t wanted = acs_ledger_get(&e->wanted);
     if (!wanted || acs_ledger_get(&e->ticket) >= ticket)
         return;
     if (a->before == 0 || wanted < a->before)
         a->before = wanted;
-    if (acs_ledger_get(&e->passed) >= TUNE_LEDGER_PASSES)
+    if (acs_ledger_get(&e->overtaken) >= TUNE_LEDGER_PASSES)
         often->entries[often->count++] = e;
 }
 
@@ -361,7 +361,7 @@ static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint6
  * The first of them that will have room beside what is kept. One that waits for memory which is kept waits for its owner to
  * go on, and nobody is to wait for that one.
  */
-static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_often *often)
+static void find_due(const acs_ledger *l, acs_ledger_account *a, const overtaken_entries *often)
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < often->count; i++) {
@@ -369,7 +369,7 @@ static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_of
         if (its < first && wanted <= acs_ledger_room_locked(l, a) + a->reclaimable) {
             a->due = wanted;
             a->due_ticket = first = its;
-            a->due_in_vain = acs_ledger_get(&often->entries[i]->in_vain);
+            a->due_backoff = acs_ledger_get(&often->entries[i]->backoff);
         }
     }
 }
@@ -377,7 +377,7 @@ static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_of
 static acs_ledger_account account_locked(const acs_ledger *l, uint64_t ticket, bool own_waits_too)
 {
     acs_ledger_account a = {0};
-    passed_often often = {.count = 0};
+    overtaken_entries often = {.count = 0};
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         const acs_ledger_entry *e = &l->table->entries[i];
         if (!acs_ledger_get(&e->used) || strncmp(e->device, l->config.device, sizeof e->device) != 0 || !is_alive(l, i))
@@ -441,23 +441,23 @@ static bool waits_before(const acs_ledger *l, const acs_ledger_entry *e, uint64_
            strncmp(e->device, l->config.device, sizeof e->device) == 0;
 }
 
-void acs_ledger_pass_locked(acs_ledger *l, uint64_t ticket)
+void acs_ledger_count_overtaken_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
         if (waits_before(l, e, ticket))
-            acs_ledger_set(&e->passed, acs_ledger_get(&e->passed) + 1);
+            acs_ledger_set(&e->overtaken, acs_ledger_get(&e->overtaken) + 1);
     }
 }
 
-void acs_ledger_pass_anew_locked(acs_ledger *l, uint64_t ticket)
+void acs_ledger_reset_overtaken_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
-        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->passed) < TUNE_LEDGER_PASSES)
+        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->overtaken) < TUNE_LEDGER_PASSES)
             continue;
-        acs_ledger_set(&e->passed, 0);
-        acs_ledger_set(&e->in_vain, acs_ledger_get(&e->in_vain) + 1);
+        acs_ledger_set(&e->overtaken, 0);
+        acs_ledger_set(&e->backoff, acs_ledger_get(&e->backoff) + 1);
     }
 }
 
@@ -468,19 +468,19 @@ acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
     const uint64_t own = acs_ledger_get(&l->own->reserved);
     const bool room = (own > 0 || !a.due) && acs_ledger_fits_locked(l, &a, bytes);
     if (room && a.before)
-        acs_ledger_pass_locked(l, UINT64_MAX);
+        acs_ledger_count_overtaken_locked(l, UINT64_MAX);
     if (room)
         acs_ledger_set(&l->own->reserved, own + bytes);
     acs_ledger_leave(l);
     return room ? ACS_OK : ACS_NOT_READY;
 }
 
-acs_status acs_ledger_pass(acs_ledger *l)
+acs_status acs_ledger_try_overtake(acs_ledger *l)
 {
     ACS_TRY(acs_ledger_enter(l));
     const acs_ledger_account a = acs_ledger_account_all_locked(l, UINT64_MAX);
     if (a.before && !a.due)
-        acs_ledger_pass_locked(l, UINT64_MAX);
+        acs_ledger_count_overtaken_locked(l, UINT64_MAX);
     acs_ledger_leave(l);
     return a.due ? ACS_NOT_READY : ACS_OK;
 }

@@ -34,7 +34,7 @@ typedef struct acs_ledger_config {
      * While one waits, again and again, under no lock: give back what is not in use. Whether some of it is in use by work
      * that will end; NULL: none ever is.
      */
-    bool (*busy)(void *user);
+    bool (*give_back)(void *user);
     bool (*ended)(void *user); /* nothing is worth waiting for any more; NULL: never */
 } acs_ledger_config;
 
@@ -81,7 +81,7 @@ acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint3
  * them that was passed often enough will have room if all give back what they do not keep, so this one is to do that
  * (acs_ledger_give_way). ACS_ERR_STATE as above.
  */
-acs_status acs_ledger_pass(acs_ledger *ledger);
+acs_status acs_ledger_try_overtake(acs_ledger *ledger);
 /*
  * Wait until none is left of those that began before: each has what it waits for, or will not have room after all. Where
  * two seconds go by in which the first of them is the same, and no less is reserved than ever since, they have to be

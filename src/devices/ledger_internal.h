@@ -17,8 +17,8 @@ typedef struct acs_ledger_entry {
     _Atomic(uint64_t) reserved, obtained;
     _Atomic(uint64_t) waits;  /* its program does, for this device or another */
     _Atomic(uint64_t) wanted; /* of this one; stored behind `ticket`; 0: none */
-    _Atomic(uint64_t) ticket, passed;
-    _Atomic(uint64_t) in_vain; /* how often others let it go first and it got nothing */
+    _Atomic(uint64_t) ticket, overtaken;
+    _Atomic(uint64_t) backoff; /* how often others let it go first and it got nothing */
     _Atomic(uint64_t) busy;   /* of a program that waits: some of what it has is in use by work that ends */
     _Atomic(uint64_t) reclaimable; /* bytes of what is reserved that it does not keep, as it said last */
     _Atomic(uint64_t) threads, registers, shared; /* of its groups that run */
@@ -79,7 +79,7 @@ typedef struct acs_ledger_account {
     uint64_t before;     /* the least of what others wait for that began before; 0: there are none */
     uint64_t due;        /* what the first of them waits for that was passed as often as may be, and will have room beside
                             what all keep: it goes before others; 0: there is none */
-    uint64_t due_ticket, due_in_vain; /* of that one */
+    uint64_t due_ticket, due_backoff; /* of that one */
     uint64_t reclaimable; /* of what is reserved, what is not kept */
     uint64_t room;       /* acs_ledger_room_locked, */
     bool asked;          /* once it was asked for */
@@ -98,8 +98,8 @@ static inline bool acs_ledger_fits_locked(const acs_ledger *ledger, acs_ledger_a
     return bytes <= acs_ledger_room_locked(ledger, account);
 }
 /* Those that began before, and have no room yet, were passed once more. */
-void acs_ledger_pass_locked(acs_ledger *ledger, uint64_t ticket);
+void acs_ledger_count_overtaken_locked(acs_ledger *ledger, uint64_t ticket);
 /* Those of them that were passed as often as may be have to be passed as often again. */
-void acs_ledger_pass_anew_locked(acs_ledger *ledger, uint64_t ticket);
+void acs_ledger_reset_overtaken_locked(acs_ledger *ledger, uint64_t ticket);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct patience {
 static bool spend_patience(patience *p, const acs_ledger_account *a)
 {
     const uint64_t now = acs_clock_ns();
-    const uint64_t doubled = a->due_in_vain < TUNE_LEDGER_DOUBLED_MOST ? a->due_in_vain : TUNE_LEDGER_DOUBLED_MOST;
+    const uint64_t doubled = a->due_backoff < TUNE_LEDGER_DOUBLED_MOST ? a->due_backoff : TUNE_LEDGER_DOUBLED_MOST;
     if (!a->due || a->due_ticket != p->ticket || a->reserved < p->least)
         *p = (patience){a->due ? a->due_ticket : 0, a->reserved, now};
     /* Relaxed: see acs_ledger_patience. */
@@ -86,12 +86,12 @@ static acs_status try_locked(wait *w, uint32_t which)
     acs_ledger *l = w->ledgers[which];
     acs_ledger_account a = acs_ledger_account_locked(l, w->ticket);
     if (spend_patience(&w->patience[which], &a)) {
-        acs_ledger_pass_anew_locked(l, w->ticket);
+        acs_ledger_reset_overtaken_locked(l, w->ticket);
         a = acs_ledger_account_locked(l, w->ticket);
     }
     if (is_in_turn_locked(l, &a, w) && acs_ledger_fits_locked(l, &a, w->bytes)) {
         if (a.before)
-            acs_ledger_pass_locked(l, w->ticket);
+            acs_ledger_count_overtaken_locked(l, w->ticket);
         acs_ledger_set(&l->own->reserved, acs_ledger_get(&l->own->reserved) + w->bytes);
         return ACS_OK;
     }
@@ -173,8 +173,8 @@ static void queue_up_locked(wait *w, uint32_t which)
         w->ticket = next_ticket_locked(l);
     if (!acs_ledger_get(&l->own->waits)) {
         acs_ledger_set(&l->own->ticket, w->ticket);
-        acs_ledger_set(&l->own->passed, 0);
-        acs_ledger_set(&l->own->in_vain, 0);
+        acs_ledger_set(&l->own->overtaken, 0);
+        acs_ledger_set(&l->own->backoff, 0);
         acs_ledger_set(&l->own->wanted, w->asked >> which & 1 ? w->bytes : 0);
     }
     acs_ledger_set(&l->own->busy, w->busy);
@@ -198,7 +198,7 @@ static acs_status wait_round(wait *w, uint32_t *which)
 {
     const acs_ledger_config *config = &w->ledgers[0]->config;
     acs_status status = ACS_NOT_READY;
-    w->busy = config->busy && config->busy(config->user);
+    w->busy = config->give_back && config->give_back(config->user);
     w->holds = false;
     w->of = w->count;
     for (uint32_t i = 0; i < w->count; i++)
@@ -256,10 +256,10 @@ static acs_status look_whether_due(acs_ledger *l, uint64_t ticket, patience *p, 
 {
     ACS_TRY(acs_ledger_enter(l));
     const acs_ledger_account a = acs_ledger_account_all_locked(l, ticket);
-    const bool in_vain = spend_patience(p, &a);
-    if (in_vain)
-        acs_ledger_pass_anew_locked(l, ticket);
-    *due = a.due && !in_vain;
+    const bool gave_up = spend_patience(p, &a);
+    if (gave_up)
+        acs_ledger_reset_overtaken_locked(l, ticket);
+    *due = a.due && !gave_up;
     acs_ledger_leave(l);
     return ACS_OK;
 }
@@ -273,8 +273,8 @@ acs_status acs_ledger_give_way(acs_ledger *l)
     ACS_TRY(draw_ticket(l, &ticket));
     for (;;) {
         const uint32_t seen = changes_seen(l);
-        if (config->busy)
-            (void)config->busy(config->user);
+        if (config->give_back)
+            (void)config->give_back(config->user);
         ACS_TRY(look_whether_due(l, ticket, &p, &due));
         if (!due)
             return ACS_OK;

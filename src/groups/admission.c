@@ -109,9 +109,9 @@ void acs_admission_end(acs_context *context)
     give_credit(NULL, 0, 0);
 }
 
-bool acs_admission_pass(acs_context *context, uint32_t device)
+bool acs_admission_try_overtake(acs_context *context, uint32_t device)
 {
-    return acs_ledger_pass(context->ledgers[device]) != ACS_NOT_READY; /* no answer shows when memory is taken */
+    return acs_ledger_try_overtake(context->ledgers[device]) != ACS_NOT_READY; /* no answer shows when memory is taken */
 }
 
 acs_status acs_admission_give_way(acs_context *context, uint32_t devices)

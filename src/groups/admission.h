@@ -26,8 +26,8 @@ acs_status acs_admission_take(acs_context *context, uint32_t device, uint64_t by
  */
 acs_status acs_admission_wait(acs_context *context, uint32_t devices, uint64_t bytes, uint32_t *device);
 void acs_admission_end(acs_context *context);
-/* A group is about to use again what the pools have of a device. False: others come first, as acs_ledger_pass says. */
-bool acs_admission_pass(acs_context *context, uint32_t device);
+/* A group is about to use memory of a device again that the pools have. False: others first, as acs_ledger_try_overtake. */
+bool acs_admission_try_overtake(acs_context *context, uint32_t device);
 /* On each of these devices (a bit for each): acs_ledger_give_way. Errors as there. */
 acs_status acs_admission_give_way(acs_context *context, uint32_t devices);
 /* What lies idle in the pools of these devices (a bit for each) is others'. */

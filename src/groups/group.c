@@ -268,7 +268,7 @@ void acs_group_free_blocks(acs_group *group)
         if (m->group != group->number)
             continue;
         m->group = 0;
-        if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->home, &block) == ACS_OK)
+        if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->canonical, &block) == ACS_OK)
             acs_memory_log_block(context, "free", &block, acs_fifo_last(context->core.fifo));
     }
     acs_relocatables_leave(context);

@@ -147,7 +147,7 @@ static void tell_reclaimable(const acs_context *context, acs_group_schedule *d, 
 /* With nothing under way, what lies idle has gone but for this. */
 static void note_leftover(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
-    if (queued_bytes(d, device) || acs_memory_rests_until(context->memory, acs_memory_kind(device)))
+    if (queued_bytes(d, device) || acs_memory_quarantined_until(context->memory, acs_memory_kind(device)))
         return;
     const acs_memory_counts memory = acs_memory_note(context->memory, acs_memory_kind(device));
     d->leftover[device] = memory.reserved - memory.live;
@@ -225,10 +225,10 @@ typedef struct attempt {
 } attempt;
 
 /* Other programs that wait for the device may be passed. */
-static bool passes(acs_context *context, acs_group_schedule *d, uint32_t device)
+static bool try_overtake(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
     tell_reclaimable(context, d, device);
-    return acs_admission_pass(context, device);
+    return acs_admission_try_overtake(context, device);
 }
 
 /* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
@@ -250,8 +250,8 @@ static int choose_group_device(acs_context *context, attempt *a)
     }
     while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
         const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
-        const bool may_pass = !awaited[device] || demand->memory == 0 || a->insists;
-        const bool in_turn = may_pass || passes(context, d, (uint32_t)device);
+        const bool may_overtake = !awaited[device] || demand->memory == 0 || a->insists;
+        const bool in_turn = may_overtake || try_overtake(context, d, (uint32_t)device);
         if (in_turn && (!acs_admission_on(context) || lacks == 0 ||
                         acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK)) {
             a->to->beside = true;
@@ -362,7 +362,7 @@ static acs_status let_others(acs_context *context, uint64_t bytes)
     acs_group_schedule *d = context->group_schedule;
     const uint32_t device = 0;
     pthread_mutex_lock(&d->lock);
-    const bool goes_on = bytes == 0 || passes(context, d, device);
+    const bool goes_on = bytes == 0 || try_overtake(context, d, device);
     pthread_mutex_unlock(&d->lock);
     if (goes_on)
         return ACS_OK;

@@ -32,7 +32,7 @@ typedef struct submission {
     uint64_t outside;       /* most bytes of other lazy blocks that an op names */
     acs_scheduled_group place; /* where it runs */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
-    bool *lent;             /* for each block */
+    bool *borrowed;             /* for each block */
     uint64_t queued;
     acs_group_report report;
 } submission;
@@ -45,7 +45,7 @@ static void free_submission(submission *s)
     free(s->relocatables);
     free(s->users);
     free(s->soon);
-    free(s->lent);
+    free(s->borrowed);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
@@ -91,9 +91,9 @@ static acs_status find_blocks(submission *s)
         count += can_be_planned(s, m) && count < TUNE_GROUP_PLAN_BLOCKS;
     s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
     s->relocatables = calloc((size_t)count + 1, sizeof(acs_relocatable *));
-    s->lent = calloc((size_t)count + 1, sizeof *s->lent);
+    s->borrowed = calloc((size_t)count + 1, sizeof *s->borrowed);
     s->users = calloc(ways + 1, sizeof *s->users);
-    if (!s->plan.blocks || !s->relocatables || !s->lent || !s->users)
+    if (!s->plan.blocks || !s->relocatables || !s->borrowed || !s->users)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
     for (acs_relocatable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
         m->planned = NOT_PLANNED;
@@ -367,7 +367,7 @@ static acs_status lend(submission *s, uint32_t op)
     for (uint32_t b = 0; b < s->plan.block_count; b++) {
         const acs_live_block *block = &s->plan.blocks[b];
         bool uses = false;
-        for (uint32_t i = 0; i < block->user_count && !s->lent[b]; i++)
+        for (uint32_t i = 0; i < block->user_count && !s->borrowed[b]; i++)
             uses |= block->users[i] == op;
         if (!uses)
             continue;
@@ -376,9 +376,9 @@ static acs_status lend(submission *s, uint32_t op)
             ACS_TRY(acs_recycle_add(s->context, at, block->bytes));
         acs_relocatables_enter(s->context);
         if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it just now, and it has memory */
-            acs_lazy_lend(s->relocatables[b], s->place.device, at);
+            acs_lazy_borrow(s->relocatables[b], s->place.device, at);
         acs_relocatables_leave(s->context);
-        s->lent[b] = true;
+        s->borrowed[b] = true;
     }
     return ACS_OK;
 }

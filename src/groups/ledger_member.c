@@ -48,7 +48,7 @@ static acs_status memory_left(void *user, uint32_t device, uint64_t *bytes)
 }
 
 /* Who waits is the one that steps where there are no workers. What lies idle goes, whatever other threads do. */
-static bool busy(void *user)
+static bool step_and_give_back(void *user)
 {
     acs_context *context = user;
     while (acs_context_unattended(context) && acs_context_step(context))
@@ -57,7 +57,7 @@ static bool busy(void *user)
     return acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE;
 }
 
-static bool ended(void *user)
+static bool is_device_lost(void *user)
 {
     return acs_context_is_lost(user);
 }
@@ -93,7 +93,8 @@ static acs_status join_device(acs_context *context, uint32_t device, const char 
     uint64_t total = 0, free_bytes = 0;
     ACS_TRY(backend->ops->memory_state(backend, device, id, &total, &free_bytes));
     const acs_ledger_config config = {.name = name, .device = id, .total = total < most ? total : most, .number = device,
-                                      .user = context, .left = memory_left, .busy = busy, .ended = ended};
+                                      .user = context, .left = memory_left, .give_back = step_and_give_back,
+                                      .ended = is_device_lost};
     ACS_TRY(acs_ledger_open(&config, &context->ledgers[device]));
     acs_context_add_mode(context, ACS_MODE_LEDGER);
     return ACS_OK;

@@ -22,7 +22,7 @@
 /* ----------------------------------------------------------------------------------------------------------- launch */
 
 /* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
-static bool may_capture(acs_draft *draft, acs_op_kind kind)
+static bool admit_to_capture(acs_draft *draft, acs_op_kind kind)
 {
     if (acs_capture_check(kind) == ACS_OK)
         return true;
@@ -45,7 +45,7 @@ static bool begin_op(acs_draft *draft, acs_op_kind kind)
     draft->captured = acs_capture_on(draft->context);
     draft->group = draft->own ? NULL : acs_group_on(draft->context);
     draft->places = places_of(draft->context, kind);
-    if ((draft->captured && !may_capture(draft, kind)) || (draft->group && !acs_group_begin_op(draft, kind))) {
+    if ((draft->captured && !admit_to_capture(draft, kind)) || (draft->group && !acs_group_begin_op(draft, kind))) {
         acs_order_leave(draft);
         return false;
     }
@@ -115,7 +115,7 @@ static acs_status may_wait(acs_context *context, const char *function)
 
 static void before_drain(acs_context *context)
 {
-    (void)acs_relocatables_home(context);
+    (void)acs_relocatables_make_canonical(context);
 }
 
 static void waited(acs_context *context, acs_op op)
@@ -158,8 +158,8 @@ static const acs_op_hooks g_hooks = {
     .ended = ended,
     .may_wait = may_wait,
     .before_drain = before_drain,
-    .drained = acs_relocatables_came_home,
-    .came_home = acs_relocatable_part_came_home,
+    .drained = acs_relocatables_hand_over,
+    .came_home = acs_relocatables_hand_over_part,
     .waited = waited,
     .check_op = check_op,
     .free = free_in_group,

@@ -50,7 +50,7 @@ const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
     return count < b->chunk_count ? &b->chunks[count] : NULL;
 }
 
-static bool chunks_reserve(acs_blocks *b)
+static bool reserve_chunks(acs_blocks *b)
 {
     if (b->chunk_count < b->chunk_capacity)
         return true;
@@ -66,7 +66,7 @@ static bool chunks_reserve(acs_blocks *b)
 acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 {
     acs_places starts = {.depth = 0};
-    if (!chunks_reserve(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
+    if (!reserve_chunks(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
     uint32_t at = chunks_up_to(b, base);
     ACS_ASSERT(at == 0 || b->chunks[at - 1].base + b->chunks[at - 1].bytes <= base);

@@ -95,7 +95,7 @@ static acs_status refuse_request(acs_memory *m, const acs_memory_request *r, acs
     return ACS_FAIL(ACS_ERR_MEMORY, native,
                     "no %zu bytes of %s memory: %llu are in use, %llu were freed and ops use them, %llu are reserved, "
                     "the limit is %llu%s%s",
-                    r->bytes, name, (unsigned long long)counts.live, (unsigned long long)counts.resting,
+                    r->bytes, name, (unsigned long long)counts.live, (unsigned long long)counts.quarantined,
                     (unsigned long long)counts.reserved, (unsigned long long)limit, limit ? "" : " (none)", others);
 }
 
@@ -144,11 +144,11 @@ static acs_status grow_and_take(acs_memory *m, acs_search *s)
 }
 
 /* What may not be handed out early is waited for rather than to reserve without bounds while one op runs. */
-static bool rests_too_much(acs_memory *m, const acs_search *s)
+static bool has_full_quarantine(acs_memory *m, const acs_search *s)
 {
     const acs_pool *p = &m->pools[s->request->kind];
     acs_lock_acquire(&m->lock);
-    bool too_much = !s->early && p->rests[0].bytes > acs_pool_quarantine_most(m, p);
+    bool too_much = !s->early && p->quarantines[0].bytes > acs_pool_quarantine_most(m, p);
     acs_lock_release(&m->lock);
     return too_much;
 }
@@ -161,7 +161,7 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
     if (!m->config.pooled)
         return take_apart(m, r, block);
     acs_status status = acs_pool_take(m, &s, false);
-    if (status != ACS_NOT_READY || (!r->beside && rests_too_much(m, &s)))
+    if (status != ACS_NOT_READY || (!r->beside && has_full_quarantine(m, &s)))
         return status;
     status = grow_and_take(m, &s);
     if ((r->optional || r->quiet) && acs_pool_is_short(status))

@@ -67,7 +67,7 @@ typedef struct acs_block {
 
 typedef struct acs_memory_counts {
     uint64_t live;     /* bytes handed out, with what they were rounded up by */
-    uint64_t resting;  /* bytes that were given back, while ops may still use them and nobody else does */
+    uint64_t quarantined;  /* bytes that were given back, while ops may still use them and nobody else does */
     uint64_t reserved; /* bytes that the device gave */
     uint64_t peak;     /* most bytes that were live or resting at once */
     uint64_t obtained; /* allocations of the device, ever */
@@ -130,10 +130,10 @@ void acs_memory_each(acs_memory *memory, void (*visit)(void *user, const acs_blo
  * What to wait for, for more to be free. The block that has rested for longest, which stays where it is: the caller waits
  * for the ops that touch it, then says that it has settled, as others may have done meanwhile. False: none rests.
  */
-bool acs_memory_oldest(acs_memory *memory, int kind, acs_block *block);
-void acs_memory_settled(acs_memory *memory, const acs_block *block);
+bool acs_memory_oldest_quarantined(acs_memory *memory, int kind, acs_block *block);
+void acs_memory_end_quarantine(acs_memory *memory, const acs_block *block);
 /* Once all ops up to this one have ended nothing rests, and what was handed out early and came back is free; 0: at once. */
-acs_op acs_memory_rests_until(acs_memory *memory, int kind);
+acs_op acs_memory_quarantined_until(acs_memory *memory, int kind);
 /* Release chunks of which nothing is in use, the largest first, while more than `keep` bytes are reserved for nothing. */
 acs_status acs_memory_trim(acs_memory *memory, int kind, uint64_t keep);
 acs_memory_counts acs_memory_count(acs_memory *memory, int kind);

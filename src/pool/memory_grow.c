@@ -72,8 +72,8 @@ static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came
 /* Reserved for nothing. */
 static uint64_t idle_locked(const acs_pool *p)
 {
-    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
-    return p->counts.reserved - p->counts.live - p->counts.resting;
+    ACS_ASSERT(p->counts.live + p->counts.quarantined <= p->counts.reserved); /* MEM-1 */
+    return p->counts.reserved - p->counts.live - p->counts.quarantined;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ chunks */
@@ -122,7 +122,7 @@ static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
 }
 
 /* A chunk of which nothing is in use, the largest of the kind. */
-static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
+static bool remove_chunk(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
 {
     acs_pool *p = &m->pools[kind];
     bool found = false;
@@ -139,11 +139,11 @@ static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep,
 }
 
 /* One that the device does not take back keeps none of the others. The first error counts. */
-static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
+static acs_status trim_chunks(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status status = ACS_OK;
     acs_chunk chunk;
-    while (chunk_remove(m, kind, settled, keep, &chunk)) {
+    while (remove_chunk(m, kind, settled, keep, &chunk)) {
         if (m->config.forget)
             m->config.forget(m->config.user, chunk.base, chunk.bytes);
         acs_status released = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
@@ -156,7 +156,7 @@ static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t 
 /* ------------------------------------------------------------------------------------------------------------- pages */
 
 /* Where there are no addresses at all, large blocks come out of chunks from now on, which is no error. */
-static acs_status span_add(acs_memory *m, uint64_t bytes)
+static acs_status add_span(acs_memory *m, uint64_t bytes)
 {
     uint64_t base = 0, span = 0;
     acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
@@ -183,7 +183,7 @@ static acs_status span_add(acs_memory *m, uint64_t bytes)
 /* As much as the program had in use at once, the block that is looked for included, and what may lie idle beside that. */
 static uint64_t reserved_most_locked(const acs_pool *p, uint64_t least)
 {
-    const uint64_t now = p->counts.live + p->counts.resting + least;
+    const uint64_t now = p->counts.live + p->counts.quarantined + least;
     const uint64_t peak = now > p->counts.peak ? now : p->counts.peak;
     return peak + peak / 16 + TUNE_POOL_IDLE_MOST;
 }
@@ -205,7 +205,7 @@ static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan,
 }
 
 /* Map memory so that the block fits. ACS_OK: it was found. Else as acs_pool_grow, where *looking stays true. */
-static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish wish, bool *looking)
+static acs_status grow_pages(acs_memory *m, const acs_search *s, acs_page_wish wish, bool *looking)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
     acs_page_plan plan = {0};
@@ -218,7 +218,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
         planned = plan_locked(m, &wish, &plan, &room);
         acs_lock_release(&m->lock);
         if (!planned)
-            ACS_TRY(span_add(m, wish.least));
+            ACS_TRY(add_span(m, wish.least));
         if (!atomic_load_explicit(&m->paged, memory_order_relaxed)) /* under `growing` */
             return ACS_OK; /* look again, elsewhere */
     }
@@ -237,7 +237,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
     return status;
 }
 
-static acs_status pages_trim(acs_memory *m, acs_op settled, uint64_t keep)
+static acs_status trim_pages(acs_memory *m, acs_op settled, uint64_t keep)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
     acs_page_plan plan = {0};
@@ -263,13 +263,13 @@ acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status paged = ACS_OK;
     if (m->pages && kind == ACS_MEMORY_DEVICE)
-        paged = pages_trim(m, settled, keep);
-    acs_status status = chunks_trim(m, kind, settled, keep);
+        paged = trim_pages(m, settled, keep);
+    acs_status status = trim_chunks(m, kind, settled, keep);
     return paged == ACS_OK ? status : paged;
 }
 
 /* Where a limit has room for the block, but not for whole pages: a chunk of its own. */
-static acs_status chunk_grow(acs_memory *m, const acs_search *s, uint64_t bytes, bool *looking)
+static acs_status grow_by_chunk(acs_memory *m, const acs_search *s, uint64_t bytes, bool *looking)
 {
     acs_search large = *s;
     large.size = ACS_POOL_LARGE;
@@ -284,8 +284,8 @@ static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool
 {
     const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
     if (s->size == ACS_POOL_PAGED) {
-        acs_status status = pages_grow(m, s, (acs_page_wish){.move = attempt > 0}, looking);
-        return attempt == 2 && status == ACS_NOT_READY ? chunk_grow(m, s, least, looking) : status;
+        acs_status status = grow_pages(m, s, (acs_page_wish){.move = attempt > 0}, looking);
+        return attempt == 2 && status == ACS_NOT_READY ? grow_by_chunk(m, s, least, looking) : status;
     }
     const uint64_t rounded = (least + 2 * ACS_MIB - 1) / (2 * ACS_MIB) * (2 * ACS_MIB);
     const uint64_t usual = least <= g_chunks[s->size].block_most ? g_chunks[s->size].chunk : rounded;

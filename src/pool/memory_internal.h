@@ -23,15 +23,15 @@ typedef enum acs_pool_size {
 } acs_pool_size;
 
 /* Resting blocks, through `next`, by when they came. */
-typedef struct acs_rest {
+typedef struct acs_quarantine {
     acs_range *first, *newest;
     uint64_t bytes;
-} acs_rest;
+} acs_quarantine;
 
 typedef struct acs_pool {
     acs_arena *arenas[ACS_POOL_SIZES]; /* of pages: only where there are some */
     acs_memory_counts counts;
-    acs_rest rests[2]; /* blocks that were freed; those of groups, which rest to their end as long as there is room */
+    acs_quarantine quarantines[2]; /* of freed blocks; of blocks of groups, to their end as long as there is room */
     acs_op last;               /* the latest op that a block which was given back was behind */
     uint64_t noted;            /* block by acs_memory_note */
 } acs_pool;
@@ -66,7 +66,7 @@ typedef struct acs_search {
 
 /* memory_take.c; _locked: under `lock` */
 /* What is free; `rests`: or what rests, if it may be handed out early. ACS_NOT_READY: there is none. */
-acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests);
+acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool quarantined);
 /* The range is the taker's from here on. ACS_ERR_MEMORY: it is free again. */
 acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled);
 /* Blocks that rest and whose ops have ended are free, at most so many. */

@@ -11,29 +11,29 @@
 /* ------------------------------------------------------------------------------------------------------- quarantine */
 
 /* The block that has rested for longest becomes a free range, though ops may use it. */
-static void release_oldest_locked(acs_pool *p, acs_rest *rest)
+static void release_oldest_locked(acs_pool *p, acs_quarantine *queue)
 {
-    acs_range *range = rest->first;
-    ACS_ASSERT(rest->bytes >= range->bytes && p->counts.resting >= range->bytes);
-    rest->first = range->next;
-    rest->bytes -= range->bytes;
-    p->counts.resting -= range->bytes;
+    acs_range *range = queue->first;
+    ACS_ASSERT(queue->bytes >= range->bytes && p->counts.quarantined >= range->bytes);
+    queue->first = range->next;
+    queue->bytes -= range->bytes;
+    p->counts.quarantined -= range->bytes;
     acs_arena_give(range);
 }
 
 void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most)
 {
     for (int i = 0; i < 2; i++)
-        for (acs_rest *rest = &p->rests[i]; rest->first && rest->first->last <= settled && most > 0; most--) {
-            rest->first->last = 0;
-            release_oldest_locked(p, rest);
+        for (acs_quarantine *queue = &p->quarantines[i]; queue->first && queue->first->last <= settled && most > 0; most--) {
+            queue->first->last = 0;
+            release_oldest_locked(p, queue);
         }
 }
 
 static bool has_settled_locked(const acs_pool *p, acs_op settled)
 {
-    return (p->rests[0].first && p->rests[0].first->last <= settled) ||
-           (p->rests[1].first && p->rests[1].first->last <= settled);
+    return (p->quarantines[0].first && p->quarantines[0].first->last <= settled) ||
+           (p->quarantines[1].first && p->quarantines[1].first->last <= settled);
 }
 
 uint64_t acs_pool_quarantine_most(const acs_memory *m, const acs_pool *p)
@@ -54,21 +54,21 @@ void acs_pool_quarantine_locked(acs_memory *m, acs_range *range, acs_op last)
         acs_arena_give(range);
         return;
     }
-    acs_rest *rest = &p->rests[range->of_group];
+    acs_quarantine *queue = &p->quarantines[range->of_group];
     range->next = NULL;
-    *(rest->first ? &rest->newest->next : &rest->first) = range;
-    rest->newest = range;
-    rest->bytes += range->bytes;
-    p->counts.resting += range->bytes;
-    while (acs_memory_is_device(range->kind) && p->rests[0].bytes > acs_pool_quarantine_most(m, p))
-        release_oldest_locked(p, &p->rests[0]); /* to be handed out early */
+    *(queue->first ? &queue->newest->next : &queue->first) = range;
+    queue->newest = range;
+    queue->bytes += range->bytes;
+    p->counts.quarantined += range->bytes;
+    while (acs_memory_is_device(range->kind) && p->quarantines[0].bytes > acs_pool_quarantine_most(m, p))
+        release_oldest_locked(p, &p->quarantines[0]); /* to be handed out early */
 }
 
-bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
+bool acs_memory_oldest_quarantined(acs_memory *m, int kind, acs_block *block)
 {
     acs_pool *p = &m->pools[kind];
     acs_lock_acquire(&m->lock);
-    acs_range *range = p->rests[0].first, *of_group = p->rests[1].first;
+    acs_range *range = p->quarantines[0].first, *of_group = p->quarantines[1].first;
     if (!range || (of_group && of_group->last < range->last))
         range = of_group;
     if (range)
@@ -77,22 +77,22 @@ bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
     return range != NULL;
 }
 
-void acs_memory_settled(acs_memory *m, const acs_block *block)
+void acs_memory_end_quarantine(acs_memory *m, const acs_block *block)
 {
     acs_pool *p = &m->pools[block->kind];
     acs_lock_acquire(&m->lock);
     for (int i = 0; i < 2; i++) {
-        acs_rest *rest = &p->rests[i];
-        acs_range *before = NULL, *range = rest->first;
+        acs_quarantine *queue = &p->quarantines[i];
+        acs_range *before = NULL, *range = queue->first;
         for (; range && (range != block->range || range->last != block->behind); range = range->next)
             before = range;
         if (!range)
             continue;
-        *(before ? &before->next : &rest->first) = range->next;
-        if (rest->newest == range)
-            rest->newest = before;
-        rest->bytes -= range->bytes;
-        p->counts.resting -= range->bytes;
+        *(before ? &before->next : &queue->first) = range->next;
+        if (queue->newest == range)
+            queue->newest = before;
+        queue->bytes -= range->bytes;
+        p->counts.quarantined -= range->bytes;
         range->last = 0;
         acs_arena_give(range);
         break;
@@ -100,7 +100,7 @@ void acs_memory_settled(acs_memory *m, const acs_block *block)
     acs_lock_release(&m->lock);
 }
 
-acs_op acs_memory_rests_until(acs_memory *m, int kind)
+acs_op acs_memory_quarantined_until(acs_memory *m, int kind)
 {
     if (!m->config.pooled)
         return 0;
@@ -116,9 +116,9 @@ acs_op acs_memory_rests_until(acs_memory *m, int kind)
 void acs_pool_count_taken_locked(acs_pool *p, uint64_t bytes)
 {
     p->counts.live += bytes;
-    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
-    if (p->counts.peak < p->counts.live + p->counts.resting)
-        p->counts.peak = p->counts.live + p->counts.resting;
+    ACS_ASSERT(p->counts.live + p->counts.quarantined <= p->counts.reserved); /* MEM-1 */
+    if (p->counts.peak < p->counts.live + p->counts.quarantined)
+        p->counts.peak = p->counts.live + p->counts.quarantined;
 }
 
 /* What the oldest blocks at rest leave, though ops may use it: until something fits. */
@@ -126,8 +126,8 @@ static acs_range *take_early_locked(acs_pool *p, acs_arena *arena, size_t bytes)
 {
     acs_range *range = NULL;
     for (int i = 0; i < 2; i++)
-        while (!range && p->rests[i].first) {
-            release_oldest_locked(p, &p->rests[i]);
+        while (!range && p->quarantines[i].first) {
+            release_oldest_locked(p, &p->quarantines[i]);
             range = acs_arena_take(arena, bytes, UINT64_MAX);
         }
     return range;
@@ -155,7 +155,7 @@ acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_rang
     return ACS_OK;
 }
 
-acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
+acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool quarantined)
 {
     acs_pool *p = &m->pools[s->request->kind];
     acs_arena *arena = p->arenas[s->size];
@@ -169,7 +169,7 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
         acs_pool_settle_locked(p, settled, UINT32_MAX);
         range = acs_arena_take(arena, s->request->bytes, most);
     }
-    if (!range && s->early && rests)
+    if (!range && s->early && quarantined)
         range = take_early_locked(p, arena, s->request->bytes);
     if (range)
         status = acs_pool_hand_out_locked(m, s, range, settled);

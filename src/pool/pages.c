@@ -113,7 +113,7 @@ static piece *piece_at(const acs_pages *p, uint64_t address)
 
 /* -------------------------------------------------------------------------------------------------------------- runs */
 
-static bool run_add(acs_page_plan *plan, acs_range *range)
+static bool add_run(acs_page_plan *plan, acs_range *range)
 {
     if (plan->run_count == plan->run_capacity) {
         uint32_t capacity = plan->run_capacity ? 2 * plan->run_capacity : 8;
@@ -161,7 +161,7 @@ static uint64_t collect(acs_pages *p, acs_page_plan *plan, uint64_t wanted, uint
         acs_range *cut = acs_arena_cut(range, base, bytes);
         if (!cut)
             break;
-        if (!run_add(plan, cut)) {
+        if (!add_run(plan, cut)) {
             (void)acs_arena_fill(cut, 0, settled); /* as it was */
             break;
         }
@@ -262,7 +262,7 @@ typedef struct loose {
     uint64_t count, capacity;
 } loose;
 
-static bool loose_reserve(loose *l)
+static bool reserve_loose(loose *l)
 {
     if (l->count < l->capacity)
         return true;
@@ -285,7 +285,7 @@ static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
 {
     const uint64_t before = l->count, end = run->range->base + run->range->bytes;
     for (uint64_t at = run->range->base; at < end; at += piece_at(p, at)->pages * p->ops->page) {
-        if (!loose_reserve(l)) {
+        if (!reserve_loose(l)) {
             l->count = before;
             return no_memory();
         }
@@ -313,7 +313,7 @@ static acs_status create(acs_pages *p, uint64_t bytes, loose *l)
     while (bytes > 0) {
         const uint64_t size = bytes < usual ? bytes : usual;
         piece made = {0, size / page};
-        if (!loose_reserve(l))
+        if (!reserve_loose(l))
             return no_memory();
         ACS_TRY(p->ops->create(p->user, size, &made.handle));
         l->pieces[l->count++] = made;

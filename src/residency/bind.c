@@ -42,8 +42,8 @@ static uint64_t moved(const acs_draft *draft, uint64_t address)
     const acs_relocatable *m = acs_naming_at(draft, address);
     if (!m || !m->touched)
         return address;
-    uint64_t to = m->to ? m->to : m->host_valid ? m->host : m->home; /* who only looks brings none in */
-    return address + (to - m->home);
+    uint64_t to = m->to ? m->to : m->host_valid ? m->host : m->canonical; /* who only looks brings none in */
+    return address + (to - m->canonical);
 }
 
 static const void *moved_pointer(const acs_draft *draft, const void *pointer)
@@ -100,7 +100,7 @@ static void end_bind(acs_draft *draft, acs_op op)
         m->touched = false;
         m->named = r->turn;
         settle_touched(draft, m, op != 0);
-        m->anew = m->written = m->fresh = false;
+        m->overwritten = m->written = m->fresh = false;
         if (op)
             m->last = acs_fifo_last(context->core.fifo); /* at least its number: a captured op has none of the FIFO's */
     }

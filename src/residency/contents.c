@@ -63,7 +63,7 @@ acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *blo
         ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to make a block relocatable");
         return NULL;
     }
-    m->home = (uint64_t)(uintptr_t)block->ptr;
+    m->canonical = (uint64_t)(uintptr_t)block->ptr;
     m->bytes = block->bytes;
     m->number = ++r->made;
     m->last = block->behind;
@@ -90,7 +90,7 @@ acs_status acs_relocatable_refuse_lazy(const acs_relocatable *m)
 {
     return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                     "the ACS_LAZY block of %llu bytes at %#llx (acs_malloc at %s:%d) can be reached by the pointers of "
-                    "kernels, by copies and by fills alone", (unsigned long long)m->bytes, (unsigned long long)m->home,
+                    "kernels, by copies and by fills alone", (unsigned long long)m->bytes, (unsigned long long)m->canonical,
                     m->site && m->site->file ? m->site->file : "?", m->site ? m->site->line : 0);
 }
 
@@ -99,13 +99,13 @@ acs_status acs_relocatable_refuse_lazy(const acs_relocatable *m)
 void acs_relocatable_drop(acs_context *context, acs_relocatable *m, acs_op last)
 {
     acs_block block;
-    if (m->at != m->home && m->at && !m->lent) {
+    if (m->at != m->canonical && m->at && !m->borrowed) {
         if (!m->lazy)
             context->relocatables->version_bytes -= m->bytes;
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->at, last, &block); /* it is a block: cannot fail */
     }
-    m->lent = false;
-    m->at = m->to = m->lazy ? 0 : m->home;
+    m->borrowed = false;
+    m->at = m->to = m->lazy ? 0 : m->canonical;
 }
 
 void acs_relocatable_drop_host(acs_context *context, acs_relocatable *m, acs_op last)
@@ -121,7 +121,7 @@ void acs_relocatable_drop_host(acs_context *context, acs_relocatable *m, acs_op 
 
 /* ----------------------------------------------------------------------------------------------------------- copies */
 
-acs_status acs_relocatable_begin_anew(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last)
+acs_status acs_relocatable_begin_life(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last)
 {
     if (last > acs_core_settled(&context->core))
         return acs_recycle_add(context, base, m->bytes);

@@ -316,13 +316,13 @@ void acs_device_choice_count(acs_context *context, acs_statistics *s)
 /* Ops as they were placed, the runtime's own among them. The context closes, so none is any more. */
 void acs_device_choice_report(acs_context *context, const acs_statistics *s)
 {
-    const acs_device_choice *spread = context->device_choice;
-    if (!spread)
+    const acs_device_choice *choice = context->device_choice;
+    if (!choice)
         return;
     char ops[ACS_DEVICES_MOST * 24];
     size_t used = 0;
-    for (uint32_t d = 0; d < spread->count; d++)
-        used += (size_t)snprintf(ops + used, sizeof ops - used, "%s%" PRIu64, d ? ", " : "", spread->placed[d]);
+    for (uint32_t d = 0; d < choice->count; d++)
+        used += (size_t)snprintf(ops + used, sizeof ops - used, "%s%" PRIu64, d ? ", " : "", choice->placed[d]);
     fprintf(stderr, "acs: stats: ops by device: %s; %" PRIu64 " transfers of %" PRIu64 " bytes in all\n", ops, s->transfers,
             s->transfer_bytes);
 }

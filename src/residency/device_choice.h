@@ -13,10 +13,10 @@
 #define ACS_ANY_PLACE UINT32_MAX
 
 /* Bytes that the op which is being bound writes, of a block. */
-typedef struct acs_check_outputs_part {
+typedef struct acs_written_part {
     acs_relocatable *block;
     acs_part part;
-} acs_check_outputs_part;
+} acs_written_part;
 
 /* When an op is expected to end, in the placement's seconds since it was idle for so many times. */
 typedef struct acs_expected_end {
@@ -48,7 +48,7 @@ struct acs_device_choice {
     /* of the op that is being bound */
     double end;              /* when it is expected to end */
     uint64_t idles;          /* times that nothing was under way: the placement's seconds begin anew then */
-    acs_check_outputs_part *parts;
+    acs_written_part *parts;
     uint32_t part_count, part_capacity;
     acs_failed_copy *failed; /* since acs_device_choice_take_failed; guarded by the core's lock */
     uint32_t failed_count;
@@ -78,7 +78,7 @@ acs_status acs_device_choice_restrict(const acs_draft *draft, acs_device_choice_
  */
 void acs_device_choice_reads(acs_device_choice_op *op, uint32_t others, uint64_t bytes, acs_place_set places);
 /* What has ended, before an op is looked at: when it can begin is told in seconds since devices were idle. */
-void acs_device_choice_refresh(acs_device_choice *spread);
+void acs_device_choice_refresh(acs_device_choice *choice);
 /* Where the op runs. It counts as placed. */
 uint32_t acs_device_choice_choose(const acs_draft *draft, acs_device_choice_op *op);
 /* Counts, too: an op of the runtime's own, that will run there; an op ended. */

@@ -167,7 +167,7 @@ static acs_status fetch(acs_context *context, acs_relocatable *m)
     acs_status status = acs_recycle_begin_life(context, &block);
     m->at = m->to = (uint64_t)(uintptr_t)block.ptr;
     m->last = 0;
-    m->fresh = m->anew;
+    m->fresh = m->overwritten;
     if (status == ACS_OK && m->host_valid && !m->fresh) {
         acs_op op = acs_relocatable_copy(context, m, m->at, m->host);
         status = op ? ACS_OK : acs_error_thread()->status;
@@ -199,7 +199,7 @@ static bool move_own_out(acs_context *context)
 {
     bool moved = false;
     for (acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched)
-        if (m->lazy && m->at && !m->lent)
+        if (m->lazy && m->at && !m->borrowed)
             moved |= acs_spill_move_out(context, m) == ACS_OK;
     return moved;
 }
@@ -220,14 +220,14 @@ acs_status acs_lazy_fetch(acs_draft *draft)
     return status;
 }
 
-void acs_lazy_lend(acs_relocatable *m, uint32_t device, uint64_t at)
+void acs_lazy_borrow(acs_relocatable *m, uint32_t device, uint64_t at)
 {
     if (m->replicas) {
-        m->replicas->places[device] = (acs_replica){.at = at, .lent = true};
+        m->replicas->places[device] = (acs_replica){.at = at, .borrowed = true};
         return;
     }
     m->at = m->to = at;
-    m->lent = m->fresh = true;
+    m->borrowed = m->fresh = true;
     m->last = 0;
 }
 

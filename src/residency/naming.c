@@ -23,7 +23,7 @@ acs_relocatable *acs_naming_block(const acs_draft *draft, const acs_segment *s, 
     if (!acs_segment_has_bytes(s))
         return NULL;
     acs_relocatable *m = acs_naming_at(draft, s->base);
-    *inside = m && acs_segment_end(s) <= m->home + m->bytes;
+    *inside = m && acs_segment_end(s) <= m->canonical + m->bytes;
     return m;
 }
 
@@ -58,7 +58,7 @@ bool acs_naming_next_pointer(const acs_record *record, acs_pointer_walk *walk, u
 
 static bool points_into(const acs_relocatable *m, uint64_t address)
 {
-    return address - m->home < m->bytes;
+    return address - m->canonical < m->bytes;
 }
 
 static void name_by_segments(const acs_draft *draft)
@@ -76,7 +76,7 @@ static void name_by_segments(const acs_draft *draft)
             *n = (acs_naming){.turn = turn, .pointers = record->kind != ACS_KIND_KERNEL, .inside = true};
         n->segments++;
         n->inside &= inside;
-        n->whole |= s->access == ACS_WRITE && s->rows == 1 && s->base == m->home && s->row_bytes == m->bytes;
+        n->whole |= s->access == ACS_WRITE && s->rows == 1 && s->base == m->canonical && s->row_bytes == m->bytes;
     }
 }
 
@@ -144,7 +144,7 @@ static void remove_cuts(acs_relocatable *m, uint64_t from, uint64_t to)
 
 void acs_naming_touch(acs_relocatables *r, acs_relocatable *m, const acs_segment *s)
 {
-    const uint64_t from = s->base - m->home, to = acs_segment_end(s) - m->home;
+    const uint64_t from = s->base - m->canonical, to = acs_segment_end(s) - m->canonical;
     add_cut(m, from);
     add_cut(m, to);
     if (s->access == ACS_UPDATE && s->rows == 1)
@@ -163,7 +163,7 @@ void acs_naming_touch_pointed(const acs_draft *draft)
         acs_relocatable *m = acs_naming_at(draft, address);
         if (!m || !m->lazy)
             continue;
-        const acs_segment whole = ACS_INOUT(m->home, m->bytes);
+        const acs_segment whole = ACS_INOUT(m->canonical, m->bytes);
         acs_naming_touch(draft->context->relocatables, m, &whole);
         m->written = true;
     }

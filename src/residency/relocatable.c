@@ -80,7 +80,7 @@ acs_status acs_relocatable_add(acs_context *context, const acs_block *block)
         m = NULL;
     }
     if (m) {
-        m->at = m->to = m->home;
+        m->at = m->to = m->canonical;
         r->block_bytes += m->bytes;
         acs_memory_mark(context->memory, block->ptr, m);
     }
@@ -95,7 +95,7 @@ acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last
     acs_relocatables_enter(context);
     last = acs_fifo_last(context->core.fifo); /* copies home that other threads' calls queued included */
     acs_relocatable *m = acs_memory_marked(context->memory, (uint64_t)(uintptr_t)ptr);
-    if (m && m->home == (uint64_t)(uintptr_t)ptr) {
+    if (m && m->canonical == (uint64_t)(uintptr_t)ptr) {
         if (m->replicas)
             acs_replicas_free(context, m, false);
         else
@@ -110,16 +110,16 @@ acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last
 
 /* ------------------------------------------------------------------------------------------------------------- home */
 
-acs_status acs_relocatable_bring_home(acs_context *context, acs_relocatable *m)
+acs_status acs_relocatable_make_canonical(acs_context *context, acs_relocatable *m)
 {
     if (m->replicas)
-        return acs_replicas_home(context, m);
+        return acs_replicas_make_canonical(context, m);
     if (m->lazy)
         return acs_relocatable_refuse_lazy(m);
-    if (m->at == m->home)
+    if (m->at == m->canonical)
         return ACS_OK;
-    ACS_TRY(acs_relocatable_begin_anew(context, m, m->home, m->home_last));
-    acs_op op = acs_relocatable_copy(context, m, m->home, m->at);
+    ACS_TRY(acs_relocatable_begin_life(context, m, m->canonical, m->canonical_last));
+    acs_op op = acs_relocatable_copy(context, m, m->canonical, m->at);
     if (!op)
         return acs_error_thread()->status;
     atomic_fetch_add_explicit(&context->relocatables->homed, m->cut_count + 1, memory_order_relaxed); /* a counter */
@@ -128,13 +128,13 @@ acs_status acs_relocatable_bring_home(acs_context *context, acs_relocatable *m)
     return ACS_OK;
 }
 
-static acs_status bring_all_home(acs_context *context)
+static acs_status make_all_canonical(acs_context *context)
 {
     const acs_relocatables *r = context->relocatables;
     for (acs_relocatable *m = r->first.next; m != &r->first && (r->version_bytes || context->device_choice);
          m = m->next)
         if (!m->lazy)
-            ACS_TRY(acs_relocatable_bring_home(context, m));
+            ACS_TRY(acs_relocatable_make_canonical(context, m));
     return ACS_OK;
 }
 
@@ -146,26 +146,26 @@ static void hand_all_over(acs_context *context)
             acs_replicas_hand_over(context, m, 0, m->bytes);
 }
 
-acs_status acs_relocatables_home_locked(acs_context *context)
+acs_status acs_relocatables_make_canonical_locked(acs_context *context)
 {
-    ACS_TRY(bring_all_home(context));
+    ACS_TRY(make_all_canonical(context));
     hand_all_over(context);
     return ACS_OK;
 }
 
-acs_status acs_relocatables_home(acs_context *context)
+acs_status acs_relocatables_make_canonical(acs_context *context)
 {
     if (acs_relocatables_none(context))
         return ACS_OK;
     acs_relocatables_enter(context);
     if (context->device_choice) /* what a copy did not bring home is to come again */
         (void)acs_replicas_restore(context);
-    acs_status status = bring_all_home(context);
+    acs_status status = make_all_canonical(context);
     acs_relocatables_leave(context);
     return status;
 }
 
-bool acs_relocatables_came_home(acs_context *context)
+bool acs_relocatables_hand_over(acs_context *context)
 {
     if (!context->device_choice)
         return false;
@@ -176,7 +176,7 @@ bool acs_relocatables_came_home(acs_context *context)
     return restored;
 }
 
-void acs_relocatable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status)
+void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size_t bytes, acs_status status)
 {
     const uint64_t address = (uint64_t)(uintptr_t)ptr;
     if (!context->device_choice)
@@ -186,7 +186,7 @@ void acs_relocatable_part_came_home(acs_context *context, const void *ptr, size_
     if (status != ACS_OK) /* else what failed there was overwritten since */
         (void)acs_replicas_restore(context);
     if (m && !m->lazy) {
-        const uint64_t first = address - m->home;
+        const uint64_t first = address - m->canonical;
         acs_replicas_hand_over(context, m, first, bytes < m->bytes - first ? first + bytes : m->bytes);
     }
     acs_relocatables_leave(context);
@@ -201,7 +201,7 @@ acs_status acs_pin(acs_context *context, const void *ptr)
         return ACS_OK;
     acs_relocatables_enter(context);
     acs_relocatable *m = acs_relocatable_at(context, (uint64_t)(uintptr_t)ptr);
-    acs_status status = m ? acs_relocatable_bring_home(context, m) : ACS_OK;
+    acs_status status = m ? acs_relocatable_make_canonical(context, m) : ACS_OK;
     if (m && status == ACS_OK)
         m->pinned = true;
     acs_relocatables_leave(context);

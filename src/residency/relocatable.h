@@ -40,12 +40,12 @@ typedef struct acs_naming {
 } acs_naming;
 
 typedef struct acs_relocatable {
-    uint64_t home, bytes; /* as acs_malloc returned it */
+    uint64_t canonical, bytes; /* as acs_malloc returned it */
     uint64_t number;      /* no other block has had it */
     uint64_t at;          /* N1 */
     uint64_t to;          /* where the op that is being bound finds or writes them */
     acs_op last;          /* latest op that touches the contents there */
-    acs_op home_last;     /* while they are elsewhere: the same for the block's own memory */
+    acs_op canonical_last;     /* while they are elsewhere: the same for the block's own memory */
     uint64_t cuts[ACS_CUTS]; /* where parts that ops named begin and end, rising: failures of one are not those of others */
     uint32_t cut_count;
     bool pinned;
@@ -54,12 +54,12 @@ typedef struct acs_relocatable {
     struct acs_relocatable *next_touched;
     acs_naming naming;    /* of acs_naming_collect, as long as it is of the latest turn */
     bool touched;         /* by the op that is being bound */
-    bool anew;            /* and all of it is written */
+    bool overwritten;            /* and all of it is written */
     bool written;         /* or some */
     /* of a lazy block, whose home is an address without memory */
     bool lazy;
     bool fresh;           /* its memory was taken for the op that is being bound, which reads none of it */
-    bool lent;            /* its memory is a group's */
+    bool borrowed;            /* its memory is a group's */
     bool host_valid;      /* N3 */
     uint64_t host;        /* pinned memory for its copy; 0: none was needed yet */
     acs_op host_last;     /* latest op that touches it */
@@ -122,14 +122,14 @@ acs_status acs_relocatable_add(acs_context *context, const acs_block *block);
 /* The block is about to be freed, behind op `last`; returns the op behind which its memory is nobody's. */
 acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last);
 /* All contents come home that have one: what the program does next may reach them in any way. Queues, does not wait. */
-acs_status acs_relocatables_home(acs_context *context);
+acs_status acs_relocatables_make_canonical(acs_context *context);
 /*
  * On several devices: the copies home have ended, so what came is the program's. True: copies had failed; their bytes
  * are where they were.
  */
-bool acs_relocatables_came_home(acs_context *context);
+bool acs_relocatables_hand_over(acs_context *context);
 /* The same of a part of a block, whose wait ended with `status`: well only where all of it came. */
-void acs_relocatable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status);
+void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size_t bytes, acs_status status);
 
 /* The rest is for who holds the lock. */
 
@@ -156,7 +156,7 @@ typedef struct acs_way {
 acs_op acs_relocatable_copy_part(acs_context *context, const acs_relocatable *m, const acs_way *way,
                                  const acs_part *part);
 /* What comes to this memory is behind whoever used it (up to `last`), and failures among those are no concern of it. */
-acs_status acs_relocatable_begin_anew(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last);
+acs_status acs_relocatable_begin_life(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last);
 /* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */
 void acs_relocatable_drop(acs_context *context, acs_relocatable *m, acs_op last);
 /* The host copy of a lazy block goes back, behind op `last`. */
@@ -164,10 +164,10 @@ void acs_relocatable_drop_host(acs_context *context, acs_relocatable *m, acs_op 
 
 /* relocatable.c */
 
-/* As acs_relocatables_home; of several devices, the contents are there alone at once. */
-acs_status acs_relocatables_home_locked(acs_context *context);
+/* As acs_relocatables_make_canonical; of several devices, the contents are there alone at once. */
+acs_status acs_relocatables_make_canonical_locked(acs_context *context);
 /* Its contents come to its address. ACS_ERR_UNSUPPORTED: a lazy block has no memory there. */
-acs_status acs_relocatable_bring_home(acs_context *context, acs_relocatable *m);
+acs_status acs_relocatable_make_canonical(acs_context *context, acs_relocatable *m);
 
 /* lazy.c */
 
@@ -177,7 +177,7 @@ acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *s
 acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block);
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block);
 /* Memory of somebody else's, on this device, for it, with nothing in it: until acs_lazy_free, or it is dropped. */
-void acs_lazy_lend(acs_relocatable *m, uint32_t device, uint64_t at);
+void acs_lazy_borrow(acs_relocatable *m, uint32_t device, uint64_t at);
 /* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */
 acs_status acs_lazy_fetch(acs_draft *draft);
 /* The memory that it got for the op is not wanted: it was not queued. */

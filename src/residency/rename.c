@@ -16,7 +16,7 @@ static bool take_version(acs_context *context, const acs_relocatable *m, acs_blo
     acs_relocatables *r = context->relocatables;
     const acs_memory_request request = {.bytes = m->bytes, .kind = ACS_MEMORY_DEVICE, .optional = true, .site = m->site};
     uint64_t most = r->most == UINT64_MAX ? r->block_bytes : r->most;
-    uint64_t held = r->version_bytes - (m->at == m->home ? 0 : m->bytes);
+    uint64_t held = r->version_bytes - (m->at == m->canonical ? 0 : m->bytes);
     acs_op last = acs_fifo_last(context->core.fifo);
     if (m->bytes > most || held > most - m->bytes || last < r->again)
         return false;
@@ -36,22 +36,22 @@ static void begin_version(acs_context *context, acs_relocatable *m)
     acs_op settled = acs_core_settled(&context->core);
     acs_block block;
     if (m->last > settled && !m->lazy) {
-        if (m->at != m->home && m->home_last <= settled)
-            m->to = m->home;
+        if (m->at != m->canonical && m->canonical_last <= settled)
+            m->to = m->canonical;
         else if (take_version(context, m, &block)) {
             m->to = (uint64_t)(uintptr_t)block.ptr;
-            context->relocatables->version_bytes += m->at == m->home ? m->bytes : 0; /* else in the stead of another */
+            context->relocatables->version_bytes += m->at == m->canonical ? m->bytes : 0; /* else in the stead of another */
         }
     }
-    m->anew = true;
+    m->overwritten = true;
 }
 
 /* All that can be refused has been looked at. */
 acs_status acs_rename_begin(acs_context *context)
 {
     for (const acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched)
-        if (m->anew && !m->fresh) /* whose memory began a life just now */
-            ACS_TRY(acs_relocatable_begin_anew(context, m, m->to, m->to == m->at ? m->last : 0));
+        if (m->overwritten && !m->fresh) /* whose memory began a life just now */
+            ACS_TRY(acs_relocatable_begin_life(context, m, m->to, m->to == m->at ? m->last : 0));
     return ACS_OK;
 }
 
@@ -61,18 +61,18 @@ void acs_rename_commit(acs_context *context, acs_relocatable *m)
     acs_relocatables *r = context->relocatables;
     acs_op last = acs_fifo_last(context->core.fifo);
     const uint64_t from = m->at, to = m->to;
-    if (m->anew)
+    if (m->overwritten)
         m->cut_count = 0;
     m->filled |= m->written;
     if (m->written)
         m->host_valid = false;
     if (to == m->at || m->lazy)
         return;
-    if (m->at == m->home)
-        m->home_last = m->last;
+    if (m->at == m->canonical)
+        m->canonical_last = m->last;
     else
         acs_relocatable_drop(context, m, last);
-    r->version_bytes += from != m->home && to != m->home ? m->bytes : 0;
+    r->version_bytes += from != m->canonical && to != m->canonical ? m->bytes : 0;
     m->at = m->to = to;
     atomic_fetch_add_explicit(&r->versions, 1, memory_order_relaxed); /* a counter */
 }
@@ -82,8 +82,8 @@ void acs_rename_undo(acs_context *context, acs_relocatable *m)
     acs_block block;
     if (m->lazy) {
         acs_lazy_undo(context, m);
-    } else if (m->to != m->home && m->to != m->at) {
-        context->relocatables->version_bytes -= m->at == m->home ? m->bytes : 0;
+    } else if (m->to != m->canonical && m->to != m->at) {
+        context->relocatables->version_bytes -= m->at == m->canonical ? m->bytes : 0;
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)m->to, 0, &block); /* nobody has used it: cannot fail */
     }
     m->to = m->at;
@@ -100,7 +100,7 @@ static acs_status prepare_block(const acs_draft *draft, acs_relocatable *m, cons
     if (record->kind == ACS_KIND_STREAM_WAIT && n.whole && !draft->captured && !m->lazy) /* it was written there anew */
         acs_relocatable_drop(draft->context, m, acs_fifo_last(draft->context->core.fifo));
     if (!only_looks && acs_naming_escapes(draft, &n))
-        ACS_TRY(acs_relocatable_bring_home(draft->context, m));
+        ACS_TRY(acs_relocatable_make_canonical(draft->context, m));
     else if (n.whole && n.segments == 1 && !m->pinned && acs_naming_is_work(record))
         begin_version(draft->context, m);
     acs_naming_touch(draft->context->relocatables, m, s);
@@ -114,7 +114,7 @@ acs_status acs_rename_prepare(acs_draft *draft)
     const bool all = acs_naming_is_any(record);
     acs_naming_collect(draft);
     if (all)
-        ACS_TRY(acs_relocatables_home_locked(draft->context));
+        ACS_TRY(acs_relocatables_make_canonical_locked(draft->context));
     for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
         acs_relocatable *m = acs_naming_block(draft, &record->segments[i], &inside);

@@ -30,7 +30,7 @@ static bool reads(const acs_segment *s)
 
 static uint64_t first_of(const acs_relocatable *m, const acs_segment *s)
 {
-    return s->base - m->home;
+    return s->base - m->canonical;
 }
 
 /* The part of its block that a segment names. */
@@ -41,7 +41,7 @@ static acs_part named_part(const acs_relocatable *m, const acs_segment *s)
 }
 
 /* It only asks about ops, and changes nothing. */
-static bool looks(const acs_record *record)
+static bool only_observes(const acs_record *record)
 {
     return !acs_naming_is_work(record);
 }
@@ -57,7 +57,7 @@ static bool has_device(const acs_record *record)
 static bool is_source(const acs_draft *draft, const acs_relocatable *m)
 {
     const acs_record *record = draft->record;
-    return record->kind == ACS_KIND_MEMCPY && (uint64_t)(uintptr_t)record->u.copy.dst - m->home >= m->bytes;
+    return record->kind == ACS_KIND_MEMCPY && (uint64_t)(uintptr_t)record->u.copy.dst - m->canonical >= m->bytes;
 }
 
 static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_segment *s)
@@ -65,12 +65,12 @@ static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_se
     struct acs_replicas *r = m->replicas;
     const acs_naming n = m->naming;
     const bool first = !m->touched;
-    r->astray = m->pinned || acs_naming_escapes(draft, &n);
-    if (r->astray && m->lazy && !looks(draft->record))
+    r->escapes = m->pinned || acs_naming_escapes(draft, &n);
+    if (r->escapes && m->lazy && !only_observes(draft->record))
         return acs_relocatable_refuse_lazy(m);
     acs_naming_touch(draft->context->relocatables, m, s);
     m->written |= acs_naming_is_work(draft->record) && (s->access & ACS_WRITE);
-    m->anew |= !r->astray && n.whole && n.segments == 1 && acs_naming_is_work(draft->record);
+    m->overwritten |= !r->escapes && n.whole && n.segments == 1 && acs_naming_is_work(draft->record);
     if (first) {
         r->target = ACS_ANY_PLACE;
         r->taken = false;
@@ -94,13 +94,13 @@ static void list_reads(acs_device_choice_op *op, const acs_relocatable *m, const
 }
 
 /* Who comes first behind an op can take its stream over. */
-static void list_upstream(acs_device_choice_op *op, const acs_relocatable *m, const acs_device_choice *spread)
+static void list_upstream(acs_device_choice_op *op, const acs_relocatable *m, const acs_device_choice *choice)
 {
     const struct acs_replicas *r = m->replicas;
-    const bool now = r->idles == spread->idles; /* else that was long ago */
+    const bool now = r->idles == choice->idles; /* else that was long ago */
     if (now && r->ends > op->op.ready)
         op->op.ready = r->ends;
-    if (r->ends > 0 && !r->followed && r->writer < spread->count)
+    if (r->ends > 0 && !r->followed && r->writer < choice->count)
         op->op.preferred |= 1u << r->writer;
 }
 
@@ -113,14 +113,14 @@ static acs_status look_at_segment(const acs_draft *draft, acs_device_choice_op *
         return ACS_OK;
     op->bytes += s->rows * s->row_bytes;
     const acs_relocatable *m = acs_naming_block(draft, s, &inside);
-    if (m && m->touched && !m->replicas->astray) {
+    if (m && m->touched && !m->replicas->escapes) {
         if (reads(s)) {
             list_reads(op, m, s);
             list_upstream(op, m, context->device_choice);
         }
         return ACS_OK;
     }
-    const uint32_t place = m && m->touched ? m->replicas->home : acs_device_choice_place(context, s->base);
+    const uint32_t place = m && m->touched ? m->replicas->canonical : acs_device_choice_place(context, s->base);
     if (place < context->device_choice->count)
         return acs_device_choice_restrict(draft, op, place, i);
     if (s->access & ACS_READ)
@@ -133,7 +133,7 @@ static void stay_at_source(const acs_draft *draft, acs_device_choice_op *op)
 {
     for (const acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         const acs_place_set near = acs_coherence_any(&m->replicas->valid) & op->op.allowed;
-        if (!m->replicas->astray && is_source(draft, m) && near)
+        if (!m->replicas->escapes && is_source(draft, m) && near)
             op->op.allowed = near;
     }
 }
@@ -143,7 +143,7 @@ static acs_relocatable *largest_of(const acs_draft *draft)
 {
     acs_relocatable *largest = NULL;
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched)
-        if (!m->replicas->astray && (!largest || m->bytes > largest->bytes))
+        if (!m->replicas->escapes && (!largest || m->bytes > largest->bytes))
             largest = m;
     return largest;
 }
@@ -153,15 +153,15 @@ static acs_relocatable *largest_of(const acs_draft *draft)
  * where the family of its largest block has gone since the devices were idle. The first to come decides for all. Of
  * others the family's device is the first of equals.
  */
-static void follow_family(const acs_draft *draft, acs_device_choice_op *op)
+static void follow_affinity(const acs_draft *draft, acs_device_choice_op *op)
 {
     const acs_device_choice *s = draft->context->device_choice;
     const acs_relocatable *largest = largest_of(draft);
-    const acs_affinity *family = largest ? acs_affinity_of(largest->replicas->family) : NULL;
-    if (!family || !family->device || !(op->op.allowed >> (family->device - 1) & 1))
+    const acs_affinity *affinity = largest ? acs_affinity_of(largest->replicas->affinity) : NULL;
+    if (!affinity || !affinity->device || !(op->op.allowed >> (affinity->device - 1) & 1))
         return;
-    op->op.preferred = 1u << (family->device - 1);
-    bool here = family->decided == s->idles;
+    op->op.preferred = 1u << (affinity->device - 1);
+    bool here = affinity->decided == s->idles;
     for (uint32_t i = 0; i < op->op.read_count; i++)
         here &= !(op->reads[i].places & ((1u << s->count) - 1));
     if (here)
@@ -172,21 +172,21 @@ static void follow_family(const acs_draft *draft, acs_device_choice_op *op)
  * What kernels use together belongs together; but what is small may as well come, a few blocks of one kernel at most
  * are told, and no family has more than its device's share of all.
  */
-static void lead_family(const acs_draft *draft, uint32_t device)
+static void lead_affinity(const acs_draft *draft, uint32_t device)
 {
     const acs_device_choice *s = draft->context->device_choice;
     const acs_relocatable *largest = largest_of(draft);
-    acs_affinity *family = largest ? largest->replicas->family : NULL;
+    acs_affinity *affinity = largest ? largest->replicas->affinity : NULL;
     uint32_t told = 0;
     for (acs_relocatable *m = draft->context->relocatables->touched; m && draft->kernel; m = m->next_touched)
-        if (m != largest && !m->replicas->astray && m->bytes >= largest->bytes / TUNE_AFFINITY_PART &&
+        if (m != largest && !m->replicas->escapes && m->bytes >= largest->bytes / TUNE_AFFINITY_PART &&
             ++told < TUNE_AFFINITY_BLOCKS)
-            (void)acs_affinity_join(family, m->replicas->family, s->bytes / s->count);
-    if (!family)
+            (void)acs_affinity_join(affinity, m->replicas->affinity, s->bytes / s->count);
+    if (!affinity)
         return;
-    family = acs_affinity_of(family);
-    family->device = device + 1;
-    family->decided = s->idles;
+    affinity = acs_affinity_of(affinity);
+    affinity->device = device + 1;
+    affinity->decided = s->idles;
 }
 
 /* Devices that reach all others' memory: for what may touch anything. */
@@ -228,12 +228,12 @@ static acs_status choose_device(const acs_draft *draft, acs_place_set full, uint
         ACS_TRY(look_at_segment(draft, &op, i));
     if (draft->record->kind == ACS_KIND_MEMCPY)
         stay_at_source(draft, &op);
-    const bool families = draft->context->device_choice->placement.policy == ACS_POLICY_AUTO;
-    if (families)
-        follow_family(draft, &op);
+    const bool by_affinity = draft->context->device_choice->placement.policy == ACS_POLICY_AUTO;
+    if (by_affinity)
+        follow_affinity(draft, &op);
     *device = draft->captured ? 0 : acs_device_choice_choose(draft, &op);
-    if (families)
-        lead_family(draft, *device);
+    if (by_affinity)
+        lead_affinity(draft, *device);
     return ACS_OK;
 }
 
@@ -241,7 +241,7 @@ static acs_status choose_device(const acs_draft *draft, acs_place_set full, uint
 static uint32_t source_of(const acs_draft *draft, const acs_relocatable *m, uint32_t device)
 {
     const acs_record *record = draft->record;
-    const uint64_t first = (uint64_t)(uintptr_t)record->u.copy.src - m->home;
+    const uint64_t first = (uint64_t)(uintptr_t)record->u.copy.src - m->canonical;
     const uint32_t places = draft->context->device_choice->count + 1;
     const acs_place_set everywhere = (1u << places) - 1;
     const acs_place_set all = acs_coherence_all(&m->replicas->valid, first, first + record->u.copy.bytes) & everywhere;
@@ -256,8 +256,8 @@ static void aim(const acs_draft *draft, uint32_t device)
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
         struct acs_replicas *r = m->replicas;
         r->changes = 0;
-        if (r->astray)
-            r->target = r->home; /* of lazy ones, which are only looked at: none */
+        if (r->escapes)
+            r->target = r->canonical; /* of lazy ones, which are only looked at: none */
         else
             r->target = is_source(draft, m) ? source_of(draft, m, device) : device;
     }
@@ -285,13 +285,13 @@ static acs_status note_written(acs_device_choice *s, acs_relocatable *m, acs_par
 {
     if (s->part_count == s->part_capacity) {
         const uint32_t capacity = s->part_capacity ? 2 * s->part_capacity : 8;
-        acs_check_outputs_part *parts = realloc(s->parts, capacity * sizeof *parts);
+        acs_written_part *parts = realloc(s->parts, capacity * sizeof *parts);
         if (!parts)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what an op writes");
         s->parts = parts;
         s->part_capacity = capacity;
     }
-    s->parts[s->part_count++] = (acs_check_outputs_part){m, part};
+    s->parts[s->part_count++] = (acs_written_part){m, part};
     m->replicas->changes += part.rows.count;
     return ACS_OK;
 }
@@ -300,21 +300,21 @@ static acs_status note_written(acs_device_choice *s, acs_relocatable *m, acs_par
 static bool brings_gaps(const acs_relocatable *m, const acs_segment *s)
 {
     acs_validity missing;
-    const uint64_t first = first_of(m, s), end = acs_segment_end(s) - m->home;
+    const uint64_t first = first_of(m, s), end = acs_segment_end(s) - m->canonical;
     return takes_gaps(s) && acs_coherence_missing(&m->replicas->valid, first, end < m->bytes ? end : m->bytes,
                                                   m->replicas->target, &missing);
 }
 
 /*
  * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes
- * the program's when it has come (acs_relocatable_part_came_home), a foreign stream's at once.
+ * the program's when it has come (acs_relocatables_hand_over_part), a foreign stream's at once.
  */
 static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, acs_segment *s)
 {
     struct acs_replicas *r = m->replicas;
     const acs_part part = named_part(m, s);
     const bool brings = brings_gaps(m, s);
-    if (reads(s) || looks(draft->record))
+    if (reads(s) || only_observes(draft->record))
         ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
     const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
     if (writes && brings) { /* so it comes behind their copies, and is skipped with them */
@@ -329,7 +329,7 @@ static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, ac
 static acs_status provide_pointed(const acs_draft *draft)
 {
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
-        acs_segment whole = ACS_INOUT(m->home, m->bytes);
+        acs_segment whole = ACS_INOUT(m->canonical, m->bytes);
         ACS_TRY(provide_segment(draft, m, &whole));
     }
     return ACS_OK;
@@ -419,8 +419,8 @@ static void touch_pointed(const acs_draft *draft)
 {
     acs_naming_touch_pointed(draft);
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
-        m->replicas->astray = m->replicas->taken = false;
-        m->anew = false;
+        m->replicas->escapes = m->replicas->taken = false;
+        m->overwritten = false;
     }
 }
 
@@ -478,12 +478,12 @@ acs_status acs_replicas_prepare(acs_draft *draft)
     const bool all = acs_naming_is_any(draft->record);
     acs_naming_collect(draft);
     if (all)
-        ACS_TRY(acs_relocatables_home_locked(context));
+        ACS_TRY(acs_relocatables_make_canonical_locked(context));
     ACS_TRY(touch_segments(draft, all));
-    if (all && !looks(draft->record))
+    if (all && !only_observes(draft->record))
         touch_pointed(draft);
-    ACS_TRY(place_replicas(draft, all && !looks(draft->record)));
-    if (looks(draft->record))
+    ACS_TRY(place_replicas(draft, all && !only_observes(draft->record)));
+    if (only_observes(draft->record))
         look_everywhere(draft);
     return ACS_OK;
 }
@@ -494,8 +494,8 @@ acs_status acs_replicas_begin(acs_draft *draft)
     acs_context *context = draft->context;
     for (const acs_relocatable *m = context->relocatables->touched; m; m = m->next_touched) {
         const struct acs_replicas *r = m->replicas;
-        if (m->anew && !r->taken && r->target != ACS_ANY_PLACE)
-            ACS_TRY(acs_relocatable_begin_anew(context, m, m->to, r->places[r->target].last));
+        if (m->overwritten && !r->taken && r->target != ACS_ANY_PLACE)
+            ACS_TRY(acs_relocatable_begin_life(context, m, m->to, r->places[r->target].last));
     }
     return ACS_OK;
 }
@@ -518,7 +518,7 @@ void acs_replicas_commit(acs_draft *draft, acs_relocatable *m)
     acs_device_choice *s = context->device_choice;
     struct acs_replicas *r = m->replicas;
     const uint32_t target = r->target;
-    if (m->anew)
+    if (m->overwritten)
         m->cut_count = 0;
     if (target == ACS_ANY_PLACE)
         return;

@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t home)
+acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t canonical)
 {
     const uint32_t places = context->device_choice->count + 1;
     struct acs_replicas *r = calloc(1, sizeof *r + places * sizeof r->places[0]);
-    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->family = acs_affinity_make(m->bytes))) {
+    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->affinity = acs_affinity_make(m->bytes))) {
         if (r)
             acs_coherence_fini(&r->valid);
         free(r);
@@ -18,13 +18,14 @@ acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t 
     }
     context->device_choice->bytes += m->bytes;
     r->count = places;
-    r->home = home;
+    r->canonical = canonical;
     r->target = ACS_ANY_PLACE;
     m->replicas = r;
-    if (home == ACS_ANY_PLACE)
+    if (canonical == ACS_ANY_PLACE)
         return ACS_OK;
-    r->places[home].at = m->home;
-    (void)acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself; all is one piece */
+    r->places[canonical].at = m->canonical;
+    /* The program may write there by itself. All is one piece, so there is room. */
+    (void)acs_coherence_write(&r->valid, 0, m->bytes, canonical);
     return ACS_OK;
 }
 
@@ -34,11 +35,11 @@ void acs_replicas_drop(acs_context *context, acs_relocatable *m, uint32_t place,
     acs_replica *replica = &r->places[place];
     acs_block block;
     acs_coherence_drop(&r->valid, place);
-    if (!replica->at || place == r->home)
+    if (!replica->at || place == r->canonical)
         return;
     if (place == context->device_choice->count)
         context->relocatables->host_bytes -= m->bytes;
-    if (!replica->lent) /* it is a block: cannot fail */
+    if (!replica->borrowed) /* it is a block: cannot fail */
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)replica->at, last, &block);
     *replica = (acs_replica){0};
 }
@@ -57,7 +58,7 @@ void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close)
     for (uint32_t p = 0; p <= context->device_choice->count; p++)
         acs_replicas_drop(context, m, p, close ? UINT64_MAX : r->places[p].last);
     acs_coherence_fini(&r->valid);
-    acs_affinity_leave(r->family, m->bytes);
+    acs_affinity_leave(r->affinity, m->bytes);
     context->device_choice->bytes -= m->bytes;
     free(r);
     m->replicas = NULL;
@@ -155,12 +156,12 @@ acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t
     return ACS_OK;
 }
 
-acs_status acs_replicas_home(acs_context *context, acs_relocatable *m)
+acs_status acs_replicas_make_canonical(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     if (m->lazy)
         return acs_relocatable_refuse_lazy(m);
-    return acs_replicas_fetch(context, m, r->home, &(acs_part){0, {m->bytes, 1, 0}});
+    return acs_replicas_fetch(context, m, r->canonical, &(acs_part){0, {m->bytes, 1, 0}});
 }
 
 /* Memory away from home in which nothing counts goes back. Returns of how many places. */
@@ -170,7 +171,7 @@ static uint32_t drop_idle(acs_context *context, acs_relocatable *m)
     const acs_place_set any = acs_coherence_any(&r->valid);
     uint32_t dropped = 0;
     for (uint32_t p = 0; p < r->count; p++)
-        if (p != r->home && !(any >> p & 1) && r->places[p].at && !r->places[p].lent) {
+        if (p != r->canonical && !(any >> p & 1) && r->places[p].at && !r->places[p].borrowed) {
             acs_replicas_drop(context, m, p, r->places[p].last);
             dropped++;
         }
@@ -179,7 +180,7 @@ static uint32_t drop_idle(acs_context *context, acs_relocatable *m)
 
 void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t from, uint64_t to)
 {
-    acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->home);
+    acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->canonical);
     const uint32_t dropped = drop_idle(context, m);
     atomic_fetch_add_explicit(&context->relocatables->homed, dropped, memory_order_relaxed); /* a counter */
 }

@@ -20,20 +20,20 @@
 typedef struct acs_replica {
     uint64_t at; /* 0: it has no memory there */
     acs_op last; /* latest op that touches it */
-    bool lent;   /* the memory is a group's */
+    bool borrowed;   /* the memory is a group's */
 } acs_replica;
 
 struct acs_replicas {
     acs_coherence valid;
     uint32_t count;  /* of places: devices, then the host */
-    uint32_t home;   /* the place of its own address; ACS_ANY_PLACE: a lazy block has none */
+    uint32_t canonical;   /* the place of its own address; ACS_ANY_PLACE: a lazy block has none */
     uint32_t target; /* where the op that is being bound uses it; ACS_ANY_PLACE: that only looks */
-    bool astray;     /* that one reaches it at its own address */
+    bool escapes;     /* that one reaches it at its own address */
     bool taken;      /* memory at the target was taken for it */
     uint32_t changes; /* of `valid`, at most, by what it writes */
     bool followed;   /* an op came behind the latest that wrote some of it */
     uint32_t writer; /* where that one ran */
-    acs_affinity *family; /* blocks that kernels use together with it */
+    acs_affinity *affinity; /* blocks that kernels use together with it */
     double ends;     /* when what wrote it is expected to have ended, in the placement's seconds, */
     uint64_t idles;  /* which began anew after so many times that nothing was under way */
     acs_replica places[];
@@ -42,11 +42,11 @@ struct acs_replicas {
 /* replicas.c */
 
 /* The block is on several devices from here on. ACS_ERR_MEMORY. */
-acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t home);
+acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t canonical);
 /* All its memory but that of its home goes back, behind the ops that use it; `close`: nothing runs any more. */
 void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close);
 /* All of it comes to its own address. ACS_ERR_UNSUPPORTED: a lazy block has nothing there. */
-acs_status acs_replicas_home(acs_context *context, acs_relocatable *m);
+acs_status acs_replicas_make_canonical(acs_context *context, acs_relocatable *m);
 /* What of [from, to) has come home may change there, unseen: it is valid there alone. */
 void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t from, uint64_t to);
 /* Of copies that failed meanwhile: their bytes are where they were. False: there were none. Takes the core's lock. */

@@ -76,16 +76,16 @@ static bool wait_for_users(acs_context *context, const acs_block *block)
  * handed out early before is known by its latest op alone, and inside a capture there is no op that could wait. Nothing
  * is waited for that was freed behind `until`, which others may go on to do for ever. False: nothing rests.
  */
-static bool wait_for_rest(acs_context *context, int kind, acs_op until)
+static bool wait_for_quarantined(acs_context *context, int kind, acs_op until)
 {
     acs_block block;
-    if (!acs_capture_on(context) && acs_memory_oldest(context->memory, kind, &block)) {
+    if (!acs_capture_on(context) && acs_memory_oldest_quarantined(context->memory, kind, &block)) {
         if (block.behind > until || !wait_for_users(context, &block))
             return false;
-        acs_memory_settled(context->memory, &block);
+        acs_memory_end_quarantine(context->memory, &block);
         return true;
     }
-    acs_op last = acs_memory_rests_until(context->memory, kind);
+    acs_op last = acs_memory_quarantined_until(context->memory, kind);
     last = last < until ? last : until;
     if (last <= acs_core_settled(&context->core))
         return false;
@@ -97,9 +97,9 @@ void acs_room_wait_quarantine(acs_context *context, int kind)
 {
     const acs_op until = acs_fifo_last(context->core.fifo);
     acs_block block;
-    while (!acs_capture_on(context) && acs_memory_oldest(context->memory, kind, &block) && block.behind <= until &&
-           wait_for_users(context, &block))
-        acs_memory_settled(context->memory, &block);
+    while (!acs_capture_on(context) && acs_memory_oldest_quarantined(context->memory, kind, &block) &&
+           block.behind <= until && wait_for_users(context, &block))
+        acs_memory_end_quarantine(context->memory, &block);
 }
 
 /* Where there is no room blocks that are being freed come back one after the other; then lazy ones are spilled. */
@@ -114,7 +114,7 @@ acs_status acs_room_find(acs_context *context, acs_memory_request request, acs_r
         acs_status status = acs_memory_take(context->memory, &request, block);
         if (status != ACS_NOT_READY)
             return status;
-        bool more = context->pooled ? wait_for_rest(context, kind, until) : wait_for_free(context, kind, &s);
+        bool more = context->pooled ? wait_for_quarantined(context, kind, until) : wait_for_free(context, kind, &s);
         ACS_TRY(acs_room_check_alive(context));
         if (more)
             continue;

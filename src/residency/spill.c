@@ -25,7 +25,7 @@ static acs_status find_at_once(acs_context *context, acs_memory_request request,
     if (status != ACS_NOT_READY)
         return status;
     if (!context->relocatables->short_of_wait &&
-        !acs_memory_rests_until(context->memory, request.kind)) { /* none: say why */
+        !acs_memory_quarantined_until(context->memory, request.kind)) { /* none: say why */
         request.quiet = false;
         status = acs_memory_take(context->memory, &request, block);
     }
@@ -93,7 +93,7 @@ static void make_host_room(acs_context *context, const acs_relocatable *m)
         (void)acs_replicas_restore(context);
     for (acs_relocatable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
         acs_validity sole;
-        if (o->replicas->places[host].at && o->replicas->home != host && !o->touched && o != m &&
+        if (o->replicas->places[host].at && o->replicas->canonical != host && !o->touched && o != m &&
             !acs_coherence_sole(&o->replicas->valid, 0, host, &sole))
             acs_replicas_drop(context, o, host, o->replicas->places[host].last);
     }
@@ -116,7 +116,7 @@ static acs_relocatable *choose_victim(const acs_relocatables *r)
 {
     acs_relocatable *best = NULL;
     for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next)
-        if (m->lazy && m->at && !m->lent && !m->touched && m->tried != r->tries && (!best || m->named < best->named))
+        if (m->lazy && m->at && !m->borrowed && !m->touched && m->tried != r->tries && (!best || m->named < best->named))
             best = m;
     return best;
 }
@@ -126,7 +126,7 @@ acs_status acs_spill_move_out(acs_context *context, acs_relocatable *m)
 {
     if (!m->host_valid && m->filled) {
         ACS_TRY(find_host_memory(context, m));
-        ACS_TRY(acs_relocatable_begin_anew(context, m, m->host, m->host_last));
+        ACS_TRY(acs_relocatable_begin_life(context, m, m->host, m->host_last));
         acs_op op = acs_relocatable_copy(context, m, m->host, m->at);
         if (!op)
             return acs_error_thread()->status;
@@ -148,7 +148,7 @@ acs_status acs_spill_find_memory_at(acs_context *context, acs_relocatable *m, ui
     if (replica->at && (acs_coherence_any(&m->replicas->valid) >> place & 1))
         return ACS_OK;
     if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
-        return acs_relocatable_begin_anew(context, m, replica->at, replica->last);
+        return acs_relocatable_begin_life(context, m, replica->at, replica->last);
     ACS_TRY(host ? find_replica_host_memory(context, m, &block)
                  : acs_spill_find_memory(context, m, acs_memory_kind(place), &block));
     *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
@@ -164,7 +164,7 @@ static acs_relocatable *choose_replica_victim(const acs_relocatables *r, uint32_
     acs_relocatable *best = NULL;
     for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next) {
         const acs_replica *replica = &m->replicas->places[device];
-        if (replica->at && !replica->lent && m->replicas->home != device && !m->touched && m->tried != r->tries &&
+        if (replica->at && !replica->borrowed && m->replicas->canonical != device && !m->touched && m->tried != r->tries &&
             (!best || m->named < best->named))
             best = m;
     }
@@ -175,7 +175,7 @@ static acs_relocatable *choose_replica_victim(const acs_relocatables *r, uint32_
 static acs_status move_replica_out(acs_context *context, acs_relocatable *m, uint32_t device)
 {
     struct acs_replicas *r = m->replicas;
-    const uint32_t to = r->home == ACS_ANY_PLACE ? context->device_choice->count : r->home;
+    const uint32_t to = r->canonical == ACS_ANY_PLACE ? context->device_choice->count : r->canonical;
     acs_validity sole;
     uint64_t from = 0;
     if (acs_coherence_sole(&r->valid, 0, device, &sole)) /* of which there may be more then: failures are looked at */
