@@ -1,6 +1,6 @@
 /*
- * An index of blocks by address (see blocks.h): a hash table for who knows where a block begins, and for those who do
- * not the places of all beginnings, in a table of chunks. Called by memory.c for each block that is taken or given back.
+ * An index of blocks by address (see blocks.h): a hash table for the starts of blocks, and for other addresses a set of
+ * all starts in each chunk. Called by memory.c and memory_take.c for each block that is taken, freed or looked up.
  */
 #include "pool/blocks.h"
 
@@ -18,7 +18,7 @@ void acs_blocks_clear(acs_blocks *b)
 
 /* ------------------------------------------------------------------------------------------------------------ chunks */
 
-/* How many chunks begin at the address or below it. */
+/* The number of chunks that begin at the address or below it. */
 static uint32_t chunks_up_to(const acs_blocks *b, uint64_t address)
 {
     uint32_t from = 0, to = b->chunk_count;
@@ -117,7 +117,7 @@ acs_range *acs_blocks_at(const acs_blocks *b, uint64_t address)
     return range;
 }
 
-/* Of most addresses a block begins there. */
+/* Most addresses that are looked up are starts of blocks, so the hash table is asked first. */
 acs_range *acs_blocks_holding(const acs_blocks *b, uint64_t address)
 {
     uint64_t place;

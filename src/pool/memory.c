@@ -65,7 +65,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
 {
     if (!m)
         return;
-    m->config.forget = NULL; /* nobody gets it next */
+    m->config.forget = NULL; /* the memory gets no next owner */
     while (m->blocks.table) {
         acs_range *range = m->blocks.table;
         acs_blocks_remove(&m->blocks, range);
@@ -73,7 +73,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
         acs_arena_give(range);
     }
     for (int kind = 0; kind < kinds(m) && !keep && m->config.pooled; kind++)
-        (void)acs_pool_trim(m, kind, UINT64_MAX, 0); /* closing: nobody left to tell, and nothing that runs */
+        (void)acs_pool_trim(m, kind, UINT64_MAX, 0); /* closing: no caller is left to tell, and no op runs */
     arenas_destroy(m, keep);
     acs_lock_fini(&m->lock);
     pthread_mutex_destroy(&m->growing);
@@ -118,19 +118,21 @@ static acs_pool_size size_of(acs_memory *m, const acs_memory_request *r)
 {
     if (r->bytes <= TUNE_POOL_SMALL_BLOCK)
         return ACS_POOL_SMALL;
-    /* relaxed: who reads too early looks again under `growing` */
+    /* relaxed: grow_and_take asks again under `growing` */
     bool paged = r->kind == ACS_MEMORY_DEVICE && atomic_load_explicit(&m->paged, memory_order_relaxed);
     return paged ? ACS_POOL_PAGED : ACS_POOL_LARGE;
 }
 
-/* One thread at a time: what another is about to add, or to give back, is neither asked for twice nor missing. */
+/*
+ * One thread grows at a time, so that memory that another thread is about to add or give back is not asked for twice.
+ */
 static acs_status grow_and_take(acs_memory *m, acs_search *s)
 {
     pthread_mutex_lock(&m->growing);
     s->size = size_of(m, s->request);
     acs_status status = acs_pool_take(m, s, false);
     bool looking = status == ACS_NOT_READY;
-    while (looking) { /* again where a thread that found something free was quicker */
+    while (looking) { /* again where another thread took the memory that was added */
         status = acs_pool_grow(m, s, &looking);
         if (status != ACS_OK)
             break;
@@ -143,7 +145,10 @@ static acs_status grow_and_take(acs_memory *m, acs_search *s)
     return status;
 }
 
-/* What may not be handed out early is waited for rather than to reserve without bounds while one op runs. */
+/*
+ * Without early blocks the caller waits for the quarantine, so that the pool does not grow without bounds while one op
+ * runs.
+ */
 static bool has_full_quarantine(acs_memory *m, const acs_search *s)
 {
     const acs_pool *p = &m->pools[s->request->kind];
@@ -156,7 +161,7 @@ static bool has_full_quarantine(acs_memory *m, const acs_search *s)
 acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
     acs_search s = {r, block, size_of(m, r), r->early && acs_memory_is_device(r->kind)};
-    if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* no size may wrap when it is rounded up */
+    if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* so that rounding up cannot wrap */
         return r->quiet ? ACS_NOT_READY : refuse_request(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
         return take_apart(m, r, block);
@@ -188,7 +193,7 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
     return status;
 }
 
-/* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
+/* The latest freed block that held the address, or NULL. A linear search: the ring is only for diagnostics. */
 static const acs_pool_freed *latest_freed_locked(const acs_memory *m, uint64_t address)
 {
     for (uint64_t i = 1; i <= TUNE_FREED_KEPT && i <= m->freed_total; i++) {
@@ -204,7 +209,7 @@ static const char *file_of(const acs_site *site)
     return site && site->file ? site->file : "?";
 }
 
-/* Say why ptr cannot be freed: the message is all that a program's author gets to see. */
+/* Say why `ptr` cannot be freed: a program's author sees this message alone. */
 static acs_status refuse_free_locked(acs_memory *m, const void *ptr)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;

@@ -1,12 +1,13 @@
 /*
- * How pools grow and shrink (see memory.h): chunks, which the device gives and takes back in one piece, and pages (pages.h),
- * which can be moved to where they are missing. Called by memory.c, one thread at a time, when nothing that is free fits.
+ * How pools grow and shrink (see memory.h): by chunks, which the device gives and takes back in one piece, and by pages
+ * (pages.h), which can move to where they are missing. Called by memory.c, one thread at a time, when no free block
+ * fits.
  */
 #include "pool/memory_internal.h"
 
 #include "base/tuning.h"
 
-/* The device's allocators give memory by 2 MiB. Blocks of up to half a chunk share it. */
+/* Chunks by size. The device's allocators give memory by 2 MiB; blocks of up to half a chunk share one. */
 static const struct {
     uint64_t block_most, chunk;
 } g_chunks[] = {[ACS_POOL_SMALL] = {TUNE_POOL_SMALL_BLOCK, TUNE_POOL_SMALL_CHUNK},
@@ -30,7 +31,7 @@ static bool is_shared(const acs_memory *m, int kind)
     return m->config.admit && acs_memory_is_device(kind);
 }
 
-/* The context's limit had room; whether others leave it, who count it as taken then. */
+/* Whether other programs leave the memory to this context; if so they count it as taken. */
 static bool try_admit(acs_memory *m, int kind, uint64_t bytes)
 {
     return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, kind, bytes) == ACS_OK;
@@ -55,21 +56,21 @@ static bool reserve_within_limit(acs_memory *m, int kind, uint64_t bytes)
     return false;
 }
 
-/* It came from the device. */
+/* Tell other programs that the device gave the memory. */
 static void note_came(acs_memory *m, int kind, uint64_t bytes)
 {
     if (is_shared(m, kind) && bytes)
         m->config.came(m->config.user, kind, bytes);
 }
 
-/* So much went back to the device, `came` of it, or never came. */
+/* Tell other programs that `bytes` are no longer asked for; the device had given `came` of them, and has them back. */
 static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came)
 {
     if (is_shared(m, kind) && bytes)
         m->config.returned(m->config.user, kind, bytes, came);
 }
 
-/* Reserved for nothing. */
+/* Bytes that are reserved, but neither in use nor in quarantine. */
 static uint64_t idle_locked(const acs_pool *p)
 {
     ACS_ASSERT(p->counts.live + p->counts.quarantined <= p->counts.reserved); /* MEM-1 */
@@ -116,12 +117,12 @@ static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
     acs_lock_release(&m->lock);
     if (status == ACS_OK)
         return ACS_OK;
-    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error counts */
+    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error is reported */
     acs_pool_release_count(m, kind, bytes);
     return status;
 }
 
-/* A chunk of which nothing is in use, the largest of the kind. */
+/* Remove the largest chunk of the kind of which nothing is in use, while more than `keep` bytes lie idle. */
 static bool remove_chunk(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
 {
     acs_pool *p = &m->pools[kind];
@@ -138,7 +139,7 @@ static bool remove_chunk(acs_memory *m, int kind, acs_op settled, uint64_t keep,
     return found;
 }
 
-/* One that the device does not take back keeps none of the others. The first error counts. */
+/* A chunk that the device does not take back does not keep the others. Returns the first error. */
 static acs_status trim_chunks(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status status = ACS_OK;
@@ -155,12 +156,14 @@ static acs_status trim_chunks(acs_memory *m, int kind, acs_op settled, uint64_t 
 
 /* ------------------------------------------------------------------------------------------------------------- pages */
 
-/* Where there are no addresses at all, large blocks come out of chunks from now on, which is no error. */
+/*
+ * Add another span. If there are no addresses at all, large blocks come out of chunks from now on, which is no error.
+ */
 static acs_status add_span(acs_memory *m, uint64_t bytes)
 {
     uint64_t base = 0, span = 0;
     acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
-    const bool usual = bytes <= m->config.pages->span; /* else it is the block that is too large */
+    const bool usual = bytes <= m->config.pages->span; /* else the block itself is too large */
     if (status == ACS_ERR_MEMORY && !m->spans && usual) {
         acs_log(ACS_LOG_WARN, "pools: no pages, large blocks come out of chunks: %s", acs_error_thread()->text);
         atomic_store_explicit(&m->paged, false, memory_order_relaxed); /* under `growing` */
@@ -180,7 +183,10 @@ static acs_status add_span(acs_memory *m, uint64_t bytes)
     return status;
 }
 
-/* As much as the program had in use at once, the block that is looked for included, and what may lie idle beside that. */
+/*
+ * Most bytes to reserve: the peak of what was in use, the block that is looked for included, and what may lie idle
+ * beside that.
+ */
 static uint64_t reserved_most_locked(const acs_pool *p, uint64_t least)
 {
     const uint64_t now = p->counts.live + p->counts.quarantined + least;
@@ -188,7 +194,7 @@ static uint64_t reserved_most_locked(const acs_pool *p, uint64_t least)
     return peak + peak / 16 + TUNE_POOL_IDLE_MOST;
 }
 
-/* Plan a growth, its memory reserved. *room false: the limit has none. False: another span is needed. */
+/* Plan a growth, and reserve its memory. *room false: the limit has none. Returns false if another span is needed. */
 static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan, bool *room)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
@@ -204,7 +210,7 @@ static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan,
     return true;
 }
 
-/* Map memory so that the block fits. ACS_OK: it was found. Else as acs_pool_grow, where *looking stays true. */
+/* Map memory so that the block fits. ACS_OK and *looking false: the block was found. Otherwise as acs_pool_grow. */
 static acs_status grow_pages(acs_memory *m, const acs_search *s, acs_page_wish wish, bool *looking)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
@@ -268,18 +274,21 @@ acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
     return paged == ACS_OK ? status : paged;
 }
 
-/* Where a limit has room for the block, but not for whole pages: a chunk of its own. */
+/* Give the block a chunk of its own, where a limit has room for that, but not for whole pages. */
 static acs_status grow_by_chunk(acs_memory *m, const acs_search *s, uint64_t bytes, bool *looking)
 {
     acs_search large = *s;
     large.size = ACS_POOL_LARGE;
     ACS_TRY(chunk_add(m, &large, bytes));
     acs_status status = acs_pool_take(m, &large, false);
-    *looking = status == ACS_NOT_READY; /* another thread was quicker */
+    *looking = status == ACS_NOT_READY; /* another thread took it */
     return *looking ? ACS_OK : status;
 }
 
-/* Attempts that ask for less and less: 0: what is usual; 1: pages, what lies idle among them first; 2: what has to be. */
+/*
+ * Add memory, in attempts that ask for less each time. 0: the usual amount; 1: pages, moved from where they lie idle
+ * first; 2: only what the block needs.
+ */
 static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool *looking)
 {
     const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
@@ -292,7 +301,7 @@ static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool
     return attempt == 1 ? ACS_NOT_READY : chunk_add(m, s, attempt == 0 ? usual : least);
 }
 
-/* Where nothing more comes from the device: what blocks of other sizes leave free, such as those in chunks of small ones. */
+/* Take the block out of arenas of other sizes, where the device gives nothing more. */
 static bool take_elsewhere(acs_memory *m, const acs_search *s)
 {
     acs_search other = *s;
@@ -320,7 +329,7 @@ acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking)
         const acs_status trimmed = acs_pool_trim(m, kind, m->config.settled(m->config.user), 0);
         if (trimmed == ACS_ERR_DEVICE)
             return trimmed;
-        status = add_more(m, s, 0, looking); /* one chunk that stays keeps none of the others */
+        status = add_more(m, s, 0, looking); /* some chunks may have gone even if one stayed */
     }
     if (acs_pool_is_short(status))
         status = add_more(m, s, 2, looking);

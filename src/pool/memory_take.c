@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------------------------------------------- quarantine */
 
-/* The block that has rested for longest becomes a free range, though ops may use it. */
+/* Free the block that has been in quarantine for longest, though ops may still use it. */
 static void release_oldest_locked(acs_pool *p, acs_quarantine *queue)
 {
     acs_range *range = queue->first;
@@ -61,7 +61,7 @@ void acs_pool_quarantine_locked(acs_memory *m, acs_range *range, acs_op last)
     queue->bytes += range->bytes;
     p->counts.quarantined += range->bytes;
     while (acs_memory_is_device(range->kind) && p->quarantines[0].bytes > acs_pool_quarantine_most(m, p))
-        release_oldest_locked(p, &p->quarantines[0]); /* to be handed out early */
+        release_oldest_locked(p, &p->quarantines[0]); /* free, to be handed out early */
 }
 
 bool acs_memory_oldest_quarantined(acs_memory *m, int kind, acs_block *block)
@@ -121,7 +121,7 @@ void acs_pool_count_taken_locked(acs_pool *p, uint64_t bytes)
         p->counts.peak = p->counts.live + p->counts.quarantined;
 }
 
-/* What the oldest blocks at rest leave, though ops may use it: until something fits. */
+/* Free the oldest blocks in quarantine, though ops may use them, until a free range fits. */
 static acs_range *take_early_locked(acs_pool *p, acs_arena *arena, size_t bytes)
 {
     acs_range *range = NULL;
