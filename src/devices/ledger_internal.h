@@ -13,7 +13,7 @@
 enum { ACS_LEDGER_ENTRIES = 512 };
 
 typedef struct acs_ledger_entry {
-    _Atomic(uint64_t) used; /* stored last when it is made; without its lock it counts for nothing */
+    _Atomic(uint64_t) used;   /* stored last when it is made; without its lock it counts for nothing */
     _Atomic(uint64_t) reserved, obtained;
     _Atomic(uint64_t) waits;  /* its program does, for this device or another */
     _Atomic(uint64_t) wanted; /* of this one; stored behind `ticket`; 0: none */
@@ -41,7 +41,7 @@ struct acs_ledger {
     int file;
     acs_ledger_table *table;
     acs_ledger_entry *own;
-    atomic_bool cut; /* its file was truncated once: the table is not touched any more */
+    atomic_bool cut;         /* its file was truncated once: the table is not touched any more */
     pthread_mutex_t lock;    /* threads of this process: the file's locks are one for all of them */
     pthread_mutex_t waiting; /* one thread waits at a time: there is one acs_ledger_entry */
     acs_ledger *next;

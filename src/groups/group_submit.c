@@ -32,7 +32,7 @@ typedef struct submission {
     uint64_t outside;       /* most bytes of other lazy blocks that an op names */
     acs_scheduled_group place; /* where it runs */
     acs_block memory;       /* where its blocks lie; no bytes: there are none */
-    bool *borrowed;             /* for each block */
+    bool *borrowed;         /* for each block */
     uint64_t queued;
     acs_group_report report;
 } submission;

@@ -1,6 +1,6 @@
 /*
- * The way of an op to its blocks (see bind.h). Called by the calls that queue ops; holds the lock of relocatable blocks
- * from acs_bind until the op is queued or dropped.
+ * Binding an op to its blocks (see bind.h): its pointers and segments are changed to where the contents are. Called by
+ * the calls that queue ops. Holds the lock of relocatable blocks from acs_bind until the op is queued or dropped.
  */
 #include "residency/bind.h"
 
@@ -36,13 +36,17 @@ acs_status acs_bind_check(const acs_draft *draft)
 
 /* ----------------------------------------------------------------------------------------------------------- change */
 
-/* Of blocks that the op names: a pointer may be the end of a block before. */
+/*
+ * The address at which the op finds what is at `address`. Only blocks that the op names count: a pointer may be the end
+ * of the block before.
+ */
 static uint64_t moved(const acs_draft *draft, uint64_t address)
 {
     const acs_relocatable *m = acs_naming_at(draft, address);
     if (!m || !m->touched)
         return address;
-    uint64_t to = m->to ? m->to : m->host_valid ? m->host : m->canonical; /* who only looks brings none in */
+    /* An op that only observes brings no contents in. */
+    uint64_t to = m->to ? m->to : m->host_valid ? m->host : m->canonical;
     return address + (to - m->canonical);
 }
 
@@ -51,7 +55,7 @@ static const void *moved_pointer(const acs_draft *draft, const void *pointer)
     return (const void *)(uintptr_t)moved(draft, (uint64_t)(uintptr_t)pointer);
 }
 
-/* Pointers first: segments tell nothing of the block any more once they were changed. */
+/* Pointers come first: once segments are changed they no longer name blocks. */
 static void rebase(acs_draft *draft)
 {
     acs_record *record = draft->record;
@@ -88,7 +92,7 @@ static void settle_touched(acs_draft *draft, acs_relocatable *m, bool queued)
         acs_rename_undo(draft->context, m);
 }
 
-/* The op has its number now; 0: it was not queued. */
+/* End binding all touched blocks. `op`: the number of the queued op; 0: it was not queued. */
 static void end_bind(acs_draft *draft, acs_op op)
 {
     acs_context *context = draft->context;
@@ -101,8 +105,8 @@ static void end_bind(acs_draft *draft, acs_op op)
         m->named = r->turn;
         settle_touched(draft, m, op != 0);
         m->overwritten = m->written = m->fresh = false;
-        if (op)
-            m->last = acs_fifo_last(context->core.fifo); /* at least its number: a captured op has none of the FIFO's */
+        if (op) /* at least the op's number; a captured op has none of the FIFO */
+            m->last = acs_fifo_last(context->core.fifo);
     }
     if (context->device_choice && op && !draft->captured)
         acs_device_choice_queued(context, op);
@@ -125,7 +129,8 @@ acs_status acs_bind(acs_draft *draft)
         return ACS_OK;
     if (context->device_choice)
         acs_device_choice_drop(context, draft->record);
-    end_bind(draft, status == ACS_OK ? acs_fifo_last(context->core.fifo) + 1 : 0); /* about: it cannot fail */
+    /* An op without work of its own counts as queued; its number need not be exact. */
+    end_bind(draft, status == ACS_OK ? acs_fifo_last(context->core.fifo) + 1 : 0);
     acs_relocatables_leave(context);
     return status;
 }

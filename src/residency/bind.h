@@ -1,8 +1,7 @@
 /*
- * Binding: the pointers and segments of an op that names relocatable blocks are changed to where their contents are, in
- * the call, before the op is queued. Whatever comes behind knows real addresses only. Where contents go is decided by
- * rename.c, on one device, or by replicas.c, on several, where binding also chooses the device. Private to
- * src/residency.
+ * Binding: in the call, before an op is queued, its pointers and segments that name relocatable blocks are changed to
+ * where the contents are. So all later stages know real addresses only. rename.c decides where contents go on one
+ * device, replica_acquire.c on several, where it also chooses the device. Private to src/residency and src/library.
  */
 #ifndef ACS_BIND_H
 #define ACS_BIND_H
@@ -10,16 +9,19 @@
 #include "residency/relocatable.h"
 
 /*
- * The record is filled in, but for what the backend adds: point it to the newest contents, or bring those home that it
- * may reach in another way. Errors of queueing a copy; nothing is bound then. The draft is to be queued or dropped
- * next, on this thread, unless it is about streams or a wait: acs_draft_queue and acs_draft_drop call acs_bound.
+ * Bind the op of a record that is filled in, but for what the backend adds: point it to the newest contents, or bring
+ * contents to their canonical place where it may reach them in another way. On an error of queueing a copy nothing is
+ * bound.
+ *
+ * The draft is to be queued or dropped next, on this thread, unless it is about streams or a wait: acs_draft_queue and
+ * acs_draft_drop call acs_bound.
  */
 acs_status acs_bind(acs_draft *draft);
-/* Whether it will be possible to bind it: for ops that are held. Changes nothing. */
+/* Check whether an op that a group holds can be bound later. Changes nothing. */
 acs_status acs_bind_check(const acs_draft *draft);
-/* The draft is queued next: what it writes as a whole begins anew. ACS_ERR_MEMORY: drop it. */
+/* The draft is queued next: blocks that it writes as a whole begin a new life. ACS_ERR_MEMORY: drop it. */
 acs_status acs_bind_begin(acs_draft *draft);
-/* The draft was queued as `op`; 0: it was not. */
+/* End the binding: the draft was queued as `op`; 0: it was not queued. */
 void acs_bound(acs_draft *draft, acs_op op);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * One relocatable block, and the contents that it has (see relocatable.h): its place among the others, its memory, and the
- * copies that move its contents. Called by all files that decide where contents lie, under the lock of relocatable blocks.
- * Decides nothing itself.
+ * One relocatable block and its contents (see relocatable.h): its entry in the ring of blocks, its memory, and copies of
+ * its contents. Called by the files that decide where contents lie, under the lock of relocatable blocks. Decides
+ * nothing itself.
  *
- * The lock comes before all others, and is held while an op is queued, also while that waits for room. A thread that steps
- * meanwhile never takes it.
+ * The lock is taken before all others. It is held while an op is queued, also while that waits for room; a thread that
+ * steps the core meanwhile never takes it.
  */
 #include "residency/relocatable.h"
 
@@ -37,13 +37,13 @@ bool acs_relocatables_try(acs_context *context)
     if (pthread_mutex_trylock(&context->relocatables->lock) != 0)
         return false;
     context->relocatables->hold++;
-    acs_order_lock(context); /* the draft has it already, so it cannot wait */
+    acs_order_lock(context); /* the draft has this lock already, so this does not wait */
     return true;
 }
 
 bool acs_relocatables_none(const acs_context *context)
 {
-    /* relaxed: a thread knows of the blocks that it may name by having been told of them */
+    /* Relaxed: the way by which a thread was told of a block orders the load. */
     return !context->relocatables || atomic_load_explicit(&context->relocatables->count, memory_order_relaxed) == 0;
 }
 
@@ -71,7 +71,7 @@ acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *blo
     m->next = &r->first;
     m->previous = r->first.previous;
     m->previous->next = m->next->previous = m;
-    r->hold++; /* what was found does not hold any more */
+    r->hold++; /* makes the look-ups in `found` void */
     atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed); /* see acs_relocatables_none */
     acs_context_add_mode(context, ACS_MODE_BLOCKS);
     return m;
@@ -81,7 +81,7 @@ void acs_relocatable_unlink(acs_context *context, acs_relocatable *m)
 {
     m->next->previous = m->previous;
     m->previous->next = m->next;
-    context->relocatables->hold++;                                                     /* the same */
+    context->relocatables->hold++; /* makes the look-ups in `found` void */
     atomic_fetch_sub_explicit(&context->relocatables->count, 1, memory_order_relaxed); /* see acs_relocatables_none */
     free(m);
 }
@@ -138,7 +138,7 @@ acs_op acs_relocatable_copy_part(acs_context *context, const acs_relocatable *m,
     const void *src = (const void *)(uintptr_t)(way->from + part->first);
     if (!acs_draft_begin(&draft, ACS_KIND_MEMCPY))
         return 0;
-    draft.captured = false; /* a graph that runs later has to find it done */
+    draft.captured = false; /* queued, and not captured: a graph that runs later has to find the copy done */
     if (acs_record_reserve(context->records, draft.record, 0, 0, 2) != ACS_OK)
         return acs_draft_drop(&draft);
     draft.record->segments[0] = ACS_TILE_IN(src, rows.bytes, rows.count, rows.pitch);

@@ -17,7 +17,10 @@
 
 /* -------------------------------------------------------------------------------------------------------- addresses */
 
-/* Nothing else of the process gets them, the driver included: it places device memory in the same address space. */
+/*
+ * Nothing else in the process gets these addresses, nor does the driver, which places device memory in the same address
+ * space.
+ */
 static acs_status obtain_addresses(void *user, int kind, size_t bytes, void **ptr)
 {
     (void)user, (void)kind;
@@ -34,7 +37,7 @@ static acs_status release_addresses(void *user, int kind, void *ptr, size_t byte
     return munmap(ptr, bytes) == 0 ? ACS_OK : ACS_FAIL(ACS_ERR_INTERNAL, errno, "munmap: %s", strerror(errno));
 }
 
-/* No op knows of them. */
+/* No op uses these addresses. */
 static acs_op settled(void *user)
 {
     (void)user;
@@ -49,7 +52,7 @@ static acs_status open_addresses(acs_context *context)
         return ACS_OK;
     ACS_TRY(acs_memory_create(&config, &context->addresses));
     atomic_fetch_add_explicit(&context->relocatables->count, 1,
-                              memory_order_relaxed); /* for good: see acs_relocatables_none */
+                              memory_order_relaxed); /* plus one for good: see acs_relocatables_none */
     return ACS_OK;
 }
 
@@ -143,7 +146,7 @@ acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t
 
 /* ------------------------------------------------------------------------------------------------------------ fetch */
 
-/* What the op names is in memory together, so that no two ops take each other's blocks for ever. */
+/* All blocks that the op names are in memory together, so that no two ops take each other's blocks for ever. */
 static acs_status check_memory_limit(const acs_draft *draft)
 {
     const acs_context *context = draft->context;
@@ -171,7 +174,8 @@ static acs_status fetch(acs_context *context, acs_relocatable *m)
     if (status == ACS_OK && m->host_valid && !m->fresh) {
         acs_op op = acs_relocatable_copy(context, m, m->at, m->host);
         status = op ? ACS_OK : acs_error_thread()->status;
-        m->last = m->host_last = op ? op : acs_fifo_last(context->core.fifo); /* of some parts, where one failed */
+        /* Copies of the parts before one that failed count, too. */
+        m->last = m->host_last = op ? op : acs_fifo_last(context->core.fifo);
         atomic_fetch_add_explicit(&context->relocatables->returned, m->bytes, memory_order_relaxed); /* a counter */
     }
     if (status != ACS_OK)
@@ -180,7 +184,7 @@ static acs_status fetch(acs_context *context, acs_relocatable *m)
     return status;
 }
 
-/* Blocks of the op without memory get some, the largest first: they leave the smaller ones more ways to fit. */
+/* Give memory to the op's blocks that have none, the largest first, so that smaller ones have more ways to fit. */
 static acs_status fetch_missing(acs_context *context)
 {
     for (;;) {
@@ -194,7 +198,7 @@ static acs_status fetch_missing(acs_context *context)
     }
 }
 
-/* The op's own blocks go out, too: they lie where they came to lie, and what is free between them fits nothing. */
+/* Move the op's own blocks out as well: where they lie now may leave no free range that is large enough. */
 static bool move_own_out(acs_context *context)
 {
     bool moved = false;
@@ -234,5 +238,5 @@ void acs_lazy_borrow(acs_relocatable *m, uint32_t device, uint64_t at)
 void acs_lazy_undo(acs_context *context, acs_relocatable *m)
 {
     if (m->fresh)
-        acs_relocatable_drop(context, m, 0); /* nobody has used it */
+        acs_relocatable_drop(context, m, 0); /* no op has used it */
 }

@@ -1,8 +1,10 @@
 /*
- * acs_malloc, acs_free, acs_trim: blocks in program order. Without pools a block is the driver's, and its free is an
- * op, which the thread of host functions runs. With them both are lists: a freed block is known to be used by no op
- * after the latest one, and who gets it while those may still run is ordered behind them, as the next op says that is
- * queued (acs_reuse). Called by the program's threads; waits only where there is no room.
+ * acs_malloc, acs_free, acs_trim: blocks in program order. Without pools a block is the driver's, and freeing it is an
+ * op that the thread of host functions runs.
+ *
+ * With pools both calls only change lists. No op after the latest one uses a freed block. If the block is taken again
+ * while earlier ops may run, the next op that is queued orders its users behind them (recycle.h). Called by the
+ * program's threads; waits only where there is no room.
  */
 #include "capture/capture.h"
 #include "debug/memory_log.h"
@@ -22,7 +24,10 @@ static acs_status take_block(acs_context *context, size_t bytes, int kind, const
 
 /* ----------------------------------------------------------------------------------------------------------- malloc */
 
-/* The one that acs_on said; else the first, or for blocks that need not be used there the one with the least in use. */
+/*
+ * The device for a block: the one of acs_on, else the first; for a block that need not be used there, the one with the
+ * least memory in use.
+ */
 static uint32_t device_for(acs_context *context, bool relocatable)
 {
     const uint32_t hint = acs_device_choice_hint(context);
@@ -82,7 +87,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     if (status == ACS_OK && relocatable && (kind != ACS_MEMORY_HOST || context->device_choice))
         status = acs_relocatable_add(context, &block);
     if (status != ACS_OK) {
-        if (context->pooled) /* the first error counts */
+        if (context->pooled) /* the first error is reported */
             (void)acs_memory_free(context->memory, block.ptr, acs_fifo_last(context->core.fifo), &block);
         else
             (void)acs_memory_give(context->memory, &block);
@@ -94,7 +99,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 }
 
 /*
- * Memory of one kind that does not go back keeps none of the others. Returns the first error of all, or a lost device.
+ * Trim one kind of memory; a failure does not keep the others. Returns the first error of all kinds, or a lost device.
  */
 static acs_status trim_kind(acs_context *context, int kind, size_t keep_bytes, acs_status before)
 {
@@ -112,7 +117,7 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    ACS_TRY(acs_room_check_alive(context)); /* giving back may wait for an op that never ends */
+    ACS_TRY(acs_room_check_alive(context)); /* to give memory back may wait for an op that never ends */
     acs_status status = trim_kind(context, ACS_MEMORY_HOST, keep_bytes, ACS_OK);
     for (uint32_t d = 0; d < context->backend->devices && status != ACS_ERR_DEVICE; d++)
         status = trim_kind(context, acs_memory_kind(d), keep_bytes, status);
@@ -123,7 +128,10 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes)
 
 /* ------------------------------------------------------------------------------------------------------------- free */
 
-/* The driver gives it back, once its users have ended: an action of the thread of host functions, since it may wait. */
+/*
+ * Free a block without pools. The driver's call may wait, so it is an op for the thread of host functions, behind the
+ * block's users.
+ */
 static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *params, const acs_site *site)
 {
     acs_draft draft = {.context = context, .site = site, .no_wait = params && params->no_wait};
@@ -153,10 +161,7 @@ static bool begins_block(acs_memory *memory, const void *ptr)
     return memory && acs_memory_find(memory, (uint64_t)(uintptr_t)ptr, &block) == ACS_PLACE_BLOCK && block.ptr == ptr;
 }
 
-/*
- * The context's latest op. Before the first one there is none: an op that does nothing becomes it. 0: it was not
- * queued.
- */
+/* The context's latest op. If there is none yet an op that does nothing is queued. 0: that could not be queued. */
 static acs_op latest_op(acs_context *context, const acs_site *site)
 {
     acs_draft draft;
@@ -166,7 +171,10 @@ static acs_op latest_op(acs_context *context, const acs_site *site)
     return acs_room_begin_observe(&draft, context, site) ? acs_draft_queue(&draft) : 0;
 }
 
-/* The latest op, which a free is behind; 0 for a free that is to be refused. False: the op could not be queued. */
+/*
+ * Find the latest op, behind which the block is freed; 0 for a free that will be refused. False: the op could not be
+ * queued.
+ */
 static bool find_latest(acs_context *context, const void *ptr, const acs_site *site, acs_op *last)
 {
     *last = acs_fifo_last(context->core.fifo);
@@ -176,7 +184,7 @@ static bool find_latest(acs_context *context, const void *ptr, const acs_site *s
     return *last != 0;
 }
 
-/* NULL frees nothing, so it succeeds: also inside a capture, which takes no op that does nothing. */
+/* Freeing NULL succeeds, also inside a capture, which takes no op that does nothing. */
 static acs_op free_null(acs_context *context, const acs_site *site)
 {
     if (ACS_UNLIKELY(acs_capture_on(context)) && acs_fifo_last(context->core.fifo) == 0)

@@ -1,7 +1,7 @@
 /*
- * Which relocatable blocks an op names, and how (see naming.h): by its segments, by pointers among its arguments, or in a
- * way that cannot be changed. Called while ops are bound, under the lock of relocatable blocks, and for groups. Moves
- * nothing.
+ * Which relocatable blocks an op names, and how (see naming.h): by its segments, by pointers among its arguments, or in
+ * a way that binding cannot change. Called while ops are bound, under the lock of relocatable blocks, and for groups.
+ * Moves no contents.
  */
 #include "residency/naming.h"
 
@@ -27,7 +27,7 @@ acs_relocatable *acs_naming_block(const acs_draft *draft, const acs_segment *s, 
     return m;
 }
 
-/* Which words of an argument are pointers, a bit for each. */
+/* A bit for each word of the argument that is a pointer. */
 static uint32_t pointers_in(const acs_record *record, const acs_arg_slot *arg)
 {
     if (record->kind != ACS_KIND_KERNEL || arg->type == ACS_ARG_VALUE)
@@ -49,7 +49,7 @@ bool acs_naming_next_pointer(const acs_record *record, acs_pointer_walk *walk, u
         if (!left)
             continue;
         const uint32_t word = (uint32_t)__builtin_ctz(left);
-        walk->word = word + 1; /* of 30 words at most */
+        walk->word = word + 1; /* at most 30 words */
         *address = pointer_at(record, &record->args[walk->arg], word);
         return true;
     }
@@ -72,7 +72,7 @@ static void name_by_segments(const acs_draft *draft)
         if (!m)
             continue;
         acs_naming *n = &m->naming;
-        if (n->turn != turn) /* a copy's ends are its segments */
+        if (n->turn != turn) /* the pointers of a copy are its segments */
             *n = (acs_naming){.turn = turn, .pointers = record->kind != ACS_KIND_KERNEL, .inside = true};
         n->segments++;
         n->inside &= inside;
@@ -107,7 +107,7 @@ bool acs_naming_is_any(const acs_record *record)
     return any;
 }
 
-/* What a kernel or a copy touches stands in its record. */
+/* Whether binding can change the addresses that the op uses: those of a kernel or a copy are in its record. */
 static bool can_change(const acs_record *record)
 {
     return record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
@@ -120,7 +120,10 @@ bool acs_naming_escapes(const acs_draft *draft, const acs_naming *n)
 
 /* ------------------------------------------------------------------------------------------------------------ touch */
 
-/* Without a place for it parts are not told apart any more: more is skipped than need be. */
+/*
+ * Add a part's end. When the table is full parts are no longer told apart, and more ops than needed are skipped after a
+ * failure.
+ */
 static void add_cut(acs_relocatable *m, uint64_t offset)
 {
     uint32_t at = 0;
@@ -132,7 +135,7 @@ static void add_cut(acs_relocatable *m, uint64_t offset)
     m->cuts[at] = offset;
 }
 
-/* Who reads and writes all of these bytes makes them one part: if any of it had failed, so has he. */
+/* An inout access to the whole range merges its parts: had one part failed, this op would be skipped, too. */
 static void remove_cuts(acs_relocatable *m, uint64_t from, uint64_t to)
 {
     uint32_t kept = 0;

@@ -1,6 +1,6 @@
 /*
- * Memory that ops may still use begins a new life (see recycle.h). What is to begin one is in a list, which the next op
- * that is queued takes and tells the window. Called by acs_malloc, by binding, and by the calls that queue ops.
+ * Recycled memory (see recycle.h): a list of ranges that begin a new life, which the next op that is queued takes and
+ * hands to the window. Called by acs_malloc, by binding, and by the calls that queue ops.
  */
 #include "residency/recycle.h"
 
@@ -11,12 +11,15 @@
 #include <stdlib.h>
 
 /*
- * The next op takes all, and until it is in the FIFO `g_taken` stands for them: else the op of another thread, which
- * names memory of its own malloc, could overtake the one that carries it.
+ * `g_taken` stands in for the list from when an op takes all of it until that op is in the FIFO. Else another thread's
+ * op, which names memory of its own acs_malloc, could overtake the op that carries the list.
  */
 static acs_reuse g_taken;
 
-/* D: who finds the list finds what stands in it, and who finds it empty finds an op behind which that stands. */
+/*
+ * D: acquire; pairs with the releases of add_reuse, acs_recycle_queued and acs_recycle_put_back. Seeing a list implies
+ * seeing its nodes; seeing NULL implies that the op that carries the previous list is in the FIFO.
+ */
 static acs_reuse *wait_while_taken(acs_context *context)
 {
     acs_reuse *list;
@@ -24,7 +27,7 @@ static acs_reuse *wait_while_taken(acs_context *context)
         if (context->stepper)
             context->stepper->wait_for_thread(context);
         else if (!acs_context_step(context))
-            sched_yield(); /* its thread is inside a call, perhaps waiting for room */
+            sched_yield(); /* the thread that took it is inside a call, perhaps waiting for room */
     return list;
 }
 
@@ -71,7 +74,7 @@ void acs_recycle_put_back(acs_draft *draft)
     draft->reuses = 0;
 }
 
-/* An op takes few of them: one that does nothing else takes them before they are more. */
+/* An op can carry only ACS_REUSES_MOST ranges. Before there are more, an op that does nothing else takes them. */
 acs_status acs_recycle_add(acs_context *context, uint64_t base, uint64_t bytes)
 {
     static const acs_site site = {"acs_malloc", NULL, 0};
@@ -81,8 +84,8 @@ acs_status acs_recycle_add(acs_context *context, uint64_t base, uint64_t bytes)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to hand a block out again");
     *reuse = (acs_reuse){.base = base, .bytes = bytes};
     /*
-     * Counted before it is listed, so that who finds it in the list may count it down. E: relaxed, nothing goes with
-     * it.
+     * Counted before it is listed, since any op that finds it in the list counts it down. E: relaxed; the range itself
+     * is published by D.
      */
     const uint64_t modes = atomic_fetch_add_explicit(&context->modes, ACS_MODE_REUSE, memory_order_relaxed);
     add_reuse(context, reuse);

@@ -1,6 +1,6 @@
 /*
- * The relocatable blocks of a context, and how their contents come home (see relocatable.h). Called when a context is
- * opened and closed, by the calls that queue ops, and by acs_malloc and acs_free.
+ * The relocatable blocks of a context, and how their contents come to their canonical place (see relocatable.h). Called
+ * when a context is opened and closed, by the calls that queue ops, and by acs_malloc and acs_free.
  */
 #include "residency/relocatable.h"
 
@@ -12,7 +12,7 @@
 
 acs_status acs_relocatables_open(acs_context *context)
 {
-    /* A version of its own for what the check writes before a kernel would leave the kernel another one. */
+    /* The check writes a block before a kernel does; with renaming it would get one version, and the kernel another. */
     int64_t most = context->options.check == ACS_CHECK_WRITTEN ? 0 : context->options.rename;
     if (most != 0 && context->options.pool == ACS_POOL_OFF)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_RENAME needs pools: ACS_POOL is off");
@@ -28,7 +28,8 @@ acs_status acs_relocatables_open(acs_context *context)
     r->most = most < 0 ? UINT64_MAX : (uint64_t)most;
     r->host_most = context->options.spill < 0 ? UINT64_MAX : (uint64_t)context->options.spill;
     r->first.next = r->first.previous = &r->first;
-    atomic_init(&r->count, context->device_choice ? 1 : 0); /* all ops are placed */
+    /* Several devices: all ops are bound, to choose their device. */
+    atomic_init(&r->count, context->device_choice ? 1 : 0);
     if (context->device_choice)
         acs_context_add_mode(context, ACS_MODE_BLOCKS);
     context->relocatables = r;
@@ -45,7 +46,7 @@ void acs_relocatables_close(acs_context *context)
         else if (m->lazy)
             acs_lazy_close(context, m);
         else
-            acs_relocatable_drop(context, m, UINT64_MAX); /* a version that could not come home: the device is lost */
+            acs_relocatable_drop(context, m, UINT64_MAX); /* a version remains only if the device was lost */
         acs_relocatable_unlink(context, m);
     }
     if (r)
@@ -59,7 +60,8 @@ void acs_relocatables_count(const acs_context *context, acs_statistics *s)
     const acs_relocatables *r = context->relocatables;
     if (!r)
         return;
-    s->memory_versions = atomic_load_explicit(&r->versions, memory_order_relaxed); /* counters, like the rest */
+    /* Relaxed: counters, like those that follow. */
+    s->memory_versions = atomic_load_explicit(&r->versions, memory_order_relaxed);
     s->memory_homed = atomic_load_explicit(&r->homed, memory_order_relaxed);
     s->memory_spilled = atomic_load_explicit(&r->spilled, memory_order_relaxed);
     s->memory_returned = atomic_load_explicit(&r->returned, memory_order_relaxed);
@@ -93,7 +95,7 @@ acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last
     if (acs_relocatables_none(context))
         return last;
     acs_relocatables_enter(context);
-    last = acs_fifo_last(context->core.fifo); /* copies home that other threads' calls queued included */
+    last = acs_fifo_last(context->core.fifo); /* includes copies to canonical places that other threads queued */
     acs_relocatable *m = acs_memory_marked(context->memory, (uint64_t)(uintptr_t)ptr);
     if (m && m->canonical == (uint64_t)(uintptr_t)ptr) {
         if (m->replicas)
@@ -122,7 +124,8 @@ acs_status acs_relocatable_make_canonical(acs_context *context, acs_relocatable 
     acs_op op = acs_relocatable_copy(context, m, m->canonical, m->at);
     if (!op)
         return acs_error_thread()->status;
-    atomic_fetch_add_explicit(&context->relocatables->homed, m->cut_count + 1, memory_order_relaxed); /* a counter */
+    /* Relaxed: a counter. */
+    atomic_fetch_add_explicit(&context->relocatables->homed, m->cut_count + 1, memory_order_relaxed);
     acs_relocatable_drop(context, m, op);
     m->last = op;
     return ACS_OK;
@@ -158,7 +161,7 @@ acs_status acs_relocatables_make_canonical(acs_context *context)
     if (acs_relocatables_none(context))
         return ACS_OK;
     acs_relocatables_enter(context);
-    if (context->device_choice) /* what a copy did not bring home is to come again */
+    if (context->device_choice) /* bytes of failed copies have to come again */
         (void)acs_replicas_restore(context);
     acs_status status = make_all_canonical(context);
     acs_relocatables_leave(context);
@@ -183,7 +186,7 @@ void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size
         return;
     acs_relocatables_enter(context);
     acs_relocatable *m = acs_relocatable_at(context, address);
-    if (status != ACS_OK) /* else what failed there was overwritten since */
+    if (status != ACS_OK) /* else no copy to the part can have failed since */
         (void)acs_replicas_restore(context);
     if (m && !m->lazy) {
         const uint64_t first = address - m->canonical;

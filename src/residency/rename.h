@@ -7,11 +7,16 @@
 
 #include "residency/relocatable.h"
 
-/* Decide where the contents of what the op names are to be, and queue what that takes. */
+/*
+ * Decide where the op finds and leaves the contents of each block that it names, and queue the copies that this takes.
+ */
 acs_status acs_rename_prepare(acs_draft *draft);
-/* As acs_bind_begin. */
+/* See acs_bind_begin. */
 acs_status acs_rename_begin(acs_context *context);
-/* The op was queued, so the block is where it was to be; or it was not, and all is as it was. */
+/*
+ * End binding a block. Commit: the op was queued, so the contents are where the op leaves them. Undo: it was not, and
+ * the block is as before.
+ */
 void acs_rename_commit(acs_context *context, acs_relocatable *m);
 void acs_rename_undo(acs_context *context, acs_relocatable *m);
 

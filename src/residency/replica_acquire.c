@@ -1,6 +1,6 @@
 /*
- * Binding on several devices (see replicas.h): choose where an op runs, have there what it reads, and note what it
- * writes. Called by bind.c.
+ * Binding on several devices (see replicas.h): choose where an op runs, copy what it reads there, and note what it
+ * writes. Called by bind.c, under the lock of relocatable blocks.
  */
 #include "residency/replicas.h"
 
@@ -17,7 +17,7 @@ static bool has_gaps(const acs_segment *s)
     return s->rows > 1 && s->pitch_bytes > s->row_bytes;
 }
 
-/* What lies between its rows travels with them, and is taken to be written with them. */
+/* Whether the gaps between the segment's rows are copied with them, and count as written with them. */
 static bool takes_gaps(const acs_segment *s)
 {
     return has_gaps(s) && s->rows > TUNE_REPLICA_ROWS;
@@ -33,27 +33,27 @@ static uint64_t first_of(const acs_relocatable *m, const acs_segment *s)
     return s->base - m->canonical;
 }
 
-/* The part of its block that a segment names. */
+/* The part of its block that the segment names. */
 static acs_part named_part(const acs_relocatable *m, const acs_segment *s)
 {
     const acs_rows rows = {s->row_bytes, (uint32_t)s->rows, s->pitch_bytes}, run = {acs_segment_end(s) - s->base, 1, 0};
     return (acs_part){first_of(m, s), has_gaps(s) && !takes_gaps(s) ? rows : run};
 }
 
-/* It only asks about ops, and changes nothing. */
+/* Whether the op only asks about other ops, and changes no memory. */
 static bool only_observes(const acs_record *record)
 {
     return !acs_naming_is_work(record);
 }
 
-/* Whether it runs on a device at all. */
+/* Whether the op runs on a device. */
 static bool has_device(const acs_record *record)
 {
     return record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET ||
            record->kind == ACS_KIND_CALL;
 }
 
-/* Of a copy only: the block is where it comes from, and not where it goes. */
+/* Whether the op is a copy out of the block that does not go into it. */
 static bool is_source(const acs_draft *draft, const acs_relocatable *m)
 {
     const acs_record *record = draft->record;
@@ -80,7 +80,7 @@ static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_se
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
-/* What the op reads of the block, by where that is. */
+/* List the bytes that the op reads of the block, by the places where they are valid. */
 static void list_reads(acs_device_choice_op *op, const acs_relocatable *m, const acs_segment *s)
 {
     const acs_part part = named_part(m, s);
@@ -93,11 +93,14 @@ static void list_reads(acs_device_choice_op *op, const acs_relocatable *m, const
     }
 }
 
-/* Who comes first behind an op can take its stream over. */
+/*
+ * Prefer the device of the block's latest writer, as long as no other op followed that: the first follower can take over
+ * the writer's stream.
+ */
 static void list_upstream(acs_device_choice_op *op, const acs_relocatable *m, const acs_device_choice *choice)
 {
     const struct acs_replicas *r = m->replicas;
-    const bool now = r->idles == choice->idles; /* else that was long ago */
+    const bool now = r->idles == choice->idles; /* else the devices were idle since */
     if (now && r->ends > op->op.ready)
         op->op.ready = r->ends;
     if (r->ends > 0 && !r->followed && r->writer < choice->count)
@@ -128,7 +131,7 @@ static acs_status look_at_segment(const acs_draft *draft, acs_device_choice_op *
     return ACS_OK;
 }
 
-/* What a copy brings to a place of the program's goes from where it is. */
+/* A copy to memory that the program owns runs where its source is valid. */
 static void stay_at_source(const acs_draft *draft, acs_device_choice_op *op)
 {
     for (const acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
@@ -138,7 +141,7 @@ static void stay_at_source(const acs_draft *draft, acs_device_choice_op *op)
     }
 }
 
-/* The largest of the blocks that the op names, where that can move. */
+/* The largest of the blocks that the op names and that can move. */
 static acs_relocatable *largest_of(const acs_draft *draft)
 {
     acs_relocatable *largest = NULL;
@@ -149,9 +152,9 @@ static acs_relocatable *largest_of(const acs_draft *draft)
 }
 
 /*
- * `auto`: for an op that reads nothing of any device nothing speaks but those that will use its blocks later: it goes
- * where the family of its largest block has gone since the devices were idle. The first to come decides for all. Of
- * others the family's device is the first of equals.
+ * Policy `auto`: an op that reads nothing on any device goes to the device of its largest block's affinity set, since
+ * ops that will use its blocks later tend to be there. The first op of a set since devices were idle decides for all.
+ * For other ops that device is preferred among equals.
  */
 static void follow_affinity(const acs_draft *draft, acs_device_choice_op *op)
 {
@@ -169,8 +172,8 @@ static void follow_affinity(const acs_draft *draft, acs_device_choice_op *op)
 }
 
 /*
- * What kernels use together belongs together; but what is small may as well come, a few blocks of one kernel at most
- * are told, and no family has more than its device's share of all.
+ * Join the affinity sets of blocks that a kernel uses together. Small blocks are left out, since copying them is cheap.
+ * At most TUNE_AFFINITY_BLOCKS of a kernel join, and no set gets larger than one device's share of all blocks.
  */
 static void lead_affinity(const acs_draft *draft, uint32_t device)
 {
@@ -189,7 +192,7 @@ static void lead_affinity(const acs_draft *draft, uint32_t device)
     affinity->decided = s->idles;
 }
 
-/* Devices that reach all others' memory: for what may touch anything. */
+/* Devices that reach the memory of all others: only there may ops run that touch any memory. */
 static acs_place_set reaching_all(const acs_topology *t)
 {
     acs_place_set devices = 0;
@@ -202,13 +205,13 @@ static acs_place_set reaching_all(const acs_topology *t)
     return devices ? devices : 1u;
 }
 
-/* A CUfunction belongs to one CUDA context, and the driver does not tell which: it is to be the first device's. */
+/* A CUfunction belongs to one CUDA context, which the driver does not name; it has to be that of the first device. */
 static bool needs_first(const acs_draft *draft)
 {
     return draft->captured || (draft->kernel && draft->record->u.launch.kernel.kind == ACS_KERNEL_CUFUNCTION);
 }
 
-/* Of devices that are not full. ACS_NOT_READY: all are where it may run. */
+/* Choose a device that is not `full`. ACS_NOT_READY: all devices where the op may run are. */
 static acs_status choose_device(const acs_draft *draft, acs_place_set full, uint32_t *device)
 {
     acs_device_choice_op op;
@@ -237,7 +240,7 @@ static acs_status choose_device(const acs_draft *draft, acs_place_set full, uint
     return ACS_OK;
 }
 
-/* A copy can come from any one place that has all of it. */
+/* The place from which a copy reads: any one that has all of its bytes. */
 static uint32_t source_of(const acs_draft *draft, const acs_relocatable *m, uint32_t device)
 {
     const acs_record *record = draft->record;
@@ -257,7 +260,7 @@ static void aim(const acs_draft *draft, uint32_t device)
         struct acs_replicas *r = m->replicas;
         r->changes = 0;
         if (r->escapes)
-            r->target = r->canonical; /* of lazy ones, which are only looked at: none */
+            r->target = r->canonical; /* ACS_ANY_PLACE for a lazy block, which is only observed then */
         else
             r->target = is_source(draft, m) ? source_of(draft, m, device) : device;
     }
@@ -265,7 +268,7 @@ static void aim(const acs_draft *draft, uint32_t device)
 
 /* ---------------------------------------------------------------------------------------------------------- provide */
 
-/* What the op names is on the device together, so that no two ops take each other's blocks for ever. */
+/* All blocks that the op names are on the device together, so that no two ops take each other's blocks for ever. */
 static acs_status check_target_limit(const acs_draft *draft, uint32_t device)
 {
     const acs_context *context = draft->context;
@@ -296,7 +299,7 @@ static acs_status note_written(acs_device_choice *s, acs_relocatable *m, acs_par
     return ACS_OK;
 }
 
-/* Some of what lies between the rows of a tile is to come with them. */
+/* Whether some gaps between the segment's rows have to be copied with them. */
 static bool brings_gaps(const acs_relocatable *m, const acs_segment *s)
 {
     acs_validity missing;
@@ -306,8 +309,9 @@ static bool brings_gaps(const acs_relocatable *m, const acs_segment *s)
 }
 
 /*
- * What is read of it comes to where the op uses it; and what the program waits for, whatever it does then. That becomes
- * the program's when it has come (acs_relocatables_hand_over_part), a foreign stream's at once.
+ * Copy what the op reads of the segment to the block's target; also what the program waits for, whatever it does
+ * afterwards. The program may change the latter once the wait has ended (acs_relocatables_hand_over_part), a foreign
+ * stream at once.
  */
 static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, acs_segment *s)
 {
@@ -317,7 +321,7 @@ static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, ac
     if (reads(s) || only_observes(draft->record))
         ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
     const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
-    if (writes && brings) { /* so it comes behind their copies, and is skipped with them */
+    if (writes && brings) { /* the op comes behind the copies of the gaps, and is skipped with them */
         s->row_bytes = part.rows.bytes;
         s->rows = 1;
         s->access = ACS_UPDATE;
@@ -325,7 +329,7 @@ static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, ac
     return writes ? note_written(draft->context->device_choice, m, part) : ACS_OK;
 }
 
-/* What may touch anything was told of no segment. */
+/* An op that may touch any memory has no segments for blocks that its pointers name. */
 static acs_status provide_pointed(const acs_draft *draft)
 {
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
@@ -347,7 +351,7 @@ static acs_status provide_segments(const acs_draft *draft)
     return ACS_OK;
 }
 
-/* Behind all copies, which take of it. */
+/* Reserve room in the tables of valid bytes. Called behind all copies, which use some of it. */
 static acs_status reserve_changes(const acs_relocatables *relocatables)
 {
     for (acs_relocatable *m = relocatables->touched; m; m = m->next_touched)
@@ -372,7 +376,7 @@ static acs_status provide(acs_draft *draft, bool all)
 
 /* ------------------------------------------------------------------------------------------------------------- look */
 
-/* Who looks at a lazy block looks at all places: one in the segment's own stead, a segment more for each other. */
+/* An op that observes a lazy block observes all places: one by its segment, each other by a further segment. */
 static void look_everywhere(const acs_draft *draft)
 {
     acs_record *record = draft->record;
@@ -414,7 +418,7 @@ static acs_status touch_segments(const acs_draft *draft, bool all)
     return ACS_OK;
 }
 
-/* Lazy blocks that what may touch anything has pointers into: these can be changed. */
+/* Touch lazy blocks into which an op has pointers that may touch any memory; such pointers can be changed. */
 static void touch_pointed(const acs_draft *draft)
 {
     acs_naming_touch_pointed(draft);
@@ -424,7 +428,7 @@ static void touch_pointed(const acs_draft *draft)
     }
 }
 
-/* As if the op had not been placed. */
+/* Undo placing the op on a device. */
 static void leave_device(const acs_draft *draft)
 {
     acs_device_choice_drop(draft->context, draft->record);
@@ -434,7 +438,7 @@ static void leave_device(const acs_draft *draft)
     }
 }
 
-/* Of what has no device: when what it names is there, as far as that is known. */
+/* For an op without a device: when the contents that it names are expected to be there. */
 static double end_of_touched(const acs_context *context)
 {
     double end = 0;
@@ -444,7 +448,7 @@ static double end_of_touched(const acs_context *context)
     return end;
 }
 
-/* What the op names is where it runs: on the device that is best for it, or another, where that has no room. */
+/* Place the op and the contents that it names: on the best device for it, or on another one where that has no room. */
 static acs_status place_replicas(acs_draft *draft, bool all)
 {
     const bool chosen = has_device(draft->record);
@@ -488,7 +492,7 @@ acs_status acs_replicas_prepare(acs_draft *draft)
     return ACS_OK;
 }
 
-/* All that can be refused has been looked at. */
+/* Called once the op can no longer be refused. */
 acs_status acs_replicas_begin(acs_draft *draft)
 {
     acs_context *context = draft->context;
@@ -507,11 +511,11 @@ static void write_part(acs_relocatable *m, const acs_part *part, uint32_t place)
     for (uint32_t i = 0; i < part->rows.count; i++) {
         uint64_t from, to;
         acs_part_row(m, part, i, &from, &to);
-        (void)acs_coherence_write(&m->replicas->valid, from, to, place); /* there is room */
+        (void)acs_coherence_write(&m->replicas->valid, from, to, place); /* room was reserved */
     }
 }
 
-/* What it wrote is valid there alone, and what holds nothing any more goes back. */
+/* What the op wrote is valid at the target alone. Places where no byte is valid any more give their memory back. */
 void acs_replicas_commit(acs_draft *draft, acs_relocatable *m)
 {
     acs_context *context = draft->context;

@@ -1,6 +1,6 @@
 /*
- * Where the contents of a block are, of several devices, and how they get elsewhere (see replicas.h). Called while ops
- * are bound and where blocks are made, freed and brought home.
+ * Where the contents of a block are on several devices, and the copies that move them (see replicas.h). Called while ops
+ * are bound, where memory is short, and where blocks are made, freed or brought to their canonical place.
  */
 #include "residency/replicas.h"
 
@@ -24,7 +24,7 @@ acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t 
     if (canonical == ACS_ANY_PLACE)
         return ACS_OK;
     r->places[canonical].at = m->canonical;
-    /* The program may write there by itself. All is one piece, so there is room. */
+    /* The program may write there by itself. The block is one piece, so no memory is needed. */
     (void)acs_coherence_write(&r->valid, 0, m->bytes, canonical);
     return ACS_OK;
 }
@@ -66,7 +66,7 @@ void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close)
 
 /* ----------------------------------------------------------------------------------------------------------- copies */
 
-/* One copy: what failed in one row goes with all. */
+/* Queue one copy of rows from one place to another. If one row carries a failure, all rows of the copy do. */
 static acs_status queue_rows(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
                              acs_rows rows)
 {
@@ -77,15 +77,15 @@ static acs_status queue_rows(acs_context *context, acs_relocatable *m, uint32_t 
     acs_op op = acs_relocatable_copy_part(context, m, &way, &(acs_part){first, rows});
     if (!op)
         return acs_error_thread()->status;
-    for (uint32_t i = 0; i < rows.count; i++) /* there is room */
+    for (uint32_t i = 0; i < rows.count; i++) /* room was reserved */
         (void)acs_coherence_copy(&r->valid, first + i * rows.pitch, first + i * rows.pitch + rows.bytes, to);
     r->places[to].last = r->places[from].last = op;
-    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
+    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* relaxed: counters */
     atomic_fetch_add_explicit(&s->transferred, rows.count * rows.bytes, memory_order_relaxed);
     return ACS_OK;
 }
 
-/* Part by part, so that what failed in one keeps no other from coming. */
+/* Part by part, so that a failure in one part keeps no other from coming. */
 acs_status acs_replicas_copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
                              uint64_t end)
 {
@@ -108,7 +108,7 @@ static bool is_cut(const acs_relocatable *m, uint64_t from, uint64_t to)
     return false;
 }
 
-/* The first bytes of the part, from `at` on, that are missing there. */
+/* Find the first bytes of the part from `at` on that are not valid at the place. */
 static bool find_missing(const acs_relocatable *m, const acs_part *part, uint64_t at, uint32_t place,
                          acs_validity *missing)
 {
@@ -122,7 +122,7 @@ static bool find_missing(const acs_relocatable *m, const acs_part *part, uint64_
     return false;
 }
 
-/* What is missing there from `first` on as rows from the same place, as long as each other and as far apart. */
+/* Missing bytes from `first` on, as rows of one copy: from the same places, equally long and equally far apart. */
 static acs_rows rows_of(const acs_relocatable *m, const acs_part *part, const acs_validity *first, uint32_t place)
 {
     acs_rows rows = {first->to - first->from, 1, 0};
@@ -152,7 +152,7 @@ acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t
             ACS_TRY(queue_rows(context, m, place, source, missing.from, rows));
         else
             ACS_TRY(acs_replicas_copy(context, m, place, source, missing.from, missing.to));
-    } /* what came with it is missing no more */
+    } /* bytes that came with others are no longer missing */
     return ACS_OK;
 }
 
@@ -164,7 +164,7 @@ acs_status acs_replicas_make_canonical(acs_context *context, acs_relocatable *m)
     return acs_replicas_fetch(context, m, r->canonical, &(acs_part){0, {m->bytes, 1, 0}});
 }
 
-/* Memory away from home in which nothing counts goes back. Returns of how many places. */
+/* Give memory back at places where no byte is valid, but for the canonical place. Returns the number of places. */
 static uint32_t drop_idle(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
@@ -182,7 +182,7 @@ void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t f
 {
     acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->canonical);
     const uint32_t dropped = drop_idle(context, m);
-    atomic_fetch_add_explicit(&context->relocatables->homed, dropped, memory_order_relaxed); /* a counter */
+    atomic_fetch_add_explicit(&context->relocatables->homed, dropped, memory_order_relaxed); /* relaxed: a counter */
 }
 
 /* ---------------------------------------------------------------------------------------------------------- restore */
@@ -205,7 +205,7 @@ bool acs_replicas_restore(acs_context *context)
         for (uint32_t i = 0; i < count; i++)
             if (copies[i].block == m->number)
                 restore_part(m, &copies[i]);
-        if (!m->touched) /* else the op that is being bound uses it, and drops what it does not */
+        if (!m->touched) /* else the op that is being bound uses it, and drops idle memory itself */
             (void)drop_idle(context, m);
     }
     free(copies);

@@ -1,7 +1,7 @@
 /*
- * Room for blocks where there is none (see room.h): freed blocks are waited for, then contents of other blocks are spilled.
- * Called by acs_malloc, by binding, and for groups, on the program's threads. Holds no lock while it waits, but for that of
- * relocatable blocks where its caller has it.
+ * Room for blocks where the pools have none (see room.h): freed blocks are waited for, then contents of other blocks are
+ * spilled. Called by acs_malloc, by binding, and for groups, on the program's threads. While it waits it holds no lock,
+ * except the lock of relocatable blocks where its caller has it.
  */
 #include "residency/room.h"
 
@@ -23,7 +23,7 @@ acs_status acs_room_name_block(acs_draft *draft, void *ptr, size_t bytes)
     return ACS_OK;
 }
 
-/* E: the fault's error is in `failures` */
+/* E: acquire; seeing that the device is lost implies seeing its error in `failures` */
 acs_status acs_room_check_alive(const acs_context *context)
 {
     if (acs_context_is_lost(context))
@@ -31,13 +31,13 @@ acs_status acs_room_check_alive(const acs_context *context)
     return ACS_OK;
 }
 
-/* What is known of the blocks that were freed when there was no room, and which free op was waited for. */
+/* Progress of a search without pools: frees that were counted, and the free op that was waited for. */
 typedef struct search {
     uint64_t freed;
     acs_op waited;
 } search;
 
-/* A block came back since, or one is waited for until it does. False: none is on its way. */
+/* True if a block came back since the last look, or one was waited for. False: no block is being freed. */
 static bool wait_for_free(acs_context *context, int kind, search *s)
 {
     uint64_t before = s->freed;
@@ -57,7 +57,7 @@ static bool wait_for_free(acs_context *context, int kind, search *s)
     return true;
 }
 
-/* For the ops that touch a block which was freed: it cannot be named in a call any more. False: the device is lost. */
+/* Wait for the ops that touch a freed block; no later op can name it. False: the device is lost. */
 static bool wait_for_users(acs_context *context, const acs_block *block)
 {
     static const acs_site site = {"acs_malloc", NULL, 0};
@@ -72,9 +72,11 @@ static bool wait_for_users(acs_context *context, const acs_block *block)
 }
 
 /*
- * The block that has rested for longest is waited for by itself: other ops may take as long as they like. Only what was
- * handed out early before is known by its latest op alone, and inside a capture there is no op that could wait. Nothing
- * is waited for that was freed behind `until`, which others may go on to do for ever. False: nothing rests.
+ * Wait for the ops of the block that has been in quarantine for longest; other ops may take as long as they like.
+ * Without such a block, or inside a capture, wait for the latest op of all blocks that were freed.
+ *
+ * Blocks that were freed behind `until` are not waited for, since other threads may free blocks for ever. False: nothing
+ * is in quarantine.
  */
 static bool wait_for_quarantined(acs_context *context, int kind, acs_op until)
 {
@@ -102,7 +104,7 @@ void acs_room_wait_quarantine(acs_context *context, int kind)
         acs_memory_end_quarantine(context->memory, &block);
 }
 
-/* Where there is no room blocks that are being freed come back one after the other; then lazy ones are spilled. */
+/* Freed blocks come back one after the other; then lazy blocks are spilled. */
 acs_status acs_room_find(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block)
 {
     const int kind = request.kind;
@@ -119,9 +121,9 @@ acs_status acs_room_find(acs_context *context, acs_memory_request request, acs_r
         if (more)
             continue;
         if (!acs_memory_is_device(kind) || !spill(context, acs_memory_device(kind))) {
-            request.quiet = false; /* say why */
+            request.quiet = false; /* without `quiet` the error says why */
             status = acs_memory_take(context->memory, &request, block);
-            if (status != ACS_NOT_READY) /* another thread waited for what rested */
+            if (status != ACS_NOT_READY) /* another thread ended a quarantine */
                 return status;
         }
         until = acs_fifo_last(context->core.fifo);

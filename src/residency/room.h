@@ -1,6 +1,6 @@
 /*
- * Room for blocks (room.c): memory out of the pools, or out of what other blocks give up. Private to the modules above
- * src/api.
+ * Room for blocks (room.c): memory out of the pools, or memory that other blocks give up. Private to src/residency and
+ * src/groups.
  */
 #ifndef ACS_ROOM_H
 #define ACS_ROOM_H
@@ -9,10 +9,15 @@
 
 /* Make room in a device's memory by other means than waiting. False: there is none. */
 typedef bool (*acs_room_fn)(acs_context *context, uint32_t device);
-/* A block; waits for blocks that were freed, then (not for pinned memory) spills, as long as either helps. Errors as
-   acs_memory_take. */
+/*
+ * Take a block. Waits for freed blocks, then spills (not for pinned memory), as long as either helps. Errors as
+ * acs_memory_take.
+ */
 acs_status acs_room_find(acs_context *context, acs_memory_request request, acs_room_fn spill, acs_block *block);
-/* What rests is waited for, block by block: what was freed before the call lies idle then, whatever else runs on. */
+/*
+ * Wait for quarantined blocks, one after the other: blocks that were freed before the call are free then, whatever other
+ * ops still run.
+ */
 void acs_room_wait_quarantine(acs_context *context, int kind);
 
 /* Begin an op of the library's own that does nothing. False: as acs_draft_begin. */

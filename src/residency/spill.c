@@ -1,7 +1,8 @@
 /*
  * Memory for the contents of relocatable blocks, and spilling where it is short (see spill.h): the contents of the block
- * that was named longest ago go to pinned host memory, or on several devices to wherever they may lie. The copies are ops,
- * and nothing waits for them. Called by lazy.c, by binding, and where acs_malloc finds no room.
+ * that was named longest ago go to pinned host memory, or on several devices to their canonical place. The copies are
+ * ops, and nothing waits for them. Called by lazy.c, by replica_acquire.c, and where acs_malloc or a group finds no
+ * room.
  */
 #include "residency/spill.h"
 
@@ -13,7 +14,7 @@ static bool spill_locked(acs_context *context, uint32_t device);
 
 /* ---------------------------------------------------------------------------------------------------- device memory */
 
-/* No wait is wanted: what can be spilled is. */
+/* Take memory without waiting: contents of other blocks are spilled until it fits. */
 static acs_status find_at_once(acs_context *context, acs_memory_request request, acs_block *block)
 {
     acs_status status;
@@ -25,7 +26,7 @@ static acs_status find_at_once(acs_context *context, acs_memory_request request,
     if (status != ACS_NOT_READY)
         return status;
     if (!context->relocatables->short_of_wait &&
-        !acs_memory_quarantined_until(context->memory, request.kind)) { /* none: say why */
+        !acs_memory_quarantined_until(context->memory, request.kind)) { /* nothing to wait for: the error says why */
         request.quiet = false;
         status = acs_memory_take(context->memory, &request, block);
     }
@@ -46,7 +47,7 @@ acs_status acs_spill_find_memory(acs_context *context, const acs_relocatable *m,
 
 /* ------------------------------------------------------------------------------------------------------ host memory */
 
-/* It is not larger than all that there may be. */
+/* Whether the host copies have room for one more. */
 static bool has_host_room(const acs_relocatables *r, const acs_relocatable *m)
 {
     return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
@@ -63,7 +64,7 @@ static acs_status find_pinned(acs_context *context, const acs_relocatable *m, ac
                                               request.bytes);
 }
 
-/* Memory for the host copy, at the first time. */
+/* Take memory for the host copy, unless there is some already. */
 static acs_status find_host_memory(acs_context *context, acs_relocatable *m)
 {
     acs_relocatables *r = context->relocatables;
@@ -73,10 +74,10 @@ static acs_status find_host_memory(acs_context *context, acs_relocatable *m)
     if (m->bytes > r->host_most)
         return ACS_NOT_READY;
     for (acs_relocatable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next)
-        if (o->lazy && o->at && !o->touched)
-            acs_relocatable_drop_host(context, o, acs_fifo_last(context->core.fifo)); /* it would have saved a copy */
+        if (o->lazy && o->at && !o->touched) /* its host copy would only save a later copy */
+            acs_relocatable_drop_host(context, o, acs_fifo_last(context->core.fifo));
     if (!has_host_room(r, m))
-        return ACS_NOT_READY; /* a smaller one may have it */
+        return ACS_NOT_READY; /* a smaller block may still fit */
     ACS_TRY(find_pinned(context, m, &block));
     m->host = (uint64_t)(uintptr_t)block.ptr;
     m->host_last = 0;
@@ -84,12 +85,12 @@ static acs_status find_host_memory(acs_context *context, acs_relocatable *m)
     return ACS_OK;
 }
 
-/* What others have on the host and elsewhere, too, would save a copy at most. */
+/* Drop host copies of blocks that are elsewhere, too, until the block's copy fits: they save a later copy at most. */
 static void make_host_room(acs_context *context, const acs_relocatable *m)
 {
     acs_relocatables *r = context->relocatables;
     const uint32_t host = context->device_choice->count;
-    if (!has_host_room(r, m)) /* a copy that failed is none */
+    if (!has_host_room(r, m)) /* a host copy that failed is none */
         (void)acs_replicas_restore(context);
     for (acs_relocatable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
         acs_validity sole;
@@ -111,7 +112,7 @@ static acs_status find_replica_host_memory(acs_context *context, const acs_reloc
 
 /* ------------------------------------------------------------------------------------------------------- one device */
 
-/* The one that was named longest ago, of those that are not wanted now and were not tried. */
+/* The block that was named longest ago, of those that the op does not name and that this search has not tried. */
 static acs_relocatable *choose_victim(const acs_relocatables *r)
 {
     acs_relocatable *best = NULL;
@@ -121,7 +122,7 @@ static acs_relocatable *choose_victim(const acs_relocatables *r)
     return best;
 }
 
-/* Its contents are in the host copy from here on; what was not changed since it came back is there already. */
+/* Move the contents to the host copy. If no op has changed them since they came back, they are there already. */
 acs_status acs_spill_move_out(acs_context *context, acs_relocatable *m)
 {
     if (!m->host_valid && m->filled) {
@@ -147,7 +148,7 @@ acs_status acs_spill_find_memory_at(acs_context *context, acs_relocatable *m, ui
     acs_block block;
     if (replica->at && (acs_coherence_any(&m->replicas->valid) >> place & 1))
         return ACS_OK;
-    if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
+    if (replica->at) /* its canonical place, where no byte is valid: former failures there do not count */
         return acs_relocatable_begin_life(context, m, replica->at, replica->last);
     ACS_TRY(host ? find_replica_host_memory(context, m, &block)
                  : acs_spill_find_memory(context, m, acs_memory_kind(place), &block));
@@ -158,7 +159,7 @@ acs_status acs_spill_find_memory_at(acs_context *context, acs_relocatable *m, ui
     return status;
 }
 
-/* The one that was named longest ago, of those that are not wanted now and were not tried. */
+/* The block that was named longest ago, of those that the op does not name and that this search has not tried. */
 static acs_relocatable *choose_replica_victim(const acs_relocatables *r, uint32_t device)
 {
     acs_relocatable *best = NULL;
@@ -171,14 +172,15 @@ static acs_relocatable *choose_replica_victim(const acs_relocatables *r, uint32_
     return best;
 }
 
-/* What is valid there alone goes to its home, or to a copy on the host. */
+/* Copy what is valid on the device alone to the canonical place, or to a host copy; then drop the replica. */
 static acs_status move_replica_out(acs_context *context, acs_relocatable *m, uint32_t device)
 {
     struct acs_replicas *r = m->replicas;
     const uint32_t to = r->canonical == ACS_ANY_PLACE ? context->device_choice->count : r->canonical;
     acs_validity sole;
     uint64_t from = 0;
-    if (acs_coherence_sole(&r->valid, 0, device, &sole)) /* of which there may be more then: failures are looked at */
+    /* Taking memory looks at failed copies, after which more may be valid there alone. */
+    if (acs_coherence_sole(&r->valid, 0, device, &sole))
         ACS_TRY(acs_spill_find_memory_at(context, m, to));
     while (acs_coherence_sole(&r->valid, from, device, &sole)) {
         ACS_TRY(acs_replicas_copy(context, m, to, device, sole.from, sole.to));
@@ -193,7 +195,7 @@ static acs_status move_replica_out(acs_context *context, acs_relocatable *m, uin
 static bool spill_replica(acs_context *context, uint32_t device)
 {
     acs_relocatables *r = context->relocatables;
-    (void)acs_replicas_restore(context); /* who has the only copy is to be known before one goes */
+    (void)acs_replicas_restore(context); /* which copies failed has to be known before a copy goes */
     r->tries++;
     for (acs_relocatable *m = choose_replica_victim(r, device); m; m = choose_replica_victim(r, device)) {
         m->tried = r->tries;

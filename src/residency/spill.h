@@ -1,17 +1,19 @@
 /*
- * Memory for the contents of relocatable blocks (spill.c), out of the pools or of other blocks, whose contents are moved out
- * then. Private to the modules above src/api; under the lock of relocatable blocks, but for acs_spill.
+ * Memory for the contents of relocatable blocks (spill.c): out of the pools, or of other blocks, whose contents are
+ * moved out then. Private to src/residency and src/groups; under the lock of relocatable blocks, except for acs_spill.
  */
 #ifndef ACS_SPILL_H
 #define ACS_SPILL_H
 
 #include "residency/relocatable.h"
 
-/* Memory of a device for a block; waits, unless no_wait says not to, and spills. Errors as acs_malloc. */
+/*
+ * Take memory of a device for a block's contents. Waits, unless no_wait forbids it, and spills. Errors as acs_malloc.
+ */
 acs_status acs_spill_find_memory(acs_context *context, const acs_relocatable *m, int kind, acs_block *block);
 /*
- * On several devices: there is memory for the block at the place. Errors as acs_malloc; ACS_NOT_READY: no room for a host
- * copy.
+ * On several devices: make sure that the block has memory at the place. Errors as acs_malloc; ACS_NOT_READY: no room for
+ * a host copy.
  */
 acs_status acs_spill_find_memory_at(acs_context *context, acs_relocatable *m, uint32_t place);
 /*
@@ -20,8 +22,8 @@ acs_status acs_spill_find_memory_at(acs_context *context, acs_relocatable *m, ui
  */
 acs_status acs_spill_move_out(acs_context *context, acs_relocatable *m);
 /*
- * A device's memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there
- * is none whose contents may go. Takes the lock itself.
+ * A device's memory is short: move the contents of the lazy block that was named longest ago to host memory. False:
+ * there is no block whose contents may go. Takes the lock itself.
  */
 bool acs_spill(acs_context *context, uint32_t device);
 
