@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-enum { PAGE_BYTES = 2 << 20 }; /* by which devices give memory */
+enum { PAGE_BYTES = 2 << 20 }; /* unit by which devices give memory */
 
-/* What this thread may take before anybody else: it submits one group at a time, and ends this before the next. */
+/* Bytes that this thread may draw on. It submits one group at a time, and ends this credit before the next. */
 static _Thread_local struct {
     const acs_context *context;
     uint32_t device;
@@ -44,7 +44,7 @@ static void returned(void *user, int kind, uint64_t bytes, uint64_t that_came)
     acs_ledger_give(ledger_of(user, kind), bytes, that_came);
 }
 
-/* For an error of the pools. */
+/* Describe the ledger for an error of the pools. */
 static void describe(void *user, int kind, char *text, size_t bytes)
 {
     uint64_t room = 0;
@@ -111,7 +111,7 @@ void acs_admission_end(acs_context *context)
 
 bool acs_admission_try_overtake(acs_context *context, uint32_t device)
 {
-    return acs_ledger_try_overtake(context->ledgers[device]) != ACS_NOT_READY; /* no answer shows when memory is taken */
+    return acs_ledger_try_overtake(context->ledgers[device]) != ACS_NOT_READY; /* an error shows when memory is taken */
 }
 
 acs_status acs_admission_give_way(acs_context *context, uint32_t devices)
@@ -124,9 +124,11 @@ acs_status acs_admission_give_way(acs_context *context, uint32_t devices)
 
 void acs_admission_reclaim(acs_context *context, uint32_t devices)
 {
-    if (!acs_admission_on(context) || acs_context_is_lost(context)) /* it may wait for an op that never ends */
+    /* Giving memory back may wait for an op that never ends. */
+    if (!acs_admission_on(context) || acs_context_is_lost(context))
         return;
-    const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
+    /* Memory that cannot be given back stays, and is no error of the caller. */
+    const acs_error before = *acs_error_thread();
     for (uint32_t d = 0; d < context->backend->devices; d++)
         if (devices >> d & 1)
             (void)acs_memory_trim(context->memory, acs_memory_kind(d), 0);

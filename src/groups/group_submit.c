@@ -1,7 +1,7 @@
 /*
- * acs_group_submit: plan what a group takes, reserve that at once, and queue its ops (see group.h). Called by the
- * thread that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be
- * tried again.
+ * acs_group_submit: plan the memory of a group, reserve it at once, and queue the group's ops (see group.h). Called by
+ * the thread that holds the group. Until everything is reserved only idle memory changes, so the group can be submitted
+ * again.
  */
 #include "groups/group_internal.h"
 
@@ -26,13 +26,13 @@ typedef struct submission {
     acs_context *context;
     acs_op_sets before;
     acs_liveness plan;
-    acs_relocatable **relocatables; /* for each block of the plan */
-    uint32_t *users;        /* of all blocks */
+    acs_relocatable **relocatables; /* the relocatable block of each block of the plan */
+    uint32_t *users;        /* users of all blocks, block after block */
     bool *soon;
-    uint64_t outside;       /* most bytes of other lazy blocks that an op names */
-    acs_scheduled_group place; /* where it runs */
-    acs_block memory;       /* where its blocks lie; no bytes: there are none */
-    bool *borrowed;         /* for each block */
+    uint64_t outside;       /* most bytes of lazy blocks outside of the plan that one op names */
+    acs_scheduled_group place; /* device and ticket of the group */
+    acs_block memory;       /* memory for the plan's blocks; without bytes: none is reserved */
+    bool *borrowed;         /* whether each block has its memory */
     uint64_t queued;
     acs_group_report report;
 } submission;
@@ -50,26 +50,26 @@ static void free_submission(submission *s)
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* The block of the plan that an address lies in, or NULL. */
+/* The relocatable block of the plan that holds the address, or NULL. */
 static acs_relocatable *planned_around(const submission *s, uint64_t address)
 {
     acs_relocatable *m = s->plan.block_count ? acs_relocatable_at(s->context, address) : NULL;
     return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
 }
 
-/* The block of the plan that a segment names, or NULL. */
+/* The relocatable block of the plan in which the segment begins, or NULL. */
 static acs_relocatable *planned_at(const submission *s, const acs_segment *segment)
 {
     return acs_segment_has_bytes(segment) ? planned_around(s, segment->base) : NULL;
 }
 
-/* It lives and dies in the group, and nobody else has used it. */
+/* Whether the block was made and freed in the group, and has no contents yet. */
 static bool can_be_planned(const submission *s, const acs_relocatable *m)
 {
     return m->group == s->group->number && m->dying && !m->at && !m->host_valid && !acs_replicas_used(m);
 }
 
-/* Ways in which the op can reach blocks, at most. */
+/* Most ways in which the op can reach blocks: its segments, and pointers that may touch any memory. */
 static uint64_t ways_of(const acs_record *op)
 {
     acs_pointer_walk walk = {0};
@@ -79,7 +79,10 @@ static uint64_t ways_of(const acs_record *op)
     return count;
 }
 
-/* Blocks that live and die in the group, and room for as many users as there are ways to reach blocks. */
+/*
+ * List the blocks that are made and freed in the group, and allocate room for their users: as many as there are ways to
+ * reach blocks.
+ */
 static acs_status find_blocks(submission *s)
 {
     const acs_relocatables *r = s->context->relocatables;
@@ -106,13 +109,13 @@ static acs_status find_blocks(submission *s)
     return ACS_OK;
 }
 
-/* Counts the op among the block's users, or puts it there, once. NULL: there is no block. */
+/* Count the op as a user of the block; `put`: also store it, once. NULL: there is no block. */
 static void add_user(submission *s, const acs_relocatable *m, uint32_t op, bool put)
 {
     if (!m)
         return;
     acs_live_block *block = &s->plan.blocks[m->planned];
-    uint32_t *users = s->users + (block->users - s->users); /* the same, to be written */
+    uint32_t *users = s->users + (block->users - s->users); /* the same array, writable */
     if (put && block->user_count && users[block->user_count - 1] == op)
         return;
     if (put)
@@ -120,7 +123,10 @@ static void add_user(submission *s, const acs_relocatable *m, uint32_t op, bool 
     block->user_count++;
 }
 
-/* An op that may touch anything uses each block that its pointers reach: there is no other way to a lazy block. */
+/*
+ * Count or store the users of all blocks. An op that may touch any memory uses the blocks that its pointers reach: it
+ * can reach lazy blocks in no other way.
+ */
 static void walk_users(submission *s, bool put)
 {
     for (uint32_t i = 0; i < s->group->count; i++) {
@@ -145,7 +151,7 @@ static void find_users(submission *s)
         s->plan.blocks[b].user_count = 0;
     }
     walk_users(s, true);
-    uint32_t kept = 0; /* a block that no op names needs no memory */
+    uint32_t kept = 0; /* a block without users needs no memory, and leaves the plan */
     for (uint32_t b = 0; b < s->plan.block_count; b++)
         if (s->plan.blocks[b].user_count) {
             s->plan.blocks[kept] = s->plan.blocks[b];
@@ -156,7 +162,7 @@ static void find_users(submission *s)
     s->plan.block_count = kept;
 }
 
-/* Copies out of the group's memory let it go. */
+/* Copies out of the plan's blocks go early: they are often the last users of their block. */
 static void find_soon(submission *s)
 {
     for (uint32_t i = 0; i < s->group->count; i++) {
@@ -165,7 +171,7 @@ static void find_soon(submission *s)
     }
 }
 
-/* Bytes of the lazy block around the address, if it is none of the plan and was not counted in this turn. */
+/* Bytes of the lazy block around the address, if the block is not in the plan and was not counted in this turn. */
 static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t turn)
 {
     acs_relocatable *m = acs_relocatable_at(s->context, address);
@@ -175,7 +181,7 @@ static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t tu
     return m->bytes;
 }
 
-/* Bytes of lazy blocks that the op reaches beside those of the plan. */
+/* Bytes of lazy blocks outside of the plan that the op reaches. */
 static uint64_t outside_bytes(const submission *s, const acs_record *op)
 {
     const uint64_t turn = ++s->context->relocatables->namings;
@@ -224,7 +230,7 @@ static acs_status make_plan(submission *s, uint32_t slots)
 
 /* ----------------------------------------------------------------------------------------------------------- report */
 
-/* As many as can be told. */
+/* The product, or the largest number if it is larger than that. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -236,7 +242,7 @@ static uint64_t product(acs_dim3 d)
     return times(times(d.x, d.y), d.z);
 }
 
-/* What a kernel takes while it runs, if all of it runs at once. */
+/* Resources of a kernel while all of its thread blocks run at once. */
 typedef struct needs {
     uint64_t threads, shared, registers;
 } needs;
@@ -255,7 +261,10 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* HuntKTm, section 5.3: what the kernels of a slot ask for at most, one after the other; slots run at once. */
+/*
+ * HuntKTm, section 5.3: kernels of a slot run one after the other, so a slot takes the most that one of them needs.
+ * Slots run at once, so their needs add up.
+ */
 static acs_status count_needs(submission *s)
 {
     const uint32_t count = s->group->count;
@@ -297,14 +306,14 @@ static void hand_over(const submission *s, acs_group_report *report)
         return;
     size_t size = report->size < sizeof s->report ? report->size : sizeof s->report;
     if (size < sizeof report->size)
-        return; /* it was not set: nothing can be written safely */
+        return; /* the caller did not set the size, so nothing can be written safely */
     memcpy(report, &s->report, size);
     report->size = size;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ queue */
 
-/* Behind the group's ops. */
+/* Give the group's memory back, behind its ops. */
 static void give_back(submission *s)
 {
     acs_block block;
@@ -313,7 +322,7 @@ static void give_back(submission *s)
     s->memory.bytes = 0;
 }
 
-/* Before anything is waited for. */
+/* Refuse a group that needs more than any device has, before anything is waited for. */
 static acs_status check_peak(const submission *s)
 {
     const uint64_t limit = (uint64_t)s->context->options.memory_limit;
@@ -347,9 +356,9 @@ static acs_status reserve_memory(submission *s)
     }
     if (status == ACS_NOT_READY)
         status = acs_room_find(context, request, acs_spill, &s->memory);
-    if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* what it could do by itself is done */
+    if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* the context has given up all that it can */
         uint32_t which;
-        acs_admission_end(context); /* it was not enough, in one piece */
+        acs_admission_end(context); /* the bytes that were taken were not in one piece */
         ACS_TRY(acs_admission_wait(context, 1u << s->place.device, s->plan.peak, &which));
         status = acs_room_find(context, request, acs_spill, &s->memory);
     }
@@ -361,8 +370,8 @@ static acs_status reserve_memory(submission *s)
     return status;
 }
 
-/* Memory for the blocks that the op is the first to use, behind who had it before. */
-static acs_status lend(submission *s, uint32_t op)
+/* Give memory to the blocks that the op is the first to use, behind the former users of that memory. */
+static acs_status give_blocks_memory(submission *s, uint32_t op)
 {
     for (uint32_t b = 0; b < s->plan.block_count; b++) {
         const acs_live_block *block = &s->plan.blocks[b];
@@ -375,7 +384,7 @@ static acs_status lend(submission *s, uint32_t op)
         if (block->taken_over)
             ACS_TRY(acs_recycle_add(s->context, at, block->bytes));
         acs_relocatables_enter(s->context);
-        if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it just now, and it has memory */
+        if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it meanwhile, and it has memory */
             acs_lazy_borrow(s->relocatables[b], s->place.device, at);
         acs_relocatables_leave(s->context);
         s->borrowed[b] = true;
@@ -395,7 +404,8 @@ static acs_op queue_op(submission *s, const acs_record *held)
     if (status == ACS_OK)
         status = acs_draft_bind(&draft);
     if (status == ACS_OK && held->kind == ACS_KIND_KERNEL)
-        status = backend->ops->check(backend, draft.record); /* again: what it knows of arguments has changed */
+        /* Checked again: what the backend knows of arguments may have changed. */
+        status = backend->ops->check(backend, draft.record);
     if (status == ACS_OK && backend->ops->adapt && (held->kind == ACS_KIND_MEMCPY || held->kind == ACS_KIND_MEMSET))
         backend->ops->adapt(backend, draft.record);
     return status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
@@ -405,7 +415,7 @@ static acs_status queue_ops(submission *s)
 {
     for (; s->queued < s->group->count; s->queued++) {
         uint32_t op = s->plan.order[s->queued];
-        ACS_TRY(lend(s, op));
+        ACS_TRY(give_blocks_memory(s, op));
         acs_op number = queue_op(s, s->group->ops[op]);
         if (!number)
             return acs_error_thread()->status;
@@ -415,7 +425,7 @@ static acs_status queue_ops(submission *s)
     return ACS_OK;
 }
 
-/* The group is over: its memory goes back behind its ops, and other blocks that were freed in it go. */
+/* End the group: free the blocks that were freed in it, and its memory, behind its ops. */
 static void finish(submission *s)
 {
     acs_group *group = s->group;
@@ -423,26 +433,26 @@ static void finish(submission *s)
     give_back(s);
     for (uint32_t i = 0; i < group->free_count; i++)
         (void)acs_free_op(s->context, group->frees[i].ptr, &(acs_op_params){group->frees[i].site, 0});
-    acs_group_set_thread(group, acs_thread_number()); /* who counts it as open */
+    acs_group_set_thread(group, acs_thread_number()); /* the thread that counts it in tl_open */
     acs_group_destroy(group);
 }
 
 /*
- * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's,
- * and a plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside
- * others.
+ * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams. Here all groups share the
+ * slots, and a plan's slots only tell how its memory is shared. So a group asks for one queue, which lets it proceed
+ * beside others.
  */
-static acs_status dispatch(submission *s, uint32_t full)
+static acs_status schedule(submission *s, uint32_t full)
 {
     const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
                                .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots > 0};
     return acs_group_schedule_begin(s->context, &demand, full, &s->place);
 }
 
-/* On a device that is not full, if one will have it. Without a ticket nothing of it is left. */
+/* Take a place and its memory on a device that is not `full`. On failure the group has no place. */
 static acs_status take_place(submission *s, uint32_t full)
 {
-    acs_status status = s->context->group_schedule ? dispatch(s, full) : ACS_OK;
+    acs_status status = s->context->group_schedule ? schedule(s, full) : ACS_OK;
     if (status == ACS_OK)
         status = reserve_memory(s);
     if (acs_admission_on(s->context))
@@ -454,7 +464,10 @@ static acs_status take_place(submission *s, uint32_t full)
     return status;
 }
 
-/* Counts say that a device has room, but it may lie in pieces: then another may have it. */
+/*
+ * Find a device with room for the group. A device may have enough bytes, but not in one piece; then other devices are
+ * tried.
+ */
 static acs_status find_place(submission *s)
 {
     const uint32_t all = (1u << s->context->backend->devices) - 1;
@@ -466,11 +479,14 @@ static acs_status find_place(submission *s)
         full |= 1u << s->place.device;
     } while (status == ACS_ERR_MEMORY && s->place.ticket && full != all);
     if (status == ACS_OK)
-        *acs_error_thread() = before; /* what was tried on the way is nobody's error */
+        *acs_error_thread() = before; /* errors of devices that were tried before do not count */
     return status;
 }
 
-/* The group can be tried again; or it is over, and the error is of an op, or of the device. */
+/*
+ * Submit the group. ACS_ERR_MEMORY and ACS_ERR_STATE: it is held as before, and can be submitted again. Other errors are
+ * an op's or the device's, and the group has ended.
+ */
 static acs_status submit(submission *s, uint32_t slots)
 {
     acs_status status = make_plan(s, slots);
@@ -481,7 +497,7 @@ static acs_status submit(submission *s, uint32_t slots)
     acs_group_set_thread(s->group, 0);
     if (status == ACS_OK)
         status = find_place(s);
-    if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
+    if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* ACS_ERR_STATE: the ledger cannot be asked */
         acs_group_set_thread(s->group, acs_thread_number());
         return status;
     }
@@ -497,7 +513,7 @@ static acs_status submit(submission *s, uint32_t slots)
         return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",
                         (unsigned long long)s->queued, (unsigned long long)s->report.ops, error.text);
     if (status != ACS_OK)
-        *acs_error_thread() = error; /* the first counts */
+        *acs_error_thread() = error; /* the first error is reported */
     return status;
 }
 

@@ -47,7 +47,10 @@ static acs_status memory_left(void *user, uint32_t device, uint64_t *bytes)
     return backend->ops->memory_state(backend, device, id, &total, bytes);
 }
 
-/* Who waits is the one that steps where there are no workers. What lies idle goes, whatever other threads do. */
+/*
+ * Called while a thread of the context waits for other programs. Without workers that thread steps the core; idle memory
+ * goes back, whatever other threads do. True: some ops have not ended.
+ */
 static bool step_and_give_back(void *user)
 {
     acs_context *context = user;
@@ -62,7 +65,7 @@ static bool is_device_lost(void *user)
     return acs_context_is_lost(user);
 }
 
-/* "on", "/name" or "/name:bytes". */
+/* Parse "on", "/name" or "/name:bytes". */
 static acs_status parse(const char *text, char name[ACS_OPTION_TEXT_BYTES], uint64_t *most)
 {
     const char *colon = strchr(text, ':');
