@@ -1,6 +1,6 @@
 /*
- * Which device has the most left (see capacity.h). Called where groups are submitted, under the lock of who counts them.
- * Knows nothing of ops.
+ * Which device has the most left (see capacity.h). Called where groups are submitted, under the lock of the caller that
+ * counts them. Knows nothing of ops.
  */
 #include "devices/capacity.h"
 

@@ -1,6 +1,6 @@
 /*
  * Sorted pieces of a block, each with the places that hold it (see coherence.h). Called where ops are placed on devices.
- * Never touches the block.
+ * Never touches the block's memory.
  */
 #include "devices/coherence.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */ };
+enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* most pieces that a change adds */ };
 
 acs_status acs_coherence_init(acs_coherence *c, uint64_t bytes)
 {
@@ -62,7 +62,7 @@ acs_status acs_coherence_reserve(acs_coherence *c, uint32_t changes)
     return ACS_OK;
 }
 
-/* A piece begins at this byte; returns which. There is room. */
+/* Make a piece begin at the byte, and return its index. There is room. */
 static uint32_t split_at(acs_coherence *c, uint64_t byte)
 {
     uint32_t i = byte < c->bytes ? piece_of(c, byte) : c->count;
@@ -79,7 +79,7 @@ static bool alike(const acs_validity *a, const acs_validity *b)
     return a->places == b->places && a->origin == b->origin && a->inherited == b->inherited;
 }
 
-/* Neighbours from piece `first` on, up to `last`, that say the same become one. */
+/* Merge neighbours that say the same, among pieces `first` to `last`. */
 static void merge_alike(acs_coherence *c, uint32_t first, uint32_t last)
 {
     uint32_t kept = first;
@@ -113,7 +113,7 @@ static void leave(acs_validity *piece, uint32_t place)
     piece->inherited = piece->places != 0;
 }
 
-/* Nothing would change, as most often where ops write the same bytes again and again. */
+/* Whether the change would change nothing, as usual where ops write the same bytes repeatedly. */
 static bool is_so(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
 {
     const acs_validity *piece = &c->pieces[piece_of(c, from)];
@@ -122,7 +122,7 @@ static bool is_so(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t p
     return alone ? piece->places == bit_of(place) && !piece->inherited : !piece->places || (piece->places & bit_of(place));
 }
 
-/* `alone`: the place is the only one. */
+/* Make [from, to) valid at the place; `alone`: there alone. */
 static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
 {
     if (from >= to || is_so(c, from, to, place, alone))
@@ -205,7 +205,7 @@ static acs_validity within(const acs_validity *piece, uint64_t from, uint64_t to
                           piece->origin, piece->inherited};
 }
 
-/* Piece i, with those behind it that the same places hold: they are copied in one. */
+/* Piece i, with the pieces behind it that are valid at the same places, since one copy can bring them. */
 static acs_validity stretch(const acs_coherence *c, uint32_t i, uint64_t from, uint64_t to)
 {
     acs_validity all = c->pieces[i];
@@ -260,7 +260,7 @@ bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs
     return true;
 }
 
-/* COH-1, COH-2. */
+/* Checks COH-1 and COH-2. */
 bool acs_coherence_check(const acs_coherence *c)
 {
     uint64_t at = 0;
