@@ -1,6 +1,7 @@
 /*
- * Streams of the program: ops that come behind the work of a stream, and streams that come behind ops. On a stream that is
- * being captured the two begin and end a section of the capture (capture.h). Waits only where the backend has no streams.
+ * Streams of the program: ops that come behind the work of a stream, and streams that come behind ops. On a stream that
+ * is being captured these two calls begin and end a section of the capture (see capture.h). Waits only where the backend
+ * has no streams.
  */
 #include "capture/capture.h"
 
@@ -61,5 +62,5 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
     acs_op op = status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
     if (op)
         return acs_wait(draft.context, op);
-    return status != ACS_OK ? status : acs_error_thread()->status; /* the queue had no room for it */
+    return status != ACS_OK ? status : acs_error_thread()->status; /* the op could not be queued */
 }

@@ -2,8 +2,8 @@
  * Affinity: sets of blocks that kernels use together, which had better be on one device. Sets only grow; they are a
  * forest of parent links (union-find, by size). Pure bookkeeping; not thread-safe.
  */
-#ifndef ACS_DEVICES_FAMILY_H
-#define ACS_DEVICES_FAMILY_H
+#ifndef ACS_DEVICES_AFFINITY_H
+#define ACS_DEVICES_AFFINITY_H
 
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 /* Dependencies between ops outside of a window: the ops of a group, by their footprints. A pure function. */
-#ifndef ACS_WINDOW_FOOTPRINTS_H
-#define ACS_WINDOW_FOOTPRINTS_H
+#ifndef ACS_FOOTPRINTS_H
+#define ACS_FOOTPRINTS_H
 
 #include "groups/liveness.h"
 #include "window/record.h"

@@ -4,8 +4,8 @@
  * device they are only counted, so that a group gets memory beside those that run. Private to src/groups and
  * src/library.
  */
-#ifndef ACS_DISPATCH_H
-#define ACS_DISPATCH_H
+#ifndef ACS_GROUP_SCHEDULE_H
+#define ACS_GROUP_SCHEDULE_H
 
 #include "devices/capacity.h"
 #include "api/context.h"

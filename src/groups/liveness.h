@@ -13,8 +13,8 @@
  * LIVE-2  `order` has each op once, behind all that it depends on.
  * LIVE-3  every block lies within `peak` bytes.
  */
-#ifndef ACS_POOL_LIVENESS_H
-#define ACS_POOL_LIVENESS_H
+#ifndef ACS_LIVENESS_H
+#define ACS_LIVENESS_H
 
 #include "base/base.h"
 

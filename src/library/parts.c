@@ -1,7 +1,7 @@
 /*
- * What this library is made of: its backends, its batcher, and what optional parts do beside a launch and a wait, and
- * while a context opens and closes, one part after the other, in the order that matters. src/api calls it through the
- * tables acs_parts and acs_op_hooks alone. Keeps nothing.
+ * The parts of this library: its backends, its batcher, and what optional parts do beside a launch or a wait, and while
+ * a context opens and closes, one part after the other in the right order. src/api calls it through the tables acs_parts
+ * and acs_op_hooks alone. Keeps nothing.
  */
 #include "api/program_order.h"
 #include "bundles/bundler.h"
@@ -21,7 +21,7 @@
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
 
-/* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
+/* Refuse an op that cannot become a node. It leaves a hole in program order, which a wait does not. */
 static bool admit_to_capture(acs_draft *draft, acs_op_kind kind)
 {
     if (acs_capture_check(kind) == ACS_OK)
@@ -32,7 +32,7 @@ static bool admit_to_capture(acs_draft *draft, acs_op_kind kind)
     return false;
 }
 
-/* What looks at a block that is at several places looks at all of them. */
+/* Most places at which an op may have to look at a block: an op that only observes looks at all places. */
 static uint8_t places_of(const acs_context *context, acs_op_kind kind)
 {
     const bool looks = kind == ACS_KIND_OBSERVE || kind == ACS_KIND_STREAM_WAIT || kind == ACS_KIND_STREAM_SIGNAL;
@@ -67,7 +67,10 @@ static void queued(acs_draft *draft, acs_op op)
     acs_order_leave(draft);
 }
 
-/* Held, or made a node. Else what it begins anew begins now, and it takes the lives that begin with the next op. */
+/*
+ * Hold the op in a group, or make it a node. Otherwise blocks that it overwrites begin a new life, and it takes the
+ * lives that begin with the next op. False: the caller queues it.
+ */
 static bool submit(acs_draft *draft, acs_op *op)
 {
     if (draft->group) {
@@ -84,7 +87,7 @@ static bool submit(acs_draft *draft, acs_op *op)
         queued(draft, *op);
         return true;
     }
-    if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* what it begins anew may have begun lives */
+    if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* blocks that it overwrites may have begun lives */
         acs_recycle_attach(draft);
     return false;
 }
@@ -92,7 +95,8 @@ static bool submit(acs_draft *draft, acs_op *op)
 static void drop(acs_draft *draft)
 {
     if (draft->context->device_choice && draft->record)
-        acs_device_choice_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
+        /* Under the lock while it is bound; else it is not counted. */
+        acs_device_choice_drop(draft->context, draft->record);
     if (draft->bound)
         acs_bound(draft, 0);
     acs_recycle_put_back(draft);
@@ -182,7 +186,10 @@ static acs_status begin_parts(acs_context *context)
     return acs_captures_init(context);
 }
 
-/* Most of each device. Those that share a GPU have a share of it each: what one leaves idle is not given to others. */
+/*
+ * Limit each device's memory. Devices that share a GPU have a share of it each; what one of them leaves idle is not
+ * given to the others.
+ */
 static acs_status find_limit(acs_context *context, uint64_t *limit)
 {
     acs_backend *backend = context->backend;

@@ -309,7 +309,7 @@ void acs_device_choice_count(acs_context *context, acs_statistics *s)
 {
     if (!context->device_choice)
         return;
-    s->transfers = atomic_load_explicit(&context->device_choice->transfers, memory_order_relaxed); /* counters */
+    s->transfers = atomic_load_explicit(&context->device_choice->transfers, memory_order_relaxed); /* relaxed: counters */
     s->transfer_bytes = atomic_load_explicit(&context->device_choice->transferred, memory_order_relaxed);
 }
 

@@ -176,7 +176,7 @@ static acs_status fetch(acs_context *context, acs_relocatable *m)
         status = op ? ACS_OK : acs_error_thread()->status;
         /* Copies of the parts before one that failed count, too. */
         m->last = m->host_last = op ? op : acs_fifo_last(context->core.fifo);
-        atomic_fetch_add_explicit(&context->relocatables->returned, m->bytes, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&context->relocatables->returned, m->bytes, memory_order_relaxed); /* relaxed: a counter */
     }
     if (status != ACS_OK)
         acs_relocatable_drop(context, m,

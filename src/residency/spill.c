@@ -133,7 +133,7 @@ acs_status acs_spill_move_out(acs_context *context, acs_relocatable *m)
             return acs_error_thread()->status;
         m->host_last = op;
         m->host_valid = true;
-        atomic_fetch_add_explicit(&context->relocatables->spilled, m->bytes, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&context->relocatables->spilled, m->bytes, memory_order_relaxed); /* relaxed: a counter */
     }
     acs_relocatable_drop(context, m, acs_fifo_last(context->core.fifo));
     return ACS_OK;
@@ -185,7 +185,7 @@ static acs_status move_replica_out(acs_context *context, acs_relocatable *m, uin
     while (acs_coherence_sole(&r->valid, from, device, &sole)) {
         ACS_TRY(acs_replicas_copy(context, m, to, device, sole.from, sole.to));
         atomic_fetch_add_explicit(&context->relocatables->spilled, sole.to - sole.from,
-                                  memory_order_relaxed); /* a counter */
+                                  memory_order_relaxed); /* relaxed: a counter */
         from = sole.to;
     }
     acs_replicas_drop(context, m, device, r->places[device].last);
