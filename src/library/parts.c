@@ -63,7 +63,7 @@ static void queued(acs_draft *draft, acs_op op)
 {
     acs_recycle_queued(draft);
     if (draft->bound)
-        acs_bound(draft, op);
+        acs_bind_end(draft, op);
     acs_order_leave(draft);
 }
 
@@ -98,7 +98,7 @@ static void drop(acs_draft *draft)
         /* Under the lock while it is bound; else it is not counted. */
         acs_device_choice_drop(draft->context, draft->record);
     if (draft->bound)
-        acs_bound(draft, 0);
+        acs_bind_end(draft, 0);
     acs_recycle_put_back(draft);
     acs_order_leave(draft);
 }

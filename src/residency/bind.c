@@ -93,7 +93,7 @@ static void settle_touched(acs_draft *draft, acs_relocatable *m, bool queued)
 }
 
 /* End binding all touched blocks. `op`: the number of the queued op; 0: it was not queued. */
-static void end_bind(acs_draft *draft, acs_op op)
+static void end_touched(acs_draft *draft, acs_op op)
 {
     acs_context *context = draft->context;
     acs_relocatables *r = context->relocatables;
@@ -130,15 +130,15 @@ acs_status acs_bind(acs_draft *draft)
     if (context->device_choice)
         acs_device_choice_drop(context, draft->record);
     /* An op without work of its own counts as queued; its number need not be exact. */
-    end_bind(draft, status == ACS_OK ? acs_fifo_last(context->core.fifo) + 1 : 0);
+    end_touched(draft, status == ACS_OK ? acs_fifo_last(context->core.fifo) + 1 : 0);
     acs_relocatables_leave(context);
     return status;
 }
 
-void acs_bound(acs_draft *draft, acs_op op)
+void acs_bind_end(acs_draft *draft, acs_op op)
 {
     draft->bound = false;
-    end_bind(draft, op);
+    end_touched(draft, op);
     acs_relocatables_leave(draft->context);
 }
 

@@ -14,7 +14,7 @@
  * bound.
  *
  * The draft is to be queued or dropped next, on this thread, unless it is about streams or a wait: acs_draft_queue and
- * acs_draft_drop call acs_bound.
+ * acs_draft_drop call acs_bind_end.
  */
 acs_status acs_bind(acs_draft *draft);
 /* Check whether an op that a group holds can be bound later. Changes nothing. */
@@ -22,6 +22,6 @@ acs_status acs_bind_check(const acs_draft *draft);
 /* The draft is queued next: blocks that it writes as a whole begin a new life. ACS_ERR_MEMORY: drop it. */
 acs_status acs_bind_begin(acs_draft *draft);
 /* End the binding: the draft was queued as `op`; 0: it was not queued. */
-void acs_bound(acs_draft *draft, acs_op op);
+void acs_bind_end(acs_draft *draft, acs_op op);
 
 #endif

@@ -110,7 +110,7 @@ acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last
     return last;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- home */
+/* -------------------------------------------------------------------------------------------------- canonical place */
 
 acs_status acs_relocatable_make_canonical(acs_context *context, acs_relocatable *m)
 {
