@@ -20,10 +20,7 @@
 #include "pool/blocks.h"
 #include "pool/pages.h"
 
-/*
- * Kinds of memory: ACS_MEMORY_DEVICE is that of device 0, then comes ACS_MEMORY_HOST, then the memory of devices 1, 2,
- * ...
- */
+/* Kinds of memory: ACS_MEMORY_DEVICE of device 0, ACS_MEMORY_HOST, then one for each of devices 1, 2 and so on. */
 static inline int acs_memory_kind(uint32_t device)
 {
     return device ? (int)device + 1 : ACS_MEMORY_DEVICE;
@@ -82,7 +79,7 @@ typedef struct acs_block {
 
 typedef struct acs_memory_counts {
     uint64_t live;     /* bytes handed out, rounding included */
-    uint64_t quarantined;  /* bytes in quarantine */
+    uint64_t quarantined; /* bytes in quarantine */
     uint64_t reserved; /* bytes that the device gave */
     uint64_t peak;     /* most bytes that were live or quarantined at once */
     uint64_t obtained; /* allocations that the device ever gave */
@@ -100,12 +97,7 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
  */
 void acs_memory_destroy(acs_memory *memory, bool keep);
 
-/*
- * Take a block. Idle memory is released first where the device or the limit has no room.
- *
- * ACS_ERR_MEMORY through ACS_FAIL, with sizes: nothing changed, except that idle chunks were released. ACS_NOT_READY, no
- * error: too much is in quarantine, and may not be handed out early; wait for some of it. ACS_ERR_DEVICE.
- */
+/* A request for a block. */
 typedef struct acs_memory_request {
     size_t bytes;
     int kind;      /* kind of memory: acs_memory_kind */
@@ -117,6 +109,12 @@ typedef struct acs_memory_request {
     bool quiet;    /* ACS_NOT_READY, and no error, instead of ACS_ERR_MEMORY */
     const acs_site *site;
 } acs_memory_request;
+/*
+ * Take a block. Idle memory is released first where the device or the limit has no room.
+ *
+ * ACS_ERR_MEMORY through ACS_FAIL, with sizes: nothing changed, except that idle chunks were released. ACS_NOT_READY, no
+ * error: too much is in quarantine, and may not be handed out early; wait for some of it. ACS_ERR_DEVICE.
+ */
 acs_status acs_memory_take(acs_memory *memory, const acs_memory_request *request, acs_block *block);
 /* Give back an allocation without pools that no op uses any more. Errors as the device's `release`. */
 acs_status acs_memory_give(acs_memory *memory, const acs_block *block);
@@ -152,7 +150,8 @@ void acs_memory_each(acs_memory *memory, void (*visit)(void *user, const acs_blo
 bool acs_memory_oldest_quarantined(acs_memory *memory, int kind, acs_block *block);
 void acs_memory_end_quarantine(acs_memory *memory, const acs_block *block);
 /*
- * The op behind which nothing is in quarantine, and blocks that were handed out early and came back are free. 0: now.
+ * The op up to which all have to end before nothing is in quarantine, and all blocks that were handed out early and came
+ * back are free. 0: that is so now.
  */
 acs_op acs_memory_quarantined_until(acs_memory *memory, int kind);
 /* Release memory that lies idle, the largest chunks first, while more than `keep` bytes are reserved and not in use. */

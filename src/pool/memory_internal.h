@@ -34,7 +34,8 @@ typedef struct acs_quarantine {
 typedef struct acs_pool {
     acs_arena *arenas[ACS_POOL_SIZES]; /* one for each size; that of pages only with pages */
     acs_memory_counts counts;
-    acs_quarantine quarantines[2]; /* of freed blocks; of blocks of groups, to their end as long as there is room */
+    /* [0]: of ordinary blocks; [1]: of groups' blocks, to the end of their ops while there is room */
+    acs_quarantine quarantines[2];
     acs_op last;               /* latest op that any freed block was behind */
     uint64_t noted;            /* number of the latest block at acs_memory_note */
 } acs_pool;

@@ -131,7 +131,7 @@ static acs_status look_at_segment(const acs_draft *draft, acs_device_choice_op *
     return ACS_OK;
 }
 
-/* A copy to memory that the program owns runs where its source is valid. */
+/* A copy out of a block that can move runs on a device where some of the block's bytes are valid. */
 static void stay_at_source(const acs_draft *draft, acs_device_choice_op *op)
 {
     for (const acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
@@ -173,7 +173,7 @@ static void follow_affinity(const acs_draft *draft, acs_device_choice_op *op)
 
 /*
  * Join the affinity sets of blocks that a kernel uses together. Small blocks are left out, since copying them is cheap.
- * At most TUNE_AFFINITY_BLOCKS of a kernel join, and no set gets larger than one device's share of all blocks.
+ * At most TUNE_AFFINITY_BLOCKS of a kernel are joined, and no set gets larger than one device's share of all blocks.
  */
 static void lead_affinity(const acs_draft *draft, uint32_t device)
 {
@@ -240,7 +240,9 @@ static acs_status choose_device(const acs_draft *draft, acs_place_set full, uint
     return ACS_OK;
 }
 
-/* The place from which a copy reads: any one that has all of its bytes. */
+/*
+ * The place from which a copy reads: any place that has all of its bytes; else the device, where they are brought first.
+ */
 static uint32_t source_of(const acs_draft *draft, const acs_relocatable *m, uint32_t device)
 {
     const acs_record *record = draft->record;

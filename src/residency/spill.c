@@ -47,7 +47,7 @@ acs_status acs_spill_find_memory(acs_context *context, const acs_relocatable *m,
 
 /* ------------------------------------------------------------------------------------------------------ host memory */
 
-/* Whether the host copies have room for one more. */
+/* Whether host copies have room for the block's. */
 static bool has_host_room(const acs_relocatables *r, const acs_relocatable *m)
 {
     return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
