@@ -1,194 +1,23 @@
 /*
- * Contexts: open, close, the registry of open ones, and the gate through which every public call enters. Owns the
- * lifetime of everything a context has. Never issues an op itself.
+ * Contexts: open and close. Owns the lifetime of everything that a context has, and makes its parts known to each
+ * other: the core, the backend, memory, failures, statistics, threads. Never issues an op itself.
  */
-
-#include "api/context.h"
+#include "api/registry.h"
 
 #include "base/options.h"
 #include "base/tuning.h"
 #include "api/compat.h"
 #include "api/duplicate_library.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PINNED_MOST = 256 };
 
-static pthread_mutex_t g_registry_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank REGISTRY: taken before all others */
-static pthread_cond_t g_unpinned = PTHREAD_COND_INITIALIZER;
-static acs_context *g_open;      /* guarded by g_registry_mutex */
-static acs_context *g_free;      /* structs of closed contexts, for reuse */
-static acs_context *g_kept;      /* closed ones that may be in use for ever */
-static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
-static _Atomic(uint32_t) g_fork_generation = 1;
-
-/* --------------------------------------------------------------------------------------------------------- the gate */
-
-/* No fork falls between two stores to the lists: the child, which has the forking thread only, may open contexts. */
-static void fork_begins(void)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-}
-
-static void fork_ends(void)
-{
-    pthread_mutex_unlock(&g_registry_mutex);
-}
-
-static void forked_child(void)
-{
-    pthread_mutex_unlock(&g_registry_mutex);
-    pthread_cond_init(&g_unpinned, NULL); /* whoever waited there is not in this process */
-    acs_default_forked();
-    atomic_fetch_add_explicit(&g_fork_generation, 1, memory_order_relaxed); /* the child has one thread */
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(fork_begins, fork_ends, forked_child);
-}
-
-static bool is_open(const acs_context *context)
-{
-    /* relaxed: a handle that another thread passed on was published by that; a racing close is the caller's error */
-    return ACS_LIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) == 1);
-}
-
-static bool is_of_this_process(const acs_context *context)
-{
-    /* relaxed: changes only in a forked child, before it has a second thread */
-    return ACS_LIKELY(context->fork_generation == atomic_load_explicit(&g_fork_generation, memory_order_relaxed));
-}
-
-acs_context *acs_context_enter(acs_context *context, const char *function)
-{
-    if (ACS_UNLIKELY(acs_inside())) {
-        acs_fail(ACS_ERR_STATE, 0, function, "ACS was called from inside a callback, host function or footprint function");
-        return NULL;
-    }
-    if (!context) {
-        context = acs_default();
-        if (!context)
-            return NULL;
-    }
-    if (!is_open(context)) {
-        acs_fail(ACS_ERR_STATE, 0, function, "the context is closed");
-        return NULL;
-    }
-    if (!is_of_this_process(context)) {
-        acs_fail(ACS_ERR_STATE, 0, function, "the context belongs to the parent of this forked process");
-        return NULL;
-    }
-    return context;
-}
-
-/* The op that is refused leaves a hole in program order, of which the context's waits shall tell. */
-void acs_context_refuse_op(acs_context *context, const acs_site *site)
-{
-    if (site)
-        acs_error_thread()->site = *site;
-    if (!acs_inside())
-        return; /* there is no context to keep it in */
-    if (!context)
-        context = acs_default_opened();
-    if (context && is_open(context) && is_of_this_process(context))
-        (void)acs_failures_refuse(context, site);
-}
-
-acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site)
-{
-    acs_context *entered = acs_context_enter(context, function);
-    if (ACS_UNLIKELY(!entered))
-        acs_context_refuse_op(context, site);
-    return entered;
-}
+static const char g_inside[] = "ACS was called from inside a callback, host function or footprint function";
 
 /* ------------------------------------------------------------------------------------------------------------- open */
-
-static acs_context *struct_take(void)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-    acs_context *context = g_free;
-    if (context)
-        g_free = context->next;
-    pthread_mutex_unlock(&g_registry_mutex);
-    if (!context)
-        context = aligned_alloc(ACS_CACHE_LINE, sizeof *context);
-    if (context)
-        memset(context, 0, sizeof *context);
-    return context;
-}
-
-static void struct_give(acs_context *context)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-    context->next = g_free;
-    g_free = context;
-    pthread_mutex_unlock(&g_registry_mutex);
-}
-
-void acs_context_keep(acs_context *context)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-    context->next = g_kept;
-    g_kept = context;
-    pthread_mutex_unlock(&g_registry_mutex);
-}
-
-static void registry_add(acs_context *context)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-    context->next = g_open;
-    g_open = context;
-    pthread_mutex_unlock(&g_registry_mutex);
-}
-
-static bool has_memory_at(const acs_context *context, uint64_t address, acs_block *block)
-{
-    acs_allocation allocation;
-    if (context->pooled)
-        return acs_memory_find(context->memory, address, block) != ACS_PLACE_FOREIGN;
-    if (!acs_allocations_find(context->allocations, address, &allocation) || allocation.state != ACS_ALLOCATION_LIVE)
-        return false;
-    *block = acs_allocation_block(&allocation);
-    return true;
-}
-
-/* A context leaves the list before its memory goes, so what is in it can be asked under the lock. */
-const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block)
-{
-    *block = (acs_block){0};
-    pthread_mutex_lock(&g_registry_mutex);
-    const acs_context *other = g_open;
-    while (other && (other == context || other->fork_generation != context->fork_generation ||
-                     !has_memory_at(other, address, block)))
-        other = other->next;
-    pthread_mutex_unlock(&g_registry_mutex);
-    return other;
-}
-
-static void unpin(acs_context *context)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-    if (--context->pins == 0)
-        pthread_cond_broadcast(&g_unpinned);
-    pthread_mutex_unlock(&g_registry_mutex);
-}
-
-/* Waits for drains of acs::compat that have hold of the context. */
-static void registry_remove(acs_context *context)
-{
-    pthread_mutex_lock(&g_registry_mutex);
-    while (context->pins > 0)
-        pthread_cond_wait(&g_unpinned, &g_registry_mutex);
-    acs_context **at = &g_open;
-    while (*at && *at != context)
-        at = &(*at)->next;
-    if (*at)
-        *at = context->next;
-    pthread_mutex_unlock(&g_registry_mutex);
-}
 
 static void on_end(void *user, const acs_end *end)
 {
@@ -249,13 +78,6 @@ static acs_status open_backend(acs_context *context)
     return ACS_OK;
 }
 
-/* Where time is simulated that of the simulated host, so that runs can be replayed. */
-static uint64_t now_ns(void *user)
-{
-    acs_context *context = user;
-    return context->stepper ? context->stepper->now_ns(context) : acs_clock_ns();
-}
-
 static acs_status open_core(acs_context *context)
 {
     const acs_options *o = &context->options;
@@ -273,7 +95,7 @@ static acs_status open_core(acs_context *context)
         .on_free = on_free,
         .give_back = give_back,
         .status_of = status_of,
-        .now_ns = now_ns,
+        .now_ns = acs_context_now_ns,
         .activity = context->activity,
         .batcher = acs_library_parts.batcher,
     };
@@ -367,7 +189,7 @@ static void eventcounts_fini(acs_context *context)
 }
 
 /* Whatever was opened; the fields of the others are NULL. */
-void acs_context_release(acs_context *context, bool keep_backend)
+static void release_parts(acs_context *context, bool keep_backend)
 {
     if (context->backend && !keep_backend && context->backend->ops->quiesce)
         context->backend->ops->quiesce(context->backend);
@@ -406,7 +228,7 @@ static acs_status open_parts(acs_context *context)
     if (acs_library_parts.begin)
         ACS_TRY(acs_library_parts.begin(context));
     ACS_TRY(acs_failures_create(&context->failures));
-    ACS_TRY(acs_stats_open(context, now_ns));
+    ACS_TRY(acs_stats_open(context, acs_context_now_ns));
     ACS_TRY(open_backend(context));
     if (acs_library_parts.backend_opened)
         ACS_TRY(acs_library_parts.backend_opened(context));
@@ -443,8 +265,7 @@ static void log_options(const acs_options *options)
  */
 static acs_status check_copies(void)
 {
-    /* relaxed: see enter */
-    return atomic_load_explicit(&g_fork_generation, memory_order_relaxed) == 1 ? acs_copies_check() : ACS_OK;
+    return acs_registry_fork_generation() == 1 ? acs_copies_check() : ACS_OK;
 }
 
 acs_status acs_open(const acs_options *options, acs_context **out)
@@ -452,70 +273,88 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     ACS_NOT_CANCELLED;
     acs_options effective;
     if (acs_inside())
-        return ACS_FAIL(ACS_ERR_STATE, 0, "ACS was called from inside a callback, host function or footprint function");
+        return ACS_FAIL(ACS_ERR_STATE, 0, "%s", g_inside);
     if (!out)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_open: context is NULL");
     ACS_TRY(check_copies());
-    pthread_once(&g_fork_once, watch_forks);
+    acs_registry_init();
     if (options && options->size == 0)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
     ACS_TRY(read_options(options, &effective));
     acs_log_set_level(effective.log);
     acs_options_warn_unknown();
-    acs_context *context = struct_take();
+    acs_context *context = acs_registry_take();
     if (!context)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context");
     context->options = effective;
-    context->fork_generation = atomic_load_explicit(&g_fork_generation, memory_order_relaxed); /* see enter */
+    context->fork_generation = acs_registry_fork_generation();
     context->opened_ns = acs_clock_ns();
     if (eventcounts_init(context)) {
-        struct_give(context);
+        acs_registry_give(context);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     }
     acs_status status = open_parts(context);
     if (status != ACS_OK) {
         (void)acs_workers_stop(context);
-        acs_context_release(context, false);
-        struct_give(context);
+        release_parts(context, false);
+        acs_registry_give(context);
         return status;
     }
     log_options(&effective);
     atomic_store_explicit(&context->open, 1, memory_order_relaxed); /* published with the handle by the caller */
-    registry_add(context);
+    acs_registry_add(context);
     *out = context;
     return ACS_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ close */
 
+/*
+ * Close what was given up, without waiting for ops that may still run. True: nothing was left behind, close as usual.
+ * False, with an error: what such ops may still use stays for good, the context's struct included. `threads`: number of
+ * the context's own threads that are inside ops.
+ */
+static bool leave_behind(acs_context *context, uint32_t threads)
+{
+    acs_backend *backend = context->backend;
+    acs_leave left = backend->ops->leave ? backend->ops->leave(backend) : ACS_LEFT_NOTHING;
+    bool inside = left == ACS_LEFT_THREADS || threads || acs_core_left(&context->core);
+    if (!inside && left == ACS_LEFT_NOTHING)
+        return true;
+    if (!inside)
+        release_parts(context, true);
+    acs_registry_keep(context);
+    ACS_FAIL(ACS_ERR_DEVICE, ETIMEDOUT,
+             "closed, but %s may never end: %s stay as they are until the process ends; see ACS_WATCHDOG_S",
+             inside ? "a thread is inside an op that" : "an op on the device",
+             inside ? "that thread, the context and its memory" : "the context's streams and memory");
+    return false;
+}
+
 acs_status acs_close(acs_context *context)
 {
     ACS_NOT_CANCELLED;
     if (!context)
         return ACS_OK;
-    if (!acs_context_enter(context, "acs_close"))
+    if (acs_inside())
+        return acs_fail(ACS_ERR_STATE, 0, "acs_close", "%s", g_inside);
+    if (!acs_registry_check(context, "acs_close"))
         return ACS_ERR_STATE;
-    acs_default_closing(context);
+    (void)acs_registry_clear_default(context);
     (void)acs_context_drain(context);
     acs_status status = acs_failures_first(context, NULL);
-    registry_remove(context);
+    acs_registry_remove(context);
     atomic_store_explicit(&context->open, 0, memory_order_relaxed); /* no other call may run beside acs_close */
     uint32_t inside = acs_workers_stop(context);
     if (context->options.stats)
         acs_stats_report(context);
     if (acs_library_parts.drained)
         acs_library_parts.drained(context);
-    if (acs_core_given_up(&context->core) && !acs_watchdog_leave(context, inside))
+    if (acs_core_given_up(&context->core) && !leave_behind(context, inside))
         return ACS_ERR_DEVICE;
-    acs_context_release(context, false);
-    struct_give(context);
+    release_parts(context, false);
+    acs_registry_give(context);
     return status;
-}
-
-int acs_context_backend(acs_context *context)
-{
-    context = acs_context_enter(context, "acs_context_backend");
-    return context ? context->backend->ops->id : -1;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- compat */
@@ -525,17 +364,9 @@ void acs_compat_drain(void)
     if (acs_inside() || acs_thread_is_ours())
         return;
     acs_context *pinned[PINNED_MOST];
-    uint32_t count = 0;
-    pthread_mutex_lock(&g_registry_mutex);
-    for (acs_context *context = g_open; context && count < PINNED_MOST; context = context->next) {
-        if (context->fork_generation != atomic_load_explicit(&g_fork_generation, memory_order_relaxed)) /* see enter */
-            continue;
-        context->pins++;
-        pinned[count++] = context;
-    }
-    pthread_mutex_unlock(&g_registry_mutex);
+    uint32_t count = acs_registry_pin_all(pinned, PINNED_MOST);
     while (count > 0) {
         (void)acs_context_drain(pinned[--count]);
-        unpin(pinned[count]);
+        acs_registry_unpin(pinned[count]);
     }
 }

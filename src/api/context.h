@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { ACS_THREADS_MAX = 65, ACS_VIRTUAL_WORKERS = 8 };
+enum { ACS_THREADS_MAX = 65 };
 
 typedef struct acs_failures acs_failures;
 typedef struct acs_pairs acs_pairs;
@@ -32,16 +32,6 @@ typedef struct acs_relocatables acs_relocatables;
 typedef struct acs_device_choice acs_device_choice;
 typedef struct acs_group_schedule acs_group_schedule;
 typedef struct acs_dot acs_dot;
-
-/* A worker on the sim backend: the three parts of a step are taken one by one, in an order that seed or time choose. */
-typedef struct acs_virtual_worker {
-    uint64_t at;     /* its virtual time */
-    uint64_t looked; /* that when it began what it performed last */
-    bool missed;     /* meanwhile something happened that it may have looked at too early to see */
-    bool idle;       /* nothing to do until something happens */
-    acs_action *action;
-    int stage; /* 0: nothing in hand, 1: decided, 2: performed */
-} acs_virtual_worker;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -63,6 +53,7 @@ struct acs_context {
     _Atomic(uint64_t) modes;     /* ACS_MODE_ bits and counts: what a launch asks beside the plain path */
     const acs_op_hooks *hooks;   /* NULL: none; constant, as the next one */
     const acs_stepper *stepper;  /* NULL: threads step, in real time */
+    struct acs_sim_driver *sim_driver; /* the stepper's own; NULL without one */
     bool pooled;             /* blocks come out of it, and go back to it, without a call of the device */
     /* Each call reads what stands here, and what stands behind the core: not on a line that a worker writes. */
     _Alignas(ACS_CACHE_LINE) acs_core core;
@@ -70,6 +61,7 @@ struct acs_context {
 
     /* failures and pairs: guarded by core.lock */
     acs_failures *failures;
+    _Atomic(bool) has_failures; /* `failures` remembers an error or a failed op; read without the lock */
     acs_pairs *pairs;
     acs_activity *activity; /* what runs at once; NULL without ACS_STATS */
     uint64_t opened_ns;
@@ -97,20 +89,6 @@ struct acs_context {
 
     /* watchdog */
     _Atomic(uint64_t) next_look_ns;
-
-    /* sim backend: sim_driver.c */
-    _Atomic(uint32_t) stepping;
-    uint64_t caller_at;            /* virtual time of the callers */
-    void (*virtual_yield)(void *user); /* for tests: between two steps other producers may go on */
-    void *virtual_user;
-    uint32_t virtual_ahead;        /* for tests: workers get a turn after one of so many calls only; 0: after each */
-    uint32_t virtual_still;        /* steps of waiting callers in a row after which nothing can change */
-    acs_op virtual_queued;         /* newest op that the last of them saw */
-    bool virtual_stuck;            /* not even that ends what callers wait for: they give up */
-    uint64_t virtual_idle_ns;      /* time that passed in them, for the watchdog */
-    acs_random random;
-    acs_virtual_worker virtual_workers[ACS_VIRTUAL_WORKERS];
-    uint32_t virtual_count;
 
     _Atomic(uint64_t) caller_waits;
 
@@ -162,10 +140,6 @@ void acs_context_refuse_op(acs_context *context, const acs_site *site);
  * now.
  */
 const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block);
-/* Free what the context has, but for the backend and what it gave out where that was left behind. */
-void acs_context_release(acs_context *context, bool keep_backend);
-/* A closed context of which something may be in use for ever: it stays, and stays reachable. */
-void acs_context_keep(acs_context *context);
 /* Whether the number is of an op that was queued; names `function` in the error. */
 acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function);
 /*
@@ -173,13 +147,6 @@ acs_status acs_context_check_op(acs_context *context, acs_op op, const char *fun
  * were.
  */
 bool acs_context_drain(acs_context *context);
-
-/* default.c: in a forked child, nobody is opening the default context. */
-void acs_default_forked(void);
-/* The default context if it is open; never opens it. */
-acs_context *acs_default_opened(void);
-/* The context closes. If it is the default one, the next use of that opens another. */
-void acs_default_closing(acs_context *context);
 
 /* threads.c: threads, sleeping, stepping */
 
@@ -194,6 +161,8 @@ void acs_context_queued(acs_context *context, acs_op op, bool kernel);
 bool acs_context_unattended(acs_context *context);
 /* The backend has completions to poll for; called on its threads. */
 void acs_context_completed(void *context);
+/* The time of the context, ns: real, or that of the simulated host, so that runs can be replayed. */
+uint64_t acs_context_now_ns(void *context);
 int acs_context_cpu_next(void *context);
 acs_status acs_cpus_parse(acs_context *context, const char *list);
 /* Host functions get a thread of their own, made when the first is queued. */
@@ -201,7 +170,10 @@ void acs_host_thread_start(acs_context *context);
 /*
  * A thread is inside an op that may never return: workers and callers run what is never skipped (callbacks, frees) now.
  */
-void acs_host_thread_give_up(acs_context *context);
+static inline void acs_host_thread_give_up(acs_context *context)
+{
+    atomic_store_explicit(&context->host_thread, 3, memory_order_release); /* B: pairs with has_host_thread */
+}
 /* One step on the calling thread. False: nothing to do now. */
 bool acs_context_step(acs_context *context);
 /*
@@ -222,12 +194,6 @@ bool acs_watchdog_look(acs_context *context, uint64_t now_ns);
 bool acs_watchdog_look_now(acs_context *context);
 /* How long a thread may sleep while ops are out, so that somebody looks; 0: for ever. */
 uint64_t acs_watchdog_nap_us(acs_context *context);
-/*
- * Close what was given up without waiting for the ops that may still run. True: nothing was left behind, close as
- * usual. False, with an error: what such ops may still use stays for good, the context's struct included. `threads`:
- * how many of the context's own are inside ops.
- */
-bool acs_watchdog_leave(acs_context *context, uint32_t threads);
 
 /* failures.c */
 acs_status acs_failures_create(acs_failures **failures);
@@ -240,8 +206,25 @@ void acs_failures_lost(acs_context *context);
 void acs_failures_keep(acs_context *context);
 /* Complete this thread's error with the call site, keep it in the context, and return its status. */
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
-acs_status acs_failures_first(acs_context *context, acs_error *error);
-acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error);
+acs_status acs_failures_first_of(acs_context *context, acs_error *error);
+acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error);
+/*
+ * F: relaxed; pairs with acs_failures_end and keep_first. A thread that knows of an end sees what was stored before it.
+ */
+static inline bool acs_context_has_failures(const acs_context *context)
+{
+    return ACS_UNLIKELY(atomic_load_explicit(&context->has_failures, memory_order_relaxed));
+}
+/* The first error that the context keeps. Takes the core's lock only if there is one, or a failed op. */
+static inline acs_status acs_failures_first(acs_context *context, acs_error *error)
+{
+    return acs_context_has_failures(context) ? acs_failures_first_of(context, error) : ACS_OK;
+}
+/* How an op ended; the caller knows that it did. Takes the core's lock only if some op failed. */
+static inline acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
+{
+    return acs_context_has_failures(context) ? acs_failures_find(context, op, error) : ACS_OK;
+}
 acs_status acs_failures_of_locked(acs_context *context, acs_op op);
 void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
 /* Kernel `op` left bytes of its out segment as they were, `first` of them from its beginning. Takes the core's lock. */
@@ -319,5 +302,7 @@ acs_status acs_stats_open(acs_context *context, uint64_t (*now_ns)(void *context
 void acs_stats_close(acs_context *context);
 void acs_pairs_end(acs_pairs *pairs, const acs_end *end);
 void acs_stats_report(acs_context *context);
+/* What has been counted so far. Takes the core's lock. */
+void acs_stats_read(acs_context *context, acs_statistics *statistics);
 
 #endif

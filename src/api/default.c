@@ -1,74 +1,81 @@
 /*
- * The default context: opened from the environment at first use, closed at exit or by acs_close. Other files ask for it,
- * and acs_close says that it goes. It never keeps a failed attempt or a closed context: the next call opens another one.
+ * Which context a public call means: the one that it names, or the default context. That is opened from the environment
+ * at first use, and closed at exit or by acs_close. A failed attempt is not kept: the next call tries again.
  */
-#include "api/context.h"
+#include "api/registry.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-static pthread_mutex_t g_default_mutex = PTHREAD_MUTEX_INITIALIZER; /* taken before all others */
-static _Atomic(acs_context *) g_default;
-static pid_t g_default_process;
+static pid_t g_default_process; /* the process that opened it; guarded by the lock of the default context */
 
-/* In a forked child the context is the parent's; its threads do not exist here. */
+/* In a forked child the context belongs to the parent, and its threads do not exist. */
 static void close_default(void)
 {
-    /* A: pairs with the store below */
-    acs_context *context = atomic_exchange_explicit(&g_default, NULL, memory_order_acquire);
-    if (context && getpid() == g_default_process)
+    acs_context *context = acs_registry_default();
+    if (context && getpid() == g_default_process && acs_registry_clear_default(context))
         (void)acs_close(context);
 }
 
 /* Programs that ignore what launches return would compute nothing and say nothing. */
 static void say_not_opened(void)
 {
-    static bool said; /* under g_default_mutex */
+    static bool said; /* under the lock of the default context */
     if (!said)
         acs_log_always(ACS_LOG_ERROR, "the default context cannot be opened, so its ops do not run: %s",
                        acs_error_thread()->text);
     said = true;
 }
 
-/*
- * Not taken before the fork instead: it is held while a context opens, which may take seconds, and the GPU's driver may
- * itself fork then. A context that was being opened is not in g_default yet, and is nobody's in the child.
- */
-void acs_default_forked(void)
-{
-    pthread_mutex_init(&g_default_mutex, NULL);
-}
-
-acs_context *acs_default_opened(void)
-{
-    return atomic_load_explicit(&g_default, memory_order_acquire); /* A */
-}
-
-/*
- * Called while the context is still open: its struct may serve the next context, which must not be taken for the default
- * one. Not under the lock, which a thread that opens another default context may hold for seconds.
- */
-void acs_default_closing(acs_context *context)
-{
-    /* relaxed: a handle is taken away, and nothing is read through it */
-    (void)atomic_compare_exchange_strong_explicit(&g_default, &context, NULL, memory_order_relaxed, memory_order_relaxed);
-}
-
 acs_context *acs_default(void)
 {
-    acs_context *context = acs_default_opened();
+    acs_context *context = acs_registry_default();
     if (ACS_LIKELY(context != NULL))
         return context;
-    pthread_mutex_lock(&g_default_mutex);
-    context = atomic_load_explicit(&g_default, memory_order_relaxed); /* set under this lock only */
+    acs_registry_lock_default();
+    context = acs_registry_default();
     if (!context && acs_open(NULL, &context) == ACS_OK) {
         if (!g_default_process)
             (void)atexit(close_default);
         g_default_process = getpid();
-        atomic_store_explicit(&g_default, context, memory_order_release); /* A: the open context before its handle */
+        acs_registry_set_default(context);
     } else if (!context && !acs_inside()) { /* inside a callback it was not tried */
         say_not_opened();
     }
-    pthread_mutex_unlock(&g_default_mutex);
+    acs_registry_unlock_default();
     return context;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ enter */
+
+acs_context *acs_context_enter(acs_context *context, const char *function)
+{
+    if (ACS_UNLIKELY(acs_inside())) {
+        acs_fail(ACS_ERR_STATE, 0, function, "ACS was called from inside a callback, host function or footprint function");
+        return NULL;
+    }
+    if (!context)
+        context = acs_default();
+    return context && acs_registry_check(context, function) ? context : NULL;
+}
+
+/* The op that is refused leaves a hole in program order, of which the context's waits shall tell. */
+void acs_context_refuse_op(acs_context *context, const acs_site *site)
+{
+    if (site)
+        acs_error_thread()->site = *site;
+    if (!acs_inside())
+        return; /* there is no context to keep it in */
+    if (!context)
+        context = acs_registry_default();
+    if (context && acs_registry_is_usable(context))
+        (void)acs_failures_refuse(context, site);
+}
+
+acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site)
+{
+    acs_context *entered = acs_context_enter(context, function);
+    if (ACS_UNLIKELY(!entered))
+        acs_context_refuse_op(context, site);
+    return entered;
 }

@@ -1,6 +1,6 @@
 /*
- * Failures of a context: the first error, and how each failed or skipped op ended. Written when the core reports an end or
- * a call refuses a launch, read by the error calls; guarded by the core's lock. Never changes what runs.
+ * Failures of a context: the first error, and how each failed or skipped op ended. Written when the core reports an end
+ * or a call refuses a launch, read by the error calls; guarded by the core's lock. Never changes what runs.
  */
 #include "api/bad_ops.h"
 #include "api/context.h"
@@ -9,7 +9,6 @@
 
 struct acs_failures {
     acs_bad_ops bad;
-    _Atomic(bool) any; /* `bad` is not empty */
     acs_error first; /* status ACS_OK: none */
     acs_error fault; /* stays after acs_clear */
 };
@@ -56,7 +55,7 @@ static void describe(acs_error *error, const acs_bad_range *bad, acs_op op)
     error->site = bad->site;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ record */
+/* ----------------------------------------------------------------------------------------------------------- record */
 
 void acs_failures_end(acs_context *context, const acs_end *end)
 {
@@ -70,18 +69,26 @@ void acs_failures_end(acs_context *context, const acs_end *end)
                                .text = end->text,
                                .site = acs_label_site(acs_record_label(end->op))};
     acs_bad_ops_add(&failures->bad, &bad);
-    atomic_store_explicit(&failures->any, true, memory_order_relaxed); /* F: before the core says that the op ended */
+    atomic_store_explicit(&context->has_failures, true, memory_order_relaxed); /* F: before the core tells of the end */
     if (failures->first.status != ACS_OK || end->status == ACS_ERR_DEVICE)
         return; /* a fault is reported as a whole */
     describe(&failures->first, &bad, op);
     acs_log(ACS_LOG_ERROR, "%s", failures->first.text);
 }
 
+/* F: the flag is set before the call or the op that failed is known to have ended. */
+static void keep_first(acs_context *context, const acs_error *error)
+{
+    if (context->failures->first.status != ACS_OK)
+        return;
+    context->failures->first = *error;
+    atomic_store_explicit(&context->has_failures, true, memory_order_relaxed); /* F */
+}
+
 void acs_failures_fault(acs_context *context, const acs_error *error)
 {
     context->failures->fault = *error;
-    if (context->failures->first.status == ACS_OK)
-        context->failures->first = *error;
+    keep_first(context, error);
     acs_context_add_mode(context, ACS_MODE_LOST); /* callers refuse new ops; those under way end by themselves */
     acs_log(ACS_LOG_ERROR, "%s", error->text);
 }
@@ -98,8 +105,7 @@ void acs_failures_check(acs_context *context, const acs_record *op, const acs_re
     error.cause = other->seq;
     error.site = acs_label_site(acs_record_label(op));
     acs_log(ACS_LOG_ERROR, "%s", error.text);
-    if (context->failures->first.status == ACS_OK)
-        context->failures->first = error;
+    keep_first(context, &error);
 }
 
 void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
@@ -116,8 +122,7 @@ void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, ui
     error.site = site;
     acs_log(ACS_LOG_ERROR, "%s", error.text);
     acs_lock_acquire(&context->core.lock);
-    if (context->failures->first.status == ACS_OK)
-        context->failures->first = error;
+    keep_first(context, &error);
     acs_lock_release(&context->core.lock);
 }
 
@@ -135,8 +140,7 @@ void acs_failures_lost(acs_context *context)
 void acs_failures_keep(acs_context *context)
 {
     acs_lock_acquire(&context->core.lock);
-    if (context->failures->first.status == ACS_OK)
-        context->failures->first = *acs_error_thread();
+    keep_first(context, acs_error_thread());
     acs_lock_release(&context->core.lock);
 }
 
@@ -153,9 +157,9 @@ acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
     return error->status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- read */
+/* ------------------------------------------------------------------------------------------------------------- read */
 
-acs_status acs_failures_first(acs_context *context, acs_error *error)
+acs_status acs_failures_first_of(acs_context *context, acs_error *error)
 {
     acs_lock_acquire(&context->core.lock);
     acs_error first = context->failures->first;
@@ -184,12 +188,9 @@ static void find_locked(const acs_failures *failures, acs_op op, acs_error *foun
         describe(found, &bad, op);
 }
 
-acs_status acs_failures_of(acs_context *context, acs_op op, acs_error *error)
+acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error)
 {
     acs_error found;
-    /* F: relaxed; to know that the op ended is to know what was stored before */
-    if (ACS_LIKELY(!atomic_load_explicit(&context->failures->any, memory_order_relaxed)))
-        return ACS_OK;
     acs_lock_acquire(&context->core.lock);
     find_locked(context->failures, op, &found);
     acs_lock_release(&context->core.lock);
@@ -203,37 +204,9 @@ void acs_failures_clear(acs_context *context)
     acs_lock_acquire(&context->core.lock);
     acs_failures *failures = context->failures;
     acs_bad_ops_clear(&failures->bad);
-    const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0;
-    atomic_store_explicit(&failures->any, left, memory_order_relaxed); /* F: nobody waits for an op that was forgotten */
     failures->first = failures->fault;
+    const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0 || failures->first.status != ACS_OK;
+    atomic_store_explicit(&context->has_failures, left, memory_order_relaxed); /* F: no thread waits for a forgotten op */
     acs_lock_release(&context->core.lock);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ public */
-
-acs_status acs_context_error(acs_context *context, acs_error *error)
-{
-    context = acs_context_enter(context, __func__);
-    return context ? acs_failures_first(context, error) : acs_error_thread()->status;
-}
-
-acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error)
-{
-    context = acs_context_enter(context, __func__);
-    return context ? acs_failures_of(context, op, error) : acs_error_thread()->status;
-}
-
-acs_status acs_clear(acs_context *context)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    if (context->hooks)
-        context->hooks->clear(context);
-    const bool again = acs_context_drain(context);
-    acs_failures_clear(context);
-    acs_core_clear(&context->core);
-    if (again) /* what did not come home does now; what fails again is told by the next call */
-        (void)acs_context_drain(context);
-    return acs_context_is_lost(context) ? ACS_ERR_DEVICE : ACS_OK;
-}

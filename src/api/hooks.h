@@ -78,6 +78,8 @@ typedef struct acs_stepper {
     bool (*wait)(acs_context *context);
     /* A caller waits for another thread, which is inside a call. */
     void (*wait_for_thread)(acs_context *context);
+    /* True: waits end without success, since nothing can make progress any more. */
+    bool (*is_stuck)(const acs_context *context);
 } acs_stepper;
 
 #endif

@@ -98,7 +98,7 @@ static acs_memory_counts count_memory(const acs_context *context)
     return all;
 }
 
-static void read_counters(acs_context *context, acs_statistics *s)
+void acs_stats_read(acs_context *context, acs_statistics *s)
 {
     acs_core *core = &context->core;
     acs_lock_acquire(&core->lock);
@@ -161,21 +161,6 @@ static void read_counters(acs_context *context, acs_statistics *s)
     s->idle_ns = a.idle_ns;
 }
 
-acs_status acs_stats(acs_context *context, acs_statistics *stats)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    if (!stats || stats->size < sizeof stats->size)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: set stats->size to sizeof(acs_statistics)");
-    acs_statistics now;
-    read_counters(context, &now);
-    size_t bytes = stats->size < sizeof now ? stats->size : sizeof now;
-    now.size = stats->size;
-    memcpy(stats, &now, bytes);
-    return ACS_OK;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- report */
 
 static void report_pairs(acs_pairs *pairs)
@@ -219,7 +204,7 @@ static void report_activity(const acs_context *context, const acs_statistics *s)
 void acs_stats_report(acs_context *context)
 {
     acs_statistics s;
-    read_counters(context, &s);
+    acs_stats_read(context, &s);
     double possible = s.levels ? (double)s.retired / (double)s.levels : 0;
     fprintf(stderr,
             "acs: stats: %" PRIu64 " ops (%" PRIu64 " kernels, %" PRIu64 " copies, %" PRIu64 " fills, %" PRIu64

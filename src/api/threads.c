@@ -45,6 +45,12 @@ bool acs_context_unattended(acs_context *context)
     return acs_workers_asleep(context);
 }
 
+uint64_t acs_context_now_ns(void *user)
+{
+    acs_context *context = user;
+    return context->stepper ? context->stepper->now_ns(context) : acs_clock_ns();
+}
+
 void acs_context_completed(void *context)
 {
     acs_wake_somebody(context);
@@ -361,11 +367,6 @@ void acs_host_thread_start(acs_context *context)
     else /* relaxed: where it is stuck by now, and given up, it stays so */
         (void)atomic_compare_exchange_strong_explicit(&context->host_thread, &making, 2, memory_order_release, /* B */
                                                       memory_order_relaxed);
-}
-
-void acs_host_thread_give_up(acs_context *context)
-{
-    atomic_store_explicit(&context->host_thread, 3, memory_order_release); /* B */
 }
 
 /* False: it is inside something that need not return, and is on its own from now on. Looks on while it waits. */

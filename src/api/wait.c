@@ -105,11 +105,12 @@ static bool look_for_end(waiting *w)
  * But where all is issued a caller looks for the end itself, and the worker leaves it alone: that is quicker than to be
  * told.
  */
-static bool steps_itself(waiting *w, uint64_t now)
+static bool steps_itself(waiting *w)
 {
     if (try_poll(w))
         return true;
-    return acs_workers_asleep(w->context) || (w->idle_since && now - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
+    return acs_workers_asleep(w->context) ||
+           (w->idle_since && acs_clock_ns() - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
 }
 
 /* Beside a worker that issues, the caller only finds dependencies, and leaves the core to it where it is at work. */
@@ -167,13 +168,13 @@ static void wait_for(waiting *w)
         if (!stepper->wait(w->context))
             return;
     while (!stepper && !look_for_end(w)) {
-        uint64_t now = acs_clock_ns();
-        bool stepped = steps_itself(w, now) ? waiting_steps(w) : fills_window(w);
+        bool stepped = steps_itself(w) ? waiting_steps(w) : fills_window(w);
         w->stepped |= stepped;
         if (stepped) {
             w->idle_since = 0;
             continue;
         }
+        const uint64_t now = acs_clock_ns();
         if (!w->idle_since)
             w->idle_since = now;
         if (acs_watchdog_look_now(w->context)) {
@@ -210,8 +211,6 @@ void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
     wait_for(&w);
 }
 
-/* ----------------------------------------------------------------------------------------------------- public calls */
-
 /* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
 bool acs_context_drain(acs_context *context)
 {
@@ -220,94 +219,4 @@ bool acs_context_drain(acs_context *context)
         hooks->before_drain(context);
     acs_context_wait(context, ACS_WAIT_FOR_ALL, acs_fifo_last(context->core.fifo));
     return ACS_UNLIKELY(hooks != NULL) && hooks->drained(context);
-}
-
-/* A wait for `op` is over; 0: for all ops. */
-static void end_wait(acs_context *context, acs_op op)
-{
-    if (ACS_UNLIKELY(acs_context_modes(context) != 0) && context->hooks)
-        context->hooks->waited(context, op);
-}
-
-acs_status acs_sync(acs_context *context)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS))
-        ACS_TRY(context->hooks->may_wait(context, __func__));
-    (void)acs_context_drain(context);
-    end_wait(context, 0);
-    return acs_failures_first(context, NULL);
-}
-
-acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function)
-{
-    if (ACS_LIKELY(op != 0 && op <= acs_fifo_last(context->core.fifo)))
-        return ACS_OK;
-    if (context->hooks)
-        ACS_TRY(context->hooks->check_op(op, function));
-    return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
-}
-
-acs_status acs_wait(acs_context *context, acs_op op)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    ACS_TRY(acs_context_check_op(context, op, __func__));
-    acs_context_wait(context, ACS_WAIT_FOR_OP, op);
-    end_wait(context, op);
-    return acs_failures_of(context, op, NULL);
-}
-
-acs_status acs_query(acs_context *context, acs_op op)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    ACS_TRY(acs_context_check_op(context, op, __func__));
-    const acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP, .op = op};
-    if (!acs_core_true(&context->core, &ended)) {
-        if (acs_context_unattended(context))
-            (void)acs_context_step(context);
-        (void)acs_watchdog_look_now(context);
-        if (!acs_core_true(&context->core, &ended))
-            return ACS_NOT_READY;
-    }
-    return acs_failures_of(context, op, NULL);
-}
-
-acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access)
-{
-    static const acs_site site = {"acs_wait_range", NULL, 0};
-    acs_draft draft = {.context = acs_context_enter(context, __func__), .site = &site};
-    if (!draft.context)
-        return acs_error_thread()->status;
-    if (!acs_draft_begin(&draft, ACS_KIND_OBSERVE))
-        return acs_error_thread()->status;
-    const acs_segment segment = ACS_BYTES_(access, ptr, bytes);
-    acs_uses uses = {&segment, 1, NULL, NULL, 0};
-    acs_status status = acs_draft_uses(&draft, &uses, NULL, 0, 0);
-    if (status != ACS_OK) {
-        (void)acs_draft_drop(&draft);
-        return status;
-    }
-    acs_op op = acs_draft_queue(&draft);
-    if (!op) /* as its number, 0 would be an op that ended long ago */
-        return acs_error_thread()->status;
-    acs_context_wait(draft.context, ACS_WAIT_FOR_OP, op);
-    status = acs_failures_of(draft.context, op, NULL);
-    if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
-        draft.context->hooks->came_home(draft.context, ptr, bytes, status);
-    end_wait(draft.context, op);
-    return status;
-}
-
-acs_status acs_step(acs_context *context)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    return acs_context_step(context) || acs_watchdog_look_now(context) ? ACS_OK : ACS_NOT_READY;
 }

@@ -1,7 +1,7 @@
 /*
- * The watchdog of a context (ACS_WATCHDOG_S): when to look for ops that do not end, whom to wake when some were given up,
- * and closing a context whose ops may still run. Which op is overdue is said by scheduler/overdue.c. Has no thread and
- * no clock of its own: threads look when they find nothing to do, or wake from a nap while ops are out.
+ * The watchdog of a context (ACS_WATCHDOG_S): when to look for ops that do not end, whom to wake when some were given
+ * up, and closing a context whose ops may still run. Which op is overdue is said by scheduler/overdue.c. Has no thread
+ * and no clock of its own: threads look when they find nothing to do, or wake from a nap while ops are out.
  */
 #include "api/context.h"
 
@@ -43,23 +43,4 @@ uint64_t acs_watchdog_nap_us(acs_context *context)
     if (context->core.overdue.limit_ns == 0)
         return 0;
     return nap_us > TUNE_WATCHDOG_NAP_LEAST_US ? nap_us : TUNE_WATCHDOG_NAP_LEAST_US;
-}
-
-/* ------------------------------------------------------------------------------------------------------------- close */
-
-bool acs_watchdog_leave(acs_context *context, uint32_t threads)
-{
-    acs_backend *backend = context->backend;
-    acs_leave left = backend->ops->leave ? backend->ops->leave(backend) : ACS_LEFT_NOTHING;
-    bool inside = left == ACS_LEFT_THREADS || threads || acs_core_left(&context->core);
-    if (!inside && left == ACS_LEFT_NOTHING)
-        return true;
-    if (!inside)
-        acs_context_release(context, true);
-    acs_context_keep(context);
-    ACS_FAIL(ACS_ERR_DEVICE, ETIMEDOUT,
-             "closed, but %s may never end: %s stay as they are until the process ends; see ACS_WATCHDOG_S",
-             inside ? "a thread is inside an op that" : "an op on the device",
-             inside ? "that thread, the context and its memory" : "the context's streams and memory");
-    return false;
 }

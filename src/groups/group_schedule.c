@@ -340,7 +340,7 @@ static void wait_for_threads(acs_context *context)
 static void wait_for_own(acs_context *context, attempt *a)
 {
     (void)try_place(context, a);
-    while (a->turn == TURN_LATER && !context->virtual_stuck) {
+    while (a->turn == TURN_LATER && !(context->stepper && context->stepper->is_stuck(context))) {
         if (a->queued) {
             acs_context_wait_room(context, try_place, a);
         } else {

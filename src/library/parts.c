@@ -216,7 +216,7 @@ static acs_status core_opened(acs_context *context)
 {
     ACS_TRY(acs_group_schedule_open(context));
     ACS_TRY(acs_dot_open(context));
-    return acs_virtual_init(context);
+    return acs_sim_driver_open(context);
 }
 
 static void all_ended(acs_context *context)
@@ -231,7 +231,7 @@ static void all_ended(acs_context *context)
 static void close_parts(acs_context *context)
 {
     acs_dot_close(context);
-    acs_virtual_fini(context);
+    acs_sim_driver_close(context);
     acs_captures_fini(context);
     acs_relocatables_close(context);
     acs_group_schedule_close(context);

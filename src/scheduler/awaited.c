@@ -1,8 +1,8 @@
 /*
- * The op that a caller waits for: while the device has little to do, what leads to it is issued before all else, and its
- * slot can be polled by itself. A program that reads a result to decide what comes next so waits for what the result
- * depends on, and not for what it happened to launch before. Called by the core's steps under its lock; what is waited for
- * is a hint that callers leave without it.
+ * The op that a caller waits for: while the device has little to do, what leads to it is issued before all else, and
+ * its slot can be polled by itself. A program that reads a result to decide what comes next so waits for what the
+ * result depends on, and not for what it happened to launch before. Called by the core's steps under its lock; what is
+ * waited for is a hint that callers leave without it.
  */
 #include "scheduler/core.h"
 
@@ -42,7 +42,7 @@ bool acs_core_awaits_end_locked(acs_core *core)
     return behind;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- issue */
+/* ------------------------------------------------------------------------------------------------------------ issue */
 
 static bool waits_for_issue(const acs_entry *entry)
 {
@@ -105,12 +105,23 @@ bool acs_core_hurry_locked(acs_core *core)
     return ready > 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- poll */
+/* ------------------------------------------------------------------------------------------------------------- poll */
 
 /* Another thread looks at its device. */
 static bool is_polled(const acs_core *core, const acs_entry *entry)
 {
     return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1;
+}
+
+void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
+{
+    ACS_ASSERT(action->poll_count < ACS_SLOTS_MAX);
+    acs_poll *poll = &action->polls[action->poll_count];
+    poll->slot = (uint16_t)slot;
+    poll->completed = 0;
+    poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, TUNE_POLL_EVENTS);
+    action->poll_count += poll->mark_count > 0;
+    action->poll_devices |= poll->mark_count > 0 ? 1u << acs_slot_device(&core->slots, slot) : 0;
 }
 
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action)

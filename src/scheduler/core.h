@@ -304,9 +304,6 @@ void acs_core_form_look_locked(acs_core *core, acs_action *action);
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action);
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot);
 void acs_core_overdue_init(acs_core *core);
-void acs_core_enlist_locked(acs_core *core, acs_action *action);
-/* False: the action was abandoned, and there is nothing to book. */
-bool acs_core_delist_locked(acs_core *core, acs_action *action);
 void acs_core_insert_locked(acs_core *core, uint32_t most);
 void acs_core_collect_locked(acs_core *core);
 /* Plain, or a bundle. `inserted`: something came into the window just now. */

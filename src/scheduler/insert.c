@@ -87,30 +87,6 @@ static bool runs_on_host(const acs_entry *entry)
     return entry->on_host && !entry->observer;
 }
 
-void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
-{
-    uint32_t index = acs_entry_index(&core->window, entry);
-    entry->state = ACS_ENTRY_ISSUING; /* chosen: not to be found among the ready ones again */
-    entry->queue_next = 0;
-    if (core->host_queue.tail)
-        core->window.entries[core->host_queue.tail].queue_next = index;
-    else
-        core->host_queue.head = index;
-    core->host_queue.tail = index;
-    core->host_queue.count++;
-}
-
-acs_entry *acs_core_pop_host_locked(acs_core *core)
-{
-    acs_entry *entry = &core->window.entries[core->host_queue.head];
-    ACS_ASSERT(core->host_queue.count > 0 && entry->state == ACS_ENTRY_ISSUING);
-    core->host_queue.head = entry->queue_next;
-    if (!core->host_queue.head)
-        core->host_queue.tail = 0;
-    core->host_queue.count--;
-    return entry;
-}
-
 /* Which devices' ops may be in a batch: all ops of one are of the same. */
 typedef struct choice {
     uint32_t device; /* whose are looked for first */

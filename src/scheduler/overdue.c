@@ -43,27 +43,6 @@ void acs_core_overdue_init(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------ actions under way */
 
-void acs_core_enlist_locked(acs_core *core, acs_action *action)
-{
-    ACS_ASSERT(core->under_way != action); /* CORE-1 */
-    action->abandoned = false;
-    action->waited_ns = 0;
-    action->ends_seen = core->counters.retired;
-    action->next_under_way = core->under_way;
-    core->under_way = action;
-}
-
-bool acs_core_delist_locked(acs_core *core, acs_action *action)
-{
-    acs_action **at = &core->under_way;
-    while (*at != action)
-        at = &(*at)->next_under_way;
-    *at = action->next_under_way;
-    ACS_ASSERT(core->abandoned >= action->abandoned);
-    core->abandoned -= action->abandoned;
-    return !action->abandoned;
-}
-
 bool acs_core_abandoned(acs_core *core, const acs_action *action)
 {
     bool found = false;

@@ -171,8 +171,8 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
 }
 
 /*
- * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has each
- * value that the clocks of older ops of the slot have, or a later one (SLOT-4).
+ * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has
+ * each value that the clocks of older ops of the slot have, or a later one (SLOT-4).
  */
 void acs_core_retire_locked(acs_core *core, uint32_t slot)
 {
@@ -198,7 +198,7 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
         acs_core_running_locked(core, -ended);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- fault */
+/* ------------------------------------------------------------------------------------------------------------ fault */
 
 /* Name the ops that were on the device: one of them is to blame. */
 static void name_suspects(acs_core *core, acs_error *error)
@@ -240,6 +240,30 @@ static void end_slot_ops(acs_core *core, acs_slot *slot)
         acs_window_end(&core->window, entry, ACS_ERR_DEVICE, 0);
     }
     slot->tail = 0;
+}
+
+void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
+{
+    uint32_t index = acs_entry_index(&core->window, entry);
+    entry->state = ACS_ENTRY_ISSUING; /* chosen: not to be found among the ready ones again */
+    entry->queue_next = 0;
+    if (core->host_queue.tail)
+        core->window.entries[core->host_queue.tail].queue_next = index;
+    else
+        core->host_queue.head = index;
+    core->host_queue.tail = index;
+    core->host_queue.count++;
+}
+
+acs_entry *acs_core_pop_host_locked(acs_core *core)
+{
+    acs_entry *entry = &core->window.entries[core->host_queue.head];
+    ACS_ASSERT(core->host_queue.count > 0 && entry->state == ACS_ENTRY_ISSUING);
+    core->host_queue.head = entry->queue_next;
+    if (!core->host_queue.head)
+        core->host_queue.tail = 0;
+    core->host_queue.count--;
+    return entry;
 }
 
 /* Issued ops end now, ready ones too; the rest when the window finds them ready (window.dead). */

@@ -66,17 +66,6 @@ void acs_core_fini(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------ next */
 
-void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
-{
-    ACS_ASSERT(action->poll_count < ACS_SLOTS_MAX);
-    acs_poll *poll = &action->polls[action->poll_count];
-    poll->slot = (uint16_t)slot;
-    poll->completed = 0;
-    poll->mark_count = (uint16_t)acs_slots_marks(&core->slots, slot, poll->marks, TUNE_POLL_EVENTS);
-    action->poll_count += poll->mark_count > 0;
-    action->poll_devices |= poll->mark_count > 0 ? 1u << acs_slot_device(&core->slots, slot) : 0;
-}
-
 /* Of the slots of these devices at most so many more than are listed, from behind the last that was polled. */
 static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uint32_t more)
 {
@@ -294,13 +283,36 @@ static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_
     return news;
 }
 
+/* The action is under way until delist: the watchdog may abandon it meanwhile (overdue.c). */
+static void enlist(acs_core *core, acs_action *action)
+{
+    ACS_ASSERT(core->under_way != action); /* CORE-1 */
+    action->abandoned = false;
+    action->waited_ns = 0;
+    action->ends_seen = core->counters.retired;
+    action->next_under_way = core->under_way;
+    core->under_way = action;
+}
+
+/* False: the action was abandoned, and there is nothing to book. */
+static bool delist(acs_core *core, acs_action *action)
+{
+    acs_action **at = &core->under_way;
+    while (*at != action)
+        at = &(*at)->next_under_way;
+    *at = action->next_under_way;
+    ACS_ASSERT(core->abandoned >= action->abandoned);
+    core->abandoned -= action->abandoned;
+    return !action->abandoned;
+}
+
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
     action->retired_before = core->counters.retired;
     bool found = decide(core, may, action);
     if (action->type != ACS_ACTION_NONE)
-        acs_core_enlist_locked(core, action);
+        enlist(core, action);
     action->news = look_for_news(core, action->type, may);
     acs_lock_release(&core->lock);
     return found;
@@ -447,7 +459,7 @@ static inline bool is_check_due(const acs_core *core, const acs_action *action)
 void acs_core_done(acs_core *core, acs_action *action)
 {
     acs_lock_acquire(&core->lock);
-    if (!acs_core_delist_locked(core, action)) {
+    if (!delist(core, action)) {
         action->progress = true; /* the thread may look for other work */
         action->news = look_for_news(core, action->type, 0);
         acs_lock_release(&core->lock);

@@ -27,19 +27,19 @@ static bool stepping_take(acs_context *context)
 {
     uint32_t idle = 0;
     /* D: one thread at a time plays; what it did is visible to the next */
-    return atomic_compare_exchange_strong_explicit(&context->stepping, &idle, 1, memory_order_acquire,
+    return atomic_compare_exchange_strong_explicit(&context->sim_driver->stepping, &idle, 1, memory_order_acquire,
                                                    memory_order_relaxed); /* relaxed: nothing was read */
 }
 
 static void stepping_give(acs_context *context)
 {
-    atomic_store_explicit(&context->stepping, 0, memory_order_release); /* D */
+    atomic_store_explicit(&context->sim_driver->stepping, 0, memory_order_release); /* D */
 }
 
 /* --------------------------------------------------------------------------------------------------------- one step */
 
 /* One part of one worker's step. */
-static bool advance(acs_context *context, acs_virtual_worker *worker)
+static bool advance(acs_context *context, acs_sim_worker *worker)
 {
     acs_core *core = &context->core;
     if (worker->stage == 0) {
@@ -60,18 +60,18 @@ static bool advance(acs_context *context, acs_virtual_worker *worker)
 
 static bool step_by_seed(acs_context *context)
 {
-    uint32_t first = acs_random_below(&context->random, context->virtual_count);
+    uint32_t first = acs_random_below(&context->sim_driver->random, context->sim_driver->count);
     bool progress = false;
-    for (uint32_t i = 0; i < context->virtual_count && !progress; i++)
-        progress = advance(context, &context->virtual_workers[(first + i) % context->virtual_count]);
+    for (uint32_t i = 0; i < context->sim_driver->count && !progress; i++)
+        progress = advance(context, &context->sim_driver->workers[(first + i) % context->sim_driver->count]);
     return progress;
 }
 
-static acs_virtual_worker *earliest(acs_context *context)
+static acs_sim_worker *earliest(acs_context *context)
 {
-    acs_virtual_worker *first = NULL;
-    for (uint32_t i = 0; i < context->virtual_count; i++) {
-        acs_virtual_worker *worker = &context->virtual_workers[i];
+    acs_sim_worker *first = NULL;
+    for (uint32_t i = 0; i < context->sim_driver->count; i++) {
+        acs_sim_worker *worker = &context->sim_driver->workers[i];
         if (!worker->idle && (!first || worker->at < first->at))
             first = worker;
     }
@@ -81,8 +81,8 @@ static acs_virtual_worker *earliest(acs_context *context)
 /* Who has nothing to do looks again when there is news at `when`. */
 static void rouse(acs_context *context, uint64_t when)
 {
-    for (uint32_t i = 0; i < context->virtual_count; i++) {
-        acs_virtual_worker *worker = &context->virtual_workers[i];
+    for (uint32_t i = 0; i < context->sim_driver->count; i++) {
+        acs_sim_worker *worker = &context->sim_driver->workers[i];
         if (worker->idle && worker->at < when)
             worker->at = when;
         worker->idle = false;
@@ -93,9 +93,9 @@ static void rouse(acs_context *context, uint64_t when)
 static bool take_missed(acs_context *context)
 {
     bool missed = false;
-    for (uint32_t i = 0; i < context->virtual_count; i++) {
-        missed |= context->virtual_workers[i].missed;
-        context->virtual_workers[i].missed = false;
+    for (uint32_t i = 0; i < context->sim_driver->count; i++) {
+        missed |= context->sim_driver->workers[i].missed;
+        context->sim_driver->workers[i].missed = false;
     }
     return missed;
 }
@@ -103,7 +103,7 @@ static bool take_missed(acs_context *context)
 /* The earliest worker's turn; if none has anything to do, the next thing happens. */
 static bool step_by_time(acs_context *context)
 {
-    acs_virtual_worker *worker = earliest(context);
+    acs_sim_worker *worker = earliest(context);
     if (!worker) {
         uint64_t next = acs_sim_backend_next(context->backend);
         bool goes_on = next != ACS_SIM_NEVER || take_missed(context);
@@ -151,31 +151,32 @@ static bool step(acs_context *context)
 /* What a producer's thread keeps for itself is as it was, whoever went on meanwhile. */
 static void yield(acs_context *context)
 {
-    if (!context->virtual_yield)
+    if (!context->sim_driver->yield)
         return;
     acs_error error = *acs_error_thread();
-    context->virtual_yield(context->virtual_user);
+    context->sim_driver->yield(context->sim_driver->yield_user);
     *acs_error_thread() = error;
 }
 
 /* The caller's time passes, and that of the workers until they are level with it or idle. */
 static void interleave_by_time(acs_context *context)
 {
-    context->caller_at += CALL_NS;
-    rouse(context, context->caller_at);
-    for (acs_virtual_worker *worker = earliest(context); worker && worker->at <= context->caller_at;
+    context->sim_driver->caller_at += CALL_NS;
+    rouse(context, context->sim_driver->caller_at);
+    for (acs_sim_worker *worker = earliest(context); worker && worker->at <= context->sim_driver->caller_at;
          worker = earliest(context))
         (void)step_by_time(context);
 }
 
 static void interleave(acs_context *context)
 {
+    acs_sim_driver *driver = context->sim_driver;
     uint32_t steps = 0;
     if (stepping_take(context)) {
         if (!by_seed(context))
             interleave_by_time(context);
-        else if (!context->virtual_ahead || acs_random_below(&context->random, context->virtual_ahead) == 0)
-            steps = acs_random_below(&context->random, STEPS_AFTER_CALL + 1);
+        else if (!driver->ahead || acs_random_below(&driver->random, driver->ahead) == 0)
+            steps = acs_random_below(&driver->random, STEPS_AFTER_CALL + 1);
         stepping_give(context);
     }
     while (steps-- > 0)
@@ -190,9 +191,9 @@ static void interleave(acs_context *context)
 static bool look_for_overdue(acs_context *context, bool still)
 {
     uint64_t limit_ns = context->core.overdue.limit_ns; /* 0: off */
-    context->virtual_idle_ns += still ? limit_ns / 4 : 0;
+    context->sim_driver->idle_ns += still ? limit_ns / 4 : 0;
     uint64_t base = by_seed(context) ? 0 : acs_sim_backend_now(context->backend);
-    return acs_watchdog_look(context, base + context->virtual_idle_ns);
+    return acs_watchdog_look(context, base + context->sim_driver->idle_ns);
 }
 
 /*
@@ -202,7 +203,7 @@ static bool look_for_overdue(acs_context *context, bool still)
 static void end_standstill(acs_context *context)
 {
     if (acs_context_is_lost(context)) {
-        context->virtual_stuck = true;
+        context->sim_driver->stuck = true;
         return;
     }
     acs_error error;
@@ -223,23 +224,23 @@ static bool is_still(acs_context *context, uint64_t ends)
 {
     acs_core *core = &context->core;
     const acs_op queued = acs_fifo_last(core->fifo);
-    const bool is_same = ends == acs_core_ends(core) && queued == context->virtual_queued;
-    context->virtual_queued = queued;
+    const bool is_same = ends == acs_core_ends(core) && queued == context->sim_driver->queued;
+    context->sim_driver->queued = queued;
     return is_same && !acs_fifo_unfinished(core->fifo) && acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
 }
 
 static void judge(acs_context *context, uint64_t ends)
 {
-    context->virtual_still = is_still(context, ends) ? context->virtual_still + 1 : 0;
-    if (look_for_overdue(context, context->virtual_still > STILL_MOST / 2))
-        context->virtual_still = 0;
-    if (context->virtual_still > STILL_MOST) {
-        context->virtual_still = 0;
+    context->sim_driver->still = is_still(context, ends) ? context->sim_driver->still + 1 : 0;
+    if (look_for_overdue(context, context->sim_driver->still > STILL_MOST / 2))
+        context->sim_driver->still = 0;
+    if (context->sim_driver->still > STILL_MOST) {
+        context->sim_driver->still = 0;
         end_standstill(context);
     }
-    for (uint32_t i = 0; i < context->virtual_count; i++) /* the caller learns of it when it happened */
-        if (!by_seed(context) && context->caller_at < context->virtual_workers[i].at)
-            context->caller_at = context->virtual_workers[i].at;
+    for (uint32_t i = 0; i < context->sim_driver->count; i++) /* the caller learns of it when it happened */
+        if (!by_seed(context) && context->sim_driver->caller_at < context->sim_driver->workers[i].at)
+            context->sim_driver->caller_at = context->sim_driver->workers[i].at;
 }
 
 /* One step, judged by the thread that took it: a thread that finds another one at it knows nothing. */
@@ -259,7 +260,7 @@ static bool step_and_judge(acs_context *context)
 /* Ends the device's life where nothing could ever make progress. */
 static bool wait_for_ops(acs_context *context)
 {
-    if (context->virtual_stuck)
+    if (context->sim_driver->stuck)
         return false;
     if (!step_and_judge(context))
         sched_yield(); /* another thread plays */
@@ -282,31 +283,46 @@ static uint64_t driver_now_ns(acs_context *context)
     return acs_sim_backend_now(context->backend);
 }
 
-static const acs_stepper g_stepper = {
-    .now_ns = driver_now_ns, .step = step, .queued = interleave, .wait = wait_for_ops, .wait_for_thread = wait_for_thread};
+static bool is_stuck(const acs_context *context)
+{
+    return context->sim_driver->stuck;
+}
 
-acs_status acs_virtual_init(acs_context *context)
+static const acs_stepper g_stepper = {.now_ns = driver_now_ns,
+                                      .step = step,
+                                      .queued = interleave,
+                                      .wait = wait_for_ops,
+                                      .wait_for_thread = wait_for_thread,
+                                      .is_stuck = is_stuck};
+
+acs_status acs_sim_driver_open(acs_context *context)
 {
     if (context->backend->ops->id != ACS_BACKEND_SIM)
         return ACS_OK;
     int64_t wanted = context->options.workers * context->backend->devices; /* as threads are */
-    uint32_t count = wanted < 1 ? 1 : wanted > ACS_VIRTUAL_WORKERS ? ACS_VIRTUAL_WORKERS : (uint32_t)wanted;
-    context->random.state = (uint64_t)context->options.seed;
+    uint32_t count = wanted < 1 ? 1 : wanted > ACS_SIM_WORKERS ? ACS_SIM_WORKERS : (uint32_t)wanted;
+    acs_sim_driver *driver = context->sim_driver = calloc(1, sizeof *driver);
+    if (!driver)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the simulated workers");
+    driver->random.state = (uint64_t)context->options.seed;
     for (uint32_t i = 0; i < count; i++) {
-        context->virtual_workers[i].action = calloc(1, sizeof(acs_action));
-        if (!context->virtual_workers[i].action)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a virtual worker");
-        context->virtual_workers[i].action->device = i % context->backend->devices;
-        context->virtual_count++;
+        driver->workers[i].action = calloc(1, sizeof(acs_action));
+        if (!driver->workers[i].action)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a simulated worker");
+        driver->workers[i].action->device = i % context->backend->devices;
+        driver->count++;
     }
     context->stepper = &g_stepper;
     return ACS_OK;
 }
 
-void acs_virtual_fini(acs_context *context)
+void acs_sim_driver_close(acs_context *context)
 {
-    for (uint32_t i = 0; i < ACS_VIRTUAL_WORKERS; i++)
-        free(context->virtual_workers[i].action);
-    context->virtual_count = 0;
     context->stepper = NULL;
+    if (!context->sim_driver)
+        return;
+    for (uint32_t i = 0; i < ACS_SIM_WORKERS; i++)
+        free(context->sim_driver->workers[i].action);
+    free(context->sim_driver);
+    context->sim_driver = NULL;
 }

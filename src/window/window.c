@@ -100,7 +100,7 @@ static void entry_clear(acs_entry *entry)
 }
 
 /* The generation goes on counting through all ops that have a place, so that references to earlier ones stay dead. */
-static acs_entry *entry_take(acs_window *w, acs_op seq, acs_record *op)
+acs_entry *acs_window_take(acs_window *w, acs_op seq, acs_record *op)
 {
     acs_entry *entry = &w->entries[w->free_entries];
     ACS_ASSERT(w->free_entries != 0 && entry->state == ACS_ENTRY_FREE); /* WIN-1, WIN-6 */
@@ -136,7 +136,7 @@ bool acs_window_has_room(const acs_window *w, const acs_record *op)
 
 acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
 {
-    acs_entry *join = entry_take(w, seq, NULL);
+    acs_entry *join = acs_window_take(w, seq, NULL);
     join->kind = ACS_KIND_JOIN;
     join->state = ACS_ENTRY_PENDING;
     w->live_joins++;
@@ -510,51 +510,22 @@ void acs_window_free(acs_window *w, acs_entry *entry)
 
 /* ----------------------------------------------------------------------------------------------------------- insert */
 
-static void count_insertion(acs_window *w, const acs_entry *entry)
+void acs_window_inserted(acs_window *w, acs_entry *entry)
 {
+    order_append(w, entry);
+    w->by_seq[entry->seq & w->seq_mask] = acs_entry_index(w, entry);
     w->counters.inserted++;
     if (w->counters.window_high < w->live)
         w->counters.window_high = w->live;
-    if (entry->observer)
-        return;
-    if (w->counters.levels < entry->level)
+    if (!entry->observer && w->counters.levels < entry->level)
         w->counters.levels = entry->level;
-    if (entry->touches && w->level_touched < entry->level)
+    if (!entry->observer && entry->touches && w->level_touched < entry->level)
         w->level_touched = entry->level;
-    if (entry->writes && w->level_written < entry->level)
+    if (!entry->observer && entry->writes && w->level_written < entry->level)
         w->level_written = entry->level;
-}
-
-acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_traits *traits)
-{
-    ACS_ASSERT(w->linked || acs_window_has_room(w, op)); /* WIN-6 */
-    w->insertion++;
-    for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; ACS_UNLIKELY(r != NULL); r = r->next)
-        acs_depend_reuse(w, op->seq, r);
-    acs_entry *entry = entry_take(w, op->seq, op);
-    entry->kind = op->kind;
-    entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
-    entry->rides = op->kind == ACS_KIND_KERNEL && op->type != 0;
-    entry->on_host = traits->on_host;
-    entry->observer = traits->observer;
-    entry->immune = traits->immune;
-    entry->carries = (op->flags & ACS_RECORD_CARRIES) != 0;
-    entry->state = ACS_ENTRY_PENDING;
-    entry->level = 1;
-    w->live++;
-    ACS_ASSERT(w->live <= (w->limit ? w->limit : 1)); /* WIN-1 */
-    /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
-    acs_depend_insert(w, entry);
-    acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
-    if (behind)
-        acs_window_link(w, behind, entry);
-    order_append(w, entry);
-    w->by_seq[entry->seq & w->seq_mask] = acs_entry_index(w, entry);
-    count_insertion(w, entry);
     if (entry->pending == 0)
         settle_one(w, entry);
     settle(w);
-    return entry;
 }
 
 void acs_window_release(acs_window *w, acs_entry *entry)

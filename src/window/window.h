@@ -272,6 +272,12 @@ typedef struct acs_entry_traits {
     acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
+/*
+ * Its parts, for insert.c: a cleared entry for the op `seq`, whose record is `op` (NULL: a join); there is a free one.
+ */
+acs_entry *acs_window_take(acs_window *window, acs_op seq, acs_record *op);
+/* The entry has its edges: append it to program order, count it, and queue it as ready if nothing is in front of it. */
+void acs_window_inserted(acs_window *window, acs_entry *entry);
 /* The next ops to be inserted are these, at most TUNE_EXPECT_OPS: what their insertion needs is asked of the cache. */
 void acs_window_expect(acs_window *window, acs_record *const *ops, uint32_t count);
 /* An op that was taken out of its queue, and not issued after all, waits again for what it depends on. */

@@ -109,5 +109,5 @@ model_mutant(completed_before_the_op timeline_wait host/host_executor
     "return entry->wait_value <= acs_host_completed(slots, entry->wait_slot) + 1;")
 
 model_mutant(default_opened_twice default_open api/default
-    "    context = atomic_load_explicit(&g_default, memory_order_relaxed); /* set under this lock only */\n"
-    "")
+    "    acs_registry_lock_default();\n    context = acs_registry_default();\n"
+    "    acs_registry_lock_default();\n")

@@ -1,8 +1,8 @@
 /*
- * Scenarios of threads around the core: src/api/threads.c, wait.c and eventcount.c over the whole core, window and FIFO, as
- * they are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up may be
- * lost, and what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the calls are
- * left out.
+ * Scenarios of threads around the core: src/api/threads.c, wait.c and eventcount.c over the whole core, window and
+ * FIFO, as they are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up
+ * may be lost, and what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the
+ * calls are left out.
  */
 #include "internal.h"
 #include "scenarios.h"
@@ -59,24 +59,17 @@ void acs_cancel_restore(const int *before)
     {                                                                                                                  \
         model_fail("%s is not asked for", __func__);                                                                   \
     }
-NOT_ASKED_FOR(void, acs_context_keep, acs_context *context __attribute__((unused)))
-NOT_ASKED_FOR(void, acs_context_release, acs_context *context __attribute__((unused)),
-              bool backend_stays __attribute__((unused)))
+NOT_ASKED_FOR(acs_status, acs_failures_refuse, acs_context *context __attribute__((unused)),
+              const acs_site *site __attribute__((unused)))
+NOT_ASKED_FOR(acs_memory_place, acs_memory_find, acs_memory *memory __attribute__((unused)),
+              uint64_t address __attribute__((unused)), acs_block *block __attribute__((unused)))
+NOT_ASKED_FOR(bool, acs_allocations_find, acs_allocations *allocations __attribute__((unused)),
+              uint64_t address __attribute__((unused)), acs_allocation *allocation __attribute__((unused)))
 NOT_ASKED_FOR(acs_status, acs_backend_call, acs_backend *backend __attribute__((unused)),
               acs_record *op __attribute__((unused)), int *native __attribute__((unused)))
 NOT_ASKED_FOR(void, acs_error_fill, acs_error *error __attribute__((unused)), acs_status status __attribute__((unused)),
               int native __attribute__((unused)), const char *where __attribute__((unused)),
               const char *format __attribute__((unused)), ...)
-
-#define UNUSED __attribute__((unused))
-NOT_ASKED_FOR(acs_context *, acs_context_enter, acs_context *context UNUSED, const char *function UNUSED)
-NOT_ASKED_FOR(acs_record *, acs_draft_begin, acs_draft *draft UNUSED, acs_op_kind kind UNUSED)
-NOT_ASKED_FOR(acs_status, acs_draft_uses, acs_draft *draft UNUSED, const acs_uses *uses UNUSED,
-              const acs_footprint_input *input UNUSED, uint32_t args UNUSED, uint32_t bytes UNUSED)
-NOT_ASKED_FOR(acs_op, acs_draft_queue, acs_draft *draft UNUSED)
-NOT_ASKED_FOR(acs_op, acs_draft_drop, acs_draft *draft UNUSED)
-NOT_ASKED_FOR(acs_status, acs_failures_first, acs_context *context UNUSED, acs_error *error UNUSED)
-NOT_ASKED_FOR(acs_status, acs_failures_of, acs_context *context UNUSED, acs_op op UNUSED, acs_error *error UNUSED)
 
 /* Asked for where the default context cannot be opened. */
 acs_error *acs_error_thread(void)

@@ -6,8 +6,7 @@
 #include "checker.h"
 #include "fibers.h"
 #include "moving.h"
-#include "program.h"
-#include "api/context.h"
+#include "simulator/sim_driver.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -446,9 +445,9 @@ static void run_fibers(run *r)
         producers[i] = (producer){r, i};
         arguments[i] = &producers[i];
     }
-    r->context->virtual_yield = yield_to_another;
+    r->context->sim_driver->yield = yield_to_another;
     fibers_run(r->p->config.threads, produce, arguments, r->p->config.seed);
-    r->context->virtual_yield = NULL;
+    r->context->sim_driver->yield = NULL;
 }
 
 static void run_threads(run *r)
@@ -481,10 +480,10 @@ static void arenas_prepare(run *r)
         arena_make(r, &start, a);
         if (!a->real)
             return;
-        bool apart = r->p->config.gpu || a->lazy;
         /* Memory that lazy ones gave up may be handed out while it is still copied. */
         if (r->p->config.lazy && acs_wait_range(r->context, a->real, a->bytes, ACS_UPDATE) != ACS_OK)
             run_fail(r, &start, "acs_wait_range on a new arena failed");
+        const bool apart = r->p->config.gpu || a->lazy;
         unsigned char *bytes = apart ? run_alloc(r, a->bytes) : a->real;
         for (uint32_t k = 0; k < a->bytes; k++)
             bytes[k] = mix_extra_byte(i, 99, k);
@@ -518,7 +517,8 @@ static void arenas_finish(run *r)
 static void shape_core(acs_context *context, const random_config *c)
 {
     acs_core *core = &context->core;
-    context->virtual_ahead = c->ahead;
+    if (context->sim_driver)
+        context->sim_driver->ahead = c->ahead;
     acs_lock_acquire(&core->lock);
     acs_slots_shape(&core->slots, c->slots_first, c->slots_deep, c->slots_eager);
     if (c->marks && c->marks < core->slots.mark_capacity)

@@ -5,6 +5,7 @@
 #include "api_fixture.h"
 
 #include "api/context.h"
+#include "simulator/sim_driver.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -293,14 +294,14 @@ static void calls_that_find_no_room_and_never_will_say_so(void **state)
         options.backend = ACS_BACKEND_SIM;
         options.fifo = 2;
         assert_int_equal(acs_open(&options, &context), ACS_OK);
-        atomic_store_explicit(&context->stepping, 1, memory_order_relaxed); /* one thread */
-        context->virtual_stuck = true;
+        atomic_store_explicit(&context->sim_driver->stepping, 1, memory_order_relaxed); /* one thread */
+        context->sim_driver->stuck = true;
         for (int op = 0; op < 2; op++)
             assert_int_equal(queue_one(context), ACS_OK);
         assert_int_equal(calls[i](context), ACS_ERR_DEVICE);
         assert_error(ACS_ERR_DEVICE, "nothing will leave it any more");
-        atomic_store_explicit(&context->stepping, 0, memory_order_relaxed);
-        context->virtual_stuck = false;
+        atomic_store_explicit(&context->sim_driver->stepping, 0, memory_order_relaxed);
+        context->sim_driver->stuck = false;
         assert_int_equal(acs_sync(context), ACS_ERR_DEVICE);
         assert_int_equal(acs_close(context), ACS_ERR_DEVICE);
     }

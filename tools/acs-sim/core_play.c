@@ -13,6 +13,7 @@
 
 #include "simulator/sim.h"
 #include "api/context.h"
+#include "simulator/sim_driver.h"
 
 enum { CELL_BYTES = 64 };
 #define FIRST_CELL ((uint64_t)1 << 32)
@@ -99,10 +100,10 @@ static bool run(acs_context *context, play *all, uint32_t count, core_result *re
         if (!(t->wait ? wait_for(context, all, t) : launch(context, all, k)))
             return false;
     }
-    result->submit_ns = context->caller_at;
+    result->submit_ns = context->sim_driver->caller_at;
     if (acs_sync(context) != ACS_OK)
         return false;
-    result->total_ns = later(context->caller_at, acs_sim_backend_now(context->backend));
+    result->total_ns = later(context->sim_driver->caller_at, acs_sim_backend_now(context->backend));
     result->counters = acs_sim_count(acs_sim_backend_machine(context->backend), 0);
     result->early = all->early;
     result->statistics.size = sizeof result->statistics;

@@ -1,7 +1,7 @@
 /*
- * What the next insertions need, asked of the cache before they begin: on the way from buckets to regions and links each
- * step waits for the one before it, but those of several segments need not wait for each other. Called by the core with a
- * few ops at a time. Only hints: it changes nothing, and never looks at what ops depend on.
+ * Insertion of the next op into the window: its entry, its dependencies (depend.c), its place in program order. Before
+ * that, hints to the cache for a few ops at once: from buckets to regions and links each step waits for the one before
+ * it, but steps of several segments need not wait for each other. Called by the core. Owns nothing.
  */
 #include "base/tuning.h"
 #include "window/regions_internal.h"
@@ -51,4 +51,31 @@ void acs_window_expect(acs_window *w, acs_record *const *ops, uint32_t count)
     }
     e->first[count] = e->count;
     acs_regions_fetch(w->regions, e);
+}
+
+acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_traits *traits)
+{
+    ACS_ASSERT(w->linked || acs_window_has_room(w, op)); /* WIN-6 */
+    w->insertion++;
+    for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; ACS_UNLIKELY(r != NULL); r = r->next)
+        acs_depend_reuse(w, op->seq, r);
+    acs_entry *entry = acs_window_take(w, op->seq, op);
+    entry->kind = op->kind;
+    entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
+    entry->rides = op->kind == ACS_KIND_KERNEL && op->type != 0;
+    entry->on_host = traits->on_host;
+    entry->observer = traits->observer;
+    entry->immune = traits->immune;
+    entry->carries = (op->flags & ACS_RECORD_CARRIES) != 0;
+    entry->state = ACS_ENTRY_PENDING;
+    entry->level = 1;
+    w->live++;
+    ACS_ASSERT(w->live <= (w->limit ? w->limit : 1)); /* WIN-1 */
+    /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
+    acs_depend_insert(w, entry);
+    acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
+    if (behind)
+        acs_window_link(w, behind, entry);
+    acs_window_inserted(w, entry);
+    return entry;
 }

@@ -3,6 +3,7 @@
  * standstill. The test holds what another thread waits for until that thread has looked far more often than a
  * standstill takes.
  */
+#include "simulator/sim_driver.h"
 #include "api_fixture.h"
 
 #include "residency/relocatable.h"
@@ -38,7 +39,7 @@ static void thread_that_waits_for_another_ones_call_keeps_the_device(void **stat
     void *well = use_a_lazy_block(context);
     assert_non_null(well);
     atomic_store_explicit(&g_looks, 0, memory_order_seq_cst);
-    context->virtual_yield = count_look;
+    context->sim_driver->yield = count_look;
     acs_relocatables_enter(context);
 
     assert_int_equal(pthread_create(&thread, NULL, use_a_lazy_block, context), 0);
@@ -47,7 +48,7 @@ static void thread_that_waits_for_another_ones_call_keeps_the_device(void **stat
     acs_relocatables_leave(context);
     pthread_join(thread, &well);
 
-    context->virtual_yield = NULL;
+    context->sim_driver->yield = NULL;
     assert_non_null(well);
     assert_int_equal(acs_context_error(context, NULL), ACS_OK);
 }

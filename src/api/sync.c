@@ -1,0 +1,147 @@
+/*
+ * Public calls that wait or ask: for everything, one op, a range; one step; errors and statistics. The waiting itself is
+ * wait.c's. Changes nothing of what runs.
+ */
+#include "api/context.h"
+
+/* ------------------------------------------------------------------------------------------------------------ waits */
+
+/* A wait for `op` is over; 0: for all ops. */
+static void end_wait(acs_context *context, acs_op op)
+{
+    if (ACS_UNLIKELY(acs_context_modes(context) != 0) && context->hooks)
+        context->hooks->waited(context, op);
+}
+
+acs_status acs_sync(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS))
+        ACS_TRY(context->hooks->may_wait(context, __func__));
+    (void)acs_context_drain(context);
+    end_wait(context, 0);
+    return acs_failures_first(context, NULL);
+}
+
+acs_status acs_context_check_op(acs_context *context, acs_op op, const char *function)
+{
+    if (ACS_LIKELY(op != 0 && op <= acs_fifo_last(context->core.fifo)))
+        return ACS_OK;
+    if (context->hooks)
+        ACS_TRY(context->hooks->check_op(op, function));
+    return acs_fail(ACS_ERR_ARGUMENT, 0, function, "op %llu was never queued", (unsigned long long)op);
+}
+
+acs_status acs_wait(acs_context *context, acs_op op)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(acs_context_check_op(context, op, __func__));
+    acs_context_wait(context, ACS_WAIT_FOR_OP, op);
+    end_wait(context, op);
+    return acs_failures_of(context, op, NULL);
+}
+
+acs_status acs_query(acs_context *context, acs_op op)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    ACS_TRY(acs_context_check_op(context, op, __func__));
+    const acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP, .op = op};
+    if (!acs_core_true(&context->core, &ended)) {
+        if (acs_context_unattended(context))
+            (void)acs_context_step(context);
+        (void)acs_watchdog_look_now(context);
+        if (!acs_core_true(&context->core, &ended))
+            return ACS_NOT_READY;
+    }
+    return acs_failures_of(context, op, NULL);
+}
+
+acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access)
+{
+    static const acs_site site = {"acs_wait_range", NULL, 0};
+    acs_draft draft = {.context = acs_context_enter(context, __func__), .site = &site};
+    if (!draft.context)
+        return acs_error_thread()->status;
+    if (!acs_draft_begin(&draft, ACS_KIND_OBSERVE))
+        return acs_error_thread()->status;
+    const acs_segment segment = ACS_BYTES_(access, ptr, bytes);
+    acs_uses uses = {&segment, 1, NULL, NULL, 0};
+    acs_status status = acs_draft_uses(&draft, &uses, NULL, 0, 0);
+    if (status != ACS_OK) {
+        (void)acs_draft_drop(&draft);
+        return status;
+    }
+    acs_op op = acs_draft_queue(&draft);
+    if (!op) /* as its number, 0 would be an op that ended long ago */
+        return acs_error_thread()->status;
+    acs_context_wait(draft.context, ACS_WAIT_FOR_OP, op);
+    status = acs_failures_of(draft.context, op, NULL);
+    if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
+        draft.context->hooks->came_home(draft.context, ptr, bytes, status);
+    end_wait(draft.context, op);
+    return status;
+}
+
+acs_status acs_step(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    return acs_context_step(context) || acs_watchdog_look_now(context) ? ACS_OK : ACS_NOT_READY;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- queries */
+
+acs_status acs_context_error(acs_context *context, acs_error *error)
+{
+    context = acs_context_enter(context, __func__);
+    return context ? acs_failures_first(context, error) : acs_error_thread()->status;
+}
+
+acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error)
+{
+    context = acs_context_enter(context, __func__);
+    return context ? acs_failures_of(context, op, error) : acs_error_thread()->status;
+}
+
+acs_status acs_clear(acs_context *context)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (context->hooks)
+        context->hooks->clear(context);
+    const bool again = acs_context_drain(context);
+    acs_failures_clear(context);
+    acs_core_clear(&context->core);
+    if (again) /* what did not come home does now; what fails again is told by the next call */
+        (void)acs_context_drain(context);
+    return acs_context_is_lost(context) ? ACS_ERR_DEVICE : ACS_OK;
+}
+
+acs_status acs_stats(acs_context *context, acs_statistics *stats)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    if (!stats || stats->size < sizeof stats->size)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: set stats->size to sizeof(acs_statistics)");
+    acs_statistics now;
+    acs_stats_read(context, &now);
+    size_t bytes = stats->size < sizeof now ? stats->size : sizeof now;
+    now.size = stats->size;
+    memcpy(stats, &now, bytes);
+    return ACS_OK;
+}
+
+int acs_context_backend(acs_context *context)
+{
+    context = acs_context_enter(context, "acs_context_backend");
+    return context ? context->backend->ops->id : -1;
+}
