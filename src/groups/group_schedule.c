@@ -208,7 +208,7 @@ static acs_device_load load_of(const acs_context *context, const acs_group_sched
         return load; /* an error shows when memory is taken */
     others.memory = 0; /* the room does not contain it */
     acs_capacity_add(&load, &others);
-    const uint64_t lacks = load.of.memory > room ? load.of.memory - room : 0; /* by whatever program */
+    const uint64_t lacks = load.of.memory > room ? load.of.memory - room : 0; /* whichever program has it */
     if (lacks > *idle && lacks - *idle > load.in_use.memory)
         load.in_use.memory = lacks - *idle;
     return load;
@@ -241,7 +241,8 @@ static bool try_overtake(acs_context *context, acs_group_schedule *d, uint32_t d
 }
 
 /*
- * Choose a device for the group; -1: none has room. With a ledger the memory that the context lacks is taken there, too.
+ * Choose a device for the group; -1: none has room. Without a ledger, and while no group runs, it is at least the device
+ * with the most memory left. With a ledger the memory that the context lacks is taken there, too.
  */
 static int choose_group_device(acs_context *context, attempt *a)
 {
