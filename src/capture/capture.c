@@ -146,7 +146,7 @@ static void order_drop(acs_capture *capture)
     capture->order = NULL;
 }
 
-static acs_status order_again(acs_capture *capture)
+static acs_status order_recreate(acs_capture *capture)
 {
     uint64_t number;
     acs_nodes none = {NULL, 0, 0};
@@ -193,7 +193,7 @@ static acs_capture *capture_find_locked(acs_context *context, uint64_t id)
     return capture;
 }
 
-static void capture_first_locked(acs_captures *captures, acs_capture *capture)
+static void capture_move_first_locked(acs_captures *captures, acs_capture *capture)
 {
     acs_capture **at = &captures->captures;
     while (*at && *at != capture)
@@ -215,10 +215,10 @@ static acs_status capture_get_locked(acs_context *context, uint64_t id, acs_capt
         capture->context = context;
         capture->id = id;
     }
-    capture_first_locked(context->captures, capture);
+    capture_move_first_locked(context->captures, capture);
     captures_trim_locked(context->captures);
     *found = capture;
-    return capture->order ? ACS_OK : order_again(capture);
+    return capture->order ? ACS_OK : order_recreate(capture);
 }
 
 acs_status acs_captures_init(acs_context *context)
@@ -507,7 +507,7 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
                         stream);
     acs_status status = check_over(capture, stream);
     if (status == ACS_OK && !capture->order)
-        status = order_again(capture);
+        status = order_recreate(capture);
     if (status == ACS_OK)
         status = follow_locked(capture, section, stream, draft->record, own);
     /* Also if the capture is over, since the section can then end in no other way. */

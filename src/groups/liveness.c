@@ -245,7 +245,7 @@ static uint32_t choose_slot(const work *w, slots *s, uint32_t op)
     return s->count < s->most ? s->count++ : least;
 }
 
-static void put(work *w, slots *s, uint32_t op, uint32_t slot)
+static void put_in_slot(work *w, slots *s, uint32_t op, uint32_t slot)
 {
     for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
         acs_op_sets_behind(&w->order, op, w->direct[k]);
@@ -274,8 +274,8 @@ static acs_status assign_slots(work *w)
         uint32_t slot = choose_slot(w, &s, op);
         for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
             if (p->slot[w->direct[k]] == NO_SLOT)
-                put(w, &s, w->direct[k], slot);
-        put(w, &s, op, slot);
+                put_in_slot(w, &s, w->direct[k], slot);
+        put_in_slot(w, &s, op, slot);
     }
     free(s.last);
     return ACS_OK;

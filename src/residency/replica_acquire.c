@@ -41,7 +41,7 @@ static acs_part named_part(const acs_relocatable *m, const acs_segment *s)
 }
 
 /* Whether the op only asks about other ops, and changes no memory. */
-static bool only_observes(const acs_record *record)
+static bool is_observer(const acs_record *record)
 {
     return !acs_naming_is_work(record);
 }
@@ -66,7 +66,7 @@ static acs_status touch(const acs_draft *draft, acs_relocatable *m, const acs_se
     const acs_naming n = m->naming;
     const bool first = !m->touched;
     r->escapes = m->pinned || acs_naming_escapes(draft, &n);
-    if (r->escapes && m->lazy && !only_observes(draft->record))
+    if (r->escapes && m->lazy && !is_observer(draft->record))
         return acs_relocatable_refuse_lazy(m);
     acs_naming_touch(draft->context->relocatables, m, s);
     m->written |= acs_naming_is_work(draft->record) && (s->access & ACS_WRITE);
@@ -255,7 +255,7 @@ static uint32_t source_of(const acs_draft *draft, const acs_relocatable *m, uint
     return acs_device_choice_nearest(draft->context, all, device, record->u.copy.bytes);
 }
 
-static void aim(const acs_draft *draft, uint32_t device)
+static void set_targets(const acs_draft *draft, uint32_t device)
 {
     draft->context->device_choice->part_count = 0;
     for (acs_relocatable *m = draft->context->relocatables->touched; m; m = m->next_touched) {
@@ -320,7 +320,7 @@ static acs_status provide_segment(const acs_draft *draft, acs_relocatable *m, ac
     struct acs_replicas *r = m->replicas;
     const acs_part part = named_part(m, s);
     const bool brings = brings_gaps(m, s);
-    if (reads(s) || only_observes(draft->record))
+    if (reads(s) || is_observer(draft->record))
         ACS_TRY(acs_replicas_fetch(draft->context, m, r->target, &part));
     const bool writes = (s->access & ACS_WRITE) && (draft->gives || draft->record->kind != ACS_KIND_OBSERVE);
     if (writes && brings) { /* the op comes behind the copies of the gaps, and is skipped with them */
@@ -466,7 +466,7 @@ static acs_status place_replicas(acs_draft *draft, bool all)
             return ACS_ERR_MEMORY;
         }
         ACS_TRY(can);
-        aim(draft, device);
+        set_targets(draft, device);
         status = check_target_limit(draft, device);
         if (status == ACS_OK)
             status = provide(draft, all);
@@ -486,10 +486,10 @@ acs_status acs_replicas_prepare(acs_draft *draft)
     if (all)
         ACS_TRY(acs_relocatables_make_canonical_locked(context));
     ACS_TRY(touch_segments(draft, all));
-    if (all && !only_observes(draft->record))
+    if (all && !is_observer(draft->record))
         touch_pointed(draft);
-    ACS_TRY(place_replicas(draft, all && !only_observes(draft->record)));
-    if (only_observes(draft->record))
+    ACS_TRY(place_replicas(draft, all && !is_observer(draft->record)));
+    if (is_observer(draft->record))
         look_everywhere(draft);
     return ACS_OK;
 }
