@@ -1,6 +1,6 @@
 /*
- * The table of allocations (see allocations.h): blocks in use in a balanced tree by address (tsearch), those that are
- * being freed also in a list, and the latest freed ones in a ring for diagnostics. Called by acs_malloc, acs_free,
+ * The table of allocations (see allocations.h): blocks in use are in a balanced tree by address (tsearch), those that
+ * are being freed also in a list. The latest freed ones are in a ring for diagnostics. Called by acs_malloc, acs_free,
  * ACS_CHECK and acs_close, from any thread, under one lock. It allocates only its own nodes, and never calls a backend.
  *
  * Blocks in the tree never overlap, and overlapping ranges compare as equal. So a single byte finds the block that holds

@@ -1,6 +1,6 @@
 /*
  * The device on which a group runs: HuntKTm's task scheduling (section 5.3, Algorithm 1). Of the devices with enough
- * free memory and queues, it is the one with the most SMs left, by threads, registers and shared memory, whichever is
+ * free memory and queues, it is the one with the most SMs left. Threads, registers or shared memory count, whichever is
  * scarcest. Pure bookkeeping; not thread-safe.
  *
  * The paper defers a task if no SM is left. Here kernels that fill the device many times over would wait for ever: SMs

@@ -1,7 +1,7 @@
 /*
- * The ledger: the account of how much memory of each device the programs of a user take that joined it, so that they
- * cannot run each other out of memory. It is a file of shared memory (POSIX), one for each name and user, readable and
- * writable by that user alone. It outlives every program, and any program may be killed at any instant:
+ * The ledger: an account of the memory of each device that a user's programs take. Programs that joined it cannot run
+ * each other out of memory. It is a file of shared memory (POSIX), one for each name and user, readable and writable by
+ * that user alone. It outlives every program, and any program may be killed at any instant:
  *
  * - Locks on bytes of the file (open file description locks), one for each entry, tell which programs are alive: the
  *   system releases them with the process, in whatever container it ran. Process ids are there for people to read.
@@ -79,18 +79,17 @@ acs_status acs_ledger_wait(acs_ledger *ledger, uint64_t bytes);
 acs_status acs_ledger_wait_any(acs_ledger *const *ledgers, uint32_t count, uint32_t asked, uint64_t bytes, uint32_t *which);
 /*
  * This program is about to use its memory again: those that wait are overtaken once more. ACS_NOT_READY: the first of
- * them that was overtaken often enough will have room if all give back what they do not keep, so this program should do
- * so (acs_ledger_give_way). ACS_ERR_STATE as above.
+ * them that was overtaken often enough will have room if all give back what they do not keep. So this program should do
+ * that (acs_ledger_give_way). ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_try_overtake(acs_ledger *ledger);
 /*
  * Wait until all entries that were overtaken too often have what they wait for, or will not have room after all; entries
  * that began later do not count.
  *
- * Patience is limited: if the first of them stays the same, and the reserved bytes do not fall, for
- * TUNE_LEDGER_PATIENCE_MS, they have to be overtaken as often again, and the next time the limit doubles. The same holds
- * in acs_ledger_wait. Meanwhile `give_back` is called repeatedly. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as
- * above.
+ * Patience is limited: it ends if for TUNE_LEDGER_PATIENCE_MS the first of them stays the same and the reserved bytes do
+ * not fall. Then they have to be overtaken as often again, and the next time the limit doubles. The same holds in
+ * acs_ledger_wait. Meanwhile `give_back` is called repeatedly. ACS_ERR_DEVICE: `ended` says so; ACS_ERR_STATE as above.
  */
 acs_status acs_ledger_give_way(acs_ledger *ledger);
 /* Set that patience in milliseconds; for tests, before any wait. */

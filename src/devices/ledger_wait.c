@@ -1,7 +1,7 @@
 /*
  * Waiting for memory that other programs have (see ledger.h): entries that wait, rounds over the devices that will do,
- * naps until a program gives memory, the judgement that none ever will, and letting those go first that were overtaken
- * too often. Called by groups, on their threads.
+ * and naps until a program gives memory. Also the judgement that none ever will, and letting those go first that were
+ * overtaken too often. Called by groups, on their threads.
  */
 #include "devices/ledger_internal.h"
 

@@ -28,8 +28,8 @@ typedef struct acs_topology {
 } acs_topology;
 
 /*
- * Check that every link is there and possible: 1 MB/s to 100 TB/s, a latency of at most a second, and at most 16 times
- * as fast in one direction as in the other. ACS_ERR_CHECK through ACS_FAIL: names the link and the figure.
+ * Check that every link is there and possible: 1 MB/s to 100 TB/s, at most 16 times as fast in one direction as in the
+ * other, and a latency of at most a second. ACS_ERR_CHECK through ACS_FAIL: names the link and the figure.
  */
 acs_status acs_topology_check(const acs_topology *topology);
 /* Seconds that a copy takes; 0 within a place. */

@@ -1,7 +1,7 @@
 /*
  * The parts of this library: its backends, its batcher, and what optional parts do beside a launch or a wait, and while
- * a context opens and closes, one part after the other in the right order. src/api calls it through the tables acs_parts
- * and acs_op_hooks alone. Keeps nothing.
+ * a context opens and closes. The order of the parts matters. src/api calls it through the tables acs_parts and
+ * acs_op_hooks alone. Keeps nothing.
  */
 #include "api/program_order.h"
 #include "bundles/bundler.h"

@@ -150,8 +150,8 @@ void acs_memory_each(acs_memory *memory, void (*visit)(void *user, const acs_blo
 bool acs_memory_oldest_quarantined(acs_memory *memory, int kind, acs_block *block);
 void acs_memory_end_quarantine(acs_memory *memory, const acs_block *block);
 /*
- * The op up to which all have to end before nothing is in quarantine, and all blocks that were handed out early and came
- * back are free. 0: that is so now.
+ * Returns an op. Once all ops up to it have ended nothing is in quarantine, and blocks that were handed out early and
+ * came back are free. 0: that is so now.
  */
 acs_op acs_memory_quarantined_until(acs_memory *memory, int kind);
 /* Release memory that lies idle, the largest chunks first, while more than `keep` bytes are reserved and not in use. */

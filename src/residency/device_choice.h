@@ -1,7 +1,7 @@
 /*
- * Several devices: what a context knows of them, and the choice of a device for each op (devices/placement.h), by where
- * the bytes that it reads are valid and by memory that does not move. Private to src/residency and src/library. Called
- * under the lock of relocatable blocks, except for counting. NULL in a context with one device.
+ * Several devices: what a context knows of them, and the choice of a device for each op (devices/placement.h). It
+ * depends on where the bytes that the op reads are valid, and on memory that does not move. Private to src/residency and
+ * src/library. Called under the lock of relocatable blocks, except for counting. NULL in a context with one device.
  */
 #ifndef ACS_DEVICE_CHOICE_H
 #define ACS_DEVICE_CHOICE_H

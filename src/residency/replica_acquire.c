@@ -152,9 +152,9 @@ static acs_relocatable *largest_of(const acs_draft *draft)
 }
 
 /*
- * Policy `auto`: an op that reads nothing on any device goes to the device of its largest block's affinity set, since
- * ops that will use its blocks later tend to be there. The first op of a set since devices were idle decides for all.
- * For other ops that device is preferred among equals.
+ * Policy `auto`: an op that reads nothing on any device goes to the device of its largest block's affinity set. Ops that
+ * will use its blocks later tend to be there. The first op of a set since devices were idle decides for all. For other
+ * ops that device is preferred among equals.
  */
 static void follow_affinity(const acs_draft *draft, acs_device_choice_op *op)
 {

@@ -1,6 +1,7 @@
 /*
- * Replicas: on several devices the contents of a relocatable block lie at any number of places, each device and the
- * host, as valid ranges of bytes (devices/coherence.h; GrCUDA's multi-GPU scheduler, section III-B2, does so by array).
+ * Replicas: on several devices the contents of a relocatable block lie at any number of places, which are the devices
+ * and the host. Ranges of bytes are valid at some of them (devices/coherence.h). (GrCUDA's multi-GPU scheduler, section
+ * III-B2, keeps this by array.)
  *
  * An op finds what it reads on its device: missing bytes are copied there by ops that are queued before it, and run
  * while other ops do. The bytes that it writes are then valid there alone. A place where no byte is valid any more gives
