@@ -1,6 +1,6 @@
 /*
  * An index of blocks by address (see blocks.h): a hash table for the starts of blocks, and for other addresses a set of
- * all starts in each chunk. Called by memory.c and memory_take.c for each block that is taken, freed or looked up.
+ * all starts in each chunk. Called by memory_blocks.c for each block that is taken, freed or looked up.
  */
 #include "pool/blocks.h"
 

@@ -1,7 +1,7 @@
 /*
- * The calls of the pools (see memory.h): blocks are handed out and freed, and addresses looked up. An arena for each kind of
- * memory and size of block keeps small blocks from cutting up large chunks. Called by acs_malloc and acs_free on callers'
- * threads, and where blocks are apart by the thread that runs a free op. Never waits for ops, and never touches a block.
+ * Opening and closing pools, and the calls that may grow them (see memory.h). An arena for each kind of memory and size of
+ * block keeps small blocks from cutting up large chunks. Called by acs_malloc on callers' threads, and without pools by the
+ * thread that runs a free op. Never waits for ops, and never touches a block.
  */
 #include "pool/memory_internal.h"
 
@@ -80,7 +80,7 @@ void acs_memory_destroy(acs_memory *m, bool keep)
     free(m);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ blocks */
+/* ------------------------------------------------------------------------------------------------------------- take */
 
 static acs_status refuse_request(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
@@ -176,11 +176,6 @@ acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block
 
 /* -------------------------------------------------------------------------------------------------------------- free */
 
-static acs_block block_of(const acs_range *range)
-{
-    return (acs_block){(void *)(uintptr_t)range->base, range->asked, range->kind, NULL, 0, range->site, range->id};
-}
-
 acs_status acs_memory_give(acs_memory *m, const acs_block *block)
 {
     acs_pool *p = &m->pools[block->kind];
@@ -191,134 +186,4 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
     acs_status status = m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
     acs_pool_release_count(m, block->kind, block->bytes);
     return status;
-}
-
-/* The latest freed block that held the address, or NULL. A linear search: the ring is only for diagnostics. */
-static const acs_pool_freed *latest_freed_locked(const acs_memory *m, uint64_t address)
-{
-    for (uint64_t i = 1; i <= TUNE_FREED_KEPT && i <= m->freed_total; i++) {
-        const acs_pool_freed *f = &m->freed[(m->freed_total - i) % TUNE_FREED_KEPT];
-        if (address - f->base < f->bytes) /* below the base the difference wraps and is large */
-            return f;
-    }
-    return NULL;
-}
-
-static const char *file_of(const acs_site *site)
-{
-    return site && site->file ? site->file : "?";
-}
-
-/* Say why `ptr` cannot be freed: a program's author sees this message alone. */
-static acs_status refuse_free_locked(acs_memory *m, const void *ptr)
-{
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
-    const acs_range *holder = acs_blocks_holding(&m->blocks, address);
-    const acs_pool_freed *f = latest_freed_locked(m, address);
-    if (holder)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
-                        "%p lies %llu bytes inside the block of %llu bytes at 0x%llx (%s:%d); free its start", ptr,
-                        (unsigned long long)(address - holder->base), (unsigned long long)holder->asked,
-                        (unsigned long long)holder->base, file_of(holder->site), holder->site ? holder->site->line : 0);
-    if (f)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
-                        "%p was freed before, behind op %llu, as the block of %llu bytes at 0x%llx (%s:%d)", ptr,
-                        (unsigned long long)f->last, (unsigned long long)f->bytes, (unsigned long long)f->base,
-                        file_of(f->site), f->site ? f->site->line : 0);
-    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is not a block of acs_malloc of this context", ptr);
-}
-
-acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_block *block)
-{
-    acs_status status = ACS_OK;
-    acs_lock_acquire(&m->lock);
-    acs_range *range = acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr);
-    if (range) {
-        m->freed[m->freed_total++ % TUNE_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
-        *block = block_of(range);
-        acs_blocks_remove(&m->blocks, range);
-        acs_pool *p = &m->pools[range->kind];
-        ACS_ASSERT(p->counts.live >= range->bytes && !range->free && !range->hole); /* MEM-1 */
-        p->counts.live -= range->bytes;
-        p->counts.changed |= range->id <= p->noted;
-        acs_pool_quarantine_locked(m, range, last);
-    } else {
-        status = refuse_free_locked(m, ptr);
-    }
-    acs_lock_release(&m->lock);
-    return status;
-}
-
-/* --------------------------------------------------------------------------------------------------------------- ask */
-
-acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *block)
-{
-    acs_memory_place place = ACS_PLACE_FOREIGN;
-    acs_lock_acquire(&m->lock);
-    const acs_range *range = acs_blocks_holding(&m->blocks, address);
-    if (range) {
-        place = ACS_PLACE_BLOCK;
-        *block = block_of(range);
-    } else if (acs_blocks_chunk(&m->blocks, address)) {
-        const acs_pool_freed *f = latest_freed_locked(m, address);
-        place = f ? ACS_PLACE_FREED : ACS_PLACE_IDLE;
-        if (f)
-            *block = (acs_block){(void *)(uintptr_t)f->base, f->bytes, 0, NULL, f->last, f->site, 0};
-    }
-    acs_lock_release(&m->lock);
-    return place;
-}
-
-uint64_t acs_memory_chunk_behind(acs_memory *m, uint64_t address)
-{
-    acs_lock_acquire(&m->lock);
-    const acs_chunk *chunk = acs_blocks_chunk_behind(&m->blocks, address);
-    uint64_t base = chunk ? chunk->base : UINT64_MAX;
-    acs_lock_release(&m->lock);
-    return base;
-}
-
-void acs_memory_mark(acs_memory *m, const void *ptr, void *mark)
-{
-    acs_lock_acquire(&m->lock);
-    acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr)->mark = mark;
-    acs_lock_release(&m->lock);
-}
-
-void *acs_memory_marked(acs_memory *m, uint64_t address)
-{
-    acs_lock_acquire(&m->lock);
-    const acs_range *range = acs_blocks_holding(&m->blocks, address);
-    void *mark = range ? range->mark : NULL;
-    acs_lock_release(&m->lock);
-    return mark;
-}
-
-void acs_memory_each(acs_memory *m, void (*visit)(void *user, const acs_block *block), void *user)
-{
-    acs_lock_acquire(&m->lock);
-    for (const acs_range *range = acs_blocks_next(&m->blocks, NULL); range; range = acs_blocks_next(&m->blocks, range)) {
-        const acs_block block = block_of(range);
-        visit(user, &block);
-    }
-    acs_lock_release(&m->lock);
-}
-
-acs_memory_counts acs_memory_count(acs_memory *m, int kind)
-{
-    acs_lock_acquire(&m->lock);
-    acs_memory_counts counts = m->pools[kind].counts;
-    acs_lock_release(&m->lock);
-    return counts;
-}
-
-acs_memory_counts acs_memory_note(acs_memory *m, int kind)
-{
-    acs_lock_acquire(&m->lock);
-    acs_pool *p = &m->pools[kind];
-    p->counts.changed = false;
-    p->noted = m->taken_total;
-    acs_memory_counts counts = p->counts;
-    acs_lock_release(&m->lock);
-    return counts;
 }

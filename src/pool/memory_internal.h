@@ -1,6 +1,7 @@
 /*
- * What the files of the pools share. memory.c has the public calls; memory_grow.c asks the device for more memory, and
- * gives it back; memory_take.c takes blocks out of what is free, and quarantines freed blocks. Each calls the later ones.
+ * What the files of the pools share. memory.c opens and closes them, and has the calls that may grow them. memory_grow.c
+ * asks the device for more memory, and gives it back. memory_blocks.c takes, frees and looks up blocks. Each calls the
+ * later ones.
  */
 #ifndef ACS_POOL_MEMORY_INTERNAL_H
 #define ACS_POOL_MEMORY_INTERNAL_H
@@ -70,7 +71,7 @@ typedef struct acs_search {
     bool early;
 } acs_search;
 
-/* memory_take.c; _locked: under `lock` */
+/* memory_blocks.c; _locked: under `lock` */
 /*
  * Take a free block; with `quarantined` also one out of quarantine, if it may be handed out early. ACS_NOT_READY: there
  * is none.
@@ -82,8 +83,6 @@ acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_rang
 void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most);
 /* Most bytes that may be in quarantine: as many as are in use, within bounds. */
 uint64_t acs_pool_quarantine_most(const acs_memory *m, const acs_pool *p);
-/* Quarantine the range until op `last` has settled. If it has settled already, the range returns to its arena at once. */
-void acs_pool_quarantine_locked(acs_memory *m, acs_range *range, acs_op last);
 /* Count `bytes` more as in use. */
 void acs_pool_count_taken_locked(acs_pool *p, uint64_t bytes);
 

@@ -41,12 +41,6 @@ bool acs_relocatables_try(acs_context *context)
     return true;
 }
 
-bool acs_relocatables_none(const acs_context *context)
-{
-    /* Relaxed: the way by which a thread was told of a block orders the load. */
-    return !context->relocatables || atomic_load_explicit(&context->relocatables->count, memory_order_relaxed) == 0;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
 acs_relocatable *acs_relocatable_at(acs_context *context, uint64_t address)

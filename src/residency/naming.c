@@ -5,18 +5,7 @@
  */
 #include "residency/naming.h"
 
-#include "base/hash.h"
-
 #include <string.h>
-
-acs_relocatable *acs_naming_at(const acs_draft *draft, uint64_t address)
-{
-    acs_relocatables *r = draft->context->relocatables;
-    acs_found *found = &r->found[acs_hash64(address) % ACS_FOUND];
-    if (found->hold != r->hold || found->address != address)
-        *found = (acs_found){address, r->hold, acs_relocatable_at(draft->context, address)};
-    return found->at;
-}
 
 acs_relocatable *acs_naming_block(const acs_draft *draft, const acs_segment *s, bool *inside)
 {

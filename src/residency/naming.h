@@ -5,6 +5,7 @@
 #ifndef ACS_NAMING_H
 #define ACS_NAMING_H
 
+#include "base/hash.h"
 #include "residency/relocatable.h"
 
 /* Whether the op may touch any memory. */
@@ -43,6 +44,13 @@ void acs_naming_touch(acs_relocatables *relocatables, acs_relocatable *m, const 
  */
 void acs_naming_touch_pointed(const acs_draft *draft);
 /* The relocatable block that holds the address, or NULL. */
-acs_relocatable *acs_naming_at(const acs_draft *draft, uint64_t address);
+static inline acs_relocatable *acs_naming_at(const acs_draft *draft, uint64_t address)
+{
+    acs_relocatables *r = draft->context->relocatables;
+    acs_found *found = &r->found[acs_hash64(address) % ACS_FOUND];
+    if (found->hold != r->hold || found->address != address)
+        *found = (acs_found){address, r->hold, acs_relocatable_at(draft->context, address)};
+    return found->at;
+}
 
 #endif

@@ -94,11 +94,3 @@ acs_status acs_recycle_add(acs_context *context, uint64_t base, uint64_t bytes)
     bool queued = acs_room_begin_observe(&draft, context, &site) && acs_draft_queue(&draft);
     return queued ? ACS_OK : acs_error_thread()->status;
 }
-
-acs_status acs_recycle_begin_life(acs_context *context, const acs_block *block)
-{
-    if (block->behind)
-        return acs_recycle_add(context, block->range->base, block->range->bytes);
-    acs_core_forget_block(&context->core, (uint64_t)(uintptr_t)block->ptr, block->bytes);
-    return ACS_OK;
-}

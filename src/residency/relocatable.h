@@ -117,7 +117,11 @@ void acs_relocatables_leave(acs_context *context);
 /* Take the lock if that needs no wait. False: another thread has it. */
 bool acs_relocatables_try(acs_context *context);
 /* Whether there are no relocatable blocks, and never were lazy ones. */
-bool acs_relocatables_none(const acs_context *context);
+static inline bool acs_relocatables_none(const acs_context *context)
+{
+    /* Relaxed: the way by which a thread was told of a block orders the load. */
+    return !context->relocatables || atomic_load_explicit(&context->relocatables->count, memory_order_relaxed) == 0;
+}
 void acs_relocatables_count(const acs_context *context, acs_statistics *statistics);
 
 /* Make the block relocatable, if blocks may be renamed or there are several devices. ACS_ERR_MEMORY. */

@@ -23,14 +23,6 @@ acs_status acs_room_name_block(acs_draft *draft, void *ptr, size_t bytes)
     return ACS_OK;
 }
 
-/* E: acquire; seeing that the device is lost implies seeing its error in `failures` */
-acs_status acs_room_check_alive(const acs_context *context)
-{
-    if (acs_context_is_lost(context))
-        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
-    return ACS_OK;
-}
-
 /* Progress of a search without pools: frees that were counted, and the free op that was waited for. */
 typedef struct search {
     uint64_t freed;

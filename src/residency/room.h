@@ -24,7 +24,12 @@ void acs_room_wait_quarantine(acs_context *context, int kind);
 bool acs_room_begin_observe(acs_draft *draft, acs_context *context, const acs_site *site);
 /* Give the draft's record one segment, which is the block. */
 acs_status acs_room_name_block(acs_draft *draft, void *ptr, size_t bytes);
-/* ACS_ERR_DEVICE: the device is lost. */
-acs_status acs_room_check_alive(const acs_context *context);
+/* ACS_ERR_DEVICE: the device is lost. E: acquire; seeing that implies seeing its error in `failures`. */
+static inline acs_status acs_room_check_alive(const acs_context *context)
+{
+    if (acs_context_is_lost(context))
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error");
+    return ACS_OK;
+}
 
 #endif
