@@ -101,7 +101,8 @@ static acs_status open_device(meter *m, int device)
     options.costs[0] = '\0';
     options.issue = ACS_ISSUE_AUTO;
     const acs_backend_config config = {.options = &options, .slots = SLOTS, .devices = 1, .mark_capacity = 1};
-    ACS_TRY(acs_cuda_member_open(&config, device, 1, 0, NULL, &m->self));
+    const acs_cuda_member member = {.ops = &acs_backend_cuda, .device = device, .together = 1};
+    ACS_TRY(acs_cuda_member_open(&config, &member, &m->self));
     if (m->self->methods)
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "not measured: kernels are launched one by one here (ACS_LOG=info says why)");

@@ -1,13 +1,13 @@
 /*
- * Cuts a stream of ops where its content says so: boundary.h tells why. Owns nothing but its own numbers; called under the
- * core's lock.
+ * Cuts the stream of ops into pieces by its content (boundary.h). Called by form.c under the core's lock. Owns nothing
+ * but the numbers of its acs_boundary; never looks at the window.
  */
 #include "bundles/boundary.h"
 
 #define MARKED UINT32_MAX
-#define SHIFT 2                                /* 32 ops fit into 64 bits */
-#define ALL_ALIKE UINT64_C(0x5555555555555555) /* what they add up to, of one type: 1 + 4 + 16 + ... */
-#define SPREAD UINT64_C(0x9e3779b97f4a7c15)    /* of what they add up to, over all ranks */
+#define SHIFT 2                                /* bits that the hash moves per op: 32 ops fit into 64 bits */
+#define ALL_ALIKE UINT64_C(0x5555555555555555) /* sum of the weights of 32 ops of one type: 1 + 4 + 16 + ... */
+#define SPREAD UINT64_C(0x9e3779b97f4a7c15)    /* spreads sums over all ranks */
 
 void acs_boundary_init(acs_boundary *boundary, uint32_t most)
 {
@@ -21,15 +21,19 @@ static uint32_t *rank_of(acs_boundary *boundary, acs_op op)
 }
 
 /*
- * The smallest piece. Half the largest size would find repeats in fewer shapes, and costs where there are none 9 % by the
- * simulator (physics), this 2 %. At least half, so that at most one piece ends with each op that comes.
+ * The first op that may end the piece: its smallest size is three quarters of the largest. A half would find repeats
+ * in fewer shapes. Without repeats a half costs 9 % by the simulator (physics), three quarters cost 2 %. It must be at
+ * least a half, so that each new op ends at most one piece.
  */
 static acs_op first_candidate(const acs_boundary *boundary)
 {
     return boundary->start + (3 * boundary->most + 3) / 4;
 }
 
-/* The last of the best: marks anywhere in the piece, other ops from the smallest size on. */
+/*
+ * Let an op be the best if its rank is not lower than the best so far. A marked op may end any piece, others must
+ * leave it its smallest size.
+ */
 static void consider(acs_boundary *boundary, acs_op op)
 {
     uint32_t rank = *rank_of(boundary, op);
@@ -44,12 +48,18 @@ static void begin_piece(acs_boundary *boundary, acs_op start)
     boundary->start = start;
     boundary->best = 0;
     boundary->best_rank = 0;
-    /* None, but where a mark ended a small piece: what came behind that was no better, so there are no marks in it. */
+    /*
+     * Usually no op is that late. After a mark that ended a small piece, the ops behind it ranked no higher, so none
+     * of them is marked.
+     */
     for (acs_op op = first_candidate(boundary); op <= boundary->newest; op++)
         consider(boundary, op);
 }
 
-/* As if only ops of its type had come before: so a stream of one type is cut alike from its beginning on. */
+/*
+ * The hash becomes that of 32 ops of the newest op's type, so that a stream of one type is cut alike from its
+ * beginning on.
+ */
 void acs_boundary_restart(acs_boundary *boundary)
 {
     boundary->recent = acs_hash64(boundary->type) * ALL_ALIKE;

@@ -1,6 +1,7 @@
 /*
- * Templates of library calls (call_template.h): keys of closures, and which words of captured work follow which pointer.
- * Called by the CUDA backend on launching and issuing threads. Makes no CUDA call, takes no lock, keeps nothing.
+ * Templates of library calls (call_template.h): keys of closures, and the pointers that each word of captured work may
+ * depend on. Called by the CUDA backend on launching and issuing threads. Makes no CUDA call, takes no lock, keeps
+ * nothing.
  */
 #include "bundles/call_template.h"
 
@@ -17,13 +18,13 @@ static uint64_t word_at(const unsigned char *bytes, uint32_t word)
 
 /* ------------------------------------------------------------------------------------------------------------ closures */
 
-/* The number of a pointer among those before it. `ACS_CALL_BASES`: there are too many. */
+/* The number of a pointer's base, added if it is new. ACS_CALL_BASES: there are too many. */
 static uint32_t base_of(uint64_t pointer, uint64_t *base, uint32_t *count)
 {
     uint32_t i = 0;
     while (i < *count && base[i] != pointer)
         i++;
-    if (i == *count && i < ACS_CALL_BASES - 1) /* one is for scratch memory */
+    if (i == *count && i < ACS_CALL_BASES - 1) /* one base is for scratch memory */
         base[(*count)++] = pointer;
     return i < *count ? i : ACS_CALL_BASES;
 }
@@ -108,7 +109,7 @@ static bool same_work(const acs_call_work *a, const acs_call_work *b)
     return true;
 }
 
-/* Of the bases that a word may follow, those that explain its new value. */
+/* The bases that explain a word's new value, out of those that it may follow. */
 static uint16_t explained(const acs_call_work *before, const acs_call_work *now, uint32_t word)
 {
     uint16_t left = 0;
@@ -136,8 +137,11 @@ bool acs_call_template_refine(const acs_call_template *known, const acs_call_wor
     return true;
 }
 
-/* What has moved since the latest capture. False: something has that had not moved often enough before (CALL-2). */
-static bool shifts(const acs_call_template *known, const uint64_t *base, uint64_t shift[ACS_CALL_BASES])
+/*
+ * Compute how far each base has moved since the latest capture. False: a base has moved that moved too seldom in
+ * captures (CALL-2).
+ */
+static bool find_shifts(const acs_call_template *known, const uint64_t *base, uint64_t shift[ACS_CALL_BASES])
 {
     for (uint32_t b = 0; b < known->latest.bases; b++) {
         shift[b] = base[b] - known->latest.base[b];
@@ -150,7 +154,7 @@ static bool shifts(const acs_call_template *known, const uint64_t *base, uint64_
 bool acs_call_template_fill(const acs_call_template *known, const uint64_t *base, uint64_t *words)
 {
     uint64_t shift[ACS_CALL_BASES];
-    if (!shifts(known, base, shift))
+    if (!find_shifts(known, base, shift))
         return false;
     memcpy(words, known->latest.word, known->latest.words * sizeof *words);
     for (uint32_t i = 0; i < known->open; i++) {

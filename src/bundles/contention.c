@@ -1,12 +1,12 @@
 /*
- * What kernels take of a device (see contention.h). Called by insert.c and retire.c as ops are booked, by step.c as
- * polls come back, by form.c for what it bundles. Pure arithmetic.
+ * The time that a device takes per kernel (contention.h). Called by insert.c and retire.c as ops are booked, by step.c
+ * after polls, and by form.c for the kernels of a bundle. Pure arithmetic; never reads a clock.
  */
 #include "bundles/contention.h"
 
 #include "base/tuning.h"
 
-/* A sample's kernels took no less and no more than this, each. */
+/* Bounds of the time per kernel in a sample. */
 typedef struct sample {
     uint64_t least_ns, most_ns;
 } sample;
@@ -40,8 +40,11 @@ void acs_contention_ended(acs_contention *contention, uint32_t device, uint32_t 
         d->types[d->types_used++] = type;
 }
 
-/* Much can make kernels seem longer than they are, nothing shorter: more is believed little by little, less sooner. */
-static void learn(acs_share *share, uint32_t type, const sample *seen)
+/*
+ * Many causes make kernels seem slower than they are, none makes them seem faster. So the estimate rises little by
+ * little, and falls faster.
+ */
+static void learn_share(acs_share *share, uint32_t type, const sample *seen)
 {
     const uint64_t known = share->type == type ? share->ns : 0;
     const uint64_t rise = 2 * known + TUNE_CONTENTION_STEP_NS, most = rise < UINT32_MAX ? rise : UINT32_MAX;
@@ -54,13 +57,13 @@ static void learn(acs_share *share, uint32_t type, const sample *seen)
         *share = (acs_share){type, (uint32_t)ns};
 }
 
-static void forget(acs_share *share, uint32_t type)
+static void lower_share(acs_share *share, uint32_t type)
 {
     if (share->type == type)
         share->ns -= share->ns < TUNE_CONTENTION_FORGET_PART ? share->ns : share->ns / TUNE_CONTENTION_FORGET_PART;
 }
 
-static uint32_t place_of(uint32_t type)
+static uint32_t share_index(uint32_t type)
 {
     return type & (TUNE_CONTENTION_TYPES - 1);
 }
@@ -72,7 +75,7 @@ void acs_contention_looked(acs_contention *contention, uint32_t device, uint64_t
         d->looked_ns = begin_ns;
 }
 
-/* How long the kernels of a sample took, that is over: when the first began and the last ended is known to a poll. */
+/* Time per kernel of a sample that is over. Polls bound when its first kernel began and its last one ended. */
 static sample sample_of(const acs_contention_device *d, uint64_t end_ns)
 {
     ACS_ASSERT(d->ended > 0 && d->began_ns);
@@ -81,8 +84,8 @@ static sample sample_of(const acs_contention_device *d, uint64_t end_ns)
 }
 
 /*
- * What ends is taken to be what was out when the sample began: then the device took the time. Where more ended it ran some
- * as soon as they came, as where few were out at all.
+ * If no more kernels ended than were out when the sample began, they count as those kernels, and the device took the
+ * time. If more ended, the device ran some kernels at once, as it does when few are out.
  */
 void acs_contention_polled(acs_contention *contention, uint32_t device, uint64_t end_ns)
 {
@@ -94,10 +97,10 @@ void acs_contention_polled(acs_contention *contention, uint32_t device, uint64_t
     if (sampled && !goes_on) {
         const sample seen = sample_of(d, end_ns);
         for (uint32_t i = 0; i < d->types_used; i++)
-            learn(&d->known[place_of(d->types[i])], d->types[i], &seen);
+            learn_share(&d->known[share_index(d->types[i])], d->types[i], &seen);
     } else if (!sampled && went_through) {
         for (uint32_t i = 0; i < d->types_used; i++)
-            forget(&d->known[place_of(d->types[i])], d->types[i]);
+            lower_share(&d->known[share_index(d->types[i])], d->types[i]);
     }
     d->looked_ns = 0;
     d->before_ns = begin_ns;
@@ -113,6 +116,6 @@ void acs_contention_polled(acs_contention *contention, uint32_t device, uint64_t
 
 uint32_t acs_contention_of(const acs_contention *contention, uint32_t device, uint32_t type)
 {
-    const acs_share *share = &contention->device[device].known[place_of(type)];
+    const acs_share *share = &contention->device[device].known[share_index(type)];
     return type && share->type == type ? share->ns : 0;
 }

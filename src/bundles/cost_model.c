@@ -1,6 +1,6 @@
 /*
- * Costs of the issue methods (cost_model.h), as formulas over the costs of a device. Called by backends when they issue
- * a bundle, on any thread. Keeps nothing; never looks at a clock.
+ * Costs of the issue methods (cost_model.h), as formulas over the costs of a device. Called by backends when they
+ * issue a bundle, on any thread. Keeps nothing; never looks at a clock.
  */
 #include "bundles/cost_model.h"
 
@@ -16,7 +16,7 @@ static uint64_t calls(const acs_cost_model_bundle *b)
     return b->ops * (b->costs->place_ns + (b->launch_ns ? b->launch_ns : b->costs->launch_ns));
 }
 
-/* Threads that launches bring to the device at once: one op of each slot that they share, of one level. */
+/* Threads that launched ops would bring to the device at once: one op per slot, all of one level. */
 static uint64_t threads_at_once(const acs_cost_model_bundle *b)
 {
     const uint64_t wide = b->ops / (b->levels ? b->levels : 1), slots = b->slots < wide ? b->slots : wide;
@@ -25,8 +25,8 @@ static uint64_t threads_at_once(const acs_cost_model_bundle *b)
 }
 
 /*
- * What the device takes in any case. Its share of time was learnt where slots held launches up as much as the device
- * did: as far as those of this bundle would not fill it, they may take less beside each other.
+ * The device's time in any case. device_ns was learnt while slots delayed launches as much as the device did. So it
+ * counts only as far as this bundle's threads fill the device.
  */
 static uint64_t work(const acs_cost_model_bundle *b)
 {
@@ -40,8 +40,8 @@ bool acs_cost_model_queued(const acs_cost_model_bundle *b)
 }
 
 /*
- * Kernels that run one after the other where so many slots are all that launches get: at least the longest path of them
- * and a slot's part of all, at most both (Graham's bound for list scheduling). It is taken to lie in the middle.
+ * Kernels that run one after the other if their launches share the slots. By Graham's bound for list scheduling that
+ * is at least the longest path and each slot's share, and at most their sum. The middle is taken.
  */
 static uint64_t in_turn(const acs_cost_model_bundle *b)
 {
@@ -51,7 +51,8 @@ static uint64_t in_turn(const acs_cost_model_bundle *b)
 }
 
 /*
- * Two that wait for each other now and then: half as long again where both take as long, the longer where one is short.
+ * The time of two activities that sometimes wait for each other: 1.5 times the time of one if they are equal, the
+ * longer one if the other is short.
  */
 static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
 {
@@ -65,7 +66,10 @@ uint64_t acs_cost_model_launch_ns(const acs_cost_model_bundle *b)
     return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + b->costs->hop_ns)));
 }
 
-/* Time in which the front end has nothing to do for this bundle; others use it. But the host has to submit it. */
+/*
+ * A time in which the front end does nothing for this bundle, divided among the bundles that use it. The host still
+ * has to submit the bundle (submitted).
+ */
 static uint64_t idle(const acs_cost_model_bundle *b, uint64_t ns)
 {
     const uint32_t most = b->costs->overlap_most;
@@ -115,8 +119,8 @@ uint32_t acs_cost_model_sightings(const acs_costs *costs, uint32_t nodes, bool f
 }
 
 /*
- * Much can make a kernel seem longer than it is, nothing shorter: a graph that is uploaded, another program on the GPU,
- * a thread that looks late. So less is believed at once, and more little by little, from little on.
+ * Many causes make a kernel seem slower than it is, none makes it seem faster: a graph being uploaded, another program
+ * on the GPU, a late poll. So the estimate falls at once and rises little by little.
  */
 uint32_t acs_cost_model_learn(uint32_t known_ns, uint64_t level_ns)
 {

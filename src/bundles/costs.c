@@ -1,6 +1,6 @@
 /*
- * The rows of the cost model and their text (see costs.h). Called where a device is opened, and by acs-info. Never calls a
- * device.
+ * The figures of the cost model and their text (costs.h). Called where a device is opened, and by acs-info. Never
+ * calls a device.
  */
 #include "bundles/costs.h"
 
@@ -35,7 +35,7 @@ const char *acs_cost_name(uint32_t row)
     return g_names[row];
 }
 
-/* The struct holds nothing but rows. */
+/* The struct has no other fields than rows. */
 uint32_t *acs_cost_at(acs_costs *costs, uint32_t row)
 {
     return (uint32_t *)(void *)costs + row;
@@ -60,17 +60,17 @@ acs_status acs_costs_write(const acs_costs_measured *m, FILE *file)
 
 /* ------------------------------------------------------------------------------------------------------------ reading */
 
-/* A file that is being read. */
+/* The state of reading a file. */
 typedef struct reading {
     acs_cache_lines in;
     const acs_costs_gpu *gpu;
     acs_costs costs;
-    bool begun, named; /* the head was there, and a GPU */
-    bool ours, found;  /* that GPU is ours; any was */
-    int line[ACS_COST_ROWS]; /* that has the row, of ours; 0: none */
+    bool begun, named; /* whether the head was read, and a line of a GPU */
+    bool ours, found;  /* whether the last GPU line is of our GPU; whether any was */
+    int line[ACS_COST_ROWS]; /* number of the line that has the row, of our GPU; 0: none yet */
 } reading;
 
-/* Without the white space around it. */
+/* The text without white space around it. */
 static char *trimmed(char *text)
 {
     text += strspn(text, " \t");
@@ -80,12 +80,12 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* A line `gpu ID NAME`; false: it is none. */
+/* Read a line `gpu ID NAME`. False: the line is not one. */
 static bool read_gpu(reading *r, char *line)
 {
     char id[ACS_DEVICE_ID_BYTES];
     int at = 0;
-    const bool begins = strncmp(line, "gpu ", 4) == 0; /* a row's name may begin so, too */
+    const bool begins = strncmp(line, "gpu ", 4) == 0; /* a row's name may begin with it, too */
     if (!begins || sscanf(line + 4, "%63s %n", id, &at) != 1 || !at)
         return false;
     const char *name = trimmed(line + 4 + at);

@@ -1,6 +1,6 @@
 /*
- * Where the costs of a GPU are kept between runs (see costs.h). Called where a device is opened, and by acs-info. How a file
- * is replaced is cache_file.c's to know.
+ * The file that keeps the costs of a GPU between runs (costs.h). Called where a device is opened, and by acs-info. It
+ * never replaces a file itself; cache_file.c does.
  */
 #include "bundles/costs.h"
 
@@ -23,7 +23,7 @@ acs_status acs_costs_load(acs_costs *costs, const acs_costs_gpu *gpu)
     if (!file)
         return ACS_NOT_READY;
     acs_status status = acs_costs_read(costs, gpu, file, path);
-    (void)fclose(file); /* was read */
+    (void)fclose(file); /* read only: an error loses nothing */
     return status;
 }
 
@@ -35,7 +35,7 @@ acs_status acs_costs_open(acs_costs *costs, const acs_costs_gpu *gpu, const char
     if (!file)
         return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
     acs_status status = acs_costs_read(costs, gpu, file, name);
-    (void)fclose(file); /* was read */
+    (void)fclose(file); /* read only: an error loses nothing */
     return status;
 }
 

@@ -1,10 +1,11 @@
 /*
  * The shape of a bundle: its edges without the implied ones, levels and key (dag.h). Called by backends that issue a
- * bundle, on any thread, with the bundle theirs alone. Never allocates, and keeps nothing from one bundle to the next.
+ * bundle, on any thread, with a bundle that no other thread uses. Never allocates, and keeps nothing from one bundle
+ * to the next.
  *
- * Nodes come in an order in which all that a node follows stands before it, so one pass does: each node has the set of
- * all nodes before it (its ancestors), and of the edges of a node, taken from the greatest number down, one is implied
- * exactly if its end is an ancestor of one that was kept.
+ * Every node comes after the nodes that it follows, so one pass is enough. Each node has the set of all nodes on paths
+ * to it (its ancestors). The edges of a node are taken from the greatest number down. An edge is implied exactly if
+ * its end is an ancestor of a node whose edge was kept.
  */
 #include "bundles/dag.h"
 
@@ -26,7 +27,7 @@ static void set_add(node_set *set, uint32_t node)
     set->word[node / WORD_BITS] |= UINT64_C(1) << node % WORD_BITS;
 }
 
-/* The first `words` words of all sets hold whatever a node may follow: smaller bundles take shorter loops. */
+/* The first `words` words of a set hold all nodes of the bundle, so that smaller bundles take shorter loops. */
 static void set_unite(node_set *set, const node_set *other, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)
@@ -39,11 +40,11 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 32;
 }
 
-/* What is known of joins while a shape is made. */
+/* State of the joins while a shape is made. */
 typedef struct joins {
-    uint16_t followers[ACS_BATCH_ITEMS]; /* of each item, as named; only where there are joins */
+    uint16_t followers[ACS_BATCH_ITEMS]; /* followers of each item, as named; valid only if the bundle has joins */
     node_set resolved;
-    uint32_t spare; /* edges that may be made beyond those that the bundle has */
+    uint32_t spare; /* edges that may be added beyond those of the bundle */
 } joins;
 
 static void count_followers(const acs_batch *batch, joins *j)
@@ -61,8 +62,8 @@ static void count_followers(const acs_batch *batch, joins *j)
 }
 
 /*
- * The set of what an item has edges to; an edge that is named twice is one. A resolved join's place among the ancestors
- * has what it stands for.
+ * Collect the nodes that an item has edges to; a node that is named twice counts once. For a resolved join its
+ * ancestors' set holds the nodes that it stands for.
  */
 static void named_by(const acs_batch *batch, const acs_item *item, const joins *j, const node_set *ancestors,
                      node_set *named, uint32_t words)
@@ -78,7 +79,7 @@ static void named_by(const acs_batch *batch, const acs_item *item, const joins *
     }
 }
 
-/* Add an edge to the last node so far: its end comes to know of one more follower, the node which level it has. */
+/* Add an edge to the newest node: its end gets one more follower, and the node the level behind its end. */
 static void keep_edge(acs_dag *dag, acs_dag_node *node, uint32_t to)
 {
     acs_dag_node *end = &dag->node[to];
@@ -93,7 +94,7 @@ static void keep_edge(acs_dag *dag, acs_dag_node *node, uint32_t to)
         node->level = (uint16_t)level;
 }
 
-/* Keep the edges of `named` that no other implies; `before` becomes all that the node comes behind. */
+/* Keep the edges of `named` that no other implies; `before` becomes the set of all ancestors. */
 static void keep_edges(acs_dag *dag, acs_dag_node *node, const node_set *named, const node_set *ancestors,
                        node_set *before, uint32_t words)
 {
@@ -111,7 +112,7 @@ static void keep_edges(acs_dag *dag, acs_dag_node *node, const node_set *named, 
     set_unite(before, named, words);
 }
 
-/* A join has its edges: take them back where they and its followers' are better made one by one. */
+/* Resolve a join, whose edges were added before, if edges past it are cheaper: take its edges back. */
 static void resolve(acs_dag *dag, uint32_t join, uint64_t key, joins *j, node_set *stands_for, uint32_t words)
 {
     acs_dag_node *node = &dag->node[join];
@@ -134,7 +135,7 @@ static void resolve(acs_dag *dag, uint32_t join, uint64_t key, joins *j, node_se
     node->edge_count = node->level = 0;
 }
 
-/* Levels and width count ops only: a join is no work of its own. */
+/* Levels and width count ops only, since a join is no work. */
 static void count_levels(acs_dag *dag)
 {
     uint16_t ops[ACS_BATCH_ITEMS] = {0};
@@ -171,7 +172,7 @@ void acs_dag_make(const acs_batch *batch, acs_dag *dag)
         keep_edges(dag, node, &named, ancestors, &ancestors[i], words);
         if (!node->type)
             resolve(dag, i, key, &j, &ancestors[i], words);
-        /* Edges are behind their node's count and type, so that no two shapes give the same sequence. */
+        /* Edges come before their node's type and count, so that no two shapes give the same sequence. */
         dag->key = mix(mix(dag->key, node->type), UINT64_C(1) << 32 | node->edge_count);
     }
     count_levels(dag);

@@ -1,16 +1,16 @@
 /*
- * Bundles: which ops of the window leave it together, to be issued by an issue method that costs less than a launch for
- * each. Called by insert.c under the core's lock; never calls a backend.
+ * Forming of bundles: which ops leave the window together, to be issued by a method that costs less than one launch
+ * each. Called by insert.c under the core's lock, through acs_bundle_batcher; never calls a backend.
  *
- * Now and then all ops that could be issued are gathered, in program order: those that are ready, and those that wait
- * for gathered ones only. What edges connect is a *part*. Parts that run behind the same slots share a bundle; those
- * that run behind nothing are spread over a few. A bundle whose upstream ops are complete goes at once: the GPU may be
- * idle. One that has to queue is held, since the GPU has work and small bundles cost it time: until it is as large as
- * it will get, the GPU is about to run dry, a caller waits for what is not issued, or for a while nothing came. Few ops
- * that nothing holds are launched one by one.
+ * A search gathers the ops that could be issued, in program order: ready ops, and ops that wait for gathered ones
+ * only. Ops that edges connect are a *part*. Parts that wait for the same slots form a group; parts that wait for none
+ * are spread over a few groups. A group without outstanding upstream ops goes at once, since the GPU may be idle.
+ * Another group is deferred, since the GPU has work and small bundles cost it time. It goes when it has its full size,
+ * or when the GPU is about to run dry. It also goes when a caller waits for an op that was not issued, or when no op
+ * came for a while. Small groups are launched one by one.
  *
- * Bundles end where the stream of ops says so: a program that repeats itself then gives the same bundles again
- * (boundary.h).
+ * Bundles end where the stream of ops determines it (boundary.h), so that a program that repeats itself gives the same
+ * bundles again.
  */
 #include "bundles/bundler.h"
 
@@ -23,7 +23,7 @@ enum { GATHERED_NONE = UINT16_MAX };
 
 /* ----------------------------------------------------------------------------------------------------------- gather */
 
-static uint32_t part_of(acs_gathering *g, uint32_t at)
+static uint32_t part_root(acs_gathering *g, uint32_t at)
 {
     while (g->part[at] != at)
         at = g->part[at] = g->part[g->part[at]];
@@ -35,7 +35,7 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
     acs_gathering *g = &core->bundler->gathering;
     ACS_ASSERT(g->count < ACS_BATCH_ITEMS);
     uint32_t at = g->count++;
-    if (entry->batch != stamp) { /* nothing gathered leads to it */
+    if (entry->batch != stamp) { /* no gathered entry has an edge to it */
         entry->batch = stamp;
         entry->batch_edge = 0;
     }
@@ -45,10 +45,13 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
     g->generations[at] = acs_entry_hold(&core->window, entry)->generation;
     g->part[at] = (uint16_t)at;
     for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
-        g->part[part_of(g, g->edges[e].from)] = (uint16_t)at;
+        g->part[part_root(g, g->edges[e].from)] = (uint16_t)at;
 }
 
-/* An edge from what was gathered: `down` has one less to wait for. A join follows here; ops in their turn. */
+/*
+ * Follow an edge from a gathered entry: `down` then waits for one entry less. The caller gathers joins at once, ops in
+ * program order.
+ */
 static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t stamp)
 {
     acs_gathering *g = &core->bundler->gathering;
@@ -63,7 +66,7 @@ static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t
             down->device = device;
     }
     if (down->device != device)
-        return; /* it waits for an op of another device, so for its issue: it is in no bundle with this one */
+        return; /* it waits for the issue of an op of another device, so it cannot share a bundle with this one */
     g->edge_count++;
     g->edges[g->edge_count].from = (uint16_t)from;
     g->edges[g->edge_count].next = (uint16_t)down->batch_edge;
@@ -96,15 +99,15 @@ static bool can_follow(const acs_entry *entry, uint64_t stamp)
     return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_rides(entry);
 }
 
-/* Whether ops are on their way into the window, if only it had room. */
+/* Whether ops wait to enter the window. */
 static bool ops_come(const acs_core *core)
 {
     return core->stalled || acs_fifo_ready(core->fifo);
 }
 
 /*
- * From the first op that was not issued up to the next cut, but of pieces of which some op can go. Where the next cut
- * is not known yet, up to where it seems to be, or, if nothing more comes, up to the newest op.
+ * Search from the first op that was not issued to the next boundary. Pieces of which no op can go are passed over. If
+ * the next boundary is not known, search up to the likely one, or, if no ops come, up to the newest op.
  */
 static void gather_all(acs_core *core)
 {
@@ -121,7 +124,7 @@ static void gather_all(acs_core *core)
             g->complete = entry->seq != likely;
             if (g->count)
                 return;
-            first = 0; /* nothing up to here can go: what comes behind need not wait for that */
+            first = 0; /* no op of this piece can go, and later pieces need not wait for it */
         }
         if (entry->state > ACS_ENTRY_READY)
             continue;
@@ -129,7 +132,7 @@ static void gather_all(acs_core *core)
         if (can_follow(entry, stamp))
             gather_with_joins(core, entry, stamp);
     }
-    /* All that came was looked at: is the next to come another bundle's? */
+    /* The whole window was searched: does the next op begin another bundle? */
     const acs_bundler *b = core->bundler;
     bool cut = core->stalled ? core->stalled->seq == b->cut : !ops_come(core) && acs_boundary_full(&b->boundary);
     g->complete = first && cut;
@@ -137,9 +140,7 @@ static void gather_all(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------ group */
 
-/*
- * What one part is, at the place of the op that stands for it; groups of parts: the same, at that of their first part.
- */
+/* Sum up the ops and slots of each part, at its root. */
 static void sum_parts(acs_core *core)
 {
     acs_gathering *g = &core->bundler->gathering;
@@ -147,7 +148,7 @@ static void sum_parts(acs_core *core)
     memset(g->behind, 0, g->count * sizeof g->behind[0]);
     for (uint32_t at = 0; at < g->count; at++) {
         const acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
-        uint32_t part = part_of(g, at);
+        uint32_t part = part_root(g, at);
         g->ops_of[part] += entry->kind != ACS_KIND_JOIN;
         if (entry->wait_mask)
             g->behind[part] |= acs_slots_unreached(&core->slots, entry);
@@ -155,14 +156,15 @@ static void sum_parts(acs_core *core)
 }
 
 /*
- * Parts of a device that run behind the same slots go together; those that run behind nothing, into a few groups of the
- * same size.
+ * Groups of parts: of one device, and waiting for the same slots. Parts that wait for none go into a few groups of
+ * about the same size.
  */
 typedef struct grouping {
     uint64_t behind[TUNE_BUNDLE_GROUPS_MOST];
-    uint16_t group[TUNE_BUNDLE_GROUPS_MOST]; /* the part that stands for it */
-    uint32_t count;              /* groups */
-    uint32_t spread[ACS_DEVICES_MOST], free[ACS_DEVICES_MOST]; /* those behind nothing that there may be, and are */
+    uint16_t group[TUNE_BUNDLE_GROUPS_MOST]; /* root of the group's first part */
+    uint32_t count;              /* number of groups */
+    /* groups that wait for no slot, by device: how many there may be, and are */
+    uint32_t spread[ACS_DEVICES_MOST], free[ACS_DEVICES_MOST];
 } grouping;
 
 static uint8_t device_of(const acs_core *core, uint32_t at)
@@ -170,7 +172,7 @@ static uint8_t device_of(const acs_core *core, uint32_t at)
     return core->window.entries[core->bundler->gathering.entries[at]].device;
 }
 
-/* The group for a part: one of its kind, the smallest of them; the part itself where there may be one more. */
+/* The group for a part: the smallest that waits for the same slots. The part itself: it begins a new group. */
 static uint32_t group_for(const acs_core *core, grouping *all, uint32_t at)
 {
     const acs_gathering *g = &core->bundler->gathering;
@@ -218,17 +220,18 @@ static uint32_t outstanding_in(const acs_core *core, uint64_t slots)
     return ops;
 }
 
-/* Whether a group of `ops` goes now, in whatever way. */
+/* Whether a group of `ops` goes now, as a bundle or by launches. */
 static bool is_due(const acs_core *core, uint32_t ops, uint64_t behind)
 {
     const acs_gathering *g = &core->bundler->gathering;
-    if (!behind || g->complete || core->bundler->held >= TUNE_BUNDLE_DEFERRED_STEPS || (g->awaited && !ops_come(core)))
+    if (!behind || g->complete || core->bundler->deferred >= TUNE_BUNDLE_DEFERRED_STEPS ||
+        (g->awaited && !ops_come(core)))
         return true;
     return ops >= 2 * outstanding_in(core, behind);
 }
 
 /*
- * What was gathered, by group, but for joins that nothing follows: these are left to the window. From the back: a join
+ * List the members of each group. Joins without a follower stay in the window. The pass goes backwards, since a join
  * may follow a join.
  */
 static void list_groups(const acs_window *w, acs_gathering *g)
@@ -242,16 +245,17 @@ static void list_groups(const acs_window *w, acs_gathering *g)
             continue;
         for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
             used[g->edges[e].from] = true;
-        uint32_t group = part_of(g, at);
+        uint32_t group = part_root(g, at);
         g->next[at] = g->first[group];
         g->first[group] = (uint16_t)at;
     }
 }
 
 /*
- * An idle GPU begins a launch sooner than a bundle. To a busy one that makes no difference, but to the host, whom two
- * launches cost as much as a bundle. A bundle that is refused costs it the most: then the next ones must be larger, for
- * a while.
+ * Whether a group is too small for a bundle; counts small groups.
+ *
+ * An idle GPU begins a launch sooner than a bundle. A busy GPU begins both alike, but two launches cost the host as
+ * much as a bundle. A refused bundle costs the host most, so for a while the next bundles must be larger.
  */
 static bool count_few(acs_core *core, uint32_t ops)
 {
@@ -263,7 +267,7 @@ static bool count_few(acs_core *core, uint32_t ops)
     return few;
 }
 
-/* Decide what becomes of each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
+/* Decide on each group: a bundle (listed in `due`), launches one by one, or nothing yet. */
 static void decide_groups(acs_core *core)
 {
     acs_gathering *g = &core->bundler->gathering;
@@ -286,10 +290,10 @@ static void decide_groups(acs_core *core)
 typedef struct selection {
     uint32_t count, ops;
     uint32_t entries[ACS_BATCH_ITEMS];
-    uint16_t place[ACS_BATCH_ITEMS]; /* of what was gathered: its item */
+    uint16_t place[ACS_BATCH_ITEMS]; /* by index in the gathering: the item of the batch */
 } selection;
 
-/* False: something gathered is no longer as it was; all of it is gathered anew. */
+/* Select the members of a group. False: one of them has changed since the search, and a new search is needed. */
 static bool select_group(acs_core *core, uint32_t group, selection *s)
 {
     const acs_gathering *g = &core->bundler->gathering;
@@ -317,7 +321,7 @@ static void list_edges(const acs_gathering *g, const selection *s, acs_batch *ba
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
-/* As many bundles like this one as other slots have ops under way, and at most one for each of these slots. */
+/* Bundles of this size that other slots have under way, at most one per slot. */
 static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
 {
     uint32_t busy = 0, under_way = 0;
@@ -328,8 +332,8 @@ static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
     return (uint8_t)(under_way / ops < busy ? under_way / ops : busy);
 }
 
-/* The bundle has its slot: its ops belong to the action, and ready ones are ready no more. */
-static void take(acs_core *core, acs_action *action, const selection *s)
+/* The bundle has its slot: its ops leave the ready list and belong to the action. */
+static void take_group(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
     ACS_ASSERT(!core->dead && s->count <= ACS_BATCH_ITEMS && batch->items_used == s->count); /* CORE-3 */
@@ -361,7 +365,7 @@ static void take(acs_core *core, acs_action *action, const selection *s)
     core->bundled_out += s->ops;
 }
 
-/* The next group that is due. False: there is none, or it cannot be placed now. */
+/* Form the next group that is due. False: there is none, or it cannot be placed now. */
 static bool form_next(acs_core *core, acs_action *action)
 {
     acs_gathering *g = &core->bundler->gathering;
@@ -376,25 +380,26 @@ static bool form_next(acs_core *core, acs_action *action)
     if (!acs_slots_place_bundle(&core->slots, &action->batch, action->batch_id, s.entries, s.count))
         return false;
     g->due_next++;
-    take(core, action, &s);
+    take_group(core, action, &s);
     return true;
 }
 
-/* Whether anything happened since the last gathering that could change what it found. */
+/* Note what happened since the last search. True: it could change what a search finds. */
 static bool note_news(acs_core *core, bool inserted)
 {
     acs_gathering *g = &core->bundler->gathering;
     bool more = inserted || ops_come(core);
-    core->bundler->held = more ? 0 : core->bundler->held + 1;
+    core->bundler->deferred = more ? 0 : core->bundler->deferred + 1;
     uint64_t now = core->window.counters.inserted + core->counters.retired + core->bundler->bookings + 1;
     acs_op awaited = acs_core_awaited_locked(core);
-    bool news = now != g->seen || core->bundler->held == TUNE_BUNDLE_DEFERRED_STEPS || (awaited && awaited != g->awaited);
+    bool news = now != g->seen || core->bundler->deferred == TUNE_BUNDLE_DEFERRED_STEPS ||
+                (awaited && awaited != g->awaited);
     g->seen = now;
     g->awaited = awaited;
     return news;
 }
 
-/* The next step inserts more, and the GPU has work until then: what is gathered now would be gathered again. */
+/* Whether the next step inserts more ops while the GPU has work: a search now would be repeated then. */
 static bool more_comes(const acs_core *core, bool inserted)
 {
     uint32_t waiting = core->window.live - core->running;
@@ -402,13 +407,16 @@ static bool more_comes(const acs_core *core, bool inserted)
            core->bundled_out >= core->bundler->most / 2;
 }
 
-/* After a look that took long and led to nothing the next is put off for as long, while the GPU has work. */
-static bool take_rest(acs_core *core)
+/*
+ * Whether to skip this decision. A long search that formed no bundle puts the next one off for as long, while the GPU
+ * has work.
+ */
+static bool skip_for_backoff(acs_core *core)
 {
     acs_gathering *g = &core->bundler->gathering;
-    bool rests = g->rest > 0 && core->running > 0;
-    g->rest -= rests;
-    return rests;
+    bool skips = g->backoff > 0 && core->running > 0;
+    g->backoff -= skips;
+    return skips;
 }
 
 static bool form(acs_core *core, acs_action *action, bool inserted)
@@ -417,23 +425,24 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
     acs_gathering *g = &core->bundler->gathering;
     if (form_next(core, action))
         return true;
-    if (take_rest(core) || g->due_next < g->due_count || !w->ready.head)
+    if (skip_for_backoff(core) || g->due_next < g->due_count || !w->ready.head)
         return false;
     if (!acs_entry_rides(&w->entries[w->ready.head]) || more_comes(core, inserted) || !note_news(core, inserted))
-        return false; /* what cannot ride and came first goes first: much may wait for it */
+        return false; /* an op that cannot be in a bundle and came first goes first: many ops may wait for it */
     gather_all(core);
     sum_parts(core);
     merge_parts(core);
     list_groups(w, g);
     decide_groups(core);
-    g->rest = g->due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
+    g->backoff = g->due_count ? 0 : (g->count + g->edge_count) / TUNE_BUNDLE_BACKOFF_EDGES;
     return form_next(core, action);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- book */
 
 /*
- * For statistics: the newest op of the bundle that each op is behind. Ops of a bundle are known to end in their order.
+ * For statistics: store, for each op, the value of the newest op of the bundle that it is behind. Ops of a bundle end
+ * in their order, as far as polls tell.
  */
 static void note_inner(acs_core *core, const acs_action *action)
 {
@@ -473,7 +482,10 @@ static void books(acs_core *core, const acs_action *action)
     }
 }
 
-/* The device tells of ops by itself, and may have told of these before they were booked: no poll comes back to them. */
+/*
+ * The device reports the end of a bundle's ops by itself, maybe before they were booked. No later poll would report
+ * them, so they are retired here.
+ */
 static void booked(acs_core *core, const acs_action *action)
 {
     if (action->batch.bundle && core->slots.slot[action->batch.items[0].slot].outstanding)
@@ -483,7 +495,7 @@ static void booked(acs_core *core, const acs_action *action)
 /* ----------------------------------------------------------------------------------------------------------- follow */
 
 /*
- * The next op in program order came, and may still wait for room in the window: what of the ops before it is a bundle?
+ * The next op in program order came; it may still wait for room in the window. Find out whether a bundle ends with it.
  */
 static void popped(acs_core *core, const acs_record *op)
 {
@@ -493,7 +505,8 @@ static void popped(acs_core *core, const acs_record *op)
     if (!cut)
         return;
     b->cut = cut;
-    acs_entry *entry = cut <= core->taken ? acs_window_find(&core->window, cut) : NULL; /* else it will be told then */
+    /* NULL: it is not in the window yet; inserted() sets its mark */
+    acs_entry *entry = cut <= core->taken ? acs_window_find(&core->window, cut) : NULL;
     if (entry)
         entry->cut = true;
 }
@@ -533,7 +546,7 @@ static uint32_t lower(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Ops in front of one mark share the watchdog's limit. */
+/* Ops before one mark share the watchdog's limit. */
 static uint32_t most_ops(const acs_core *core)
 {
     const acs_options *options = core->config.options;

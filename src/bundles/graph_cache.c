@@ -1,9 +1,9 @@
 /*
  * The index of cached graphs (graph_cache.h). Called by backends that issue bundles by graphs, under a lock of theirs.
- * Never makes or destroys a graph, and never looks at one.
+ * Never makes or destroys a graph, and never looks into one.
  *
- * Copies are in a list by use, the latest first, and in a list of their key. Whether a launched copy is busy is looked
- * up when somebody wants to know: completion only notes how far a slot has come.
+ * Copies are in a list by use, the latest first, and in a list of their key. Completion only stores how far a slot has
+ * come; whether a copy is busy is computed when it is asked for.
  */
 #include "bundles/graph_cache.h"
 
@@ -17,13 +17,13 @@
 typedef struct keyed keyed;
 
 typedef struct copy {
-    acs_graph_copy shown; /* first: callers hold pointers to it */
+    acs_graph_copy shown; /* must be first: callers hold pointers to it */
     bool taken;
-    int slot;       /* of the latest launch, which ends at `value` */
+    int slot;       /* slot of the latest launch, which ends at `value` */
     uint64_t value;
     keyed *of;
-    struct copy *prev, *next;         /* by use */
-    struct copy *of_prev, *of_next;   /* of the key, by use too */
+    struct copy *prev, *next;         /* list by use */
+    struct copy *of_prev, *of_next;   /* list of the key, by use */
 } copy;
 
 /* A key that has copies. */
@@ -36,7 +36,7 @@ struct keyed {
 
 typedef struct seen {
     uint64_t key;
-    uint64_t when;  /* number of the latest sighting; 0: no key here */
+    uint64_t when;  /* number of the latest sighting; 0: the place is empty */
     uint32_t count;
 } seen;
 
@@ -44,7 +44,7 @@ struct acs_graph_cache {
     uint64_t budget, nodes;
     uint32_t count;
     uint32_t slots;
-    uint64_t *completed; /* per slot */
+    uint64_t *completed; /* highest completed value of each slot */
     keyed *table;
     copy *by_use;
     uint64_t sightings;
@@ -53,7 +53,7 @@ struct acs_graph_cache {
 
 /* ------------------------------------------------------------------------------------------------- life, sightings */
 
-acs_status acs_graph_cache_create(uint64_t nodes, uint32_t slots, acs_graph_cache **kept)
+acs_status acs_graph_cache_create(uint64_t nodes, uint32_t slots, acs_graph_cache **cache)
 {
     acs_graph_cache *k = calloc(1, sizeof *k);
 
@@ -65,22 +65,22 @@ acs_status acs_graph_cache_create(uint64_t nodes, uint32_t slots, acs_graph_cach
     }
     k->budget = nodes;
     k->slots = slots;
-    *kept = k;
+    *cache = k;
     return ACS_OK;
 }
 
-void acs_graph_cache_destroy(acs_graph_cache *kept)
+void acs_graph_cache_destroy(acs_graph_cache *cache)
 {
-    if (!kept)
+    if (!cache)
         return;
-    free(kept->completed);
-    free(kept);
+    free(cache->completed);
+    free(cache);
 }
 
-/* The place of a key among its set's, or the one that has not been used for longest. */
-static seen *place_of(acs_graph_cache *kept, uint64_t key)
+/* The place of a key in its set, or the place whose key was sighted longest ago. */
+static seen *sighting_of(acs_graph_cache *cache, uint64_t key)
 {
-    seen *set = kept->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
+    seen *set = cache->seen[acs_hash64(key) % TUNE_SEEN_SETS], *oldest = set;
 
     for (uint32_t way = 0; way < TUNE_SEEN_WAYS; way++) {
         if (set[way].when && set[way].key == key)
@@ -91,10 +91,10 @@ static seen *place_of(acs_graph_cache *kept, uint64_t key)
     return oldest;
 }
 
-uint32_t acs_graph_cache_sight(acs_graph_cache *kept, uint64_t key)
+uint32_t acs_graph_cache_sight(acs_graph_cache *cache, uint64_t key)
 {
-    seen *place = place_of(kept, key);
-    uint64_t now = ++kept->sightings;
+    seen *place = sighting_of(cache, key);
+    uint64_t now = ++cache->sightings;
 
     if (!place->when || place->key != key || now - place->when > TUNE_SEEN_AGE) {
         place->key = key;
@@ -113,44 +113,44 @@ static copy *copy_of(acs_graph_copy *shown)
     return (copy *)shown;
 }
 
-static keyed *find(const acs_graph_cache *kept, uint64_t key)
+static keyed *find_keyed(const acs_graph_cache *cache, uint64_t key)
 {
     keyed *found;
 
-    HASH_FIND(hh, kept->table, &key, sizeof key, found);
+    HASH_FIND(hh, cache->table, &key, sizeof key, found);
     return found;
 }
 
-static bool is_free(const acs_graph_cache *kept, const copy *c)
+static bool is_free(const acs_graph_cache *cache, const copy *c)
 {
-    return !c->taken && c->value <= kept->completed[c->slot];
+    return !c->taken && c->value <= cache->completed[c->slot];
 }
 
-/* Put a copy in front of both lists. */
-static void list(acs_graph_cache *kept, copy *c)
+/* Put a copy at the front of both lists. */
+static void list(acs_graph_cache *cache, copy *c)
 {
-    DL_PREPEND(kept->by_use, c);
+    DL_PREPEND(cache->by_use, c);
     DL_PREPEND2(c->of->copies, c, of_prev, of_next);
 }
 
-static void unlist(acs_graph_cache *kept, copy *c)
+static void unlist(acs_graph_cache *cache, copy *c)
 {
-    DL_DELETE(kept->by_use, c);
+    DL_DELETE(cache->by_use, c);
     DL_DELETE2(c->of->copies, c, of_prev, of_next);
 }
 
-acs_graph_copy *acs_graph_cache_take(acs_graph_cache *kept, uint64_t key)
+acs_graph_copy *acs_graph_cache_take(acs_graph_cache *cache, uint64_t key)
 {
-    keyed *of = find(kept, key);
+    keyed *of = find_keyed(cache, key);
     copy *c;
 
     if (!of)
         return NULL;
     DL_FOREACH2(of->copies, c, of_next) {
-        if (!is_free(kept, c))
+        if (!is_free(cache, c))
             continue;
-        unlist(kept, c);
-        list(kept, c);
+        unlist(cache, c);
+        list(cache, c);
         ACS_ASSERT(!c->taken); /* CACHE-1 */
         c->taken = true;
         return &c->shown;
@@ -158,9 +158,9 @@ acs_graph_copy *acs_graph_cache_take(acs_graph_cache *kept, uint64_t key)
     return NULL;
 }
 
-acs_graph_copy *acs_graph_cache_again(acs_graph_cache *kept, uint64_t key, int slot)
+acs_graph_copy *acs_graph_cache_again(acs_graph_cache *cache, uint64_t key, int slot)
 {
-    keyed *of = find(kept, key);
+    keyed *of = find_keyed(cache, key);
     copy *c, *found = NULL;
 
     if (!of)
@@ -171,22 +171,22 @@ acs_graph_copy *acs_graph_cache_again(acs_graph_cache *kept, uint64_t key, int s
     }
     if (!found)
         return NULL;
-    unlist(kept, found);
-    list(kept, found);
+    unlist(cache, found);
+    list(cache, found);
     found->taken = true;
     return &found->shown;
 }
 
-uint32_t acs_graph_copies(const acs_graph_cache *kept, uint64_t key, uint32_t *busy)
+uint32_t acs_graph_copies(const acs_graph_cache *cache, uint64_t key, uint32_t *busy)
 {
-    const keyed *of = find(kept, key);
+    const keyed *of = find_keyed(cache, key);
     uint32_t all = 0, not_free = 0;
     const copy *c;
 
     if (of) {
         DL_FOREACH2(of->copies, c, of_next) {
             all++;
-            not_free += !is_free(kept, c);
+            not_free += !is_free(cache, c);
         }
     }
     if (busy)
@@ -194,88 +194,90 @@ uint32_t acs_graph_copies(const acs_graph_cache *kept, uint64_t key, uint32_t *b
     return all;
 }
 
-void acs_graph_cache_launched(acs_graph_cache *kept, acs_graph_copy *shown, int slot, uint64_t value)
+void acs_graph_cache_launched(acs_graph_cache *cache, acs_graph_copy *shown, int slot, uint64_t value)
 {
     copy *c = copy_of(shown);
 
-    (void)kept;
-    ACS_ASSERT(c->taken && slot >= 0 && (uint32_t)slot < kept->slots); /* CACHE-1 */
+    (void)cache;
+    ACS_ASSERT(c->taken && slot >= 0 && (uint32_t)slot < cache->slots); /* CACHE-1 */
     c->taken = false;
     c->slot = slot;
     c->value = value;
 }
 
-void acs_graph_cache_completed(acs_graph_cache *kept, int slot, uint64_t value)
+void acs_graph_cache_completed(acs_graph_cache *cache, int slot, uint64_t value)
 {
-    if (slot >= 0 && (uint32_t)slot < kept->slots && kept->completed[slot] < value)
-        kept->completed[slot] = value;
+    if (slot >= 0 && (uint32_t)slot < cache->slots && cache->completed[slot] < value)
+        cache->completed[slot] = value;
 }
 
 /* ----------------------------------------------------------------------------------------------------- room, bounds */
 
-/* Take a copy out; its key goes with the last. */
-static void *forget(acs_graph_cache *kept, copy *c)
+/* Remove a copy, and its key if it was the last one. */
+static void *forget_copy(acs_graph_cache *cache, copy *c)
 {
     void *object = c->shown.object;
     keyed *of = c->of;
 
-    ACS_ASSERT(kept->count > 0 && kept->nodes >= c->shown.nodes);
-    unlist(kept, c);
-    kept->nodes -= c->shown.nodes;
-    kept->count--;
+    ACS_ASSERT(cache->count > 0 && cache->nodes >= c->shown.nodes);
+    unlist(cache, c);
+    cache->nodes -= c->shown.nodes;
+    cache->count--;
     if (!of->copies) {
-        HASH_DEL(kept->table, of);
+        HASH_DEL(cache->table, of);
         free(of);
     }
     free(c);
     return object;
 }
 
-bool acs_graph_cache_has_room(const acs_graph_cache *kept, uint64_t nodes)
+bool acs_graph_cache_has_room(const acs_graph_cache *cache, uint64_t nodes)
 {
-    return nodes <= kept->budget - kept->nodes;
+    return nodes <= cache->budget - cache->nodes;
 }
 
-/* A key without copies has to earn the next anew: else more shapes than there is room for would be built in turn. */
-static void *throw_out(acs_graph_cache *kept, copy *c)
+/*
+ * The sightings of a key that lost its last copy begin anew. Otherwise, with more shapes than room, graphs would be
+ * built and evicted in turn.
+ */
+static void *throw_out(acs_graph_cache *cache, copy *c)
 {
     uint64_t key = c->of->key;
-    ACS_ASSERT(is_free(kept, c)); /* CACHE-3 */
-    void *object = forget(kept, c);
-    seen *place = place_of(kept, key);
+    ACS_ASSERT(is_free(cache, c)); /* CACHE-3 */
+    void *object = forget_copy(cache, c);
+    seen *place = sighting_of(cache, key);
 
-    if (place->key == key && !find(kept, key))
+    if (place->key == key && !find_keyed(cache, key))
         place->count = 0;
     return object;
 }
 
 /*
- * From the copy that has not been used for longest, which the list's head leads back to. Where even all free copies
- * would not do, none is thrown out.
+ * The search begins with the copy used longest ago. If all free copies together would not make room, none is evicted.
  */
-void *acs_graph_cache_evict(acs_graph_cache *kept, uint64_t nodes)
+void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes)
 {
-    uint64_t room = kept->budget - kept->nodes;
+    uint64_t room = cache->budget - cache->nodes;
     copy *c, *victim = NULL;
 
-    if (nodes <= room || nodes > kept->budget || !kept->by_use)
+    if (nodes <= room || nodes > cache->budget || !cache->by_use)
         return NULL;
-    for (c = kept->by_use->prev;; c = c->prev) {
-        if (is_free(kept, c)) {
+    for (c = cache->by_use->prev;; c = c->prev) {
+        if (is_free(cache, c)) {
             room += c->shown.nodes;
             victim = victim ? victim : c;
         }
         if (room >= nodes)
-            return throw_out(kept, victim);
-        if (c == kept->by_use)
+            return throw_out(cache, victim);
+        if (c == cache->by_use)
             return NULL;
     }
 }
 
-/* The entry of a key, made where there is none; NULL: no memory. */
-static keyed *entry_of(acs_graph_cache *kept, uint64_t key)
+/* The entry of a key, created if needed; NULL: no memory. */
+static keyed *entry_of(acs_graph_cache *cache, uint64_t key)
 {
-    keyed *of = find(kept, key);
+    keyed *of = find_keyed(cache, key);
 
     if (of)
         return of;
@@ -283,7 +285,7 @@ static keyed *entry_of(acs_graph_cache *kept, uint64_t key)
     if (!of)
         return NULL;
     of->key = key;
-    HASH_ADD(hh, kept->table, key, sizeof of->key, of);
+    HASH_ADD(hh, cache->table, key, sizeof of->key, of);
     if (of->hash_failed) {
         free(of);
         return NULL;
@@ -291,40 +293,40 @@ static keyed *entry_of(acs_graph_cache *kept, uint64_t key)
     return of;
 }
 
-acs_graph_copy *acs_graph_cache_add(acs_graph_cache *kept, uint64_t key, uint32_t nodes, void *object)
+acs_graph_copy *acs_graph_cache_add(acs_graph_cache *cache, uint64_t key, uint32_t nodes, void *object)
 {
-    copy *c = acs_graph_cache_has_room(kept, nodes) ? malloc(sizeof *c) : NULL;
-    keyed *of = c ? entry_of(kept, key) : NULL;
+    copy *c = acs_graph_cache_has_room(cache, nodes) ? malloc(sizeof *c) : NULL;
+    keyed *of = c ? entry_of(cache, key) : NULL;
 
     if (!of) {
         free(c);
         return NULL;
     }
     *c = (copy){.shown = {object, key, nodes}, .taken = true, .of = of};
-    list(kept, c);
-    kept->nodes += nodes;
-    kept->count++;
-    ACS_ASSERT(kept->nodes <= kept->budget); /* CACHE-2 */
+    list(cache, c);
+    cache->nodes += nodes;
+    cache->count++;
+    ACS_ASSERT(cache->nodes <= cache->budget); /* CACHE-2 */
     return &c->shown;
 }
 
-void *acs_graph_cache_drop(acs_graph_cache *kept, acs_graph_copy *shown)
+void *acs_graph_cache_drop(acs_graph_cache *cache, acs_graph_copy *shown)
 {
     ACS_ASSERT(copy_of(shown)->taken); /* CACHE-1 */
-    return forget(kept, copy_of(shown));
+    return forget_copy(cache, copy_of(shown));
 }
 
-void *acs_graph_cache_drain(acs_graph_cache *kept)
+void *acs_graph_cache_drain(acs_graph_cache *cache)
 {
-    return kept->by_use ? forget(kept, kept->by_use) : NULL;
+    return cache->by_use ? forget_copy(cache, cache->by_use) : NULL;
 }
 
-uint64_t acs_graph_cache_nodes(const acs_graph_cache *kept)
+uint64_t acs_graph_cache_nodes(const acs_graph_cache *cache)
 {
-    return kept->nodes;
+    return cache->nodes;
 }
 
-uint32_t acs_graph_cache_count(const acs_graph_cache *kept)
+uint32_t acs_graph_cache_count(const acs_graph_cache *cache)
 {
-    return kept->count;
+    return cache->count;
 }

@@ -2,9 +2,9 @@
  * Bundles laid into layers (layer_template.h). Called by backends that issue a bundle by a graph of layers, on any
  * thread. Never makes a graph, never allocates, and keeps nothing.
  *
- * One pass in the bundle's order puts each op into the first level behind all that it follows that has a free cell of
- * its type. That is optimal where levels are wide enough, and ops that come first end first, so that progress can be
- * told.
+ * One pass in the bundle's order puts each op into the first possible level: behind all ops that it follows, and with
+ * a free cell of its type. That is optimal if levels are wide enough. Ops that come first also end first, so that
+ * progress can be reported.
  */
 #include "bundles/layer_template.h"
 
@@ -45,7 +45,7 @@ uint64_t acs_layers_cost(const acs_layer_template *shape, const acs_layers_costs
 
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
-/* The index of a type, most often that of the op before. */
+/* The index of a type; the guess is mostly right, since it is the type of the op before. */
 static uint32_t type_index(const acs_layer_template *shape, uint32_t type, uint32_t guess)
 {
     if (guess < shape->types && shape->type[guess] == type)
@@ -55,7 +55,7 @@ static uint32_t type_index(const acs_layer_template *shape, uint32_t type, uint3
     return guess;
 }
 
-/* The first level in which the node could be; `after`: for each node the first level behind it. */
+/* The first level that the node may be in. `after`: for each node, the first level behind it. */
 static uint32_t earliest(const acs_dag *dag, const acs_dag_node *node, const uint16_t *after)
 {
     uint32_t level = 0;
@@ -68,40 +68,40 @@ static uint32_t earliest(const acs_dag *dag, const acs_dag_node *node, const uin
     return level;
 }
 
-/* After which level which ops have ended: all before the first op that is in a higher one. */
-static void count_prefixes(const acs_dag *dag, acs_layers *layout)
+/* Compute which first ops have ended after each level: all before the first op of a higher level. */
+static void count_prefixes(const acs_dag *dag, acs_layers *layers)
 {
     uint32_t first[ACS_LAYERS_LEVELS], op = 0, least = dag->ops;
 
-    for (uint32_t l = 0; l < layout->levels; l++)
+    for (uint32_t l = 0; l < layers->levels; l++)
         first[l] = dag->ops;
     for (uint32_t i = 0; i < dag->nodes; i++) {
-        uint32_t level = layout->level[i];
+        uint32_t level = layers->level[i];
         if (!dag->node[i].type)
             continue;
         if (first[level] == dag->ops)
             first[level] = op;
         op++;
     }
-    for (uint32_t l = layout->levels; l-- > 0;) {
-        layout->prefix[l] = (uint16_t)least;
+    for (uint32_t l = layers->levels; l-- > 0;) {
+        layers->prefix[l] = (uint16_t)least;
         if (first[l] < least)
             least = first[l];
     }
 }
 
-bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layout)
+bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_layers *layers)
 {
     uint16_t used[ACS_LAYERS_LEVELS][ACS_LAYERS_TYPES], after[ACS_BATCH_ITEMS];
     uint32_t t = 0;
 
     memset(used, 0, sizeof used);
-    layout->levels = 0;
+    layers->levels = 0;
     for (uint32_t i = 0; i < dag->nodes; i++) {
         const acs_dag_node *node = &dag->node[i];
         uint32_t level = earliest(dag, node, after);
         after[i] = (uint16_t)level;
-        layout->level[i] = layout->cell[i] = ACS_LAYERS_NONE;
+        layers->level[i] = layers->cell[i] = ACS_LAYERS_NONE;
         if (!node->type)
             continue;
         t = type_index(shape, node->type, t);
@@ -111,21 +111,21 @@ bool acs_layers_make(const acs_dag *dag, const acs_layer_template *shape, acs_la
             return false;
         ACS_ASSERT(level >= earliest(dag, node, after)); /* LAYER-1, LAYER-3 */
         ACS_ASSERT(used[level][t] < shape->cells[t]);    /* LAYER-2 */
-        layout->level[i] = (uint16_t)level;
-        layout->cell[i] = (uint16_t)(acs_layers_first_cell(shape, t) + used[level][t]++);
+        layers->level[i] = (uint16_t)level;
+        layers->cell[i] = (uint16_t)(acs_layers_first_cell(shape, t) + used[level][t]++);
         after[i] = (uint16_t)(level + 1);
-        if (level >= layout->levels)
-            layout->levels = level + 1;
+        if (level >= layers->levels)
+            layers->levels = level + 1;
     }
-    count_prefixes(dag, layout);
+    count_prefixes(dag, layers);
     return true;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
 /*
- * The types of a bundle, in rising order so that the order of its ops makes no other template, and how many ops of each
- * its widest level has. False: too many.
+ * Find the types of a bundle and, for each, the most ops in one level. Types are sorted, so that the order of ops
+ * makes no difference to the template. False: too many types.
  */
 static bool find_types(const acs_dag *dag, acs_layer_template *shape)
 {
@@ -160,29 +160,32 @@ static uint16_t size_for(uint32_t least, uint32_t needed)
     return (uint16_t)(size < least ? least : size);
 }
 
-/* An empty level costs as much as a full one: powers of two up to eight, then multiples of four. */
+/*
+ * The number of levels: a power of two up to eight, then a multiple of four, since an empty level costs as much as a
+ * full one.
+ */
 static uint16_t levels_for(uint32_t needed)
 {
     const uint32_t steps = (needed + TUNE_LAYERS_STEP - 1) / TUNE_LAYERS_STEP;
     return needed <= 2 * TUNE_LAYERS_STEP ? size_for(TUNE_LAYERS_LEAST, needed) : (uint16_t)(steps * TUNE_LAYERS_STEP);
 }
 
-/* The template that is `narrowed` times half as wide as the widest, as deep as the bundle then is. */
+/* Make the template whose width was halved `narrowed` times, as deep as the bundle then is. */
 static bool narrow(const acs_dag *dag, const acs_layer_template *widest, uint32_t narrowed, acs_layer_template *shape,
-                   acs_layers *layout)
+                   acs_layers *layers)
 {
     *shape = *widest;
     shape->levels = ACS_LAYERS_LEVELS;
     for (uint32_t t = 0; t < shape->types; t++)
         shape->cells[t] = size_for(TUNE_LAYERS_CELLS_LEAST, acs_round_up_pow2(widest->cells[t]) >> narrowed);
-    if (!acs_layers_make(dag, shape, layout))
+    if (!acs_layers_make(dag, shape, layers))
         return false;
-    shape->levels = levels_for(layout->levels);
+    shape->levels = levels_for(layers->levels);
     return true;
 }
 
 bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32_t nodes, acs_layer_template *shape,
-                       acs_layers *layout)
+                       acs_layers *layers)
 {
     acs_layer_template widest, tried;
     uint64_t best = UINT64_MAX;
@@ -192,13 +195,13 @@ bool acs_layers_choose(const acs_dag *dag, const acs_layers_costs *costs, uint32
         return false;
     for (uint32_t narrowed = 0; narrowed < TUNE_LAYERS_WIDTHS; narrowed++) {
         uint64_t cost;
-        if (!narrow(dag, &widest, narrowed, &tried, layout))
-            break; /* narrower ones are deeper still */
+        if (!narrow(dag, &widest, narrowed, &tried, layers))
+            break; /* narrower templates are deeper still */
         cost = acs_layers_cost(&tried, costs, dag->ops);
         if (cost < best && tried.levels * acs_layers_cells(&tried) <= nodes) {
             best = cost;
             *shape = tried;
         }
     }
-    return best != UINT64_MAX && acs_layers_make(dag, shape, layout);
+    return best != UINT64_MAX && acs_layers_make(dag, shape, layers);
 }

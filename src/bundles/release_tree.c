@@ -1,9 +1,10 @@
 /*
- * Who releases whom (release_tree.h). Called by the cuda backend for bundles that the GPU issues by itself, with the
- * bundle its own. Never allocates, and keeps nothing from one bundle to the next.
+ * The release tree of a bundle that the GPU issues itself (release_tree.h). Called by the cuda backend, with a bundle
+ * that no other thread uses. Never allocates, and keeps nothing from one bundle to the next.
  *
- * A shape says what each node follows; here it is turned round. Followers have greater numbers, so one pass from the
- * last node to the first knows what each follower costs when it comes to those that release it.
+ * A shape lists the nodes that each node follows; the tree lists the followers of each node. Followers have greater
+ * numbers. So one pass from the last node to the first knows the weight of all followers of a node when it comes to
+ * that node.
  */
 #include "bundles/release_tree.h"
 
@@ -15,43 +16,45 @@ _Static_assert((int)ACS_RELEASE_TREE_OUT >=
                    (int)ACS_DAG_EDGES + (int)ACS_RELEASE_TREE_ITEMS + (int)ACS_RELEASE_TREE_FANS,
                "edges, roots and edges to fans");
 
-/* Lists of followers, in the order of the items: the edges, turned round. */
-static void turn_round(const acs_dag *dag, acs_release_tree *wires)
+/* List the followers of each node, in the order of the items. */
+static void turn_round(const acs_dag *dag, acs_release_tree *tree)
 {
     uint16_t filled[ACS_RELEASE_TREE_ITEMS];
     uint32_t used = 0;
 
     for (uint32_t i = 0; i < dag->nodes; i++) {
-        filled[i] = wires->node[i].first_out = (uint16_t)used;
+        filled[i] = tree->node[i].first_out = (uint16_t)used;
         used += dag->node[i].out_count;
     }
     for (uint32_t i = 0; i < dag->nodes; i++)
         for (uint32_t e = 0; e < dag->node[i].edge_count; e++)
-            wires->out[filled[dag->edges[dag->node[i].first_edge + e]]++] = (uint16_t)i;
+            tree->out[filled[dag->edges[dag->node[i].first_edge + e]]++] = (uint16_t)i;
     for (uint32_t i = 0; i < dag->nodes; i++)
-        ACS_ASSERT(filled[i] == wires->node[i].first_out + wires->node[i].out_count); /* RELEASE-2 */
-    wires->head.first_out = (uint16_t)used;
+        ACS_ASSERT(filled[i] == tree->node[i].first_out + tree->node[i].out_count); /* RELEASE-2 */
+    tree->head.first_out = (uint16_t)used;
     for (uint32_t i = 0; i < dag->nodes; i++)
         if (dag->node[i].edge_count == 0)
-            wires->out[used++] = (uint16_t)i;
-    wires->head.out_count = (uint16_t)(used - wires->head.first_out);
-    wires->out_used = used;
+            tree->out[used++] = (uint16_t)i;
+    tree->head.out_count = (uint16_t)(used - tree->head.first_out);
+    tree->out_used = used;
 }
 
-/* What the release of a node costs: a launch, or the passing of a join, and of all that the join releases at once. */
+/* The cost of releasing a node: one launch, or for a join its passing and all releases that this causes at once. */
 static uint32_t cost(const acs_release_tree_node *node)
 {
     return node->kind == ACS_RELEASE_TREE_JOIN_NODE ? 1u + node->weight : 1u;
 }
 
-/* A fan for followers [from, to) of `node`. They are released by the fan, which is released like a follower. */
-static bool add_fan(acs_release_tree *wires, const acs_release_tree_node *node, bool head, uint32_t from, uint32_t to,
+/*
+ * Add a fan for followers [from, to) of `node`. The fan releases them, and is itself released as a follower of `node`.
+ */
+static bool add_fan(acs_release_tree *tree, const acs_release_tree_node *node, bool head, uint32_t from, uint32_t to,
                     uint32_t weight)
 {
     ACS_ASSERT(from < to && weight <= TUNE_RELEASE_MOST); /* RELEASE-1, RELEASE-3 */
-    if (wires->nodes == ACS_RELEASE_TREE_NODES)
+    if (tree->nodes == ACS_RELEASE_TREE_NODES)
         return false;
-    wires->node[wires->nodes++] = (acs_release_tree_node){
+    tree->node[tree->nodes++] = (acs_release_tree_node){
         .kind = ACS_RELEASE_TREE_FAN,
         .upstream = !head,
         .weight = (uint16_t)weight,
@@ -59,65 +62,68 @@ static bool add_fan(acs_release_tree *wires, const acs_release_tree_node *node, 
         .out_count = (uint16_t)(to - from),
     };
     for (uint32_t i = from; head && i < to; i++)
-        wires->node[wires->out[node->first_out + i]].upstream = 1;
+        tree->node[tree->out[node->first_out + i]].upstream = 1;
     return true;
 }
 
-/* Give the followers of a node that would launch too much to fans, as many to each as it may launch. */
-static bool split(acs_release_tree *wires, acs_release_tree_node *node, bool head)
+/* Give the followers of a node that would launch too many to fans, as many to each as it may launch. */
+static bool split(acs_release_tree *tree, acs_release_tree_node *node, bool head)
 {
-    uint32_t first_fan = wires->nodes, from = 0, weight = 0, out = wires->out_used;
+    uint32_t first_fan = tree->nodes, from = 0, weight = 0, out = tree->out_used;
 
     for (uint32_t i = 0; i < node->out_count; i++) {
-        uint32_t more = cost(&wires->node[wires->out[node->first_out + i]]);
+        uint32_t more = cost(&tree->node[tree->out[node->first_out + i]]);
         if (weight + more > TUNE_RELEASE_MOST) {
-            if (!add_fan(wires, node, head, from, i, weight))
+            if (!add_fan(tree, node, head, from, i, weight))
                 return false;
             from = i;
             weight = 0;
         }
         weight += more;
     }
-    if (!add_fan(wires, node, head, from, node->out_count, weight))
+    if (!add_fan(tree, node, head, from, node->out_count, weight))
         return false;
-    for (uint32_t fan = first_fan; fan < wires->nodes; fan++)
-        wires->out[wires->out_used++] = (uint16_t)fan;
-    ACS_ASSERT(wires->out_used <= ACS_RELEASE_TREE_OUT && wires->nodes - first_fan <= TUNE_RELEASE_MOST); /* RELEASE-1 */
+    for (uint32_t fan = first_fan; fan < tree->nodes; fan++)
+        tree->out[tree->out_used++] = (uint16_t)fan;
+    ACS_ASSERT(tree->out_used <= ACS_RELEASE_TREE_OUT && tree->nodes - first_fan <= TUNE_RELEASE_MOST); /* RELEASE-1 */
     node->first_out = (uint16_t)out;
-    node->out_count = node->weight = (uint16_t)(wires->nodes - first_fan);
+    node->out_count = node->weight = (uint16_t)(tree->nodes - first_fan);
     return true;
 }
 
-/* What the end of a node costs, once that of its followers is known. */
-static bool weigh(acs_release_tree *wires, acs_release_tree_node *node, bool head)
+/* Compute the weight of a node whose followers have theirs; split it if it is too heavy. */
+static bool weigh(acs_release_tree *tree, acs_release_tree_node *node, bool head)
 {
     uint32_t weight = 0;
 
     for (uint32_t i = 0; i < node->out_count; i++)
-        weight += cost(&wires->node[wires->out[node->first_out + i]]);
-    /* A join is passed by whoever reaches it last, beside all else that this one releases: only small ones are. */
+        weight += cost(&tree->node[tree->out[node->first_out + i]]);
+    /*
+     * The node that reaches a join last passes it, in addition to its own releases. So only joins with few followers
+     * stay joins.
+     */
     if (node->kind == ACS_RELEASE_TREE_JOIN_NODE && weight > TUNE_RELEASE_JOIN_MOST)
         node->kind = ACS_RELEASE_TREE_FAN;
     node->weight = (uint16_t)weight;
-    return weight <= TUNE_RELEASE_MOST || split(wires, node, head);
+    return weight <= TUNE_RELEASE_MOST || split(tree, node, head);
 }
 
-bool acs_release_tree_make(const acs_dag *dag, acs_release_tree *wires)
+bool acs_release_tree_make(const acs_dag *dag, acs_release_tree *tree)
 {
-    wires->nodes = dag->nodes;
-    wires->head = (acs_release_tree_node){.kind = ACS_RELEASE_TREE_FAN};
+    tree->nodes = dag->nodes;
+    tree->head = (acs_release_tree_node){.kind = ACS_RELEASE_TREE_FAN};
     for (uint32_t i = 0; i < dag->nodes; i++) {
         const acs_dag_node *from = &dag->node[i];
-        /* A join that follows nothing is launched like any root. */
+        /* A join that follows no node is launched like any root. */
         uint8_t kind = from->type         ? ACS_RELEASE_TREE_OP
                        : from->edge_count ? ACS_RELEASE_TREE_JOIN_NODE
                                           : ACS_RELEASE_TREE_FAN;
-        wires->node[i] =
+        tree->node[i] =
             (acs_release_tree_node){.kind = kind, .upstream = from->edge_count, .out_count = from->out_count};
     }
-    turn_round(dag, wires);
+    turn_round(dag, tree);
     for (uint32_t i = dag->nodes; i-- > 0;)
-        if (!weigh(wires, &wires->node[i], false))
+        if (!weigh(tree, &tree->node[i], false))
             return false;
-    return weigh(wires, &wires->head, true);
+    return weigh(tree, &tree->head, true);
 }

@@ -1,13 +1,14 @@
 /*
- * Who releases whom when a bundle is issued by the GPU itself: the followers of each of a bundle's nodes, and trees of
- * fans where one node would release more than one execution of a graph may launch. Pure arithmetic over a bundle's
- * shape; called by the cuda backend; allocates nothing. Also read by device code, so this header includes nothing of
- * the library.
+ * The release tree of a bundle that the GPU issues itself: the followers of each node. Where a node would release more
+ * than one execution of a graph may launch, the tree has extra nodes (*fans*). Pure arithmetic over a bundle's shape;
+ * called by the cuda backend; allocates nothing. Device code reads this header too, so it includes nothing of the
+ * library.
  *
- * RELEASE-1  the end of a node causes at most `weight` launches and passed joins together, and weight <= TUNE_RELEASE_MOST.
+ * RELEASE-1  the end of a node causes at most `weight` launches and passed joins together, and weight <=
+ *            TUNE_RELEASE_MOST.
  * RELEASE-2  `upstream` is how often a node is named in the lists of followers of others; 0: the head launches it.
- * RELEASE-3  only ops and fans are launched, and every fan has followers; what a join's end causes is counted where the
- *         join is.
+ * RELEASE-3  only ops and fans are launched, and every fan has followers; what a join's end causes is counted where
+ *            the join is.
  */
 #ifndef ACS_RELEASE_TREE_H
 #define ACS_RELEASE_TREE_H
@@ -16,10 +17,11 @@
 #include <stdint.h>
 
 enum {
-    ACS_RELEASE_TREE_ITEMS = 512, /* as ACS_BATCH_ITEMS */
+    ACS_RELEASE_TREE_ITEMS = 512, /* equal to ACS_BATCH_ITEMS */
     ACS_RELEASE_TREE_FANS = 63,
     ACS_RELEASE_TREE_NODES = ACS_RELEASE_TREE_ITEMS + ACS_RELEASE_TREE_FANS,
-    ACS_RELEASE_TREE_OUT = 4096 + ACS_RELEASE_TREE_ITEMS + ACS_RELEASE_TREE_FANS /* edges, roots, and edges to fans */
+    /* all edges, all roots, and an edge to each fan */
+    ACS_RELEASE_TREE_OUT = 4096 + ACS_RELEASE_TREE_ITEMS + ACS_RELEASE_TREE_FANS
 };
 
 typedef enum acs_release_tree_kind {
@@ -31,10 +33,10 @@ typedef enum acs_release_tree_kind {
 typedef struct acs_release_tree_node {
     uint8_t kind;
     uint16_t upstream, weight;
-    uint16_t first_out, out_count; /* followers: acs_release_tree.out */
+    uint16_t first_out, out_count; /* followers in acs_release_tree.out */
 } acs_release_tree_node;
 
-/* Nodes: the bundle's items, then fans. The head, which launches all that has no upstream, is none of them. */
+/* Nodes are the bundle's items, then fans. The head launches all nodes without upstream; it is no node itself. */
 typedef struct acs_release_tree {
     uint32_t nodes, out_used;
     acs_release_tree_node node[ACS_RELEASE_TREE_NODES];
@@ -43,7 +45,7 @@ typedef struct acs_release_tree {
 } acs_release_tree;
 
 struct acs_dag;
-/* False: too many fans would be needed. */
-bool acs_release_tree_make(const struct acs_dag *dag, acs_release_tree *wires);
+/* False: the tree would need too many fans. */
+bool acs_release_tree_make(const struct acs_dag *dag, acs_release_tree *tree);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Arguments of kernels, as bytes: what an op's are worth as a key, and what of them differs from what a node of a kept
- * graph holds. Called at the launch, on the caller's thread, for the one, and when a bundle is issued for the other. It
- * calls nothing of CUDA.
+ * Arguments of kernels as bytes: their hash, and how they differ from the contents of a cached graph's node. Hashed on
+ * the caller's thread at the launch, compared when a bundle is issued. Makes no CUDA call.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -19,7 +18,7 @@ static uint64_t turn(uint64_t word, unsigned bits)
     return word << bits | word >> (64 - bits);
 }
 
-/* Two lanes, since one multiplication takes as long as three of a row. */
+/* The hash has two lanes: the latency of one multiplication covers three independent ones. */
 uint64_t acs_cuda_args_hash(const acs_record *op)
 {
     const uint64_t one = 0x9e3779b185ebca87u, two = 0xc2b2ae3d27d4eb4fu;
@@ -44,7 +43,7 @@ bool acs_cuda_args_packed(const acs_cuda_kernel *kernel, const acs_record *op)
     return true;
 }
 
-/* Compares and copies whole words: of arguments that lie as the kernel's parameters do. */
+/* Compare and copy whole words of arguments that lie at the parameters' offsets. */
 static void update_run(const unsigned char *now, unsigned char *held, uint32_t bytes, uint32_t *from, uint32_t *end)
 {
     uint32_t first = 0, last = (bytes - 1) / 8 * 8;

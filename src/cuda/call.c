@@ -1,13 +1,13 @@
 /*
- * Library calls without the library: cuBLAS takes 10 us and more of the host for a product of small matrices, the
- * kernel that comes of it 2.6 us as a launch and less in a bundle. A call that says it is repeatable (acs_call_params)
- * is captured now and then behind its run, until it is known which addresses in its work follow from which of its
- * pointers (call_learn.c). From then on the same work is issued at other addresses. A call of a few kernels that need
- * no scratch memory becomes KERNEL ops on its caller's thread, which may ride in bundles; others are launched in their
- * slot's stream.
+ * Library calls issued without their library. cuBLAS takes 10 us and more of the host for a product of small matrices;
+ * its kernel takes 2.6 us as a launch, and less in a bundle. A repeatable call (acs_call_params) is captured now and
+ * then after its run, until it is known how the addresses in its work follow from its pointers (call_learn.c). Then
+ * the same work is issued at other addresses. A call of a few kernels without scratch memory becomes KERNEL ops on its
+ * caller's thread, which bundles may take. Other calls are launched in their slot's stream.
  *
- * Called on launching threads (find, adapt) without lock or CUDA call for calls that are in the table, and by the
- * thread that issues a slot's ops (send). Nothing here fails a call: what is not known for certain is the library's.
+ * find and adapt are called on launching threads; for known calls they take no lock and make no CUDA call. send is
+ * called by the thread that issues the slot's ops. Nothing here fails a call: unless its work is known for certain,
+ * its library runs it.
  */
 #include "cuda/call.h"
 #include "cuda/graphs/graphs.h"
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_MOST = ACS_CUDA_CALL_CELLS / 2 }; /* templates, so that a search ends at an empty cell */
+enum { CALLS_MOST = ACS_CUDA_CALL_CELLS / 2 }; /* most templates, so that a search ends at an empty cell */
 
 /* ------------------------------------------------------------------------------------------------- opening, closing */
 
-/* Functions of the driver that an older one may lack. */
+/* Whether the driver has the functions that captures need. */
 static bool can_capture(const acs_cuda *self)
 {
     const acs_cuda_driver *cu = &self->cu;
@@ -32,15 +32,15 @@ void acs_cuda_calls_init(acs_cuda *self, const acs_options *options)
 {
     if (self->base.devices > 1 || options->serial || options->disable || !can_capture(self))
         return;
-    acs_cuda_calls *calls = calloc(1, sizeof *calls); /* without memory all calls are the library's */
+    acs_cuda_calls *calls = calloc(1, sizeof *calls); /* NULL: all calls go to their library */
     if (calls)
-        atomic_flag_clear_explicit(&calls->learning, memory_order_relaxed); /* nobody else is here yet */
+        atomic_flag_clear_explicit(&calls->learning, memory_order_relaxed); /* relaxed: no other thread is here yet */
     self->calls = calls;
 }
 
 static void call_free(acs_cuda_call *call)
 {
-    /* Relaxed: nobody else is here any more. */
+    /* Relaxed: no other thread is here any more. */
     acs_cuda_call_version *v = atomic_load_explicit(&call->latest, memory_order_relaxed);
     while (v) {
         acs_cuda_call_version *older = v->older;
@@ -81,7 +81,7 @@ static bool is_like(const acs_cuda_call *call, const acs_call_params *params, co
            call->key.bytes == key->bytes && memcmp(call->key.closure, key->closure, key->bytes) == 0;
 }
 
-/* The cell that holds it, or the empty one where it belongs. */
+/* The cell that holds the call, or the empty cell where it belongs. */
 static _Atomic(acs_cuda_call *) *cell_of(acs_cuda_calls *calls, const acs_call_params *params, const acs_call_key *key)
 {
     for (uint64_t i = key->hash ^ (uint64_t)(uintptr_t)params->function >> 4;; i++) {
@@ -92,13 +92,13 @@ static _Atomic(acs_cuda_call *) *cell_of(acs_cuda_calls *calls, const acs_call_p
     }
 }
 
-/* First sight. NULL: there is no room for more. */
-static acs_cuda_call *add(acs_cuda *self, const acs_call_params *params, const acs_call_key *key)
+/* Add a call at its first sight. NULL: the table is full, or no memory. */
+static acs_cuda_call *call_add(acs_cuda *self, const acs_call_params *params, const acs_call_key *key)
 {
     acs_cuda_calls *calls = self->calls;
     acs_lock_acquire(&self->lock);
     _Atomic(acs_cuda_call *) *cell = cell_of(calls, params, key);
-    acs_cuda_call *call = atomic_load_explicit(cell, memory_order_relaxed); /* written under this lock only */
+    acs_cuda_call *call = atomic_load_explicit(cell, memory_order_relaxed); /* relaxed: written under this lock only */
     if (!call && calls->used < CALLS_MOST && (call = calloc(1, sizeof *call)) != NULL) {
         call->function = params->function;
         call->place_key = params->place_key;
@@ -120,8 +120,9 @@ void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_par
         return;
     acs_cuda_call *call = atomic_load_explicit(cell_of(self->calls, params, &key), memory_order_acquire); /* A */
     if (!call)
-        call = add(self, params, &key);
-    if (!call || atomic_load_explicit(&call->hopeless, memory_order_relaxed)) /* relaxed: the library serves as well */
+        call = call_add(self, params, &key);
+    /* relaxed: if this misses the store, the library serves as well */
+    if (!call || atomic_load_explicit(&call->hopeless, memory_order_relaxed))
         return;
     op->u.call.known = call;
     if (atomic_load_explicit(&call->latest, memory_order_acquire)) /* B */
@@ -130,7 +131,7 @@ void acs_cuda_call_find(acs_backend *backend, acs_record *op, const acs_call_par
 
 /* ------------------------------------------------------------------------------------------------------------ adapt */
 
-/* The words of the op's work, with its slot's scratch memory. False: they are not known for certain. */
+/* Compute the words of the op's work, with its slot's scratch memory. False: they are not known for certain. */
 static bool predict(const acs_cuda_call *call, const acs_cuda_call_version *v, const acs_record *op, const void *scratch,
                     uint64_t *words)
 {
@@ -141,18 +142,18 @@ static bool predict(const acs_cuda_call *call, const acs_cuda_call_version *v, c
     return acs_call_template_fill(&v->of, base, words);
 }
 
-/* The op becomes a launch of the pattern's, with the arguments that lie at `words`. */
+/* Make the op a launch like `pattern`, with the arguments at `words`. */
 static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, const uint64_t *words)
 {
     op->kind = ACS_KIND_KERNEL;
-    op->u.launch = pattern->u.launch; /* over the call, which lies in the same place */
+    op->u.launch = pattern->u.launch; /* overwrites the call, which lies in the same place */
     op->u.launch.kernel.name = op->site->name;
     op->grid = pattern->grid;
     op->arg_count = pattern->arg_count;
     op->arg_bytes_used = pattern->arg_bytes_used;
     memcpy(op->args, pattern->args, op->arg_count * sizeof *op->args);
     memcpy(op->arg_bytes, words, op->arg_bytes_used);
-    /* Asked anew: a graph with such a kernel may have turned out not to work. */
+    /* The type is asked for again, since a graph with this kernel may have failed meanwhile. */
     op->type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
     op->content = op->type ? acs_cuda_args_hash(op) : 0;
 }
@@ -164,7 +165,7 @@ bool acs_cuda_call_adapt(acs_backend *backend, acs_record *const *parts)
     const acs_call_work *latest = &v->of.latest;
     uint64_t words[ACS_CALL_WORDS];
     /*
-     * Where scratch memory lies makes no difference, since no word follows it; where the latest capture had it will do.
+     * The address of scratch memory makes no difference here, since no word follows it; the latest capture's will do.
      */
     const uint64_t scratch = call->scratch_bytes ? latest->base[latest->bases - 1] : 0;
     if (!predict(call, v, parts[0], (const void *)(uintptr_t)scratch, words))
@@ -196,7 +197,7 @@ bool acs_cuda_call_send(acs_cuda *self, const acs_item *item, CUstream stream, C
     uint64_t words[ACS_CALL_WORDS];
     void *scratch = NULL;
     const acs_cuda_call_version *v = call ? atomic_load_explicit(&call->latest, memory_order_acquire) : NULL; /* B */
-    if (!v || atomic_load_explicit(&call->hopeless, memory_order_relaxed)) /* relaxed: as in find */
+    if (!v || atomic_load_explicit(&call->hopeless, memory_order_relaxed)) /* relaxed: as in acs_cuda_call_find */
         return false;
     if (acs_call_scratch(self->base.calls, &self->base, (uint32_t)item->slot, call->scratch_bytes, &scratch) != ACS_OK ||
         !predict(call, v, item->op, scratch, words))

@@ -1,8 +1,8 @@
 /*
- * How it becomes known what a library call issues: behind a run by its library the call is captured, into a stream that
- * executes nothing, and read. Called by the thread that issues the slot's ops (submit.c). It never fails a call: what
- * cannot be captured, or reaches memory that neither the op names nor its scratch memory holds, is the library's for
- * good.
+ * Learning of the work that a library call issues: after its run the call is captured, into a stream that executes
+ * nothing, and the graph is read. Called by the thread that issues the slot's ops (submit.c). It never fails a call. A
+ * call stays with its library for good if it cannot be captured, or if it reaches memory outside its footprint and
+ * scratch.
  */
 #include "cuda/call.h"
 
@@ -13,17 +13,17 @@
 
 /* ------------------------------------------------------------------------------------------------ reading a capture */
 
-/* What is read, of which op. */
+/* The state of reading a capture of one op. */
 typedef struct reading {
     acs_cuda *self;
     const acs_record *op;
     acs_cuda_call *call;
     acs_call_work *capture;
-    uint64_t scratch; /* address; 0: none */
-    const char *why;  /* why it cannot be used */
+    uint64_t scratch; /* address of scratch memory; 0: none */
+    const char *why;  /* reason why the capture cannot be used */
 } reading;
 
-static bool refuse(reading *r, const char *why)
+static bool refuse_call(reading *r, const char *why)
 {
     r->why = why;
     return false;
@@ -32,11 +32,14 @@ static bool refuse(reading *r, const char *why)
 static bool is_address(const acs_cuda *self, uint64_t word)
 {
     CUmemorytype type;
-    return word > UINT32_MAX && /* also so that small numbers cost no call */
+    return word > UINT32_MAX && /* also saves the driver's call for small numbers */
            self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
 }
 
-/* Ops that touch memory of a handle, which no footprint names, must not run beside each other. */
+/*
+ * Whether the footprint names the address. Ops that touch unnamed memory, such as a handle's, must not run beside each
+ * other.
+ */
 static bool is_named(const acs_record *op, uint64_t address)
 {
     if (op->any)
@@ -49,7 +52,7 @@ static bool is_named(const acs_record *op, uint64_t address)
     return false;
 }
 
-/* The bases that the word may follow. */
+/* Find the bases that a word may follow. */
 static bool find_bases(reading *r, uint64_t word, uint16_t *follows)
 {
     const uint32_t pointers = r->capture->bases - (r->scratch != 0);
@@ -61,7 +64,7 @@ static bool find_bases(reading *r, uint64_t word, uint16_t *follows)
     else if (is_named(r->op, word))
         *follows = (uint16_t)((1u << pointers) - 1);
     else
-        return refuse(r, "it uses memory that its footprint does not name");
+        return refuse_call(r, "it uses memory that its footprint does not name");
     return true;
 }
 
@@ -69,7 +72,7 @@ static bool add_words(reading *r, acs_call_step *step, const void *bytes, uint32
 {
     acs_call_work *c = r->capture;
     if (c->words + count > ACS_CALL_WORDS)
-        return refuse(r, "its kernels have too many arguments");
+        return refuse_call(r, "its kernels have too many arguments");
     step->first = c->words;
     step->count = count;
     memcpy(&c->word[c->words], bytes, count * sizeof c->word[0]);
@@ -83,7 +86,7 @@ static bool read_fill(reading *r, CUgraphNode node, acs_call_step *step)
 {
     CUDA_MEMSET_NODE_PARAMS_v1 p;
     if (r->self->cu.cuGraphMemsetNodeGetParams(node, &p) != CUDA_SUCCESS || p.height != 1 || p.elementSize == 2)
-        return refuse(r, "it fills memory in a way that is not known here");
+        return refuse_call(r, "it fills memory in a way that is not known here");
     const uint64_t what[ACS_CALL_WHAT] = {p.elementSize, p.width, p.value};
     const uint64_t to = p.dst;
     step->kind = ACS_CUDA_STEP_FILL;
@@ -104,7 +107,7 @@ static acs_attributes attributes_of(acs_cuda *self, CUgraphNode node)
     return a;
 }
 
-/* The kernel as an op of the program's would name it, but for the room of its arguments. */
+/* Fill in the kernel as an op of the program would name it, without its arguments. */
 static void name_kernel(acs_record *pattern, const CUDA_KERNEL_NODE_PARAMS_v2 *p, CUfunction function,
                         const acs_attributes *attributes, const acs_site *site)
 {
@@ -117,7 +120,7 @@ static void name_kernel(acs_record *pattern, const CUDA_KERNEL_NODE_PARAMS_v2 *p
     pattern->u.launch.attributes = *attributes;
 }
 
-/* Arguments lie as the device's parameters do. Returns the bytes of all, or 0. */
+/* Lay out arguments at the parameters' offsets. @return the bytes of all, or 0. */
 static uint32_t lay_out(acs_cuda *self, acs_record *pattern)
 {
     const acs_cuda_kernel *kernel = acs_cuda_kernel_of(self, pattern);
@@ -154,20 +157,21 @@ static bool read_kernel(reading *r, CUgraphNode node, acs_call_step *step, uint3
     if (result == CUDA_SUCCESS && !function && p.kern)
         result = self->cu.cuKernelGetFunction(&function, p.kern);
     if (result != CUDA_SUCCESS || !function || !p.kernelParams)
-        return refuse(r, "what a kernel of it is given cannot be read");
+        return refuse_call(r, "what a kernel of it is given cannot be read");
     const acs_attributes a = attributes_of(self, node);
     const uint64_t what[ACS_CALL_WHAT] = {(uint64_t)(uintptr_t)function, p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX,
                                           p.blockDimY, p.blockDimZ, p.sharedMemBytes, a.cluster.x, a.cluster.y,
                                           a.cluster.z, a.cooperative};
     acs_record *pattern = r->call->pattern[number];
     if (!pattern && (pattern = r->call->pattern[number] = pattern_new()) == NULL)
-        return refuse(r, "there is no memory for it");
+        return refuse_call(r, "there is no memory for it");
     if (!pattern->args) {
         name_kernel(pattern, &p, function, &a, r->op->site);
         if (!lay_out(self, pattern) || acs_cuda_check(&self->base, pattern) != ACS_OK)
-            return refuse(r, "a kernel of it cannot be launched from here");
-    } else if (pattern->u.launch.kernel.function != (const void *)function) { /* it may have other arguments */
-        return refuse(r, "its kernels change");
+            return refuse_call(r, "a kernel of it cannot be launched from here");
+    /* another kernel may have other arguments */
+    } else if (pattern->u.launch.kernel.function != (const void *)function) {
+        return refuse_call(r, "its kernels change");
     }
     for (uint32_t i = 0; i < pattern->arg_count; i++)
         memcpy((unsigned char *)words + pattern->args[i].offset, p.kernelParams[i], pattern->args[i].size);
@@ -176,7 +180,7 @@ static bool read_kernel(reading *r, CUgraphNode node, acs_call_step *step, uint3
     return add_words(r, step, words, (pattern->arg_bytes_used + 7) / 8);
 }
 
-/* A chain: one node after the other, in the order in which they were captured. */
+/* Whether node i follows node i - 1 alone: the nodes must be a chain, in the order of capture. */
 static bool follows_the_last(reading *r, const CUgraphNode *nodes, size_t i)
 {
     CUgraphNode behind[2];
@@ -185,7 +189,7 @@ static bool follows_the_last(reading *r, const CUgraphNode *nodes, size_t i)
     if (result == CUDA_SUCCESS && count == (i > 0) && count)
         result = r->self->cu.cuGraphNodeGetDependencies(nodes[i], behind, &count);
     return (result == CUDA_SUCCESS && count == (i > 0) && (i == 0 || behind[0] == nodes[i - 1])) ||
-           refuse(r, "its work is no chain");
+           refuse_call(r, "its work is no chain");
 }
 
 static bool read_graph(reading *r, CUgraph graph)
@@ -193,15 +197,15 @@ static bool read_graph(reading *r, CUgraph graph)
     CUgraphNode nodes[ACS_CALL_STEPS];
     size_t count = 0;
     if (r->self->cu.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS || count == 0 || count > ACS_CALL_STEPS)
-        return refuse(r, "it issues nothing, or too much");
+        return refuse_call(r, "it issues nothing, or too much");
     if (r->self->cu.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS)
-        return refuse(r, "what it issues cannot be read");
+        return refuse_call(r, "what it issues cannot be read");
     for (size_t i = 0; i < count; i++) {
         CUgraphNodeType type;
         acs_call_step *step = &r->capture->step[r->capture->steps++];
         if (r->self->cu.cuGraphNodeGetType(nodes[i], &type) != CUDA_SUCCESS ||
             (type != CU_GRAPH_NODE_TYPE_KERNEL && type != CU_GRAPH_NODE_TYPE_MEMSET))
-            return refuse(r, "it does more than run kernels and fill memory");
+            return refuse_call(r, "it does more than run kernels and fill memory");
         if (!follows_the_last(r, nodes, i))
             return false;
         const bool kernel = type == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -213,7 +217,7 @@ static bool read_graph(reading *r, CUgraph graph)
 
 /* ------------------------------------------------------------------------------------------------------------ learn */
 
-/* The call once more, into a stream that is captured: nothing of it runs. */
+/* Run the call once more, into a stream that is being captured, so that none of its work executes. */
 static CUresult capture(acs_cuda *self, const acs_item *item, CUgraph *graph)
 {
     int native = 0;
@@ -226,7 +230,7 @@ static CUresult capture(acs_cuda *self, const acs_item *item, CUgraph *graph)
     const acs_status status = acs_call_run(self->base.calls, &self->base, item->op, item->slot, self->device,
                                            (void *)*stream, &native);
     result = self->cu.cuStreamEndCapture(*stream, graph);
-    if (result != CUDA_SUCCESS) { /* nobody knows what state it is in */
+    if (result != CUDA_SUCCESS) { /* the stream's state is unknown */
         *graph = NULL;
         (void)acs_cuda_note(self, self->cu.cuStreamDestroy(*stream));
         *stream = NULL;
@@ -234,7 +238,10 @@ static CUresult capture(acs_cuda *self, const acs_item *item, CUgraph *graph)
     return result == CUDA_SUCCESS && status != ACS_OK ? CUDA_ERROR_NOT_SUPPORTED : result;
 }
 
-/* Scratch memory is a slot's: work that uses it cannot become ops, which go to any slot. */
+/*
+ * The room of a call's kernels as ops. Scratch memory belongs to a slot, and ops go to any slot, so work that uses
+ * scratch cannot become ops.
+ */
 static acs_call_room room_of(const acs_cuda_call *call, const acs_call_template *t)
 {
     acs_call_room room = {.parts = t->latest.steps};
@@ -250,10 +257,10 @@ static acs_call_room room_of(const acs_cuda_call *call, const acs_call_template 
     return room;
 }
 
-/* The next version. False: no template explains what was captured. */
+/* Publish the next version. False: no template explains the capture. */
 static bool learn_from(acs_cuda_call *call, const acs_call_work *capture)
 {
-    /* relaxed: written by threads that learn, one at a time */
+    /* relaxed: written by one learning thread at a time */
     acs_cuda_call_version *before = atomic_load_explicit(&call->latest, memory_order_relaxed);
     acs_cuda_call_version *v = malloc(sizeof *v);
     if (!v)
@@ -273,7 +280,7 @@ static bool learn_from(acs_cuda_call *call, const acs_call_work *capture)
 
 static void give_up(acs_cuda_call *call, const acs_record *op, const char *why)
 {
-    atomic_store_explicit(&call->hopeless, true, memory_order_relaxed); /* a hint: later calls are not looked at */
+    atomic_store_explicit(&call->hopeless, true, memory_order_relaxed); /* relaxed: a hint; later calls skip learning */
     acs_log(ACS_LOG_INFO, "cuda: calls like '%.60s' stay with their library: %s", acs_record_name(op), why);
 }
 
@@ -294,7 +301,7 @@ static void read_and_learn(acs_cuda *self, const acs_item *item, CUgraph graph, 
         give_up(call, item->op, "what they issue follows from more than their pointers");
 }
 
-static void learn(acs_cuda *self, const acs_item *item)
+static void learn_call(acs_cuda *self, const acs_item *item)
 {
     acs_cuda_call *call = item->op->u.call.known;
     acs_call_work *read = malloc(sizeof *read);
@@ -312,14 +319,15 @@ static void learn(acs_cuda *self, const acs_item *item)
 void acs_cuda_call_learn(acs_cuda *self, const acs_item *item)
 {
     acs_cuda_call *call = item->op->u.call.known;
-    const acs_error before = *acs_error_thread(); /* what goes wrong here is nobody's error */
+    const acs_error before = *acs_error_thread(); /* errors here are not the program's */
     if (!call || atomic_load_explicit(&call->hopeless, memory_order_relaxed) || /* relaxed: as in give_up */
-        atomic_flag_test_and_set_explicit(&self->calls->learning, memory_order_acquire)) /* with the clear below */
+        /* pairs with the clear at the end */
+        atomic_flag_test_and_set_explicit(&self->calls->learning, memory_order_acquire))
         return;
-    /* Again: a thread that learned until now may have given up, with a pattern that is not whole. */
+    /* Look again: the thread that learned until now may have given up, with an incomplete pattern. */
     const bool hopeless = atomic_load_explicit(&call->hopeless, memory_order_relaxed); /* relaxed: the flag orders */
     if (!hopeless && call->captures++ < TUNE_CALL_CAPTURES)
-        learn(self, item);
+        learn_call(self, item);
     else if (!hopeless)
         give_up(call, item->op, "their pointers do not show what follows from which");
     *acs_error_thread() = before;

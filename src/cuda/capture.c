@@ -1,17 +1,17 @@
 /*
- * The CUDA backend's part of captures: ops become nodes of the graph that somebody else's stream capture makes. Called
- * by the runtime through acs_cuda_capture (backend.h), on the thread that captures, under the context's lock of
- * captures. It runs nothing, makes no stream, and leaves the stream as it found it.
+ * The CUDA backend's part of captures: ops become nodes of a graph that another owner's stream capture makes. Called
+ * by the runtime through acs_cuda_capture (backend.h), on the capturing thread, under the context's lock of captures.
+ * It runs nothing, makes no stream, and leaves the stream as it found it.
  *
- * One way for all kinds of ops: the stream's next node is told to depend on what the op has to run behind, the op is
- * sent to the stream as it would be to one of ours, and what the stream's next node would then depend on is what the op
- * ends with. So attributes, copies of all kinds of memory and whatever a library sends become what CUDA makes of them.
+ * All kinds of ops go one way. First the stream's next node is told to depend on the op's upstream nodes. Then the op
+ * is sent to the stream, as it would be to one of ours. The nodes that the stream's next node would then depend on are
+ * the op's ends. So CUDA itself translates attributes, copies of all kinds of memory, and the work of libraries.
  */
-#include "cuda/internal.h"
+#include "cuda/kernel.h"
 
 #include "base/tuning.h"
 
-/* A capture, as the driver tells of it: good until the next call that concerns the stream. */
+/* A capture, as the driver describes it; valid until the next call about the stream. */
 typedef struct capture_view {
     CUstreamCaptureStatus status;
     cuuint64_t id;
@@ -39,7 +39,7 @@ static acs_status stream_failed(acs_cuda *self, CUstream stream, CUresult result
                     (void *)stream, acs_cuda_text((int)result));
 }
 
-/* Handles of nodes are pointers, and a list of pointers is what the runtime keeps. */
+/* Copy handles of nodes, which are pointers, to the runtime's list of pointers. */
 static bool nodes_set(acs_nodes *nodes, const CUgraphNode *list, size_t count)
 {
     return acs_nodes_set(nodes, (void *const *)(const void *)list, (uint32_t)count);
@@ -93,14 +93,14 @@ static acs_status capture_look(acs_backend *backend, void *stream, uint64_t *id,
     acs_cuda_scope scope;
     CUcontext current = NULL;
     *id = 0;
-    (void)self->cu.cuCtxGetCurrent(&current); /* on an error it stays NULL: the stream's own context tells */
+    (void)self->cu.cuCtxGetCurrent(&current); /* on an error it stays NULL; the stream's own context decides */
     ACS_TRY(enter(self, &scope));
     acs_status status = look(self, stream, current, id, nodes);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }
 
-/* The capture that the runtime means, and no later one of the same stream. */
+/* Look up the capture that the runtime means. A later capture of the same stream is refused. */
 static acs_status expect(acs_cuda *self, CUstream stream, uint64_t id, capture_view *v)
 {
     CUresult result = view(self, stream, v);
@@ -131,12 +131,15 @@ static acs_status capture_follow(acs_backend *backend, void *stream, uint64_t id
     return status;
 }
 
-/* `seen`: nodes looked at and still to be looked at, each once. */
+/*
+ * Add the upstream nodes of `node` to `seen`, which has nodes already looked at and nodes still to be looked at, each
+ * once.
+ */
 static void look_upstream(acs_cuda *self, CUgraphNode node, acs_nodes *seen)
 {
     CUgraphNode upstream[TUNE_CAPTURE_LOOK_UPSTREAM];
     size_t count = TUNE_CAPTURE_LOOK_UPSTREAM;
-    /* More than fit, or edges that carry data: then nothing is known. */
+    /* If they are too many, or their edges carry data, nothing is concluded. */
     if (self->cu.cuGraphNodeGetDependencies(node, NULL, &count) != CUDA_SUCCESS || count > TUNE_CAPTURE_LOOK_UPSTREAM ||
         self->cu.cuGraphNodeGetDependencies(node, upstream, &count) != CUDA_SUCCESS)
         return;
@@ -152,7 +155,7 @@ static void nodes_remove(acs_nodes *nodes, const void *node)
             nodes->list[i--] = nodes->list[--nodes->count];
 }
 
-/* Against the edges, from the newest: what a program sends to its stream between two sections is short most often. */
+/* Search against the edges, from the newest node, since between two sections a program sends little to its stream. */
 static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes *nodes)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -168,12 +171,12 @@ static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes
 /* -------------------------------------------------------------------------------------- scratch of library calls */
 
 /*
- * Scratch memory of captured calls is used whenever the graph runs, so it is there as long as the graph and what was
- * instantiated from it: CUDA tells through a user object. Its function may not call CUDA, so the memory is kept for a
- * later capture.
+ * A block of scratch memory of captured calls. The graph uses it whenever it runs, so it must live as long as the
+ * graph and its instances. A user object reports their end. Its function must not call CUDA, so the block is kept for
+ * a later capture.
  */
 typedef struct scratch {
-    struct scratch *next; /* spare */
+    struct scratch *next; /* list of spare blocks */
     acs_cuda_scratches *owner;
     void *memory;
     size_t bytes;
@@ -182,8 +185,8 @@ typedef struct scratch {
 struct acs_cuda_scratches {
     acs_lock lock;
     scratch *spare;
-    uint32_t used;  /* by graphs */
-    bool closed;    /* the backend is gone */
+    uint32_t used;  /* blocks that graphs still use */
+    bool closed;    /* whether the backend is closed */
 };
 
 acs_status acs_cuda_scratches_init(acs_cuda *self)
@@ -203,7 +206,7 @@ static void scratches_free(acs_cuda_scratches *all)
     free(all);
 }
 
-/* The graph is gone, whatever thread CUDA says it on. */
+/* The graph is destroyed; CUDA calls this on any thread. */
 static void CUDA_CB scratch_returned(void *argument)
 {
     scratch *block = argument;
@@ -234,7 +237,8 @@ void acs_cuda_scratches_fini(acs_cuda *self)
     acs_lock_release(&all->lock);
     while (spare) {
         scratch *next = spare->next;
-        (void)self->base.ops->memory_free(&self->base, ACS_MEMORY_DEVICE, spare->memory); /* closing: nobody to tell */
+        /* closing: the error has no receiver */
+        (void)self->base.ops->memory_free(&self->base, ACS_MEMORY_DEVICE, spare->memory);
         free(spare);
         spare = next;
     }
@@ -244,7 +248,7 @@ void acs_cuda_scratches_fini(acs_cuda *self)
         scratches_free(all);
 }
 
-/* The first that is large enough: sizes are few. */
+/* Take the first spare block that is large enough; there are few sizes. */
 static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
 {
     acs_lock_acquire(&all->lock);
@@ -317,7 +321,10 @@ static acs_status capture_scratch(acs_backend *backend, void *stream, uint64_t i
 
 /* --------------------------------------------------------------------------------------------------------- adding */
 
-/* A fill of memory that CUDA does not know would need a host function whose argument lives as long as the graph. */
+/*
+ * Fill memory. Memory that CUDA does not know is refused: it would need a host function whose argument lives as long
+ * as the graph.
+ */
 static CUresult send_fill(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     CUmemorytype type = 0;
@@ -337,7 +344,7 @@ static acs_status send_call(acs_cuda *self, CUstream stream, acs_record *op, voi
     return ACS_FAIL(status, native, "'%s' returned %d while it was captured", acs_record_name(op), native);
 }
 
-/* The op goes to the stream. Says what failed, but not what became of the capture. */
+/* Send the op to the stream. The error says what failed, not what became of the capture. */
 static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
 {
     CUresult result = CUDA_SUCCESS;
@@ -368,8 +375,8 @@ static acs_status add_empty(acs_cuda *self, CUgraph graph, const acs_nodes *behi
     return acs_nodes_add(ends, node) ? ACS_OK : no_memory();
 }
 
-/* What the op ends with; then the stream's own order again. Where that fails nobody knows what the graph holds. */
-static acs_status restore(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *own, acs_nodes *ends)
+/* Store the op's ends, then restore the stream's own order. After a failure the contents of the graph are unknown. */
+static acs_status restore_order(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *own, acs_nodes *ends)
 {
     capture_view v;
     acs_status status = expect(self, stream, id, &v);
@@ -388,7 +395,7 @@ static acs_status restore(acs_cuda *self, CUstream stream, uint64_t id, const ac
                     (void *)stream, why.text);
 }
 
-static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
+static acs_status add_op_node(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
                       const acs_nodes *behind, acs_nodes *ends)
 {
     capture_view v;
@@ -405,7 +412,7 @@ static acs_status add(acs_cuda *self, CUstream stream, uint64_t id, acs_record *
     } else {
         status = send(self, stream, op, scratch_memory);
         acs_error sent = *acs_error_thread();
-        acs_status restored = restore(self, stream, id, &own, ends);
+        acs_status restored = restore_order(self, stream, id, &own, ends);
         if (restored != ACS_OK)
             status = restored; /* says more: the capture is void */
         else if (status != ACS_OK)
@@ -426,7 +433,7 @@ static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, a
     if (!op)
         ends->count = 0;
     ACS_TRY(enter(self, &scope));
-    acs_status status = add(self, stream, id, op, scratch_memory, behind, ends);
+    acs_status status = add_op_node(self, stream, id, op, scratch_memory, behind, ends);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }

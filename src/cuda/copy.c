@@ -1,9 +1,9 @@
 /*
  * Small copies and fills become kernels of the library's own, which may be in bundles; a copy would cut a bundle in
- * two. Called through adapt() on the thread that made the call. A copy becomes a kernel only where the driver says that
- * kernels reach all of both ends: one that runs out of its memory would cost the program its device, where a copy is
- * refused with a clear error. What the driver says is never kept, since memory is freed and mapped anew. Nothing here
- * fails: what does not fit stays the copy that it was.
+ * two. Called through adapt() on the thread that made the call. A copy becomes a kernel only if the driver says that
+ * kernels reach all of both ends. A kernel that runs out of its memory would cost the program its device; a copy is
+ * refused with a clear error. The driver's answer is never stored, since memory is freed and mapped anew. Nothing here
+ * fails: an unsuitable copy stays a copy.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -14,14 +14,14 @@
 
 enum { ARGS = 3, ROWS_ARGS = 4 };
 
-/* Launches of each kernel as check() filled them in, but for grid and arguments. */
+/* By kernel: a launch as check() filled it in, without grid and arguments. */
 struct acs_cuda_copies {
     acs_record copy, rows, fill;
 };
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char *function, uint32_t args)
+static bool prepare_kernel(acs_cuda *self, acs_record *op, const char *name, const char *function, uint32_t args)
 {
     static const acs_site site = {"small copies", NULL, 0};
     CUfunction kernel = acs_cuda_device_kernel(self, function);
@@ -39,12 +39,12 @@ static bool prepare(acs_cuda *self, acs_record *op, const char *name, const char
     op->u.launch.block = (acs_dim3){ACS_DEVICE_COPY_THREADS, 1, 1};
     if (acs_cuda_check(&self->base, op) != ACS_OK || op->type == 0)
         return false;
-    acs_cuda_type_find(self, op->type)->brief = true; /* nobody else has seen the type yet */
+    acs_cuda_type_find(self, op->type)->brief = true; /* no other thread has seen the type yet */
     return true;
 }
 
-/* Where bundles are never formed a kernel is no better than a copy. */
-static bool wanted(const acs_cuda *self, const acs_options *options)
+/* Whether kernels are better than copies: only if there are bundles. */
+static bool are_copies_useful(const acs_cuda *self, const acs_options *options)
 {
     return self->base.bundle_most && self->cu.cuPointerGetAttributes && options->issue != ACS_ISSUE_LAUNCH &&
            !options->serial && !options->disable;
@@ -52,15 +52,15 @@ static bool wanted(const acs_cuda *self, const acs_options *options)
 
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
 {
-    if (!wanted(self, options))
+    if (!are_copies_useful(self, options))
         return;
-    const acs_error before = *acs_error_thread(); /* what goes wrong here is nobody's error */
+    const acs_error before = *acs_error_thread(); /* errors here are not the program's */
     acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);
     if (copies)
         memset(copies, 0, sizeof *copies);
-    if (copies && prepare(self, &copies->copy, "acs copy", "acs_device_copy", ARGS) &&
-        prepare(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
-        prepare(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
+    if (copies && prepare_kernel(self, &copies->copy, "acs copy", "acs_device_copy", ARGS) &&
+        prepare_kernel(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
+        prepare_kernel(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
         self->copies = copies;
         return;
     }
@@ -77,7 +77,10 @@ void acs_cuda_copies_fini(acs_cuda *self)
 
 /* --------------------------------------------------------------------------------------------------------- adapting */
 
-/* Whether the device reaches another's memory: what its context has, not what pools have, whose owner says who may. */
+/*
+ * Whether the device reaches memory of another: only memory of its context. Memory of pools has owners with their own
+ * rules.
+ */
 static bool is_peers(const acs_cuda *self, int device, CUcontext context)
 {
     for (uint32_t i = 0; i < self->base.devices; i++)
@@ -86,10 +89,10 @@ static bool is_peers(const acs_cuda *self, int device, CUcontext context)
     return false;
 }
 
-/* Whether a kernel of ours reaches all these bytes, and they are of one allocation. Without an answer: no. */
+/* Whether our kernels reach all these bytes, and one allocation has them. Without an answer: false. */
 static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
 {
-    CUmemorytype type = 0; /* of pageable memory all answers are zero */
+    CUmemorytype type = 0; /* for pageable memory all answers are zero */
     CUcontext context = NULL;
     CUdeviceptr seen = 0, start = 0;
     unsigned managed = 0;
@@ -100,7 +103,7 @@ static bool reaches(acs_cuda *self, CUdeviceptr at, uint64_t bytes)
                                    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     void *answers[] = {&type, &context, &seen, &managed, &start, &size, &device};
-    /* An error that stays is found by whatever is issued next. */
+    /* A lasting error shows at whatever is issued next. */
     if (self->cu.cuPointerGetAttributes(sizeof asked / sizeof asked[0], asked, answers, at) != CUDA_SUCCESS)
         return false;
     /* Memory of a pool has no context. */
@@ -115,10 +118,10 @@ static bool overlap(uint64_t a, uint64_t b, uint64_t bytes)
     return (a < b ? b - a : a - b) < bytes;
 }
 
-/* From `pattern`; `values` are its arguments. */
+/* Make the op a launch like `pattern`, with `values` as arguments. */
 static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, uint64_t blocks, const uint64_t *values)
 {
-    /* Asked anew: a graph with such a kernel may have turned out not to work. */
+    /* The type is asked for again, since a graph with this kernel may have failed meanwhile. */
     uint32_t type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
     if (!type)
         return;
@@ -138,11 +141,11 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
     bool copy = op->kind == ACS_KIND_MEMCPY;
-    /* Read before the launch, which lies in the same place, is written. */
+    /* Read before the launch, in the same place, is written. */
     const uint64_t bytes = op->u.copy.bytes, rows = op->u.copy.rows, pitch = op->u.copy.pitch;
     const uint64_t dst = (uint64_t)(uintptr_t)op->u.copy.dst, src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
     const unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
-    const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* from the first to the last */
+    const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* bytes from the first to the last one */
     if (!self->copies || bytes == 0 || bytes * rows > TUNE_COPY_KERNEL_MOST || (copy && overlap(dst, src, all)) ||
         acs_cuda_fault(self))
         return;

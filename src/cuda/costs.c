@@ -1,6 +1,6 @@
 /*
- * Which figures the cost model has for a GPU: those of a file, or the table's, which are an H200's. Called by cuda.c
- * when a device is opened. A file that the user named must be right; one that was found is a hint.
+ * The figures of the cost model for a GPU: those of a file, or those of the table, which an H200 gave. Called by
+ * member.c when a device is opened. A file that the user named must be right; a file that was found is a hint.
  */
 #include "cuda/internal.h"
 
@@ -23,8 +23,8 @@ void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu)
         (void)snprintf(gpu->name, sizeof gpu->name, "GPU");
 }
 
-/* Of several devices of a GPU one tells. */
-static bool tells(const acs_cuda *self)
+/* Whether this is the first device on its GPU, which logs for all of them. */
+static bool is_first_of_gpu(const acs_cuda *self)
 {
     for (uint32_t i = 0; i < self->member; i++)
         if (self->members[0]->members[i] && self->members[0]->members[i]->device == self->device)
@@ -32,15 +32,15 @@ static bool tells(const acs_cuda *self)
     return true;
 }
 
-/* As measured, if it ever was. A bad file is no error of the program's: there is the table. */
+/* Load measured figures, if there are any. A bad file is not the program's error, since the table serves. */
 static void load_costs(acs_cuda *self, const acs_costs_gpu *gpu)
 {
     const acs_error before = *acs_error_thread();
     const acs_status status = acs_costs_load(&self->costs, gpu);
-    if (status == ACS_NOT_READY && tells(self))
+    if (status == ACS_NOT_READY && is_first_of_gpu(self))
         acs_log(ACS_LOG_INFO, "cuda: %s was never measured: the cost model has an H200's figures; 'acs-info --measure' "
                 "measures this GPU", gpu->name);
-    else if (status != ACS_OK && status != ACS_NOT_READY && tells(self))
+    else if (status != ACS_OK && status != ACS_NOT_READY && is_first_of_gpu(self))
         acs_log(ACS_LOG_WARN, "cuda: the cost model has an H200's figures for %s, since a file is wrong; "
                 "'acs-info --measure' replaces it: %s", gpu->name, acs_error_thread()->text);
     *acs_error_thread() = before;
@@ -51,7 +51,7 @@ acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options)
     acs_costs_gpu gpu;
     self->costs = acs_costs_table;
     if (!options->costs[0] && !self->methods)
-        return ACS_OK; /* nobody asks the model */
+        return ACS_OK; /* without bundles the model is not used */
     acs_cuda_costs_gpu(self, &gpu);
     if (options->costs[0])
         return acs_costs_open(&self->costs, &gpu, options->costs);

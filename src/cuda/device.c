@@ -1,8 +1,7 @@
 /*
- * The CUDA backend's own device code: an image made at build time where there was an nvcc, loaded into the context when
- * the device is opened. Owns the loaded library; called by cuda.c and by what issues bundles. Where it cannot be had,
- * because of the build, the driver, the GPU or a debugger, the backend goes on without bundles; it never fails for
- * that.
+ * The CUDA backend's own device code: an image made at build time if there was an nvcc, loaded into the context when
+ * the device is opened. Owns the loaded library; called by member.c and by the files that issue bundles. If the build,
+ * the driver, the GPU or a debugger prevents loading, the backend goes on without bundles; it never fails for that.
  */
 #include "cuda/internal.h"
 
@@ -25,7 +24,7 @@ static int is_sanitizer(struct dl_phdr_info *info, size_t bytes, void *found)
     return *(bool *)found;
 }
 
-/* Whether the process that traces this one, if any, is cuda-gdb. */
+/* Whether the process that traces this one is cuda-gdb. */
 static bool traced_by_cuda_gdb(void)
 {
     char line[256], path[64], name[64] = "";
@@ -46,10 +45,10 @@ static bool traced_by_cuda_gdb(void)
 }
 
 /*
- * Tools that look at kernels one by one see more of plain launches, and cannot follow nodes that the device changes.
- * compute-sanitizer also looks where allocations end.
+ * Find a tool that inspects kernels one by one. It sees more of plain launches, and cannot follow nodes that the
+ * device changes. compute-sanitizer also checks the ends of allocations, so they are kept apart.
  */
-static const char *debugger(acs_cuda *self)
+static const char *find_debugger(acs_cuda *self)
 {
     bool sanitizer = false;
     (void)dl_iterate_phdr(is_sanitizer, &sanitizer);
@@ -59,7 +58,7 @@ static const char *debugger(acs_cuda *self)
 
 /* ---------------------------------------------------------------------------------------------------------- loading */
 
-/* Why not, in a word for the log, or NULL. */
+/* The reason for the log, or NULL: the driver has all functions. */
 static const char *driver_lacks(const acs_cuda *self)
 {
     const acs_cuda_driver *cu = &self->cu;
@@ -73,7 +72,7 @@ static const char *driver_lacks(const acs_cuda *self)
 bool acs_cuda_device_init(acs_cuda *self)
 {
     CUresult result = CUDA_SUCCESS;
-    const char *tool = debugger(self), *why = driver_lacks(self);
+    const char *tool = find_debugger(self), *why = driver_lacks(self);
     if (!why)
         why = tool;
 #ifdef ACS_HAVE_DEVICE

@@ -1,8 +1,8 @@
 /*
- * The CUDA backend's kernels: what is known of each, and the checks of a launch against it. Owns the table of kernels
- * seen; called on the launching thread through check(). A kernel seen before is found without a lock and without a
- * CUDA call; the first sight asks the driver, with the thread's capture mode relaxed, so that a capture of the
- * program's own lives on. It never launches anything.
+ * The CUDA backend's kernels: what is known of each, the checks of launches, and a launch. Owns the table of kernels
+ * seen. Checks run on the launching thread through check(). A kernel seen before is found without a lock and without a
+ * CUDA call. The first sight asks the driver, with the thread's capture mode relaxed, so that a capture of the
+ * program's own lives on. A check never launches.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/inside.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    TABLE_FIRST = 256,    /* cells; power of two */
-    CLUSTER_PORTABLE = 8, /* blocks that every device with clusters takes */
-    CLUSTER_MOST = 16     /* blocks with the opt-in */
+    TABLE_FIRST = 256,    /* cells of the first table; power of two */
+    CLUSTER_PORTABLE = 8, /* most blocks of a cluster on every device that has clusters */
+    CLUSTER_MOST = 16     /* most blocks of a cluster with the opt-in */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- table */
@@ -26,7 +26,7 @@ static acs_cuda_kernel_table *table_create(uint32_t cells)
     return table;
 }
 
-/* The cell that holds the kernel, or the empty one where it belongs. The table is never full. */
+/* The cell that holds the kernel, or the empty cell where it belongs. The table is never full. */
 static _Atomic(acs_cuda_kernel *) *table_cell(acs_cuda_kernel_table *table, uint32_t kind, const void *key)
 {
     /* The kind belongs to the key: a function and a handle may have the same address. */
@@ -40,9 +40,11 @@ static _Atomic(acs_cuda_kernel *) *table_cell(acs_cuda_kernel_table *table, uint
 }
 
 /*
- * NULL: not seen yet. Orders, which a kernel needs since its fields are plain:
- * A  grow: fill a table, publish it release -> find: load it acquire. Broken: a reader sees empty cells that are full.
- * B  insert: fill a kernel, publish it release -> find: load it acquire. Broken: a reader sees a kernel without limits.
+ * Find a kernel; NULL: not seen yet. Its fields are plain, so two pairs order them:
+ * A  table_grow_locked: fill a table, publish it with release; kernel_find: load acquire. Broken: a reader sees empty
+ *    cells that are full.
+ * B  kernel_insert: fill a kernel, publish it with release; table_cell, kernel_find: load acquire. Broken: a reader
+ *    sees a kernel without limits.
  */
 static acs_cuda_kernel *kernel_find(acs_cuda *self, uint32_t kind, const void *key)
 {
@@ -50,14 +52,17 @@ static acs_cuda_kernel *kernel_find(acs_cuda *self, uint32_t kind, const void *k
     return atomic_load_explicit(table_cell(table, kind, key), memory_order_acquire);           /* B */
 }
 
-/* Twice the room. The old table stays for readers that hold it: they miss new kernels and come here for them. */
+/*
+ * Replace the table by one twice as large. The old table stays, for readers that hold it. They miss new kernels, and
+ * then look here.
+ */
 static bool table_grow_locked(acs_cuda *self, acs_cuda_kernel_table *old)
 {
     acs_cuda_kernel_table *table = table_create(2 * (old->mask + 1));
     if (!table)
         return false;
     for (uint32_t i = 0; i <= old->mask; i++) {
-        /* Relaxed: cells are written under the lock that we hold. */
+        /* Relaxed: cells are written under the lock, which is held. */
         acs_cuda_kernel *kernel = atomic_load_explicit(&old->cells[i], memory_order_relaxed);
         if (kernel)
             atomic_store_explicit(table_cell(table, kernel->kind, kernel->key), kernel, memory_order_relaxed);
@@ -68,14 +73,14 @@ static bool table_grow_locked(acs_cuda *self, acs_cuda_kernel_table *old)
     return true;
 }
 
-/* Insert, or replace what is known of the same function. */
+/* Insert a kernel, or replace the record of the same function. */
 static bool kernel_insert(acs_cuda *self, acs_cuda_kernel *kernel)
 {
     bool room = true;
     acs_lock_acquire(&self->lock);
     /* Relaxed: written under this lock only. */
     acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
-    /* At most half full: probes stay short, and one always ends at an empty cell. */
+    /* At most half full: probes stay short, and each ends at an empty cell. */
     if (2 * (table->used + 1) > table->mask) {
         room = table_grow_locked(self, table);
         table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
@@ -83,7 +88,7 @@ static bool kernel_insert(acs_cuda *self, acs_cuda_kernel *kernel)
     if (room) {
         _Atomic(acs_cuda_kernel *) *cell = table_cell(table, kernel->kind, kernel->key);
         table->used += atomic_load_explicit(cell, memory_order_relaxed) == NULL;
-        /* A kernel that is replaced stays until close: queued ops point to it (u.launch.resolved). */
+        /* A replaced kernel stays until close, since queued ops point to it (u.launch.resolved). */
         kernel->older = self->all_kernels;
         self->all_kernels = kernel;
         atomic_store_explicit(cell, kernel, memory_order_release); /* B */
@@ -103,7 +108,7 @@ acs_status acs_cuda_kernels_init(acs_cuda *self)
 
 void acs_cuda_kernels_fini(acs_cuda *self)
 {
-    /* Relaxed: nobody else is here any more. */
+    /* Relaxed: no other thread is here any more. */
     acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
     while (table) {
         acs_cuda_kernel_table *older = table->older;
@@ -119,7 +124,7 @@ void acs_cuda_kernels_fini(acs_cuda *self)
 
 /* ---------------------------------------------------------------------------------------------------- first sight */
 
-/* A fault of an earlier kernel may show here first: then nothing is wrong with this one. */
+/* A fault of an earlier kernel may show here first; then this kernel is not to blame. */
 static acs_status resolve_failed(acs_cuda *self, const acs_record *op, const char *what, int native)
 {
     acs_status status = acs_cuda_note(self, (CUresult)native)          ? ACS_ERR_DEVICE
@@ -129,7 +134,7 @@ static acs_status resolve_failed(acs_cuda *self, const acs_record *op, const cha
     return ACS_FAIL(status, native, "'%.60s': %s: %s", acs_record_name(op), what, acs_cuda_text(native));
 }
 
-/* The function in our context. */
+/* Get the function in our context. */
 static acs_status resolve_function(acs_cuda *self, const acs_record *op, CUfunction *function)
 {
     const void *given = op->u.launch.kernel.function;
@@ -141,17 +146,17 @@ static acs_status resolve_function(acs_cuda *self, const acs_record *op, CUfunct
     } else {
         cudaError_t error = cudaGetFuncBySymbol(function, given);
         if (error != cudaSuccess) {
-            (void)cudaGetLastError(); /* ours; reported here */
+            (void)cudaGetLastError(); /* our own error; reported here */
             return resolve_failed(self, op, "not a __global__ function of this program", (int)error);
         }
     }
-    /* Loading may synchronise the device, so it is done here, not when other kernels depend on running beside it. */
+    /* Loading may synchronise the device. So it is done here, not when other kernels must run beside this one. */
     if (result == CUDA_SUCCESS && self->cu.cuFuncLoad)
         result = self->cu.cuFuncLoad(*function);
     return result == CUDA_SUCCESS ? ACS_OK : resolve_failed(self, op, "the kernel cannot be loaded", (int)result);
 }
 
-/* What depends on the compiled code: registers bound the threads, static shared memory takes from the dynamic. */
+/* Read what depends on the compiled code: registers bound the threads, static shared memory takes from the dynamic. */
 static acs_status resolve_attributes(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
     int dynamic_shared = 0;
@@ -172,7 +177,9 @@ static acs_status resolve_attributes(acs_cuda *self, const acs_record *op, acs_c
     return ACS_OK;
 }
 
-/* Parameter sizes, until the driver says that there are no more. Without an answer nothing is checked. */
+/*
+ * Read sizes of parameters until the driver says that there are no more. Without an answer arguments are not checked.
+ */
 static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes, uint32_t *offsets, uint32_t *count)
 {
     *count = 0;
@@ -189,7 +196,7 @@ static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes,
     return true;
 }
 
-/* Whether what was found out now is what the table says already. */
+/* Whether two records of a kernel are equal. */
 static bool same_kernel(const acs_cuda_kernel *a, const acs_cuda_kernel *b)
 {
     return a->function == b->function && a->block_threads == b->block_threads &&
@@ -198,8 +205,8 @@ static bool same_kernel(const acs_cuda_kernel *a, const acs_cuda_kernel *b)
            memcmp(a->param_bytes, b->param_bytes, 2 * a->param_count * sizeof a->param_bytes[0]) == 0;
 }
 
-/* Hand the kernel to the table, or free it where another thread, or an earlier look, put the same there. */
-static acs_status publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, acs_cuda_kernel **out)
+/* Put the kernel into the table, or free it if the table has an equal one, from another thread or an earlier look. */
+static acs_status kernel_publish(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, acs_cuda_kernel **out)
 {
     acs_cuda_kernel *known = kernel_find(self, kernel->kind, kernel->key);
     if (known && same_kernel(known, kernel)) {
@@ -236,12 +243,12 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
         free(kernel);
         return status;
     }
-    return publish(self, op, kernel, out);
+    return kernel_publish(self, op, kernel, out);
 }
 
 /*
- * First sight of a kernel, on the launching thread; nothing of the thread's own is changed. The driver may read files
- * here, where a thread could be cancelled, and the caller may hold a lock.
+ * Make the record of a kernel at its first sight, on the launching thread, whose state does not change. The driver may
+ * read files here, where a thread could be cancelled, and the caller may hold a lock.
  */
 static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
 {
@@ -257,7 +264,7 @@ static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel 
 
 /* --------------------------------------------------------------------------------------------------------- checks */
 
-/* Zero is refused too: it would launch nothing, and CUDA calls that an error as well. */
+/* Zero is refused too: it would launch nothing, and is an error in CUDA as well. */
 static acs_status check_extent(const acs_record *op, const char *what, acs_dim3 given, const int *limit)
 {
     const uint32_t values[3] = {given.x, given.y, given.z};
@@ -281,7 +288,7 @@ static acs_status check_threads(const acs_cuda *self, const acs_record *op, cons
                     (unsigned long long)threads, whose, kernel->block_threads);
 }
 
-/* The common path: a few compares. Sizes must be equal: a double given for a float would be read as garbage. */
+/* The common path: a few compares. Sizes must be equal: a double for a float would be read as garbage. */
 static bool args_match(const acs_record *op, const acs_cuda_kernel *kernel)
 {
     if (!kernel->params_known)
@@ -306,7 +313,10 @@ static acs_status args_refuse(const acs_record *op, const acs_cuda_kernel *kerne
                     acs_record_name(op), i + 1, op->args[i].size, kernel->param_bytes[i]);
 }
 
-/* A mismatch may come of a module that was unloaded and whose handle means another kernel now: look once more. */
+/*
+ * A mismatch may mean that a module was unloaded and its handle now names another kernel, so the kernel is resolved
+ * again.
+ */
 static acs_status check_args(acs_cuda *self, const acs_record *op, acs_cuda_kernel **kernel)
 {
     if (ACS_UNLIKELY(op->arg_count > ACS_CUDA_ARGS_MOST))
@@ -319,7 +329,7 @@ static acs_status check_args(acs_cuda *self, const acs_record *op, acs_cuda_kern
     return args_match(op, *kernel) ? ACS_OK : args_refuse(op, *kernel);
 }
 
-/* Allow a kernel what is refused by default; idempotent, so no lock is needed. */
+/* Allow a kernel more than the default. The call is idempotent, so it needs no lock. */
 static acs_status opt_in(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, CUfunction_attribute attribute,
                          int value)
 {
@@ -334,13 +344,16 @@ static acs_status opt_in(acs_cuda *self, const acs_record *op, acs_cuda_kernel *
 }
 
 /*
- * Above 48 KiB a kernel has to be allowed its shared memory. It is allowed all there is, at once: a ceiling costs
- * nothing, and two threads that raise it cannot leave the smaller value standing.
+ * A kernel needs permission for more than 48 KiB of shared memory. It gets all there is at once, which costs nothing.
+ * So two threads that raise the limit cannot leave the smaller value.
  */
 static acs_status opt_in_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, int most)
 {
     ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-    /* C  opt in, then store release -> check: load acquire, then launch. Broken: a launch before its opt-in fails. */
+    /*
+     * C  opt_in_shared: opt in, then store release; check_shared: load acquire, then launch. Broken: a launch before
+     *    its opt-in fails.
+     */
     atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release);
     return ACS_OK;
 }
@@ -358,7 +371,10 @@ static acs_status check_shared(acs_cuda *self, const acs_record *op, acs_cuda_ke
     return opt_in_shared(self, op, kernel, most);
 }
 
-/* Above 8 blocks a cluster is not portable: the kernel is opted in, and the launch fails where the device cannot. */
+/*
+ * A cluster of more than 8 blocks is not portable: the kernel opts in, and the launch fails if the device cannot run
+ * it.
+ */
 static acs_status check_cluster(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
     acs_dim3 c = op->u.launch.attributes.cluster, grid = op->grid;
@@ -398,7 +414,8 @@ static acs_status check_kind(const acs_record *op)
 }
 
 /*
- * Cheapest first. Afterwards a launch can fail only by what changes at run time, such as blocks that must be resident.
+ * Cheap checks come first. A launch that passes can fail only by what changes at run time, such as blocks that must be
+ * resident.
  */
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
 {
@@ -434,7 +451,7 @@ void acs_cuda_meet(acs_cuda *self, const acs_record *op)
 {
     const acs_error before = *acs_error_thread();
     if (!acs_cuda_kernel_of(self, op))
-        *acs_error_thread() = before; /* nobody has launched it here */
+        *acs_error_thread() = before; /* no launch of it happens here, so there is no error */
 }
 
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)
@@ -443,4 +460,74 @@ void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread
     (void)backend;
     *thread_registers = (uint32_t)kernel->registers;
     *block_shared = (uint32_t)kernel->static_shared;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- launch */
+
+/*
+ * List the attributes that were asked for; without any, a launch takes the driver's short path. @return their number.
+ */
+static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wanted, CUlaunchAttribute *list)
+{
+    unsigned n = 0;
+    if (wanted->cluster.x) {
+        list[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        list[n].value.clusterDim.x = wanted->cluster.x;
+        list[n].value.clusterDim.y = wanted->cluster.y;
+        list[n++].value.clusterDim.z = wanted->cluster.z;
+    }
+    if (wanted->cooperative) {
+        list[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        list[n++].value.cooperative = 1;
+    }
+    if (wanted->priority) { /* clamped, as in cudaStreamCreateWithPriority; the smaller number is more urgent */
+        int priority = wanted->priority;
+        priority = priority < self->limits.priority_high ? self->limits.priority_high : priority;
+        priority = priority > self->limits.priority_low ? self->limits.priority_low : priority;
+        list[n].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+        list[n++].value.priority = priority;
+    }
+    return n;
+}
+
+/* The driver copies the arguments before it returns, so `args` may point into the record. */
+CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+{
+    CUlaunchAttribute attributes[3];
+    const acs_cuda_kernel *kernel = op->u.launch.resolved;
+    CUlaunchConfig config = {
+        .gridDimX = op->grid.x,
+        .gridDimY = op->grid.y,
+        .gridDimZ = op->grid.z,
+        .blockDimX = op->u.launch.block.x,
+        .blockDimY = op->u.launch.block.y,
+        .blockDimZ = op->u.launch.block.z,
+        .sharedMemBytes = (unsigned)op->u.launch.shared_bytes, /* checked against the device */
+        .hStream = stream,
+        .attrs = attributes,
+    };
+    config.numAttrs = launch_attributes(self, &op->u.launch.attributes, attributes);
+    return self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+}
+
+static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
+{
+    for (uint32_t i = 0; i < op->arg_count; i++)
+        args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
+    return acs_cuda_launch_args(self, op, stream, args);
+}
+
+/* Rare; a function of its own, so that other launches do not pay for its stack. */
+static __attribute__((noinline)) CUresult launch_many_args(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    void *args[ACS_CUDA_ARGS_MOST]; /* check refuses more */
+    return launch_with(self, op, stream, args);
+}
+
+CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    void *args[32];
+    if (ACS_UNLIKELY(op->arg_count > sizeof args / sizeof args[0]))
+        return launch_many_args(self, op, stream);
+    return launch_with(self, op, stream, args);
 }

@@ -1,12 +1,11 @@
 /*
- * Profilers: whether one is attached, and ranges of NVTX that tell it what is in a bundle. Found out when a device
- * is opened; called by the issue methods around each launch of a graph. It costs a branch where no tool takes ranges,
- * and fails nothing: without NVTX's headers, a part of the toolkit, there are no ranges. What a profiler changes of
- * the choice of issue methods is graphs/method.c's to decide.
+ * Profilers: whether one is attached, and NVTX ranges that show it the contents of bundles. Opened with the device;
+ * called by the issue methods around each launch of a graph. It costs a branch if no tool takes ranges, and never
+ * fails. Without NVTX's headers, a part of the toolkit, there are no ranges. graphs/method.c decides how a profiler
+ * changes the choice of issue methods.
  *
- * A tool sees a graph as one item unless it is asked for nodes, and nothing at all of what the GPU launches by
- * itself. Ranges lie around the host's launch, on the thread that makes it, so that tools can find the launch's
- * work on the GPU.
+ * A tool sees a graph as one item unless it is asked for nodes, and does not see the GPU's own launches at all. Ranges
+ * lie around the host's launch, on the thread that makes it, so that tools can find the launch's work on the GPU.
  */
 #include "cuda/internal.h"
 
@@ -28,16 +27,19 @@
 
 #ifdef ACS_HAVE_NVTX
 static pthread_once_t g_domain_once = PTHREAD_ONCE_INIT;
-static nvtxDomainHandle_t g_domain; /* the process has one; tools that show domains would show each */
+static nvtxDomainHandle_t g_domain; /* one per process: tools would show each domain apart */
 
-/* NVTX's first call, which looks for a tool. Once: NVTX's own guard is none that a thread sanitizer knows. */
+/*
+ * NVTX's first call, which looks for a tool. pthread_once guards it, since a thread sanitizer does not know NVTX's own
+ * guard.
+ */
 static void make_domain(void)
 {
     g_domain = nvtxDomainCreateA("ACS");
 }
 #endif
 
-/* NULL: no tool takes ranges. */
+/* The domain; NULL: no tool takes ranges. */
 static void *domain(void)
 {
 #ifdef ACS_HAVE_NVTX
@@ -48,7 +50,7 @@ static void *domain(void)
 #endif
 }
 
-/* The driver loads what this names into each process that uses CUDA: so profilers come in that take no ranges. */
+/* Whether the driver loads a tool into the process. Profilers that take no ranges come in that way. */
 static bool driver_is_injected(void)
 {
     const char *tool = acs_environment("CUDA_INJECTION64_PATH");
@@ -71,7 +73,7 @@ void acs_cuda_profiler_init(acs_cuda *self)
 enum {
     MESSAGE_BYTES = 512,
     NAME_BYTES = 80,
-    REST_BYTES = 32 /* for how many more there are */
+    REST_BYTES = 32 /* bytes for the number of further kernels */
 };
 
 typedef struct named {
@@ -96,8 +98,8 @@ static void count_op(contents *all, const acs_record *op)
     all->ops++;
 }
 
-/* Up to a bound; false, and nothing is added, if it does not fit. */
-static bool __attribute__((format(printf, 3, 4))) add(char *message, size_t bound, const char *format, ...)
+/* Append text up to a bound. False: it did not fit, and nothing was appended. */
+static bool __attribute__((format(printf, 3, 4))) add_text(char *message, size_t bound, const char *format, ...)
 {
     size_t used = strlen(message);
     va_list arguments;
@@ -110,18 +112,18 @@ static bool __attribute__((format(printf, 3, 4))) add(char *message, size_t boun
     return false;
 }
 
-/* "gpu: 41 ops: motor x20, joint x21"; with many kernels the first of them, and how many more there are. */
+/* Write "gpu: 41 ops: motor x20, joint x21". Of many kernels it has the first ones, and the number of the others. */
 static void write_message(const contents *all, acs_issue_method method, char *message)
 {
     static const char *const methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
     uint32_t i = 0;
     *message = 0;
-    (void)add(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);
-    while (i < all->used && add(message, MESSAGE_BYTES - REST_BYTES, "%s%.*s x%u", i ? ", " : ": ", NAME_BYTES,
+    (void)add_text(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);
+    while (i < all->used && add_text(message, MESSAGE_BYTES - REST_BYTES, "%s%.*s x%u", i ? ", " : ": ", NAME_BYTES,
                                 all->kernels[i].name, all->kernels[i].count))
         i++;
     if (i < all->used)
-        (void)add(message, MESSAGE_BYTES, ", and %u more", all->used - i);
+        (void)add_text(message, MESSAGE_BYTES, ", and %u more", all->used - i);
 }
 
 void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)

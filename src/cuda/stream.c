@@ -1,12 +1,12 @@
 /*
- * The CUDA backend and streams of the program's own: which can be ordered against, and the events that their work is
- * recorded in. Called on callers' threads, and where ops that wait for such events are issued.
+ * Streams of the program: which streams ops can be ordered against, and the events that their work is recorded in.
+ * Called on callers' threads, and where ops that wait for such events are issued. It makes no stream.
  */
 #include "cuda/internal.h"
 
 #include <stdlib.h>
 
-/* Handles that stand for a stream of the thread or context that uses them. NULL is the legacy stream. */
+/* Whether a handle means a stream of the calling thread or context. NULL is the legacy stream. */
 static bool is_special(CUstream stream)
 {
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
@@ -27,8 +27,8 @@ acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext curre
 }
 
 /*
- * Refuse streams that are not ours, and streams that are being captured: their ops are nodes, and never come here. In a
- * scope, but for `current`.
+ * Refuse streams of another context, and streams that are being captured, whose ops are nodes and never come here. In
+ * a scope; `current` is the context before it.
  */
 static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext current)
 {
@@ -45,7 +45,7 @@ static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext curren
     return acs_cuda_stream_ours(self, stream, current);
 }
 
-/* A spare event, or a new one. */
+/* Get a spare event, or make one. */
 static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
 {
     acs_lock_acquire(&self->lock);
@@ -74,7 +74,7 @@ static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
     return ACS_OK;
 }
 
-/* An event may be recorded anew as soon as the waits for it are sent: they keep what it stood for when they were. */
+/* An event may be recorded again once the waits for it are sent: they keep the state that it had then. */
 void acs_cuda_event_release(acs_backend *backend, void *event)
 {
     acs_cuda_event *node = event;
@@ -88,7 +88,7 @@ void acs_cuda_event_release(acs_backend *backend, void *event)
     acs_lock_release(&self->lock);
 }
 
-/* The stream is fit, see stream_check. */
+/* Record the stream in an event. The stream has passed stream_check. */
 static acs_status stream_record(acs_cuda *self, CUstream stream, acs_cuda_event **event)
 {
     acs_cuda_event *node = NULL;
@@ -127,7 +127,7 @@ acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **eve
     return status;
 }
 
-/* Those still held by queued ops included: the core retires all before it closes the backend. */
+/* Destroy all events, those of queued ops included: the core retires all ops before it closes the backend. */
 void acs_cuda_events_fini(acs_cuda *self)
 {
     while (self->all_events) {

@@ -1,9 +1,10 @@
 /*
  * The CUDA backend's path of an op: issue of batches, marks, completion. Called by threads that step the runtime; no
- * lock is taken on the path of an op. It never waits for the GPU, with one exception: where the driver cannot make or
+ * lock is taken on the path of an op. It never waits for the GPU, with one exception: if the driver cannot make or
  * record an event, the stream is synchronised instead, so that order is never lost.
  */
-#include "cuda/internal.h"
+#include "cuda/bundle.h"
+#include "cuda/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,10 @@ static CUevent *mark_event(acs_cuda *self, const acs_mark *mark)
     return &self->marks[(size_t)mark->slot * self->mark_capacity + mark->index];
 }
 
-/* Record a mark. If the driver refuses, wait for the slot: a mark not recorded then counts, rightly, as complete. */
+/*
+ * Record a mark. If the driver refuses, wait for the slot: a mark that was not recorded counts as complete, which is
+ * then true.
+ */
 static void record_own(acs_cuda *self, const acs_mark *mark)
 {
     if (acs_cuda_fault(self))
@@ -39,7 +43,7 @@ static void record_own(acs_cuda *self, const acs_mark *mark)
         acs_cuda_lose(self, result);
 }
 
-/* Events and streams are used in the scope of the member that made them. False: that is not to be had. */
+/* Enter the scope of the member that made an event or stream. False: it cannot be entered. */
 static bool visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
 {
     CUresult result = owner == self ? CUDA_SUCCESS : acs_cuda_scope_enter(owner, scope);
@@ -48,7 +52,7 @@ static bool visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
     return result == CUDA_SUCCESS;
 }
 
-/* Back in its own, which a thread of ours has left for good. */
+/* Leave the other member's scope. A thread of the library then enters its own member's context again. */
 static void end_visit(acs_cuda *self, acs_cuda *owner, acs_cuda_scope *scope)
 {
     acs_cuda_scope back;
@@ -72,7 +76,7 @@ static void record_mark(acs_cuda *self, const acs_mark *mark)
     end_visit(self, owner, &scope);
 }
 
-/* Have a stream of ours wait for an event, of any member; on the host if the driver cannot. */
+/* Let one of our streams wait for an event of any member; if the driver refuses, wait on the host. */
 static void wait_event(acs_cuda *self, CUstream stream, acs_cuda *owner, CUevent event)
 {
     acs_cuda_scope scope;
@@ -103,79 +107,13 @@ static acs_status item_result(acs_cuda *self, acs_item *item, CUresult result)
     return acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH;
 }
 
-/* Only what was asked for: a launch without attributes takes the driver's short path. Returns how many. */
-static unsigned launch_attributes(const acs_cuda *self, const acs_attributes *wanted, CUlaunchAttribute *list)
-{
-    unsigned n = 0;
-    if (wanted->cluster.x) {
-        list[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        list[n].value.clusterDim.x = wanted->cluster.x;
-        list[n].value.clusterDim.y = wanted->cluster.y;
-        list[n++].value.clusterDim.z = wanted->cluster.z;
-    }
-    if (wanted->cooperative) {
-        list[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-        list[n++].value.cooperative = 1;
-    }
-    if (wanted->priority) { /* clamped, as cudaStreamCreateWithPriority does it; more urgent is the smaller number */
-        int priority = wanted->priority;
-        priority = priority < self->limits.priority_high ? self->limits.priority_high : priority;
-        priority = priority > self->limits.priority_low ? self->limits.priority_low : priority;
-        list[n].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-        list[n++].value.priority = priority;
-    }
-    return n;
-}
-
-/* The driver copies the arguments before it returns, so pointers into the record will do. */
-CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
-{
-    CUlaunchAttribute attributes[3];
-    const acs_cuda_kernel *kernel = op->u.launch.resolved;
-    CUlaunchConfig config = {
-        .gridDimX = op->grid.x,
-        .gridDimY = op->grid.y,
-        .gridDimZ = op->grid.z,
-        .blockDimX = op->u.launch.block.x,
-        .blockDimY = op->u.launch.block.y,
-        .blockDimZ = op->u.launch.block.z,
-        .sharedMemBytes = (unsigned)op->u.launch.shared_bytes, /* checked against the device */
-        .hStream = stream,
-        .attrs = attributes,
-    };
-    config.numAttrs = launch_attributes(self, &op->u.launch.attributes, attributes);
-    return self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
-}
-
-static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)
-{
-    for (uint32_t i = 0; i < op->arg_count; i++)
-        args[i] = op->arg_bytes + op->args[i].offset; /* bound to the device: the identity, for now */
-    return acs_cuda_launch_args(self, op, stream, args);
-}
-
-/* Rare, and apart so that other launches do not pay for its stack. */
-static __attribute__((noinline)) CUresult launch_many_args(acs_cuda *self, const acs_record *op, CUstream stream)
-{
-    void *args[ACS_CUDA_ARGS_MOST]; /* check refuses more */
-    return launch_with(self, op, stream, args);
-}
-
-CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream)
-{
-    void *args[32];
-    if (ACS_UNLIKELY(op->arg_count > sizeof args / sizeof args[0]))
-        return launch_many_args(self, op, stream);
-    return launch_with(self, op, stream, args);
-}
-
-/* Host memory that CUDA does not know is filled by a host function, on a thread of the driver. */
+/* A fill of host memory that CUDA does not know, by a host function on a thread of the driver. */
 struct acs_cuda_fill {
     acs_cuda *self;
     void *dst;
     uint64_t bytes;
     int value;
-    acs_cuda_fill *next, **link; /* in self->fills */
+    acs_cuda_fill *next, **link; /* list self->fills */
 };
 
 static void fill_unlink(acs_cuda_fill *fill)
@@ -196,8 +134,8 @@ static void CUDA_CB fill_on_host(void *argument)
 }
 
 /*
- * The driver refuses to fill such memory, so a host function of the stream does. It is not called once a device is
- * lost.
+ * Fill memory that the driver refuses to fill, by a host function of the stream. Once a device is lost that is not
+ * called.
  */
 static CUresult fill_pageable(acs_cuda *self, const acs_record *op, CUstream stream)
 {
@@ -217,30 +155,30 @@ static CUresult fill_pageable(acs_cuda *self, const acs_record *op, CUstream str
     return result;
 }
 
-/* What is left was never called, and will not be: the device was lost. */
+/* Free the fills that are left: the device was lost, so their functions were not called and never will be. */
 void acs_cuda_fills_fini(acs_cuda *self)
 {
     while (self->fills)
         fill_unlink(self->fills);
 }
 
-/* CUDA_ERROR_INVALID_VALUE: pageable, CUDA does not know it. Any other error: no answer. */
+/* Ask what the memory is. CUDA_ERROR_INVALID_VALUE: pageable, unknown to CUDA. Any other error: no answer. */
 static CUresult ask_memory(acs_cuda *self, CUdeviceptr pointer)
 {
     CUmemorytype type = 0;
     return self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer);
 }
 
-static CUresult fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
+static CUresult issue_fill(acs_cuda *self, const acs_record *op, CUdeviceptr dst, CUstream stream)
 {
     CUresult result = self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);
-    /* Asked only once the driver has refused: the common fill pays nothing for this. */
+    /* The memory is asked about only after a refusal, so that the common fill pays nothing. */
     bool refused = result == CUDA_ERROR_INVALID_VALUE && ask_memory(self, dst) == CUDA_ERROR_INVALID_VALUE;
     return refused ? fill_pageable(self, op, stream) : result;
 }
 
-/* Of the runtime's own: between its replicas of a block, which are where the driver says. */
-static CUresult copy_rows(acs_cuda *self, const acs_record *op, CUstream stream)
+/* Copy rows. Only the library asks for that, between its replicas of a block, which lie where the driver says. */
+static CUresult issue_rows(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     const CUDA_MEMCPY2D rows = {
         .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -260,27 +198,28 @@ static CUresult copy_rows(acs_cuda *self, const acs_record *op, CUstream stream)
 }
 
 /*
- * MEMCPY and MEMSET. Pageable memory is legal: the driver stages it, and this thread waits meanwhile. But it reads a
- * pageable source when it is called, not when the stream gets there: what the op was put behind has to be over first.
+ * Issue MEMCPY and MEMSET. Pageable memory is legal: the driver stages it while this thread waits. But the driver
+ * reads a pageable source during the call, not when the stream gets there. So earlier work of the stream must end
+ * first.
  */
-static CUresult copy(acs_cuda *self, const acs_record *op, CUstream stream)
+static CUresult issue_copy(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
     if (op->u.copy.bytes == 0)
         return CUDA_SUCCESS;
     if (op->kind == ACS_KIND_MEMSET)
-        return fill(self, op, dst, stream);
+        return issue_fill(self, op, dst, stream);
     if (op->u.copy.rows > 1)
-        return copy_rows(self, op, stream);
+        return issue_rows(self, op, stream);
     CUdeviceptr src = (CUdeviceptr)(uintptr_t)op->u.copy.src;
-    /* Without an answer too: waiting is right for all memory. */
+    /* Without an answer this thread waits too, which is right for all memory. */
     CUresult result = ask_memory(self, src) == CUDA_SUCCESS ? CUDA_SUCCESS : self->cu.cuStreamSynchronize(stream);
     if (result != CUDA_SUCCESS)
         return result;
     return self->cu.cuMemcpyAsync(dst, src, op->u.copy.bytes, stream);
 }
 
-/* A larger scratch block replaces the slot's old one, which earlier calls of the slot may still be using on the GPU. */
+/* Let earlier calls of the slot end before a larger scratch block replaces the old one, which they may be using. */
 static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream stream)
 {
     size_t *high = &self->scratch_high[item->slot];
@@ -291,8 +230,8 @@ static CUresult scratch_settle(acs_cuda *self, const acs_item *item, CUstream st
     return result;
 }
 
-/* The program's function issues to the slot's stream; what it issued is in order there like an op of ours. */
-static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
+/* Issue a library call: the program's function issues into the slot's stream, so its work is in order there. */
+static acs_status issue_call(acs_cuda *self, acs_item *item, CUstream stream)
 {
     CUresult sent;
     ACS_TRY(item_result(self, item, scratch_settle(self, item, stream)));
@@ -306,10 +245,13 @@ static acs_status call(acs_cuda *self, acs_item *item, CUstream stream)
     }
     if (status == ACS_OK && item->op->u.call.known)
         acs_cuda_call_learn(self, item);
-    return status; /* a code of the call's own has no text here: it need not be a CUDA error */
+    return status; /* a code of the call's own has no text here, since it may be no CUDA error */
 }
 
-/* The foreign stream waits for the upstream ops. A capturing stream would have its capture broken: refused instead. */
+/*
+ * Let the foreign stream wait for the upstream ops. A capturing stream is refused, since the wait would break its
+ * capture.
+ */
 static CUresult signal_stream(acs_cuda *self, const acs_batch *batch, const acs_item *item)
 {
     CUstream stream = item->op->u.stream.stream;
@@ -330,8 +272,8 @@ static void wait_foreign(acs_cuda *self, CUstream stream, const acs_cuda_event *
     wait_event(self, stream, node->owner, node->event);
 }
 
-/* Send one op. HOST, FREE and CALLBACK ops run in the core, when their upstream ops have retired; none comes here. */
-static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
+/* Send one op. HOST, FREE and CALLBACK ops never come here: the core runs them when their upstream ops have retired. */
+static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     acs_record *op = item->op;
     CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
@@ -340,12 +282,12 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
         return item_result(self, item, acs_cuda_launch(self, op, stream));
     case ACS_KIND_MEMCPY:
     case ACS_KIND_MEMSET:
-        return item_result(self, item, copy(self, op, stream));
+        return item_result(self, item, issue_copy(self, op, stream));
     case ACS_KIND_CALL:
-        return call(self, item, stream);
+        return issue_call(self, item, stream);
     case ACS_KIND_STREAM_WAIT:
         wait_foreign(self, stream, op->u.stream.event);
-        return ACS_OK; /* a failure has been waited for on the host, or marked the device as lost */
+        return ACS_OK; /* after a failure the host has waited, or the device is marked as lost */
     case ACS_KIND_STREAM_SIGNAL:
         return item_result(self, item, signal_stream(self, batch, item));
     default:
@@ -354,23 +296,23 @@ static acs_status issue(acs_cuda *self, const acs_batch *batch, acs_item *item)
     }
 }
 
-/* The op did not run, or nobody can say whether it did. */
+/* The op did not run, or it is unknown whether it did. */
 static void item_lost(acs_item *item, int fault)
 {
     acs_item_result(item, ACS_ERR_DEVICE, fault, acs_cuda_text(fault));
 }
 
-/* The op and its own mark. The mark is recorded also behind an op that failed: waits for it must not hang. */
+/* Issue an op and record its own mark, also if the op failed, since waits for the mark must not hang. */
 static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     if (!acs_cuda_fault(self))
-        item->status = acs_item_may_follow(batch, item) ? issue(self, batch, item) : ACS_ERR_SKIPPED;
+        item->status = acs_item_may_follow(batch, item) ? issue_op(self, batch, item) : ACS_ERR_SKIPPED;
     if (item->mark_after)
         record_mark(self, &item->after);
-    /* Before the op, or while it was marked: then nothing is known of it. */
+    /* If the fault came before the op or while its mark was recorded, nothing is known of the op. */
     if (item->status == ACS_OK && acs_cuda_fault(self))
         item_lost(item, acs_cuda_fault(self));
-    /* The wait is sent, or will never be; a skipped op keeps its event, which is released when it retires. */
+    /* The wait is sent, or will never be. A skipped op keeps its event, which is released when it retires. */
     if (item->op->kind == ACS_KIND_STREAM_WAIT && item->status != ACS_ERR_SKIPPED) {
         acs_cuda_event_release(&self->base, item->op->u.stream.event);
         item->op->u.stream.event = NULL;
@@ -387,7 +329,7 @@ static void marks_and_waits(acs_cuda *self, const acs_batch *batch, const acs_it
     }
 }
 
-/* Marks and waits are kept for items that fail or are skipped too: others stand on the order that they make. */
+/* Marks and waits are issued also for items that fail or are skipped, since other ops rely on that order. */
 static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
 {
     acs_item_result(item, ACS_OK, 0, NULL);
@@ -396,7 +338,10 @@ static void submit_item(acs_cuda *self, acs_batch *batch, acs_item *item)
         issue_or_skip(self, batch, item);
 }
 
-/* As a whole or not at all. The mark is recorded also behind a bundle that bounced: its ops follow in the same slot. */
+/*
+ * Issue a bundle, as a whole or not at all. The mark is recorded also behind a refused bundle, whose ops follow in the
+ * same slot.
+ */
 static void submit_bundle(acs_cuda *self, acs_batch *batch)
 {
     const acs_item *first = &batch->items[0], *last = &batch->items[batch->items_used - 1];
@@ -415,7 +360,7 @@ static void submit_bundle(acs_cuda *self, acs_batch *batch)
     }
 }
 
-/* No locks: the core hands a slot, and its marks, to one thread at a time. */
+/* Takes no lock: the core gives a slot and its marks to one thread at a time. */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -424,7 +369,7 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
     bool timed = acs_cuda_launches_begin(self, batch, &began_ns);
     CUresult entered = acs_cuda_scope_enter(self, &scope);
     if (entered != CUDA_SUCCESS)
-        acs_cuda_lose(self, entered); /* our context cannot be made current: it is gone */
+        acs_cuda_lose(self, entered); /* our context cannot be made current any more */
     if (batch->bundle)
         submit_bundle(self, batch);
     for (uint32_t i = 0; i < batch->items_used && !batch->bundle; i++)
@@ -436,14 +381,17 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 
 /* ----------------------------------------------------------------------------------------------------- completion */
 
-/* An event that was never recorded reads as complete, which is right by record_mark's rule. */
+/* Whether a mark is complete. A mark that was never recorded is, by record_own's rule. */
 static CUresult query(acs_cuda *self, const acs_mark *mark)
 {
     CUevent event = *mark_event(self, mark);
-    return event ? self->cu.cuEventQuery(event) : CUDA_SUCCESS; /* never recorded: the slot was waited for instead */
+    return event ? self->cu.cuEventQuery(event) : CUDA_SUCCESS; /* never recorded: the slot was waited for */
 }
 
-/* Marks of a slot complete in order. Most often none has, or all have; else halve. */
+/*
+ * Find the last completed mark of a slot. Marks complete in order. Mostly none has or all have; else the search
+ * halves.
+ */
 static CUresult poll_marks(acs_cuda *self, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     CUresult result = query(self, &marks[0]);
@@ -458,14 +406,14 @@ static CUresult poll_marks(acs_cuda *self, const acs_mark *marks, uint32_t count
         else if (result == CUDA_ERROR_NOT_READY)
             pending = probe;
         else
-            break; /* what was seen complete is complete, whatever happened since */
+            break; /* marks seen complete stay complete, whatever happened since */
         probe = done + (pending - done) / 2;
     }
     *completed = marks[done].value;
     return result;
 }
 
-/* Any error but "not ready" is the end: who cannot learn of completion can promise nothing more. */
+/* Any error but "not ready" ends the device's use, since completion can no longer be learnt. */
 acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     acs_cuda *self = (acs_cuda *)backend;
@@ -483,7 +431,7 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
             acs_cuda_scope_leave(self, &scope);
         }
         marked = acs_cuda_progress(self, slot, marked);
-        if (first && marks[first - 1].value > marked) /* told before, and perhaps not booked */
+        if (first && marks[first - 1].value > marked) /* the device reported it, but the core may not have booked it */
             marked = marks[first - 1].value;
         if (marked)
             *completed = marked;

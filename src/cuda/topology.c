@@ -1,7 +1,7 @@
 /*
- * Measures the links between CUDA devices and the host (see devices/topology.h). Called where a set of devices is used
- * for the first time, and by acs-info. Uses the runtime alone; makes what it needs and gives it back, but for peer
- * access between the devices, which stays. Takes about a second for four devices.
+ * Measurement of the links between CUDA devices and the host (devices/topology.h). Called when a set of devices is
+ * used for the first time, and by acs-info. Calls the runtime only. It frees all that it makes, but peer access
+ * between the devices stays enabled. Four devices take about a second.
  */
 #include "cuda/topology.h"
 
@@ -9,17 +9,17 @@
 
 #include <cuda_runtime_api.h>
 
-/* A place that copies begin or end at. */
+/* One end of a link. */
 typedef struct end {
-    int device; /* -1: the host */
+    int device; /* CUDA's number; -1: the host */
     void *memory;
     cudaStream_t stream;
     cudaEvent_t begin, done;
 } end;
 
-static acs_status failed(const char *what, cudaError_t error)
+static acs_status measuring_failed(const char *what, cudaError_t error)
 {
-    (void)cudaGetLastError(); /* ours; reported here */
+    (void)cudaGetLastError(); /* our own error; reported here */
     return ACS_FAIL(ACS_ERR_DEVICE, (int)error, "measuring links: %s: %s", what, cudaGetErrorString(error));
 }
 
@@ -27,7 +27,7 @@ static acs_status failed(const char *what, cudaError_t error)
     do {                                                                                                               \
         cudaError_t error_ = (call);                                                                                   \
         if (error_ != cudaSuccess)                                                                                     \
-            return failed(#call, error_);                                                                              \
+            return measuring_failed(#call, error_);                                                                    \
     } while (0)
 
 static acs_status open_end(end *e, int device)
@@ -45,7 +45,7 @@ static acs_status open_end(end *e, int device)
     return ACS_OK;
 }
 
-/* As far as it was opened; what does not go is nobody's error any more. */
+/* Close what was opened; errors are ignored. */
 static void close_end(end *e)
 {
     if (e->device < 0) {
@@ -62,25 +62,25 @@ static void close_end(end *e)
     (void)cudaFree(e->memory);
 }
 
-/* In the stream of one that is a device. */
-static cudaError_t copy(const end *from, const end *to, cudaStream_t stream, size_t bytes)
+/* Copy in `stream`, which belongs to an end that is a device. */
+static cudaError_t copy_between(const end *from, const end *to, cudaStream_t stream, size_t bytes)
 {
     if (from->device >= 0 && to->device >= 0)
         return cudaMemcpyPeerAsync(to->memory, to->device, from->memory, from->device, bytes, stream);
     return cudaMemcpyAsync(to->memory, from->memory, bytes, cudaMemcpyDefault, stream);
 }
 
-/* Seconds for some copies behind each other, by the device's clock: the least of several times. */
+/* Measure the seconds of some copies in a row, by the device's clock: the least of several runs. */
 static acs_status time_copies(const end *from, const end *to, int copies, size_t bytes, double *seconds)
 {
     const end *at = from->device >= 0 ? from : to;
     TRY_CUDA(cudaSetDevice(at->device));
     *seconds = 1e9;
-    for (int k = 0; k <= TUNE_LINK_REPETITIONS; k++) { /* the first one warms up */
+    for (int k = 0; k <= TUNE_LINK_REPETITIONS; k++) { /* the first run warms up */
         float ms = 0;
         TRY_CUDA(cudaEventRecord(at->begin, at->stream));
         for (int i = 0; i < copies; i++)
-            TRY_CUDA(copy(from, to, at->stream, bytes));
+            TRY_CUDA(copy_between(from, to, at->stream, bytes));
         TRY_CUDA(cudaEventRecord(at->done, at->stream));
         TRY_CUDA(cudaEventSynchronize(at->done));
         TRY_CUDA(cudaEventElapsedTime(&ms, at->begin, at->done));
@@ -111,7 +111,7 @@ static acs_status enable_peer(const end *from, const end *to, bool *peer)
     TRY_CUDA(cudaSetDevice(from->device));
     cudaError_t error = cudaDeviceEnablePeerAccess(to->device, 0);
     if (error != cudaSuccess && error != cudaErrorPeerAccessAlreadyEnabled)
-        return failed("cudaDeviceEnablePeerAccess", error);
+        return measuring_failed("cudaDeviceEnablePeerAccess", error);
     (void)cudaGetLastError();
     return ACS_OK;
 }
@@ -129,7 +129,7 @@ static acs_status measure_all(acs_topology *t, const end *ends)
     return ACS_OK;
 }
 
-/* A figure that cannot be is measured again: somebody else may have used the link. */
+/* An impossible figure is measured again, since another program may have used the link. */
 acs_status acs_cuda_topology_measure(acs_topology *t, const int *devices)
 {
     end ends[ACS_DEVICES_MOST + 1] = {{0}};
@@ -147,6 +147,6 @@ acs_status acs_cuda_topology_measure(acs_topology *t, const int *devices)
     }
     while (opened > 0)
         close_end(&ends[--opened]);
-    (void)cudaSetDevice(before); /* was current */
+    (void)cudaSetDevice(before); /* the device that was current */
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * The links between CUDA devices, measured.
+ * Measurement of the links between CUDA devices.
  */
 #ifndef ACS_CUDA_TOPOLOGY_H
 #define ACS_CUDA_TOPOLOGY_H
@@ -7,8 +7,8 @@
 #include "devices/topology.h"
 
 /*
- * Fill the links of t->count devices, CUDA's device numbers of which are given. Peer access between them is enabled
- * where it can be. ACS_ERR_DEVICE: a call failed, which; ACS_ERR_CHECK: figures that cannot be, three times.
+ * Measure the links of t->count devices, given by their CUDA numbers. Peer access between them is enabled where
+ * possible. ACS_ERR_DEVICE: a CUDA call failed. ACS_ERR_CHECK: the figures were impossible three times.
  */
 acs_status acs_cuda_topology_measure(acs_topology *topology, const int *devices);
 

@@ -1,7 +1,7 @@
 /*
- * Types of kernels: a number for each (kernel, block, shared memory), which is what a node of a cached graph cannot
- * change later. Called by check() on the launching thread: without a lock and without a CUDA call for a type seen
- * before. It never says no to a launch; a kernel without a number is launched by itself.
+ * Types of kernels: a number for each (kernel, block, shared memory), which a node of a cached graph cannot change
+ * later. Called by check() on the launching thread: without a lock and without a CUDA call for a type seen before. It
+ * never refuses a launch; a kernel without a number is launched by itself.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -10,19 +10,18 @@
 #include <stdlib.h>
 
 /*
- * A  a type is filled in, then published in its kernel's list and in the table, release -> whoever finds it, or was
- * given
- *    its number: acquire. Broken: a graph is built of a type without kernel.
+ * A  type_add_locked: fill a type, publish it in its kernel's list and in the table with release; type_find and
+ *    acs_cuda_type_find: load acquire. Broken: a graph is built of a type without kernel.
  */
 
-/* What a node can hold and the device can set. */
-static bool suits(const acs_cuda_kernel *kernel, const acs_record *op)
+/* Whether a node can hold the launch, and the device can set it. */
+static bool is_suitable(const acs_cuda_kernel *kernel, const acs_record *op)
 {
     const acs_attributes *asked = &op->u.launch.attributes;
     return kernel->params_known && !asked->cooperative && !asked->cluster.x && !asked->priority;
 }
 
-/* Bytes of all parameters as they lie behind each other. */
+/* Bytes of all parameters, gaps included. */
 static uint32_t arg_bytes(const acs_cuda_kernel *kernel)
 {
     uint32_t end = 0;
@@ -32,7 +31,7 @@ static uint32_t arg_bytes(const acs_cuda_kernel *kernel)
     return end;
 }
 
-static acs_cuda_type *find(const acs_cuda_kernel *kernel, const acs_record *op)
+static acs_cuda_type *type_find(const acs_cuda_kernel *kernel, const acs_record *op)
 {
     acs_dim3 block = op->u.launch.block;
     acs_cuda_type *type = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
@@ -42,18 +41,18 @@ static acs_cuda_type *find(const acs_cuda_kernel *kernel, const acs_record *op)
     return type;
 }
 
-/* The next number, if there is one. */
-static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
+/* Give a type the next number. NULL: there is none, or no memory. */
+static acs_cuda_type *type_add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_relaxed); /* written under this lock only */
     uint32_t index = first ? first->index + 1 : 0;
-    if (v->types_used + 1 >= ACS_CUDA_TYPES || index >= TUNE_KERNEL_TYPES_MOST)
+    if (methods->types_used + 1 >= ACS_CUDA_TYPES || index >= TUNE_KERNEL_TYPES_MOST)
         return NULL;
     acs_cuda_type *type = calloc(1, sizeof *type);
     if (!type)
         return NULL;
-    type->number = ++v->types_used;
+    type->number = ++methods->types_used;
     type->index = index;
     type->kernel = kernel;
     type->block = op->u.launch.block;
@@ -61,26 +60,29 @@ static acs_cuda_type *add_locked(acs_cuda *self, acs_cuda_kernel *kernel, const 
     type->arg_bytes = arg_bytes(kernel);
     type->packed = acs_cuda_args_packed(kernel, op);
     type->next = first;
-    if (type->arg_bytes > ACS_CUDA_ARG_BYTES) /* remembered all the same, so that no launch comes here again */
+    if (type->arg_bytes > ACS_CUDA_ARG_BYTES) /* kept all the same, so that no launch comes here again */
         atomic_store_explicit(&type->refused, true, memory_order_relaxed);
-    atomic_store_explicit(&v->types[type->number], type, memory_order_release); /* A */
+    atomic_store_explicit(&methods->types[type->number], type, memory_order_release); /* A */
     atomic_store_explicit(&kernel->types, type, memory_order_release);          /* A */
     return type;
 }
 
-/* Another thread may have been here meanwhile. */
-static acs_cuda_type *add(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
+/* Add a type, unless another thread has added it meanwhile. */
+static acs_cuda_type *type_add(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
     acs_lock_acquire(&self->lock);
-    acs_cuda_type *type = find(kernel, op);
+    acs_cuda_type *type = type_find(kernel, op);
     if (!type)
-        type = add_locked(self, kernel, op);
+        type = type_add_locked(self, kernel, op);
     acs_lock_release(&self->lock);
     return type;
 }
 
-/* Full, for this kernel or for all: then its list is not added to any more, and no lock need be taken to see that. */
-static bool full(const acs_cuda *self, const acs_cuda_kernel *kernel)
+/*
+ * Whether there are no more numbers, for this kernel or for all. Its list then never grows, which is seen without a
+ * lock.
+ */
+static bool is_full(const acs_cuda *self, const acs_cuda_kernel *kernel)
 {
     const acs_cuda_type *first = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
     /* Acquire: A. The last number is given out last. */
@@ -89,9 +91,10 @@ static bool full(const acs_cuda *self, const acs_cuda_kernel *kernel)
 }
 
 /*
- * It would hold up what shares a bundle with it, and its launch costs nothing beside it. Now and then it rides again.
+ * Whether a kernel takes so long that it is left out of bundles: it would delay the other kernels of its bundle, and
+ * its launch costs little beside its time. Some launches are bundled all the same, so that its estimate can fall.
  */
-static bool takes_long(acs_cuda_type *type)
+static bool skip_long(acs_cuda_type *type)
 {
     /* Relaxed, both: an estimate, and a count that may miss a turn. */
     return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > TUNE_KERNEL_LONG_NS) &&
@@ -101,14 +104,14 @@ static bool takes_long(acs_cuda_type *type)
 
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    if (!self->methods || !suits(kernel, op))
+    if (!self->methods || !is_suitable(kernel, op))
         return 0;
-    acs_cuda_type *type = find(kernel, op);
-    if (ACS_UNLIKELY(!type && !full(self, kernel)))
-        type = add(self, kernel, op);
-    /* Relaxed: a bundle that comes all the same is refused. */
-    bool rides = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
-    return rides && !takes_long(type) ? type->number : 0;
+    acs_cuda_type *type = type_find(kernel, op);
+    if (ACS_UNLIKELY(!type && !is_full(self, kernel)))
+        type = type_add(self, kernel, op);
+    /* Relaxed: a bundle with a type refused meanwhile is refused itself. */
+    bool bundleable = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
+    return bundleable && !skip_long(type) ? type->number : 0;
 }
 
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)
@@ -118,6 +121,6 @@ acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)
 
 void acs_cuda_types_fini(acs_cuda *self)
 {
-    for (uint32_t i = 0; i < ACS_CUDA_TYPES; i++) /* relaxed: nobody else is here any more */
+    for (uint32_t i = 0; i < ACS_CUDA_TYPES; i++) /* relaxed: no other thread is here any more */
         free(atomic_load_explicit(&self->methods->types[i], memory_order_relaxed));
 }

@@ -1,23 +1,23 @@
 /*
- * Models of GPUs: what NVIDIA documents of their multiprocessors, and what calls were measured to cost on an H200
- * (driver 580.159, CUDA 13.0, 16 Xeon cores; single calls, hops and chains only). Costs of the other GPUs are the
- * H200's, for want of a measurement. Nothing here was fitted to a benchmark that the model is then asked to predict.
+ * Models of GPUs: NVIDIA's figures for their multiprocessors, and costs of calls measured on an H200 (driver 580.159,
+ * CUDA 13.0, 16 Xeon cores; single calls, hops and chains only). Other GPUs have the H200's costs, since theirs were
+ * not measured. No figure was fitted to a benchmark that the model is then asked to predict.
  */
 #include "simulator/machine.h"
 
 #include <string.h>
 
 /*
- * One hop of a chain of empty kernels took 1.41 us in a stream, 1.52 through an event, 0.7 by a graph's edge and about
- * 5 by a launch from the device; how much of that is the kernel's own is not known, and taken as 0.4. From the launch
- * call to the host's knowledge it was 7.7 us: 2.6 the call, 0.4 the kernel, the rest is divided by what a store to the
- * host's memory needed less. graph_start has no measurement of its own.
+ * Times of a hop in a chain of empty kernels: 1.41 us in a stream, 1.52 through an event, 0.7 by a graph's edge, about
+ * 5 by a launch from the device. The kernel's own part of that is unknown, and taken as 0.4. From the launch call
+ * until the host knew of the end it was 7.7 us: 2.6 for the call, 0.4 for the kernel. The rest is split between the
+ * latencies of launch and host by how much sooner the host saw a store to its memory. graph_start was not measured by
+ * itself.
  *
- * Graphs whose parameters the device sets, and GPU-side issue: as the cuda backend's were measured with bundles of 64
- * to 256 empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_issue.c), one bundle after another and two side by
- * side.
- * 0.33 us a node that is set; 0.57 a kernel that was released, 5.0 a hop of a chain of these; from the launch call to
- * the first kernel 7 and 15 us, of which the latency of a launch and of a graph are counted apart.
+ * Graphs whose parameters the device sets, and GPU-side issue: measured in the cuda backend with bundles of 64 to 256
+ * empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_issue.c), one bundle after another and two side by side. A
+ * node that is set took 0.33 us, a released kernel 0.57, a hop of a chain of these 5.0. From the launch call to the
+ * first kernel it was 7 and 15 us. The latencies of a launch and of a graph, which are counted apart, are included.
  */
 #define DEVICE_COSTS                                                                                                   \
     {                                                                                                                  \
@@ -28,10 +28,10 @@
     }
 
 /*
- * Launching a graph of 64 took 1.2 us as a chain, 46 as 64 roots. A cached graph of one kernel took 2.0 us in all, of
- * which its parameters are 0.22 and its events 0.3. Launches of 2, 4 and 8 threads took 1.8, 1.6 and 1.3 us in all.
- * A bundle whose parameters the device sets took the backend 18 us for 64 kernels and 39 for 256, its event included:
- * what grows with the kernels is counted by the op (device_set_node, src/simulator/sim_driver.c).
+ * Launching a graph of 64 nodes took 1.2 us as a chain, 46 as 64 roots. A cached graph of one kernel took 2.0 us in
+ * all: 0.22 for its parameters, 0.3 for its events. Launches by 2, 4 and 8 threads took 1.8, 1.6 and 1.3 us in all. A
+ * bundle whose parameters the device sets took the backend 18 us for 64 kernels and 39 for 256, its event included.
+ * The part that grows with the kernels is counted per op (device_set_node, src/simulator/sim_driver.c).
  */
 #define HOST_COSTS                                                                                                     \
     {                                                                                                                  \

@@ -1,6 +1,6 @@
 /*
- * Graphs of kernels: made once, launched in a stream, one launch at a time. A node starts when those it depends on
- * have ended; the front end then pays for the node and its edges. Called by the machine; never looks at queues.
+ * Graphs of kernels: made once, launched in a stream, one launch at a time. A node starts when its upstream nodes have
+ * ended; the front end then takes time for the node and its edges. Called by machine.c; never looks at queues.
  */
 #include "simulator/internal.h"
 
@@ -69,7 +69,7 @@ void acs_sim_graphs_free(acs_sim *sim)
     free(sim->graph);
 }
 
-/* What it takes from the last node that it depends on, or from the graph's start, to this one. */
+/* Time from the end of the last upstream node, or from the graph's start, to this node. */
 static uint64_t hop(const acs_sim *sim, const sim_node *node)
 {
     const acs_sim_device_costs *c = &sim->gpu.device;

@@ -1,6 +1,6 @@
 /*
- * What is to happen, by time: a binary heap. Used by the machine alone. Equal times keep the order in which they were
- * put, so that the same calls give the same run.
+ * A binary heap of what will happen, by time. Called by the machine alone. Equal times keep the order in which they
+ * were put, so that the same calls give the same run. It never looks at what happens.
  */
 #include "simulator/internal.h"
 

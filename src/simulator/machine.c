@@ -1,96 +1,17 @@
 /*
- * The machine: hardware queues, streams, events, copies, and what happens when. Called through machine.h by whoever
- * plays the host. Blocks are placed by sms.c, graphs run by graph.c.
+ * The machine: hardware queues, streams, events, copies, and the order in which things happen. Called through
+ * machine.h by the caller that plays the host. Blocks are placed by sms.c, graphs run by graph.c. It never reads a
+ * clock.
  *
- * Everything is decided in the order of the heap; a queue is worked off until its head has to wait, and looked at
- * again when that may have changed. So nothing depends on how often, or how far, acs_sim_advance is called.
+ * Everything is decided in the order of the heap. A queue is worked off until its head has to wait, and looked at
+ * again when that may have changed. So results do not depend on how often, or how far, acs_sim_advance is called.
  */
 #include "simulator/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RING_FIRST = 32, GROW_FIRST = 16 };
-
-/* ---------------------------------------------------------------------------------------------------------- helpers */
-
-bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size)
-{
-    uint32_t grown_capacity = *capacity ? *capacity * 2 : GROW_FIRST;
-    void *grown;
-
-    if (used < *capacity)
-        return true;
-    grown = realloc(*array, grown_capacity * size);
-    if (!grown) {
-        sim->failed = true;
-        return false;
-    }
-    *array = grown;
-    *capacity = grown_capacity;
-    return true;
-}
-
-void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node)
-{
-    sim_happening h = {.when = when > sim->now ? when : sim->now, .what = what, .index = index, .node = node};
-
-    if (!acs_sim_heap_put(&sim->heap, h))
-        sim->failed = true;
-}
-
-void acs_sim_wake(acs_sim *sim, uint32_t queue, uint64_t when)
-{
-    if (sim->queue[queue].wake_at == when && when > sim->now)
-        return; /* arranged already */
-    sim->queue[queue].wake_at = when;
-    acs_sim_happen(sim, when, SIM_QUEUE, queue, 0);
-}
-
-void acs_sim_wake_all(acs_sim *sim, const uint32_t *waiters, uint32_t *count)
-{
-    for (uint32_t i = 0; i < *count; i++)
-        acs_sim_wake(sim, waiters[i], sim->now);
-    *count = 0;
-}
-
-uint32_t acs_sim_run_take(acs_sim *sim)
-{
-    uint32_t index = sim->free_run;
-
-    if (index != ACS_SIM_NONE) {
-        sim->free_run = sim->run[index].next;
-        return index;
-    }
-    if (!acs_sim_grow(sim, (void **)&sim->run, sim->runs, &sim->run_capacity, sizeof *sim->run))
-        return ACS_SIM_NONE;
-    return sim->runs++;
-}
-
-void acs_sim_tell(acs_sim *sim, void *user, bool ended)
-{
-    if (user && sim->told)
-        sim->told(sim->owner, user, ended, sim->now);
-}
-
-uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t index, uint64_t cost)
-{
-    sim_device *device = &sim->device[index];
-    uint64_t turn = device->front_end_free > sim->now ? device->front_end_free : sim->now;
-
-    device->front_end_free = turn + cost;
-    return turn;
-}
-
-void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost)
-{
-    acs_sim_happen(sim, acs_sim_front_end_turn(sim, sim->run[run].device, cost), SIM_START, run, 0);
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
+enum { RING_FIRST = 32 };
 
 /* ------------------------------------------------------------------------------------------------ items of the queues */
 
@@ -99,25 +20,19 @@ static sim_item *item_at(const sim_queue *q, uint32_t position)
     return &q->ring[position & (q->capacity - 1)];
 }
 
-/* The head leaves; what it kept waiting, of other streams, is counted. */
+/* Remove the head. Time for which it blocked an item of another stream is counted. */
 static void pop(acs_sim *sim, sim_queue *q)
 {
     const sim_item *head = item_at(q, q->head);
 
     if (q->tail - q->head > 1) {
         const sim_item *next = item_at(q, q->head + 1);
-        uint64_t since = later(later(q->head_since, head->arrival), next->arrival);
+        uint64_t since = acs_sim_later(acs_sim_later(q->head_since, head->arrival), next->arrival);
         if (next->stream != head->stream && since < sim->now)
             sim->device[q->device].count.blocked_ns += sim->now - since;
     }
     q->head++;
     q->head_since = sim->now;
-}
-
-static void item_done(acs_sim *sim, uint32_t stream)
-{
-    sim->stream[stream].last = sim->now;
-    sim->stream[stream].pending--;
 }
 
 static void record(acs_sim *sim, const sim_item *item)
@@ -134,10 +49,10 @@ static void record(acs_sim *sim, const sim_item *item)
     if (item->amount == event->records)
         event->latest_at = sim->now;
     acs_sim_wake_all(sim, event->waiters, &event->waiter_count);
-    item_done(sim, item->stream);
+    acs_sim_item_done(sim, item->stream);
 }
 
-/* Records of one event in several streams complete in any order, so each that did not is kept. */
+/* Whether a record is not complete. Records of one event in several streams complete in any order, so each is kept. */
 static bool is_pending(const sim_event *event, uint64_t which)
 {
     for (uint32_t i = 0; i < event->pending_count; i++) {
@@ -147,8 +62,8 @@ static bool is_pending(const sim_event *event, uint64_t which)
     return false;
 }
 
-/* False: the event is not complete; the queue is looked at again when it is. */
-static bool waited(acs_sim *sim, const sim_item *item, uint32_t queue)
+/* Pass a wait if its event is complete. False: it is not; the queue is looked at again when it is. */
+static bool try_wait(acs_sim *sim, const sim_item *item, uint32_t queue)
 {
     sim_event *event = &sim->event[item->index];
     sim_stream *stream = &sim->stream[item->stream];
@@ -160,8 +75,8 @@ static bool waited(acs_sim *sim, const sim_item *item, uint32_t queue)
         return false;
     }
     if (item->amount)
-        stream->free_at = later(stream->free_at, event->at + sim->gpu.device.event_hop);
-    item_done(sim, item->stream);
+        stream->free_at = acs_sim_later(stream->free_at, event->at + sim->gpu.device.event_hop);
+    acs_sim_item_done(sim, item->stream);
     return true;
 }
 
@@ -170,7 +85,7 @@ static uint64_t link_ns(uint64_t bytes, uint32_t mbps)
     return mbps ? bytes * 1000 / mbps : 0;
 }
 
-/* When a copy can start on its engines and link, which it then holds until it ends; its time is in run->ns. */
+/* Reserve the engines and the link of a copy until it ends. @return when it can start; its duration is in run->ns. */
 static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
 {
     sim_device *device = &sim->device[run->device];
@@ -188,7 +103,7 @@ static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
         if (device->engine_free[i] < *engine)
             engine = &device->engine_free[i];
     }
-    start = later(later(sim->now, *engine), later(*link, peer ? peer->from_peer_free : 0));
+    start = acs_sim_later(acs_sim_later(sim->now, *engine), acs_sim_later(*link, peer ? peer->from_peer_free : 0));
     run->ns = sim->gpu.device.copy_latency + link_ns(item->amount, mbps);
     *engine = *link = start + run->ns;
     if (peer)
@@ -197,7 +112,7 @@ static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
     return start;
 }
 
-/* A kernel, copy or delay leaves its queue. False: no memory. */
+/* Let a kernel, copy or delay leave its queue. False: no memory. */
 static bool run_item(acs_sim *sim, const sim_item *item, uint32_t device)
 {
     uint32_t index = acs_sim_run_take(sim);
@@ -216,7 +131,7 @@ static bool run_item(acs_sim *sim, const sim_item *item, uint32_t device)
     return true;
 }
 
-/* Start the head item, which has arrived. False: not now; when to look again has been arranged. */
+/* Start the head item, which has arrived. False: not now; the next look is arranged. */
 static bool start_head(acs_sim *sim, uint32_t queue)
 {
     sim_queue *q = &sim->queue[queue];
@@ -224,9 +139,9 @@ static bool start_head(acs_sim *sim, uint32_t queue)
     const sim_stream *stream = &sim->stream[item.stream];
 
     if (item.kind == ITEM_WAIT)
-        return waited(sim, &item, queue);
+        return try_wait(sim, &item, queue);
     if (stream->running)
-        return false; /* looked at again when that ends */
+        return false; /* the end of the running item causes the next look */
     if (item.kind == ITEM_RECORD) {
         record(sim, &item);
         return true;
@@ -262,16 +177,6 @@ static void work_off(acs_sim *sim, uint32_t queue)
 
 /* ------------------------------------------------------------------------------------------------------ start and end */
 
-void acs_sim_stream_ended(acs_sim *sim, uint32_t stream)
-{
-    sim_stream *s = &sim->stream[stream];
-
-    s->running = false;
-    s->free_at = later(s->free_at, sim->now + sim->gpu.device.stream_hop);
-    item_done(sim, stream);
-    acs_sim_wake(sim, s->queue, sim->now);
-}
-
 static void run_start(acs_sim *sim, uint32_t index)
 {
     sim_run *run = &sim->run[index];
@@ -285,7 +190,7 @@ static void run_start(acs_sim *sim, uint32_t index)
         acs_sim_happen(sim, sim->now + run->ns, SIM_RUN_END, index, 0);
 }
 
-void acs_sim_run_ended(acs_sim *sim, uint32_t index)
+static void run_ended(acs_sim *sim, uint32_t index)
 {
     sim_run run = sim->run[index];
 
@@ -298,6 +203,17 @@ void acs_sim_run_ended(acs_sim *sim, uint32_t index)
         acs_sim_stream_ended(sim, run.stream);
 }
 
+/* The blocks of a cohort end; then other blocks have room. */
+static void ctas_end(acs_sim *sim, uint32_t cohort)
+{
+    const uint32_t run = sim->cohort[cohort].run, device = sim->run[run].device;
+    const bool ended = acs_sim_ctas_end(sim, cohort);
+
+    if (ended)
+        run_ended(sim, run);
+    acs_sim_sms_refill(sim, device, ended);
+}
+
 static void happen(acs_sim *sim, const sim_happening *h)
 {
     switch (h->what) {
@@ -308,10 +224,10 @@ static void happen(acs_sim *sim, const sim_happening *h)
         run_start(sim, h->index);
         break;
     case SIM_CTAS_END:
-        acs_sim_ctas_end(sim, h->index);
+        ctas_end(sim, h->index);
         break;
     case SIM_RUN_END:
-        acs_sim_run_ended(sim, h->index);
+        run_ended(sim, h->index);
         break;
     case SIM_NODE:
         acs_sim_node_ready(sim, h->index, h->node);
@@ -380,7 +296,7 @@ static void ring_grow(acs_sim *sim, sim_queue *q)
     q->tail = used;
 }
 
-/* Behind all that was enqueued before, also where the caller's clock is behind another caller's. */
+/* Add an item behind all earlier ones, even if another caller's clock was ahead of this one's. */
 static void enqueue(acs_sim *sim, uint64_t now, sim_item item)
 {
     sim_stream *stream = &sim->stream[item.stream];
@@ -392,29 +308,13 @@ static void enqueue(acs_sim *sim, uint64_t now, sim_item item)
         return;
     item.arrival = now + sim->gpu.device.launch_latency;
     if (q->tail != q->head)
-        item.arrival = later(item.arrival, item_at(q, q->tail - 1)->arrival);
+        item.arrival = acs_sim_later(item.arrival, item_at(q, q->tail - 1)->arrival);
     if (q->tail == q->head) {
         q->head_since = item.arrival;
         acs_sim_wake(sim, stream->queue, item.arrival);
     }
     *item_at(q, q->tail++) = item;
     stream->pending++;
-}
-
-static uint32_t at_most(uint32_t value, uint32_t most)
-{
-    return value < most ? value : most;
-}
-
-acs_sim_kernel acs_sim_fitted(const acs_sim *sim, const acs_sim_kernel *kernel)
-{
-    acs_sim_kernel k = *kernel;
-
-    k.ctas = k.ctas ? k.ctas : 1;
-    k.threads = at_most(k.threads ? k.threads : 1, sim->gpu.sm_threads);
-    k.registers = at_most(k.registers, sim->gpu.sm_registers);
-    k.shared_bytes = at_most(k.shared_bytes, sim->gpu.sm_shared_bytes);
-    return k;
 }
 
 void acs_sim_launch(acs_sim *sim, uint64_t now, uint32_t stream, const acs_sim_kernel *kernel, void *user)

@@ -1,33 +1,33 @@
 /*
- * The sim backend: the library on a machine of GPUs in virtual time (src/simulator), in one thread. Its slots are
- * streams of that machine and its marks events; an op's host body runs once the machine says that it started or ended.
- * Called by the core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed
- * are the same run.
+ * The sim backend: the library on a machine of GPUs in virtual time, in one thread. Its slots are streams of that
+ * machine and its marks events. An op's host body runs once the machine reports the op's start or end. Called by the
+ * core through its ops table. Never starts a thread or reads a clock: the same calls with the same seed give the same
+ * run.
  *
- * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. =seed: the seed draws the shape of
- * the GPU, how long each op takes and how much each poll sees, so that all orders which the waits allow can happen;
- * that is for tests. Breaches of the rules of marks and values in backend.h, which a GPU would punish at random, fail
- * the item with ACS_ERR_INTERNAL. Once the device is lost no body runs any more: the program may have freed what it
- * would touch.
+ * ACS_SIM_ORDER=time: costs and durations are the model's, for tools that predict. ACS_SIM_ORDER=seed: for tests, the
+ * seed draws the shape of the GPU, the time of each op, and how much each poll sees. So all orders that the waits
+ * allow can happen. A breach of the rules of marks and values in backend.h, which a GPU would punish at random, fails
+ * the item with ACS_ERR_INTERNAL. Once the device is lost no body runs any more, since the program may have freed its
+ * memory.
  */
 #include "simulator/sim_internal.h"
 
 #include <stdlib.h>
 
 enum {
-    STEPS_MAX = 3,      /* times at which ops run or end that one poll lets come */
-    POLLS_IDLE_MAX = 2, /* polls in a row that may let none come */
-    POLLS_LATE_MAX = 3  /* polls of a slot in a row that may hide a completion */
+    STEPS_MAX = 3,      /* most times at which ops run or end in one poll */
+    POLLS_IDLE_MAX = 2, /* most consecutive polls in which none does */
+    POLLS_LATE_MAX = 3  /* most consecutive polls of a slot that hide a completion */
 };
 
 /* ----------------------------------------------------------------------------------------------------- time, bodies */
 
-/* Bodies run in the order of the machine's telling, without the lock; nobody else runs any meanwhile. */
+/* Run bodies in the order of the machine's reports, without the lock. No other thread runs bodies meanwhile. */
 static void run_due(acs_sim_state *s)
 {
     s->running = true;
     for (uint32_t i = 0; i < s->due_count; i++) {
-        /* Copied out: a submit beside the running op may move the list. */
+        /* copied, since a submit beside the running op may move the list */
         const acs_record *op = s->due[i];
         acs_lock_release(&s->lock);
         acs_host_run(op, &s->scratch);
@@ -38,7 +38,7 @@ static void run_due(acs_sim_state *s)
     s->running = false;
 }
 
-/* Let a few of the next things happen, none now and then, but never none for long. */
+/* Let a few things happen, sometimes none, but never none for long. */
 static void pass_drawn_time(acs_sim_state *s)
 {
     uint32_t steps = s->strategy == ACS_SIM_EAGER ? UINT32_MAX : acs_random_below(&s->random, STEPS_MAX + 1);
@@ -60,7 +60,7 @@ static void pass_drawn_time(acs_sim_state *s)
 static void pass_time(acs_sim_state *s)
 {
     if (s->running)
-        return; /* another thread's poll is at it */
+        return; /* another thread's poll is running bodies */
     if (s->by_seed) {
         pass_drawn_time(s);
         return;
@@ -74,7 +74,7 @@ static void pass_time(acs_sim_state *s)
 
 /* --------------------------------------------------------------------------------------------------------- polling */
 
-/* How many of these marks, oldest first, the host could know to be complete, and when of the last looked at. */
+/* How many marks, oldest first, the host could know to be complete. *known_at: the time for the last mark looked at. */
 static uint32_t count_complete(const acs_sim_state *s, const acs_mark *marks, uint32_t count, uint64_t *known_at)
 {
     *known_at = 0;
@@ -90,7 +90,7 @@ static uint32_t count_complete(const acs_sim_state *s, const acs_mark *marks, ui
     return count;
 }
 
-/* Show some of what is complete, newest mark among `done`; all of it when it was hidden too often. */
+/* Show some of the completed marks, up to `done`; all of them if completions were hidden too often. */
 static void show(acs_sim_state *s, acs_sim_slot *slot, const acs_mark *marks, uint32_t done)
 {
     uint32_t shown = done;
@@ -103,8 +103,8 @@ static void show(acs_sim_state *s, acs_sim_slot *slot, const acs_mark *marks, ui
 }
 
 /*
- * Running and showing are apart, as on a GPU: what is complete may be seen polls later, and marks of other slots
- * complete without anybody asking for them.
+ * Running and showing are apart, as on a GPU. A completion may be seen polls later, and marks of other slots complete
+ * without being asked about.
  */
 static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark *marks, uint32_t count,
                            uint64_t *completed)
@@ -122,7 +122,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     lost = s->lost;
     if (!lost && !s->running) {
         show(s, slot, marks, count_complete(s, marks, count, &slot->known_at));
-        acs_graph_cache_completed(s->methods.kept, slot_index, slot->visible);
+        acs_graph_cache_completed(s->methods.cache, slot_index, slot->visible);
         progress = acs_sim_progress(s, slot);
     }
     for (uint32_t i = count; i > 0; i--) {
@@ -184,11 +184,13 @@ uint64_t acs_sim_backend_next(const acs_backend *backend)
 {
     const acs_sim_state *s = (const acs_sim_state *)backend;
     if (s->lost)
-        return ACS_SIM_NEVER; /* its time stands still: see sim_poll */
+        return ACS_SIM_NEVER; /* time stands still, see sim_poll */
     uint64_t next = acs_sim_next(s->machine);
     if (next != ACS_SIM_NEVER && !s->by_seed)
         next += s->gpu.device.host_visible;
-    /* What is complete and not known yet is news too: without it all would sleep where it is the last that happens. */
+    /*
+     * A completion that is not known yet counts as well: if it is the last event, all threads would sleep without it.
+     */
     for (uint32_t i = 0; i < s->slots; i++)
         if (s->slot[i].known_at > s->now && s->slot[i].known_at < next)
             next = s->slot[i].known_at;
@@ -218,7 +220,7 @@ void acs_sim_backend_describe(acs_backend *backend, acs_sim_describe describe, v
 
 /* --------------------------------------------------------------------------------------------- opening, closing */
 
-/* The seed's GPU: small numbers, so that queues are shared and kernels wait for each other; only ops take time. */
+/* Draw the GPU: small numbers, so that queues are shared and kernels wait for each other. Only ops take time. */
 static void draw_gpu(acs_sim_state *s)
 {
     static const uint32_t sms[] = {1, 3, 132}, queues[] = {1, 2, 8, 8}, kernels[] = {1, 2, 4, 8};
@@ -254,7 +256,7 @@ static void sim_close(acs_backend *backend)
 {
     acs_sim_state *s = acs_sim_state_of(backend);
 
-    s->faults.per_mille = 0; /* what closing frees and calls is not hit */
+    s->faults.per_mille = 0; /* no faults hit what closing frees and calls */
     acs_call_slots_destroy(s->base.calls, &s->base);
     acs_host_scratch_fini(&s->scratch);
     if (s->machine)
@@ -284,7 +286,7 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     s->kernel_ns = (uint64_t)options->sim_kernel_us * 1000;
     s->gpu = *acs_sim_gpu_at((uint32_t)options->sim_gpu);
     s->random.state = (uint64_t)options->seed;
-    /* The first choices of the seed, made before any op: the strategy does not depend on the program. */
+    /* The first choices of the seed, made before any op, so that the strategy does not depend on the program. */
     s->strategy = (acs_sim_strategy)acs_random_below(&s->random, ACS_SIM_STRATEGIES);
     s->victim = acs_random_below(&s->random, s->slots);
     s->salt = acs_random_next(&s->random);

@@ -1,7 +1,7 @@
 /*
- * The sim backend's virtual time and what it injected, for those who step it (src/simulator/sim_driver.c), and for
- * tools and tests that look inside. All functions want a backend whose id is ACS_BACKEND_SIM, and its one stepping
- * thread.
+ * The sim backend's virtual time and its injected faults, for the threads that step it (src/simulator/sim_driver.c),
+ * and for tools and tests that look inside. All functions need a backend whose id is ACS_BACKEND_SIM, and its one
+ * stepping thread.
  */
 #ifndef ACS_BACKEND_SIM_H
 #define ACS_BACKEND_SIM_H
@@ -10,8 +10,8 @@
 #include "simulator/machine.h"
 
 /*
- * What a fault hits; ACS_FAULT_KINDS lists their names. The last three take the device with them, or a kernel that
- * never ends does; they are a tenth as frequent as the others.
+ * Kinds of faults; the option ACS_FAULT_KINDS has their names. The last three cost the device (a kernel that never
+ * ends does so through the watchdog). They are a tenth as frequent as the others.
  */
 #define ACS_FAULT_TABLE(X)                                                                                             \
     X(LAUNCH, "launch")   /* a kernel is refused */                                                                    \
@@ -19,7 +19,7 @@
     X(BOUNCE, "bounce")   /* an op must be issued again */                                                             \
     X(MEMORY, "memory")   /* an allocation fails */                                                                    \
     X(SLOW, "slow")       /* a kernel takes a thousand times as long */                                                \
-    X(VEHICLE, "vehicle") /* a bundle or an instantiation is refused, or all cached graphs are thrown out */           \
+    X(METHOD, "vehicle")  /* a bundle or an instantiation is refused, or all cached graphs are thrown out */           \
     X(EVENT, "event")     /* recording a mark fails */                                                                 \
     X(LOST, "lost")       /* a poll finds the device lost */                                                           \
     X(ENDLESS, "endless")
@@ -31,24 +31,25 @@ typedef enum acs_fault_kind {
     ACS_FAULT_KINDS
 } acs_fault_kind;
 
-/* The host's time in ns: of the thread, real or virtual, whose turn it is to call the backend. */
+/* The host's time in ns: that of the thread, real or virtual, whose turn it is to call the backend. */
 uint64_t acs_sim_backend_now(const acs_backend *backend);
 void acs_sim_backend_at(acs_backend *backend, uint64_t now);
 /*
- * Whether anything happened since then, or could be known: perhaps of a slot that a poll had passed. Where time
+ * Whether anything happened since then, or became known, perhaps of a slot that a poll had passed. Only if time
  * decides.
  */
 bool acs_sim_backend_news(const acs_backend *backend, uint64_t since);
-/* When the host can next see something new; ACS_SIM_NEVER: nothing will happen by itself. */
+/* Time at which the host can next see something new. ACS_SIM_NEVER: nothing will happen by itself. */
 uint64_t acs_sim_backend_next(const acs_backend *backend);
-/* Does the seed choose (ACS_SIM_ORDER=seed), or time? */
+/* Whether the seed decides (ACS_SIM_ORDER=seed); else time does. */
 bool acs_sim_backend_by_seed(const acs_backend *backend);
-/* How often each kind of fault was injected. */
+/* Number of injected faults, by kind. */
 const uint64_t *acs_sim_backend_faults(const acs_backend *backend);
 const acs_sim *acs_sim_backend_machine(const acs_backend *backend);
 
 /*
- * Tools: let `describe` change what a kernel needs and how long its blocks take, from its record. Before the first op.
+ * For tools: let `describe` change the needs of a kernel and the time of its blocks, by its record. Before the first
+ * op.
  */
 typedef void (*acs_sim_describe)(void *user, const acs_record *op, acs_sim_kernel *kernel);
 void acs_sim_backend_describe(acs_backend *backend, acs_sim_describe describe, void *user);
@@ -58,24 +59,24 @@ typedef struct acs_sim_noted {
     uint32_t used, capacity;
 } acs_sim_noted;
 
-/* sim_faults.c: which calls fail. Draws numbers only for kinds that were asked for. */
+/* sim_faults.c: the choice of calls that fail. It draws numbers only for kinds that were asked for. */
 typedef struct acs_sim_faults {
     uint32_t per_mille;
-    uint32_t kinds;                  /* bits */
+    uint32_t kinds;                  /* mask of acs_fault_kind */
     acs_random *random;
     uint64_t count[ACS_FAULT_KINDS];
-    acs_sim_noted bounced;           /* ops that bounced once and were not issued again yet */
-    acs_sim_noted doomed;            /* that are refused when they are launched alone: their bundle was refused for them */
+    acs_sim_noted retries;           /* ops that must be issued again, and were not yet */
+    acs_sim_noted doomed;            /* ops whose bundle was refused because of them; alone they are refused, too */
 } acs_sim_faults;
 
-/* ACS_ERR_OPTION, naming what is no kind, through ACS_FAIL. */
+/* ACS_ERR_OPTION through ACS_FAIL, with the unknown name of a kind. */
 acs_status acs_sim_faults_init(acs_sim_faults *faults, const acs_options *options, acs_random *random);
 void acs_sim_faults_fini(acs_sim_faults *faults);
-/* Whether it happens now; then it is counted. */
+/* Whether the fault happens now; if so, it is counted. */
 bool acs_sim_fault(acs_sim_faults *faults, acs_fault_kind kind);
-/* What becomes of an item whose status is ACS_OK: refused, bounced, or nothing. */
+/* Decide on an item whose status is ACS_OK: refused, to be issued again, or unchanged. */
 void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item);
-/* Whether a bundle is refused because of an op in it; that op fails when it is launched alone. */
+/* Whether a bundle is refused because of an op in it. That op also fails when it is launched alone. */
 bool acs_sim_fault_bundle(acs_sim_faults *faults, const acs_batch *batch);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Bundles on the simulated machine: whether the core kept to the rules of backend.h, what fails by seed, and by which
- * issue method the bundle goes. Called by sim_issue.c under the backend's lock; check() on the launching threads. Never
- * lets time pass, and leaves how an issue method issues to sim_method.c.
+ * Bundles on the simulated machine: the rules of backend.h that the core must keep, faults by seed, and the issue
+ * method. Called by sim_issue.c under the backend's lock; check() runs on the launching threads. Never lets time pass,
+ * and leaves the issuing itself to sim_method.c.
  */
 #include "simulator/sim_internal.h"
 
@@ -11,7 +11,7 @@
 
 enum { TYPES_MOST = 256, REFUSED_ONE_IN = 8 };
 
-/* What a node of a cached graph cannot change. */
+/* The part of a launch that a node of a cached graph cannot change. */
 typedef struct acs_sim_type {
     acs_host_body host;
     const void *function;
@@ -27,19 +27,22 @@ static bool same_type(const acs_sim_type *type, const acs_record *op)
            a->y == b->y && a->z == b->z && type->shared_bytes == op->u.launch.shared_bytes;
 }
 
-/* Numbered in the order of first sight, so that a seed means the same in every process. 0: there are too many. */
+/*
+ * The number of an op's type. Types are numbered in the order of first sight, so that a seed means the same in every
+ * process. 0: there are too many.
+ */
 static uint32_t type_of(acs_sim_state *s, const acs_record *op)
 {
-    acs_sim_methods *v = &s->methods;
+    acs_sim_methods *methods = &s->methods;
 
-    for (uint32_t i = 0; i < v->type_count; i++)
-        if (same_type(&v->types[i], op))
+    for (uint32_t i = 0; i < methods->type_count; i++)
+        if (same_type(&methods->types[i], op))
             return i + 1;
-    if (v->type_count == TYPES_MOST)
+    if (methods->type_count == TYPES_MOST)
         return 0;
-    v->types[v->type_count] = (acs_sim_type){op->u.launch.kernel.host, op->u.launch.kernel.function, op->u.launch.block,
-                                             op->u.launch.shared_bytes};
-    return ++v->type_count;
+    methods->types[methods->type_count] = (acs_sim_type){
+        op->u.launch.kernel.host, op->u.launch.kernel.function, op->u.launch.block, op->u.launch.shared_bytes};
+    return ++methods->type_count;
 }
 
 acs_status acs_sim_types_init(acs_sim_state *s)
@@ -60,7 +63,7 @@ acs_status acs_sim_check(acs_backend *backend, acs_record *op)
     acs_lock_acquire(&s->lock);
     type = type_of(s, op);
     acs_lock_release(&s->lock);
-    /* Some kernels cannot ride, so that programs have both. */
+    /* Some kernels cannot be in bundles, so that programs have both kinds. */
     if (!s->by_seed || acs_hash64(type + s->salt) % REFUSED_ONE_IN)
         op->type = type;
     return ACS_OK;
@@ -87,7 +90,7 @@ static bool edges_lead_back(const acs_batch *batch, uint32_t i)
     return true;
 }
 
-/* NULL, or what the core did wrong. */
+/* Check the core's rules. @return NULL, or the core's mistake. */
 static const char *bundle_check(const acs_sim_state *s, const acs_batch *batch)
 {
     const acs_item *first = &batch->items[0];
@@ -126,8 +129,8 @@ static void lose_all(acs_sim_state *s, acs_batch *batch, int native, const char 
 
 /* ------------------------------------------------------------------------------------------------------------ issue */
 
-/* Issue it, or refuse it; NULL, or what was wrong with the index of cached graphs. */
-static const char *issue(acs_sim_state *s, acs_batch *batch)
+/* Issue the bundle or refuse it. @return NULL, or the mistake of the index of cached graphs. */
+static const char *issue_bundle(acs_sim_state *s, acs_batch *batch)
 {
     const acs_item *first = &batch->items[0];
     acs_sim_bundle *bundle = acs_sim_bundle_take(s);
@@ -140,7 +143,7 @@ static const char *issue(acs_sim_state *s, acs_batch *batch)
         bundle->slot = (uint32_t)first->slot;
         bundle->first = first->value;
         bundle->ops = s->methods.dag.ops;
-        if (!acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
+        if (!acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
             by = acs_sim_method_issue(s, batch, bundle, &wrong);
     }
     if (acs_log_enabled(ACS_LOG_DEBUG))
@@ -157,20 +160,20 @@ static const char *issue(acs_sim_state *s, acs_batch *batch)
     return wrong;
 }
 
-/* Marks, waits and values take effect whatever becomes of the bundle: the core's clocks count on them. */
+/* Marks, waits and values take effect even if the bundle is refused, since the core's clocks count on them. */
 void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch)
 {
     const char *wrong = bundle_check(s, batch), *next;
     uint32_t last = last_op(batch);
 
-    if (wrong) { /* nothing of it can be relied on */
+    if (wrong) { /* no part of it can be relied on */
         set_all(batch, ACS_ERR_INTERNAL, 0, wrong);
         return;
     }
     wrong = acs_sim_issue_order(s, batch, &batch->items[0]);
     s->slot[batch->items[0].slot].value = batch->items[last].value;
     if (!wrong)
-        wrong = issue(s, batch);
+        wrong = issue_bundle(s, batch);
     next = acs_sim_record_mark(s, &batch->items[last].after);
     wrong = wrong ? wrong : next;
     if (wrong)

@@ -1,13 +1,13 @@
 /*
- * Faults on purpose: which calls of the sim backend fail, by seed and by kind (ACS_FAULTS, ACS_FAULT_KINDS). Called by
- * sim.c under its lock. Decides and counts; what a fault does is done by the caller.
+ * Injected faults: which calls of the sim backend fail, by seed and by kind (ACS_FAULTS, ACS_FAULT_KINDS). Called by
+ * the other sim files under the backend's lock. Decides and counts; the caller carries the fault out.
  */
 #include "simulator/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NATIVE_FIRST = 700, NATIVE_KINDS = 20, RARE = 10 }; /* injected failures carry a code of 700..719 */
+enum { NATIVE_FIRST = 700, NATIVE_KINDS = 20, RARE = 10 }; /* injected failures have native codes from 700 to 719 */
 
 static const char *const fault_names[ACS_FAULT_KINDS] = {
 #define FAULT_NAME(name, text) text,
@@ -48,7 +48,7 @@ acs_status acs_sim_faults_init(acs_sim_faults *faults, const acs_options *option
 
 void acs_sim_faults_fini(acs_sim_faults *faults)
 {
-    free(faults->bounced.op);
+    free(faults->retries.op);
     free(faults->doomed.op);
 }
 
@@ -64,7 +64,7 @@ bool acs_sim_fault(acs_sim_faults *faults, acs_fault_kind kind)
 
 /* ---------------------------------------------------------------------------------------------------------- ops */
 
-/* Was the op noted before? Then forget it: it happens once. */
+/* Whether the op was noted; the note is removed, since the fault happens once. */
 static bool noted_take(acs_sim_noted *noted, const acs_record *op)
 {
     for (uint32_t i = 0; i < noted->used; i++) {
@@ -76,7 +76,7 @@ static bool noted_take(acs_sim_noted *noted, const acs_record *op)
     return false;
 }
 
-/* Room to note one more; without it nothing happens to the op, since nobody would know that it did. */
+/* Make room for one more note. False: no memory, and the op must get no fault. */
 static bool noted_reserve(acs_sim_noted *noted)
 {
     uint32_t capacity = noted->capacity ? noted->capacity * 2 : 16;
@@ -92,14 +92,14 @@ static bool noted_reserve(acs_sim_noted *noted)
     return true;
 }
 
-static void refuse(acs_sim_faults *faults, acs_item *item)
+static void refuse_item(acs_sim_faults *faults, acs_item *item)
 {
     item->status = ACS_ERR_LAUNCH;
     item->native = NATIVE_FIRST + (int)acs_random_below(faults->random, NATIVE_KINDS);
     item->text = "injected";
 }
 
-/* An op bounces once at most, so that every program ends; a failure may follow a bounce. */
+/* An op must be issued again at most once, so that every program ends. A failure may follow. */
 void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
 {
     uint8_t kind = item->op ? item->op->kind : ACS_KIND_COUNT;
@@ -108,17 +108,17 @@ void acs_sim_fault_item(acs_sim_faults *faults, acs_item *item)
 
     if (kind != ACS_KIND_KERNEL && !copies)
         return;
-    again = noted_take(&faults->bounced, item->op);
+    again = noted_take(&faults->retries, item->op);
     if (noted_take(&faults->doomed, item->op) || acs_sim_fault(faults, copies ? ACS_FAULT_COPY : ACS_FAULT_LAUNCH)) {
-        refuse(faults, item);
-    } else if (!again && noted_reserve(&faults->bounced) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
-        faults->bounced.op[faults->bounced.used++] = item->op;
+        refuse_item(faults, item);
+    } else if (!again && noted_reserve(&faults->retries) && acs_sim_fault(faults, ACS_FAULT_BOUNCE)) {
+        faults->retries.op[faults->retries.used++] = item->op;
         item->status = ACS_NOT_READY;
         item->text = "injected";
     }
 }
 
-/* As on a GPU: what refuses a kernel refuses the graph that it is in. */
+/* As on a GPU, a refused kernel has its whole graph refused. */
 bool acs_sim_fault_bundle(acs_sim_faults *faults, const acs_batch *batch)
 {
     bool any = false;

@@ -1,10 +1,10 @@
 /*
- * Issue methods on the simulated machine: how a bundle becomes launches of graphs, each as the cuda backend would do
- * it, with the same index of cached graphs, layouts and reduced edges (src/bundles). Called by sim_bundle.c under the
- * backend's lock. Never decides what fails but for instantiations, and never lets time pass.
+ * Issue methods on the simulated machine: a bundle becomes launches of graphs, each as the cuda backend would do it,
+ * with the same index of cached graphs, layers and reduced edges (src/bundles). Called by sim_bundle.c under the
+ * backend's lock. It decides on no faults but those of instantiations, and never lets time pass.
  *
- * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch, so
- * giving out a cached graph that is busy is noticed here, and what it breaks is real.
+ * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch. So a
+ * cached graph that is given out while busy is noticed here, and its damage is real.
  */
 #include "simulator/sim_internal.h"
 #include "bundles/cost_model.h"
@@ -12,24 +12,25 @@
 #include <stdlib.h>
 
 enum {
-    COPIES_MOST = 4,         /* of one key */
+    COPIES_MOST = 4,         /* most copies of one key */
     LAYER_NODES_MOST = 4096,
-    SEED_SIGHTINGS = 4       /* where the seed decides: a shape is kept after one sighting three times in four */
+    /* if the seed decides: three times in four a shape is kept after one sighting, else after two */
+    SEED_SIGHTINGS = 4
 };
 
-/* A bundle on its way, and what one of its nodes becomes. */
-typedef struct trip {
+/* The state of issuing one bundle. */
+typedef struct issuing {
     acs_sim_state *s;
-    acs_sim_methods *v;
+    acs_sim_methods *methods;
     const acs_dag *dag;
     const acs_batch *batch;
     acs_sim_bundle *bundle;
     uint32_t slot, sightings;
     uint64_t last; /* value of its last op */
     const char **wrong;
-} trip;
+} issuing;
 
-static const acs_sim_kernel small = {.ctas = 1, .threads = 1}; /* a head, a join, a barrier */
+static const acs_sim_kernel g_small = {.ctas = 1, .threads = 1}; /* needs of a head, a join or a barrier */
 
 const char *acs_sim_method_name(acs_issue_method method)
 {
@@ -49,80 +50,80 @@ static void *object_of(uint32_t graph)
     return (void *)((uintptr_t)graph + 1);
 }
 
-/* An empty graph of the machine, or ACS_SIM_NONE. */
-static uint32_t graph_take(acs_sim_state *s)
+/* An empty graph of the machine; ACS_SIM_NONE: no memory. */
+static uint32_t take_graph(acs_sim_state *s)
 {
-    acs_sim_methods *v = &s->methods;
-    uint32_t graph = v->spare_used ? v->spare[--v->spare_used] : acs_sim_graph(s->machine, 0);
+    acs_sim_methods *methods = &s->methods;
+    uint32_t graph = methods->spare_used ? methods->spare[--methods->spare_used] : acs_sim_graph(s->machine, 0);
 
     if (graph != ACS_SIM_NONE)
         acs_sim_graph_clear(s->machine, graph);
     return graph;
 }
 
-/* Without memory to remember it the graph is lost until close. */
-static void graph_give(acs_sim_state *s, uint32_t graph)
+/* Keep an unused graph. Without memory for that it is lost until close. */
+static void give_graph(acs_sim_state *s, uint32_t graph)
 {
-    acs_sim_methods *v = &s->methods;
-    uint32_t capacity = v->spare_capacity ? v->spare_capacity * 2 : 16;
-    uint32_t *grown = v->spare;
+    acs_sim_methods *methods = &s->methods;
+    uint32_t capacity = methods->spare_capacity ? methods->spare_capacity * 2 : 16;
+    uint32_t *grown = methods->spare;
 
-    if (v->spare_used == v->spare_capacity) {
-        grown = realloc(v->spare, capacity * sizeof *grown);
+    if (methods->spare_used == methods->spare_capacity) {
+        grown = realloc(methods->spare, capacity * sizeof *grown);
         if (!grown)
             return;
-        v->spare = grown;
-        v->spare_capacity = capacity;
+        methods->spare = grown;
+        methods->spare_capacity = capacity;
     }
-    v->spare[v->spare_used++] = graph;
+    methods->spare[methods->spare_used++] = graph;
 }
 
 /* Destroy an executable graph. */
-static void thrown_out(const trip *t, void *object)
+static void destroy_graph(const issuing *t, void *object)
 {
     if (acs_sim_graph_busy(t->s->machine, graph_of(object)))
         *t->wrong = "a kept graph thrown out while a launch of it runs";
     else
-        graph_give(t->s, graph_of(object));
+        give_graph(t->s, graph_of(object));
     t->s->now += t->s->gpu.host.graph_destroy_node;
 }
 
-static void throw_all_out(const trip *t, uint64_t budget)
+static void destroy_all_graphs(const issuing *t, uint64_t budget)
 {
     void *object;
 
-    while ((object = acs_graph_cache_evict(t->v->kept, budget - acs_graph_cache_nodes(t->v->kept) + 1)))
-        thrown_out(t, object);
+    while ((object = acs_graph_cache_evict(t->methods->cache, budget - acs_graph_cache_nodes(t->methods->cache) + 1)))
+        destroy_graph(t, object);
 }
 
-/* A new copy of `nodes` nodes, taken, its graph empty. NULL: refused. */
-static acs_graph_copy *instantiate(const trip *t, uint64_t key, uint32_t nodes)
+/* Make a copy of `nodes` nodes, taken, with an empty graph. NULL: refused. */
+static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t nodes)
 {
     const acs_sim_host_costs *c = &t->s->gpu.host;
     acs_graph_copy *copy;
     uint32_t graph;
     void *object;
 
-    if (acs_sim_fault(&t->s->faults, ACS_FAULT_VEHICLE))
+    if (acs_sim_fault(&t->s->faults, ACS_FAULT_METHOD))
         return NULL;
-    while ((object = acs_graph_cache_evict(t->v->kept, nodes)))
-        thrown_out(t, object);
-    graph = acs_graph_cache_has_room(t->v->kept, nodes) ? graph_take(t->s) : ACS_SIM_NONE;
+    while ((object = acs_graph_cache_evict(t->methods->cache, nodes)))
+        destroy_graph(t, object);
+    graph = acs_graph_cache_has_room(t->methods->cache, nodes) ? take_graph(t->s) : ACS_SIM_NONE;
     if (graph == ACS_SIM_NONE)
         return NULL;
-    copy = acs_graph_cache_add(t->v->kept, key, nodes, object_of(graph));
+    copy = acs_graph_cache_add(t->methods->cache, key, nodes, object_of(graph));
     if (copy)
-        atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&t->s->base.nodes_built, nodes, memory_order_relaxed); /* relaxed: a counter */
     else
-        graph_give(t->s, graph);
+        give_graph(t->s, graph);
     t->s->now += (uint64_t)(c->graph_add_node + c->graph_instantiate_node) * nodes;
     return copy;
 }
 
-/* A copy that is free, or NULL. */
-static acs_graph_copy *take(const trip *t, uint64_t key)
+/* Take a free copy; NULL: there is none. */
+static acs_graph_copy *take(const issuing *t, uint64_t key)
 {
-    acs_graph_copy *copy = acs_graph_cache_take(t->v->kept, key);
+    acs_graph_copy *copy = acs_graph_cache_take(t->methods->cache, key);
 
     if (copy && acs_sim_graph_busy(t->s->machine, graph_of(copy->object)))
         *t->wrong = "a kept graph given out while a launch of it runs";
@@ -131,7 +132,7 @@ static acs_graph_copy *take(const trip *t, uint64_t key)
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
-static void add_edges(const trip *t, uint32_t graph, uint32_t node, const acs_dag_node *of)
+static void add_edges(const issuing *t, uint32_t graph, uint32_t node, const acs_dag_node *of)
 {
     if (!of->edge_count)
         acs_sim_graph_edge(t->s->machine, graph, 0, node);
@@ -139,31 +140,31 @@ static void add_edges(const trip *t, uint32_t graph, uint32_t node, const acs_da
         acs_sim_graph_edge(t->s->machine, graph, t->dag->edges[of->first_edge + e] + 1u, node);
 }
 
-/* The kernel that sets the others, or launches them; no time passes for it where a seed decides. */
-static acs_sim_kernel head_for(const trip *t, acs_sim_node_kind kind)
+/* The head of a graph, which sets or launches the other nodes. It takes no time if the seed decides. */
+static acs_sim_kernel head_for(const issuing *t, acs_sim_node_kind kind)
 {
     const acs_sim_device_costs *c = &t->s->gpu.device;
-    acs_sim_kernel head = small;
+    acs_sim_kernel head = g_small;
 
     if (!t->s->by_seed)
         head.cta_ns = kind == ACS_SIM_NODE_RELEASED ? c->release_head : c->set_head;
     return head;
 }
 
-/* A head, and behind it the nodes of the bundle: item i is node i + 1. */
-static void build_whole(const trip *t, uint32_t graph, acs_sim_node_kind kind)
+/* Build a head and the bundle's nodes behind it: item i is node i + 1. */
+static void build_whole(const issuing *t, uint32_t graph, acs_sim_node_kind kind)
 {
     const acs_sim_kernel head = head_for(t, kind);
 
     acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
     for (uint32_t i = 0; i < t->dag->nodes; i++) {
-        acs_sim_graph_node(t->s->machine, graph, &small, kind, NULL);
+        acs_sim_graph_node(t->s->machine, graph, &g_small, kind, NULL);
         add_edges(t, graph, i + 1, &t->dag->node[i]);
     }
 }
 
-/* A node is to run the bundle's item `i`, its op number `position`. */
-static void set_op(const trip *t, uint32_t graph, uint32_t node, uint32_t i, uint32_t position)
+/* Let a node run the bundle's item `i`, its op number `position`. */
+static void set_op(const issuing *t, uint32_t graph, uint32_t node, uint32_t i, uint32_t position)
 {
     const acs_record *op = t->batch->items[i].op;
     acs_sim_kernel kernel = acs_sim_draw_kernel(t->s, op, t->slot);
@@ -171,7 +172,7 @@ static void set_op(const trip *t, uint32_t graph, uint32_t node, uint32_t i, uin
     acs_sim_graph_set(t->s->machine, graph, node, &kernel, acs_sim_work_take(t->s, op, t->bundle, position));
 }
 
-static void set_whole(const trip *t, uint32_t graph)
+static void set_whole(const issuing *t, uint32_t graph)
 {
     uint32_t position = 0;
 
@@ -180,8 +181,8 @@ static void set_whole(const trip *t, uint32_t graph)
             set_op(t, graph, i + 1, i, position++);
 }
 
-/* Launched with parameters that the device sets, behind a head. */
-static void launch_headed(const trip *t, uint32_t graph)
+/* Launch a graph with a head, whose parameters the device sets. */
+static void launch_headed(const issuing *t, uint32_t graph)
 {
     const acs_sim_host_costs *c = &t->s->gpu.host;
 
@@ -191,13 +192,13 @@ static void launch_headed(const trip *t, uint32_t graph)
 
 /* ----------------------------------------------------------------------------------------------------------- replay */
 
-static bool issue_replay(const trip *t)
+static bool issue_replay(const issuing *t)
 {
     acs_graph_copy *copy = take(t, t->dag->key);
 
     if (!copy) {
-        bool worth = t->sightings >= t->v->sightings_least;
-        if (!worth || acs_graph_copies(t->v->kept, t->dag->key, NULL) >= COPIES_MOST)
+        bool worth = t->sightings >= t->methods->sightings_least;
+        if (!worth || acs_graph_copies(t->methods->cache, t->dag->key, NULL) >= COPIES_MOST)
             return false;
         copy = instantiate(t, t->dag->key, t->dag->nodes + 1);
         if (!copy)
@@ -206,7 +207,7 @@ static bool issue_replay(const trip *t)
     }
     set_whole(t, graph_of(copy->object));
     launch_headed(t, graph_of(copy->object));
-    acs_graph_cache_launched(t->v->kept, copy, (int)t->slot, t->last);
+    acs_graph_cache_launched(t->methods->cache, copy, (int)t->slot, t->last);
     return true;
 }
 
@@ -217,8 +218,8 @@ static uint32_t layer_node(const acs_layer_template *shape, uint32_t level, uint
     return 1 + level * (acs_layers_cells(shape) + 1) + cell;
 }
 
-/* A head, then levels: cells, and behind them a barrier. */
-static void build_layers(const trip *t, uint32_t graph, const acs_layer_template *shape)
+/* Build a head, then levels: cells with a barrier behind them. */
+static void build_layers(const issuing *t, uint32_t graph, const acs_layer_template *shape)
 {
     const acs_sim_kernel head = head_for(t, ACS_SIM_NODE_SET);
     uint32_t cells = acs_layers_cells(shape), before = 0;
@@ -227,7 +228,7 @@ static void build_layers(const trip *t, uint32_t graph, const acs_layer_template
     for (uint32_t level = 0; level < shape->levels; level++) {
         uint32_t barrier = layer_node(shape, level, cells);
         for (uint32_t cell = 0; cell <= cells; cell++)
-            acs_sim_graph_node(t->s->machine, graph, &small, cell < cells ? ACS_SIM_NODE_SET : ACS_SIM_NODE_FIXED, NULL);
+            acs_sim_graph_node(t->s->machine, graph, &g_small, cell < cells ? ACS_SIM_NODE_SET : ACS_SIM_NODE_FIXED, NULL);
         for (uint32_t node = barrier - cells; node < barrier; node++) {
             acs_sim_graph_edge(t->s->machine, graph, before, node);
             acs_sim_graph_edge(t->s->machine, graph, node, barrier);
@@ -236,41 +237,42 @@ static void build_layers(const trip *t, uint32_t graph, const acs_layer_template
     }
 }
 
-/* Every cell is switched on or off; barriers of levels with ops tell how far the bundle is. */
-static void set_layers(const trip *t, uint32_t graph, const acs_layer_template *shape)
+/* Switch every cell on or off. Barriers of levels with ops report the bundle's progress. */
+static void set_layers(const issuing *t, uint32_t graph, const acs_layer_template *shape)
 {
-    const acs_layers *layout = &t->v->layout;
+    const acs_layers *layers = &t->methods->layers;
     uint32_t cells = acs_layers_cells(shape), position = 0;
 
     for (uint32_t level = 0; level < shape->levels; level++) {
-        acs_sim_work *work = level < layout->levels
-                                 ? acs_sim_work_take(t->s, NULL, t->bundle, layout->prefix[level])
+        acs_sim_work *work = level < layers->levels
+                                 ? acs_sim_work_take(t->s, NULL, t->bundle, layers->prefix[level])
                                  : NULL;
         for (uint32_t cell = 0; cell < cells; cell++)
             acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cell), NULL, NULL);
-        acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cells), &small, work);
+        acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cells), &g_small, work);
     }
     for (uint32_t i = 0; i < t->dag->nodes; i++)
         if (t->dag->node[i].type)
-            set_op(t, graph, layer_node(shape, layout->level[i], layout->cell[i]), i, position++);
+            set_op(t, graph, layer_node(shape, layers->level[i], layers->cell[i]), i, position++);
 }
 
-static bool layout_choose(const trip *t, acs_layer_template *shape)
+static bool choose_layers(const issuing *t, acs_layer_template *shape)
 {
-    return acs_layers_choose(t->dag, &ACS_COST_MODEL_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape, &t->v->layout);
+    return acs_layers_choose(t->dag, &ACS_COST_MODEL_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape,
+                             &t->methods->layers);
 }
 
-static bool issue_layers(const trip *t)
+static bool issue_layers(const issuing *t)
 {
     acs_layer_template shape;
     acs_graph_copy *copy;
     uint64_t key;
 
-    if (!layout_choose(t, &shape))
+    if (!choose_layers(t, &shape))
         return false;
     key = acs_layers_key(&shape);
     copy = take(t, key);
-    if (!copy && acs_graph_copies(t->v->kept, key, NULL) < COPIES_MOST) {
+    if (!copy && acs_graph_copies(t->methods->cache, key, NULL) < COPIES_MOST) {
         copy = instantiate(t, key, 1 + shape.levels * (acs_layers_cells(&shape) + 1));
         if (copy)
             build_layers(t, graph_of(copy->object), &shape);
@@ -280,32 +282,32 @@ static bool issue_layers(const trip *t)
     t->bundle->by_level = true;
     set_layers(t, graph_of(copy->object), &shape);
     launch_headed(t, graph_of(copy->object));
-    acs_graph_cache_launched(t->v->kept, copy, (int)t->slot, t->last);
+    acs_graph_cache_launched(t->methods->cache, copy, (int)t->slot, t->last);
     return true;
 }
 
 /* --------------------------------------------------------------------------------------------------- GPU-side issue */
 
-/* A place for a bundle that no launch uses, or ACS_SIM_NONE. */
-static uint32_t free_window(const trip *t)
+/* A graph for GPU-side issue that no launch uses, or ACS_SIM_NONE. */
+static uint32_t take_gpu_graph(const issuing *t)
 {
-    acs_sim_methods *v = t->v;
+    acs_sim_methods *methods = t->methods;
     uint32_t made;
 
-    for (uint32_t i = 0; i < v->windows; i++)
-        if (!acs_sim_graph_busy(t->s->machine, v->window[i]))
-            return v->window[i];
-    if (v->windows == ACS_SIM_WINDOWS)
+    for (uint32_t i = 0; i < methods->gpu_graphs; i++)
+        if (!acs_sim_graph_busy(t->s->machine, methods->gpu_graph[i]))
+            return methods->gpu_graph[i];
+    if (methods->gpu_graphs == ACS_SIM_GPU_GRAPHS)
         return ACS_SIM_NONE;
     made = acs_sim_graph(t->s->machine, 0);
     if (made != ACS_SIM_NONE)
-        v->window[v->windows++] = made;
+        methods->gpu_graph[methods->gpu_graphs++] = made;
     return made;
 }
 
-static bool issue_gpu(const trip *t)
+static bool issue_gpu(const issuing *t)
 {
-    uint32_t graph = free_window(t);
+    uint32_t graph = take_gpu_graph(t);
 
     if (graph == ACS_SIM_NONE)
         return false;
@@ -319,7 +321,7 @@ static bool issue_gpu(const trip *t)
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
-static bool issue_by(const trip *t, acs_issue_method method)
+static bool issue_by(const issuing *t, acs_issue_method method)
 {
     switch (method) {
     case ACS_METHOD_REPLAY:
@@ -335,29 +337,29 @@ static bool issue_by(const trip *t, acs_issue_method method)
 
 #define SIGHTINGS(nodes, gain_ns) acs_cost_model_sightings(&acs_costs_table, nodes, false, gain_ns)
 
-/* Whether a replay is there, or would pay: `others_ns` is what the cheapest of the others takes. */
-static bool worth_replay(const trip *t, const acs_cost_model_bundle *bundle, uint64_t others_ns)
+/* Whether a graph of the shape is there, or would pay. `others_ns`: cost of the cheapest other method. */
+static bool worth_replay(const issuing *t, const acs_cost_model_bundle *bundle, uint64_t others_ns)
 {
     uint64_t ns = acs_cost_model_replay_ns(bundle, false);
-    uint32_t busy, copies = acs_graph_copies(t->v->kept, t->dag->key, &busy);
+    uint32_t busy, copies = acs_graph_copies(t->methods->cache, t->dag->key, &busy);
 
     if (ns >= others_ns)
         return false;
     return copies > busy || (copies < COPIES_MOST && t->sightings >= SIGHTINGS(t->dag->nodes + 1, others_ns - ns));
 }
 
-/* Whether a graph of layers is there, or was wanted so often that it would pay. */
-static bool worth_layers(const trip *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
+/* Whether a graph of layers is there, or was wanted so often that it would pay. Counts the sighting. */
+static bool count_layers_wanted(const issuing *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
 {
     uint64_t key = acs_layers_key(shape);
     uint32_t nodes = 1 + shape->levels * (acs_layers_cells(shape) + 1);
-    uint32_t busy, copies = acs_graph_copies(t->v->kept, key, &busy);
-    uint32_t seen = acs_graph_cache_sight(t->v->kept, key);
+    uint32_t busy, copies = acs_graph_copies(t->methods->cache, key, &busy);
+    uint32_t seen = acs_graph_cache_sight(t->methods->cache, key);
 
     return copies > busy || (copies < COPIES_MOST && seen >= SIGHTINGS(nodes, others_ns - ns));
 }
 
-static uint64_t longest_ns(const trip *t)
+static uint64_t longest_ns(const issuing *t)
 {
     uint64_t longest = 0, ns;
 
@@ -368,7 +370,7 @@ static uint64_t longest_ns(const trip *t)
     return longest;
 }
 
-static uint64_t threads(const trip *t)
+static uint64_t threads(const issuing *t)
 {
     uint64_t sum = 0;
 
@@ -378,9 +380,10 @@ static uint64_t threads(const trip *t)
 }
 
 /*
- * By seed any; by time as the cuda backend does it: what costs least, graphs once they would have paid. AUTO: launches.
+ * Choose a method. By seed: any. By time: as the cuda backend does, the cheapest one, graphs once they would have
+ * paid. AUTO: launches.
  */
-static acs_issue_method choose(const trip *t)
+static acs_issue_method choose_method(const issuing *t)
 {
     static const acs_issue_method any[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
     acs_cost_model_bundle bundle = {.costs = &acs_costs_table,
@@ -396,17 +399,17 @@ static acs_issue_method choose(const trip *t)
     acs_layer_template shape;
 
     if (t->s->by_seed)
-        return any[acs_random_below(&t->v->random, sizeof any / sizeof *any)];
+        return any[acs_random_below(&t->methods->random, sizeof any / sizeof *any)];
     bundle.kernel_ns = longest_ns(t);
     bundle.threads = threads(t);
     gpu = acs_cost_model_gpu_ns(&bundle);
     launch = acs_cost_model_launch_ns(&bundle);
-    if (layout_choose(t, &shape))
-        layers = acs_cost_model_layers_ns(&bundle, &shape, t->v->layout.levels);
+    if (choose_layers(t, &shape))
+        layers = acs_cost_model_layers_ns(&bundle, &shape, t->methods->layers.levels);
     least = gpu < launch ? gpu : launch;
     if (worth_replay(t, &bundle, acs_cost_model_queued(&bundle) ? launch : layers < least ? layers : least))
         return ACS_METHOD_REPLAY;
-    if (layers < least && worth_layers(t, &shape, layers, least))
+    if (layers < least && count_layers_wanted(t, &shape, layers, least))
         return ACS_METHOD_LAYERS;
     return gpu < launch ? ACS_METHOD_GPU : ACS_METHOD_AUTO;
 }
@@ -414,8 +417,8 @@ static acs_issue_method choose(const trip *t)
 acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle,
                                       const char **wrong)
 {
-    trip t = {.s = s,
-              .v = &s->methods,
+    issuing t = {.s = s,
+              .methods = &s->methods,
               .dag = &s->methods.dag,
               .batch = batch,
               .bundle = bundle,
@@ -424,28 +427,28 @@ acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, 
               .wrong = wrong};
     acs_issue_method method;
 
-    if (acs_sim_fault(&s->faults, ACS_FAULT_VEHICLE))
-        throw_all_out(&t, s->methods.budget);
-    t.sightings = acs_graph_cache_sight(s->methods.kept, t.dag->key);
-    method = batch->method == ACS_METHOD_AUTO ? choose(&t) : (acs_issue_method)batch->method;
+    if (acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
+        destroy_all_graphs(&t, s->methods.budget);
+    t.sightings = acs_graph_cache_sight(s->methods.cache, t.dag->key);
+    method = batch->method == ACS_METHOD_AUTO ? choose_method(&t) : (acs_issue_method)batch->method;
     return issue_by(&t, method) ? method : ACS_METHOD_AUTO;
 }
 
 acs_status acs_sim_methods_init(acs_sim_state *s, const acs_backend_config *config)
 {
-    acs_sim_methods *v = &s->methods;
+    acs_sim_methods *methods = &s->methods;
 
-    v->random.state = acs_hash64((uint64_t)config->options->seed + 1);
-    v->sightings_least = s->by_seed && acs_random_below(&v->random, SEED_SIGHTINGS) ? 1 : 2;
-    v->budget = (uint64_t)config->options->graph_nodes;
-    return acs_graph_cache_create(v->budget, s->slots, &v->kept);
+    methods->random.state = acs_hash64((uint64_t)config->options->seed + 1);
+    methods->sightings_least = s->by_seed && acs_random_below(&methods->random, SEED_SIGHTINGS) ? 1 : 2;
+    methods->budget = (uint64_t)config->options->graph_nodes;
+    return acs_graph_cache_create(methods->budget, s->slots, &methods->cache);
 }
 
 void acs_sim_methods_fini(acs_sim_state *s)
 {
-    while (s->methods.kept && acs_graph_cache_drain(s->methods.kept))
+    while (s->methods.cache && acs_graph_cache_drain(s->methods.cache))
         continue;
-    acs_graph_cache_destroy(s->methods.kept);
+    acs_graph_cache_destroy(s->methods.cache);
     free(s->methods.spare);
     free(s->methods.types);
 }

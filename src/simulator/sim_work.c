@@ -1,19 +1,20 @@
 /*
- * What the simulated machine tells of, and how far bundles are: one work for each op, and for each barrier between
- * layers, that was issued and has not ended. Called by the other files of the sim backend under its lock. Never issues
- * anything.
+ * Reports of the simulated machine, and progress of bundles. There is one work for each op, and for each barrier
+ * between layers, that was issued and has not ended. Called by the other files of the sim backend under its lock.
+ * Never issues anything.
  *
- * Progress inside a bundle is published as on a GPU: late, and coarsely. Of the end of graphs only the mark behind them
- * tells, since a graph may have more to do when its last op has ended; GPU-side issue tells of the end itself, perhaps
+ * Progress inside a bundle is published as on a GPU: late, and coarsely. The end of a graph is reported only by the
+ * mark behind it, since a graph may have more to do after its last op. GPU-side issue reports the end itself, perhaps
  * before the core has booked the bundle.
  */
 #include "simulator/sim_internal.h"
 
 #include <stdlib.h>
 
-enum { BLOCK = 64, FINE_OPS = 16 }; /* things made at once; where time decides, progress is told of every so many ops */
+/* BLOCK: objects allocated at once; FINE_OPS: ops between reports of progress if time decides */
+enum { BLOCK = 64, FINE_OPS = 16 };
 
-/* Memory that lives until close. */
+/* Allocate memory that lives until close. */
 static void *block_of(acs_sim_state *s, size_t bytes)
 {
     uint32_t capacity = s->block_capacity ? s->block_capacity * 2 : 16;
@@ -91,9 +92,7 @@ void acs_sim_bundle_give(acs_sim_state *s, acs_sim_bundle *bundle)
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
-/*
- * All ops of the slot up to the value have ended. What was not seen yet and is too much to remember is told together.
- */
+/* Note that all ops of the slot up to the value have ended. If too many notes are unseen, the last one is replaced. */
 static void note_news(acs_sim_slot *slot, uint64_t value, uint64_t when)
 {
     uint32_t at = slot->news_used < ACS_SIM_NEWS ? slot->news_used++ : ACS_SIM_NEWS - 1;
@@ -102,7 +101,7 @@ static void note_news(acs_sim_slot *slot, uint64_t value, uint64_t when)
     slot->news[at].at = when;
 }
 
-/* One more op of the bundle has ended, or the barrier behind some of them: how many from the first on have. */
+/* The number of first ops of the bundle that have ended, after one more op, or the barrier behind some ops, has. */
 static uint32_t prefix_with(acs_sim_bundle *bundle, const acs_sim_work *work)
 {
     uint32_t prefix = bundle->prefix;
@@ -148,6 +147,47 @@ uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot)
         slot->news[i - seen] = slot->news[i];
     slot->news_used -= seen;
     if (slot->news_used && slot->news[0].at + visible > s->now)
-        slot->known_at = slot->news[0].at + visible; /* somebody should look again then */
+        slot->known_at = slot->news[0].at + visible; /* the host should look again then */
     return value;
+}
+
+/* ------------------------------------------------------------------------------------------------------- bodies due */
+
+/*
+ * Called by the machine. One op in four runs its body at its start, so that an op that should have waited for it sees
+ * too much, not too little.
+ */
+void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when)
+{
+    acs_sim_state *s = owner;
+    acs_sim_work *work = user;
+    const acs_record *op = work->op;
+    bool at_start = s->by_seed && op && (acs_hash64(op->seq + s->salt) & 3) == 0;
+
+    if (ended)
+        acs_sim_work_ended(s, work, when);
+    if (!op)
+        return;
+    if (acs_log_enabled(ACS_LOG_DEBUG))
+        acs_log(ACS_LOG_DEBUG, "sim: %llu ns: op %llu %s%s", (unsigned long long)when, (unsigned long long)op->seq,
+                ended ? "ended" : "started", ended != at_start ? ", its body runs" : "");
+    s->told |= ended || at_start;
+    if (ended != at_start)
+        s->due[s->due_count++] = op;
+}
+
+/* Every issued op has room in `due`. */
+bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops)
+{
+    uint32_t capacity = acs_round_up_pow2(s->in_flight + ops < 64 ? 64 : s->in_flight + ops);
+    const acs_record **grown;
+
+    if (s->in_flight + ops <= s->due_capacity)
+        return true;
+    grown = realloc(s->due, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    s->due = grown;
+    s->due_capacity = capacity;
+    return true;
 }

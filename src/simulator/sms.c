@@ -1,14 +1,14 @@
 /*
- * Multiprocessors: which blocks run where, and until when. Called by the machine when a kernel's turn comes and when
- * blocks end. Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as
- * hardware does for kernels of equal priority. Never looks at streams.
+ * Multiprocessors: the places and ends of blocks. Called by machine.c when a kernel's turn comes and when blocks end.
+ * Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as hardware does for
+ * kernels of equal priority. Never looks at streams.
  */
 #include "simulator/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 8 }; /* blocks whose places are kept without an array */
+enum { FEW = 8 }; /* most blocks whose places are kept without an array */
 
 bool acs_sim_sms_init(acs_sim *sim, sim_device *device)
 {
@@ -29,7 +29,7 @@ void acs_sim_busy_update(acs_sim *sim, sim_device *device)
     device->busy_since = sim->now;
 }
 
-static bool fits(const sim_sm *sm, const acs_sim_kernel *k)
+static bool is_fitting(const sim_sm *sm, const acs_sim_kernel *k)
 {
     return sm->ctas && sm->threads >= k->threads && sm->registers >= k->registers && sm->shared_bytes >= k->shared_bytes;
 }
@@ -86,8 +86,8 @@ static uint32_t cohort_take(acs_sim *sim, bool many)
     return index;
 }
 
-/* Place what fits of `unplaced` blocks. How many were. */
-static uint32_t fill(acs_sim *sim, sim_device *device, sim_cohort *cohort, const acs_sim_kernel *k, uint32_t unplaced,
+/* Place as many of `unplaced` blocks as fit. @return their number. */
+static uint32_t fill_sms(acs_sim *sim, sim_device *device, sim_cohort *cohort, const acs_sim_kernel *k, uint32_t unplaced,
                      bool many)
 {
     uint32_t misses = 0;
@@ -96,7 +96,7 @@ static uint32_t fill(acs_sim *sim, sim_device *device, sim_cohort *cohort, const
     while (cohort->ctas < unplaced && misses < sim->gpu.sms) {
         uint32_t index = device->cursor;
         device->cursor = index + 1 == sim->gpu.sms ? 0 : index + 1;
-        if (!fits(&device->sm[index], k)) {
+        if (!is_fitting(&device->sm[index], k)) {
             misses++;
             continue;
         }
@@ -117,7 +117,7 @@ static void cohort_give(acs_sim *sim, uint32_t index)
     sim->free_cohort = index;
 }
 
-/* False: nothing of the run fits now. */
+/* Place blocks of a run. True: all of its blocks are placed. */
 static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
 {
     sim_run *run = &sim->run[run_index];
@@ -128,7 +128,7 @@ static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
 
     if (index == ACS_SIM_NONE)
         return false;
-    placed = fill(sim, device, &sim->cohort[index], &run->kernel, run->unplaced, many);
+    placed = fill_sms(sim, device, &sim->cohort[index], &run->kernel, run->unplaced, many);
     if (!placed) {
         cohort_give(sim, index);
         return false;
@@ -146,7 +146,7 @@ static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
     return run->unplaced == 0;
 }
 
-static void place(acs_sim *sim, sim_device *device)
+static void place_all(acs_sim *sim, sim_device *device)
 {
     while (device->placing.first != ACS_SIM_NONE) {
         uint32_t run = device->placing.first;
@@ -182,26 +182,13 @@ void acs_sim_kernel_start(acs_sim *sim, uint32_t run)
         device->count.running_high = device->running;
     acs_sim_tell(sim, sim->run[run].user, false);
     append(sim, &device->placing, run);
-    place(sim, device);
+    place_all(sim, device);
 }
 
-static void kernel_ended(acs_sim *sim, sim_device *device, uint32_t run)
-{
-    uint32_t stalled = device->stalled.first;
-
-    device->running--;
-    acs_sim_run_ended(sim, run);
-    if (stalled == ACS_SIM_NONE)
-        return;
-    device->stalled.first = sim->run[stalled].next;
-    acs_sim_kernel_start(sim, stalled);
-}
-
-void acs_sim_ctas_end(acs_sim *sim, uint32_t index)
+bool acs_sim_ctas_end(acs_sim *sim, uint32_t index)
 {
     sim_cohort *cohort = &sim->cohort[index];
-    uint32_t run_index = cohort->run;
-    sim_run *run = &sim->run[run_index];
+    sim_run *run = &sim->run[cohort->run];
     sim_device *device = &sim->device[run->device];
     bool many = cohort->many;
 
@@ -215,7 +202,20 @@ void acs_sim_ctas_end(acs_sim *sim, uint32_t index)
     }
     run->placed_running -= cohort->ctas;
     cohort_give(sim, index);
-    if (!run->unplaced && !run->placed_running)
-        kernel_ended(sim, device, run_index);
-    place(sim, device);
+    if (run->unplaced || run->placed_running)
+        return false;
+    device->running--;
+    return true;
+}
+
+void acs_sim_sms_refill(acs_sim *sim, uint32_t index, bool kernel_ended)
+{
+    sim_device *device = &sim->device[index];
+    const uint32_t stalled = device->stalled.first;
+
+    if (kernel_ended && stalled != ACS_SIM_NONE) {
+        device->stalled.first = sim->run[stalled].next;
+        acs_sim_kernel_start(sim, stalled);
+    }
+    place_all(sim, device);
 }

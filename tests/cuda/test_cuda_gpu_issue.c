@@ -176,15 +176,15 @@ static void cells_are_earned_where_it_is_asked_for(void **state)
     enum { GAIN_NS = TUNE_COST_CELL_NS / 5 };
     double_open(1, 4096);
     make_bundle(12, 1, 0, 0, ACS_METHOD_AUTO);
-    const acs_cuda_gpu_issue *window = g_double.self->gpu_issue;
+    const acs_cuda_gpu_issue *gpu_issue = g_double.self->gpu_issue;
     uint64_t lost_ns = 0;
     while (!acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, GAIN_NS)) {
-        assert_true((uint64_t)window->cells * TUNE_COST_CELL_NS <= lost_ns);
+        assert_true((uint64_t)gpu_issue->cells * TUNE_COST_CELL_NS <= lost_ns);
         lost_ns += GAIN_NS;
         assert_true(lost_ns <= 100 * (uint64_t)TUNE_COST_CELL_NS);
-        assert_int_equal(window->lost_ns, lost_ns - (uint64_t)window->cells * TUNE_COST_CELL_NS);
+        assert_int_equal(gpu_issue->lost_ns, lost_ns - (uint64_t)gpu_issue->cells * TUNE_COST_CELL_NS);
     }
-    const uint32_t cells = window->cells;
+    const uint32_t cells = gpu_issue->cells;
     assert_true(cells >= 12); /* of its ops, and fans */
     assert_true(lost_ns < (cells + 2) * (uint64_t)TUNE_COST_CELL_NS);
     while (double_step())
@@ -196,7 +196,7 @@ static void cells_are_earned_where_it_is_asked_for(void **state)
     make_bundle(1, 2, 0, 2, ACS_METHOD_AUTO);
     g_dag.node[0].type = g_records[0].type = 2;
     assert_true(acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, 0)); /* it is not asked for */
-    assert_int_equal(window->cells, cells + 1);
+    assert_int_equal(gpu_issue->cells, cells + 1);
     double_close();
 }
 
@@ -206,18 +206,18 @@ static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **
     (void)state;
     enum { GAIN_NS = 3 * TUNE_COST_CELL_NS };
     double_open(1, 2 * (TUNE_GPU_GROW + 1)); /* nodes for one cell more than a bundle may make */
-    const acs_cuda_gpu_issue *window = g_double.self->gpu_issue;
+    const acs_cuda_gpu_issue *gpu_issue = g_double.self->gpu_issue;
     make_bundle(3, 1, 0, 0, ACS_METHOD_AUTO);
     g_dag.node[0].type = g_records[0].type = DOUBLE_TYPES + 1;
     for (int i = 0; i < 5; i++)
         assert_false(acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, GAIN_NS));
-    assert_int_equal(window->lost_ns, 0);
+    assert_int_equal(gpu_issue->lost_ns, 0);
     for (uint32_t i = 0; i < 2 * TUNE_GPU_GROW; i++) { /* one op of each type: others' cells have to go */
         make_bundle(1, 1, 0, i + 1, ACS_METHOD_AUTO);
         g_dag.node[0].type = g_records[0].type = i + 1;
         for (int turn = 0; !acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, GAIN_NS); turn++) {
             assert_true(turn < 4);
-            assert_true(window->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + GAIN_NS);
+            assert_true(gpu_issue->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + GAIN_NS);
             while (double_step()) /* what the stream was given for it */
                 ;
         }
@@ -226,10 +226,10 @@ static void what_is_lost_counts_where_cells_would_help_and_up_to_a_limit(void **
     }
     double_close();
     double_open(1, 4096);
-    window = g_double.self->gpu_issue;
+    gpu_issue = g_double.self->gpu_issue;
     make_bundle(60, 1, 0, 0, ACS_METHOD_AUTO);
     while (!acs_cuda_gpu_issue_issue(g_double.self, &g_batch, &g_dag, 3 * (uint64_t)GAIN_NS))
-        assert_true(window->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + 3 * (uint64_t)GAIN_NS);
+        assert_true(gpu_issue->lost_ns < TUNE_GPU_GROW * (uint64_t)TUNE_COST_CELL_NS + 3 * (uint64_t)GAIN_NS);
     while (double_step())
         ;
     double_close();

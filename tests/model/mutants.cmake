@@ -47,11 +47,11 @@ model_mutant(record_chain_cut record_chain window/record
     "pool->record_links, chain->first - 1, chain->last - 1);"
     "pool->record_links, chain->first - 1, chain->first - 1);")
 
-model_mutant(gate_opened_without_epoch gate api/eventcount
+model_mutant(notified_without_epoch eventcount api/eventcount
     "    eventcount->epoch++;\n"
     "")
 
-model_mutant(gate_epoch_read_late gate api/eventcount
+model_mutant(epoch_read_late eventcount api/eventcount
 [==[
     acs_lock_acquire(&eventcount->lock);
     bool in_time = true;

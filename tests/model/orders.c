@@ -20,7 +20,7 @@ static const struct unneeded {
 } g_unneeded[] = {
     {"record.c", "stack_pop_hint", "&stack->top", MODEL_CAS, false,
      "not needed: the tag says that it reads the store that the load acquired; C11 wants no less than on failure"},
-    {"eventcount.c", "acs_eventcount_prepare_wait", "&gate->sleepers", MODEL_ADD, false,
+    {"eventcount.c", "acs_eventcount_prepare_wait", "&eventcount->waiters", MODEL_ADD, false,
      "not needed: the fence behind it orders it"},
     /* Two flags that say all there is to know: nothing is read through them. */
     {"threads.c", "has_host_thread", "&context->host_thread", MODEL_LOAD, false, "not needed: no data goes with it"},

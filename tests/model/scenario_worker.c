@@ -383,4 +383,4 @@ const model_scenario scenario_callers_action = {
     .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 1, .most = 10000};
 const model_scenario scenario_callers = {
     .name = "callers", .what = "two callers queue and wait, no worker", .setup = setup_no_worker,
-    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 2};
+    .threads = {queue_wait_0, queue_wait_1}, .check = check_both, .preemptions = 2, .most = 100000};

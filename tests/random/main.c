@@ -97,7 +97,7 @@ static void choose_faults(random_config *c, const settings *s, dice *d)
     if (s->fault_kinds && strcmp(s->fault_kinds, "any") == 0) {
         *list = 0;
         for (int kind = 0; kind < ACS_FAULT_KINDS; kind++)
-            if (dice_percent(kind == ACS_FAULT_VEHICLE ? &later : d, kind < ACS_FAULT_EVENT ? 70 : 25))
+            if (dice_percent(kind == ACS_FAULT_METHOD ? &later : d, kind < ACS_FAULT_EVENT ? 70 : 25))
                 add_kind(list, sizeof c->options.fault_kinds, names[kind]);
     }
     c->options.watchdog_s = dice_percent(d, 50);

@@ -17,7 +17,7 @@ typedef struct fixture {
     acs_batch batch;
     acs_record op;
     acs_dag dag;
-    acs_release_tree wires;
+    acs_release_tree tree;
     uint32_t left[ACS_RELEASE_TREE_NODES]; /* upstream that have not ended */
     bool done[ACS_RELEASE_TREE_NODES];
     uint16_t ready[ACS_RELEASE_TREE_NODES];
@@ -63,15 +63,15 @@ static uint32_t end(fixture *f, const acs_release_tree_node *node, bool head)
 {
     uint32_t used = 0;
     for (uint32_t i = 0; i < node->out_count; i++) {
-        uint32_t to = f->wires.out[node->first_out + i];
-        assert_true(to < f->wires.nodes);
+        uint32_t to = f->tree.out[node->first_out + i];
+        assert_true(to < f->tree.nodes);
         assert_true(head ? f->left[to] == 0 : f->left[to] > 0);
         if (!head && --f->left[to] > 0)
             continue;
         used++;
-        if (f->wires.node[to].kind == ACS_RELEASE_TREE_JOIN_NODE) {
+        if (f->tree.node[to].kind == ACS_RELEASE_TREE_JOIN_NODE) {
             f->done[to] = true;
-            used += end(f, &f->wires.node[to], false);
+            used += end(f, &f->tree.node[to], false);
         } else {
             f->ready[f->ready_used++] = (uint16_t)to;
         }
@@ -98,16 +98,16 @@ static void play(fixture *f, acs_random *random)
 {
     uint32_t ended = 0, joins = 0;
     acs_dag_make(&f->batch, &f->dag);
-    assert_true(acs_release_tree_make(&f->dag, &f->wires));
+    assert_true(acs_release_tree_make(&f->dag, &f->tree));
     memset(f->done, 0, sizeof f->done);
     f->ready_used = 0;
-    for (uint32_t i = 0; i < f->wires.nodes; i++) {
-        assert_true(f->wires.node[i].weight <= TUNE_RELEASE_MOST);
-        f->left[i] = f->wires.node[i].upstream;
-        joins += f->wires.node[i].kind == ACS_RELEASE_TREE_JOIN_NODE;
+    for (uint32_t i = 0; i < f->tree.nodes; i++) {
+        assert_true(f->tree.node[i].weight <= TUNE_RELEASE_MOST);
+        f->left[i] = f->tree.node[i].upstream;
+        joins += f->tree.node[i].kind == ACS_RELEASE_TREE_JOIN_NODE;
     }
-    assert_true(f->wires.head.weight <= TUNE_RELEASE_MOST);
-    assert_true(end(f, &f->wires.head, true) <= f->wires.head.weight);
+    assert_true(f->tree.head.weight <= TUNE_RELEASE_MOST);
+    assert_true(end(f, &f->tree.head, true) <= f->tree.head.weight);
     while (f->ready_used) {
         uint32_t pick = acs_random_below(random, f->ready_used), i = f->ready[pick];
         f->ready[pick] = f->ready[--f->ready_used];
@@ -116,9 +116,9 @@ static void play(fixture *f, acs_random *random)
             assert_behind(f, i);
         f->done[i] = true;
         ended++;
-        assert_true(end(f, &f->wires.node[i], false) <= f->wires.node[i].weight);
+        assert_true(end(f, &f->tree.node[i], false) <= f->tree.node[i].weight);
     }
-    assert_int_equal(ended + joins, f->wires.nodes);
+    assert_int_equal(ended + joins, f->tree.nodes);
 }
 
 static void all_run_once_behind_what_they_follow(void **state)
@@ -148,7 +148,7 @@ static void wide_releases_go_through_fans(void **state)
     for (uint32_t i = 0; i < 500; i++)
         add(f, true); /* all are roots */
     play(f, &random);
-    assert_int_equal(f->wires.nodes, 500 + 6);
+    assert_int_equal(f->tree.nodes, 500 + 6);
     start(f);
     add(f, true);
     for (uint32_t i = 1; i < 500; i++) {
@@ -156,7 +156,7 @@ static void wide_releases_go_through_fans(void **state)
         follow(f, 0);
     }
     play(f, &random);
-    assert_int_equal(f->wires.node[0].out_count, 6);
+    assert_int_equal(f->tree.node[0].out_count, 6);
 }
 
 static void a_join_that_costs_much_becomes_a_fan(void **state)
@@ -175,7 +175,7 @@ static void a_join_that_costs_much_becomes_a_fan(void **state)
             follow(f, join);
         }
         play(f, &random);
-        assert_int_equal(f->wires.node[join].kind,
+        assert_int_equal(f->tree.node[join].kind,
                          after > TUNE_RELEASE_JOIN_MOST ? ACS_RELEASE_TREE_FAN : ACS_RELEASE_TREE_JOIN_NODE);
     }
 }
@@ -209,7 +209,7 @@ static void too_many_fans_are_refused(void **state)
         }
     }
     acs_dag_make(&f->batch, &f->dag);
-    assert_false(acs_release_tree_make(&f->dag, &f->wires));
+    assert_false(acs_release_tree_make(&f->dag, &f->tree));
 }
 
 int main(void)

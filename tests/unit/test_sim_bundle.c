@@ -204,7 +204,7 @@ static void refused_bundle_runs_nothing_and_its_marks_complete(void **state)
             assert_int_equal(f->batch.items[i].status, f->batch.items[i].edge_count ? ACS_ERR_SKIPPED : ACS_NOT_READY);
         fixture_drain(f);
         assert_int_equal(t->used, 0);
-        assert_int_equal(acs_sim_backend_faults(f->backend)[ACS_FAULT_VEHICLE], 1);
+        assert_int_equal(acs_sim_backend_faults(f->backend)[ACS_FAULT_METHOD], 1);
         free(t);
         fixture_close(f);
     }

@@ -1,10 +1,10 @@
 /*
- * Small copies and fills as kernels, so that they can be in bundles: nodes that copy cannot be set by the device. The
- * host part, which alone decides what may be copied so, is copy.c. They read and write exactly the bytes given.
+ * Small copies and fills as kernels, so that they can be in bundles: the device cannot set nodes that copy. The host
+ * part is copy.c, which alone decides on copies. They read and write exactly the given bytes.
  */
 #include "device.h"
 
-/* Words where both sides have them at the same places, bytes before and behind. One block's share. */
+/* Copy one block's share: words that both sides have at equal offsets, and bytes before and behind. */
 template <typename T> static __device__ void copy_by(unsigned char *dst, const unsigned char *src, uint32_t bytes)
 {
     const uint32_t ahead = static_cast<uint32_t>(-reinterpret_cast<uintptr_t>(dst) & (sizeof(T) - 1));
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
     copy_part(dst, src, bytes, blockIdx.x);
 }
 
-/* Rows of so many bytes each, as far apart on both sides. */
+/* Copy rows of `bytes` bytes each, `pitch` bytes apart on both sides. */
 extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
     acs_device_copy_rows(unsigned char *dst, const unsigned char *src, uint64_t bytes, uint64_t pitch)
 {
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
     copy_part(dst + at, src + at, bytes, blockIdx.x % parts);
 }
 
-/* The lowest byte of `value`. */
+/* Fill with the lowest byte of `value`. */
 extern "C" __global__ void __launch_bounds__(ACS_DEVICE_COPY_THREADS)
     acs_device_fill(unsigned char *dst, uint64_t bytes, uint64_t value)
 {

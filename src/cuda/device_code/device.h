@@ -1,6 +1,6 @@
 /*
- * What the host and the library's device code share: the tables that the host writes into pinned memory and a kernel at
- * the head of a cached graph reads. Plain C, included by the host part of the backend and by the kernels here.
+ * The tables that the host writes into pinned memory and the head of a cached graph reads. Plain C, included by the
+ * host part of the backend and by the kernels here.
  */
 #ifndef ACS_DEVICE_H
 #define ACS_DEVICE_H
@@ -8,29 +8,29 @@
 #include <stdint.h>
 
 enum {
-    ACS_DEVICE_SET_ENABLED = 1, /* the node is switched: to ACS_DEVICE_SET_ON */
+    ACS_DEVICE_SET_ENABLED = 1, /* switch the node to ACS_DEVICE_SET_ON */
     ACS_DEVICE_SET_ON = 2,
     ACS_DEVICE_SET_GRID = 4,
-    ACS_DEVICE_HEAD_THREADS = 64, /* threads of a block of the head, one per set; fewer where sets are large */
-    ACS_DEVICE_COPY_THREADS = 256, /* of a block of a copy or fill, */
-    ACS_DEVICE_COPY_BYTES = 4096   /* which handles so many bytes */
+    ACS_DEVICE_HEAD_THREADS = 64, /* most threads of a block of the head, one per set; fewer if sets are large */
+    ACS_DEVICE_COPY_THREADS = 256, /* threads of a block of a copy or fill */
+    ACS_DEVICE_COPY_BYTES = 4096   /* bytes that such a block handles */
 };
 
-/* Changes of one kernel node; `stride` bytes from one to the next, its parameters behind it. */
+/* Changes of one kernel node. Its parameters lie behind it, and the next set `stride` bytes on. */
 typedef struct acs_device_set {
     uint64_t node; /* CUgraphDeviceNode */
     uint32_t grid[3];
     uint16_t what;  /* ACS_DEVICE_SET_* */
-    uint16_t bytes; /* parameters to set; 0: none */
-    uint16_t first; /* where in the kernel's parameters they lie */
+    uint16_t bytes; /* bytes of parameters to set; 0: none */
+    uint16_t first; /* offset of these bytes in the kernel's parameters */
     uint16_t reserved[3];
 } acs_device_set;
 
-/* What changes for one launch of a cached graph. Behind it: `values_most` values to publish, then the sets. */
+/* Changes for one launch of a cached graph. Behind it lie `values_most` values to publish, then the sets. */
 typedef struct acs_device_table {
-    uint32_t sets;   /* how many there are now */
+    uint32_t sets;   /* number of sets now */
     uint32_t values;
-    uint64_t word;   /* where values are published: uint64_t *, mapped host memory */
+    uint64_t word;   /* uint64_t * in mapped host memory: where values are published */
 } acs_device_table;
 
 #endif

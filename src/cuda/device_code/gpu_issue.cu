@@ -1,18 +1,17 @@
 /*
  * GPU-side issue: the kernels that release a bundle's ops without the host. The head sets up all places of the bundle
- * from the host's table and launches the roots; the release kernel, behind each op in the op's own graph, counts down
- * what follows and launches what has become free. The host part is gpu_issue/gpu_issue.c. They never touch memory of
- * the program's.
+ * from the host's table and launches the roots. The release kernel, behind each op in the op's own graph, counts down
+ * the op's followers and launches those that become free. The host part is gpu_issue/gpu_issue.c. They never touch
+ * memory of the program.
  *
  * Order. An op's writes are complete and visible when its release kernel begins (an edge of the graph, or the wait for
- * it). A release kernel fences, then counts down: whoever counts to zero is behind all others that did, fences and
- * launches.
+ * it). A release kernel fences, then counts down. The one that counts to zero is behind all others that counted; it
+ * fences and launches.
  *
- * Launches. A graph may be launched as the child of the graph that launches it, or as a sibling: the child of its
- * parent. An execution has room for 120 children. Siblings are preferred, since a graph ends only when its children
- * have, level by level; room for as many as an op may release is reserved in the parent first, or else taken in the
- * graph itself, where it is never missing: RELEASE-1. So no launch can be refused for want of room; any other refusal
- * is a fault of the device.
+ * Launches. A graph is launched as the child of the launching graph, or as a sibling: the child of its parent. An
+ * execution has room for 120 children. Siblings are preferred, since a graph ends only when its children have, level
+ * by level. Room for all followers of an op is reserved in the parent first, or else in the graph itself, which always
+ * has it (RELEASE-1). So no launch is refused for lack of room; any other refusal is a fault of the device.
  */
 #include "gpu_issue.h"
 
@@ -26,13 +25,13 @@ static_assert(2 * TUNE_RELEASE_MOST > ACS_GPU_ISSUE_LAUNCHES && TUNE_RELEASE_MOS
               "room for one release");
 static_assert(SCAN_WORDS <= WARP, "a warp looks at all bits at once");
 
-/* As __threadfence(), but without the total order among all such fences, which takes time and orders nothing here. */
+/* As __threadfence(), but without the total order of all such fences, which takes time and orders nothing here. */
 static __device__ void fence()
 {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 
-/* Nothing of the bundle may complete when a part of it will not run: the kernel traps, and the device is given up. */
+/* Trap, so that the device is given up: no op of the bundle may complete if a part of it will not run. */
 static __device__ void refuse(const acs_gpu_issue_slot *slot, uint32_t place, cudaError_t error)
 {
     *reinterpret_cast<volatile uint64_t *>(slot->refusal) =
@@ -41,9 +40,7 @@ static __device__ void refuse(const acs_gpu_issue_slot *slot, uint32_t place, cu
     __trap();
 }
 
-/*
- * The place's graph, as a child of the graph whose counter `env` is, which is the caller's own or the caller's parent.
- */
+/* Launch the place's graph as a child of the graph whose counter is `env`: the caller's own graph or its parent. */
 static __device__ void launch(const acs_gpu_issue_slot *slot, acs_gpu_issue_place *places, uint32_t place, uint32_t *env,
                               bool sibling)
 {
@@ -58,7 +55,7 @@ static __device__ void launch(const acs_gpu_issue_slot *slot, acs_gpu_issue_plac
 
 /* ----------------------------------------------------------------------------------------------------------- head */
 
-/* Arguments and grid of the place's kernel, where they differ from what its node holds. */
+/* Set the arguments and grid of the place's kernel that differ from its node's. */
 static __device__ void set_node(const acs_gpu_issue_slot *slot, const acs_gpu_issue_table *table,
                                 const acs_gpu_issue_entry *entry)
 {
@@ -95,7 +92,7 @@ static __device__ void set_place(acs_gpu_issue_slot *slot, const acs_gpu_issue_t
         set_node(slot, table, entry);
 }
 
-/* What is the bundle's own, by the first block. */
+/* Set the bundle's own state; done by the first block. */
 static __device__ void set_slot(acs_gpu_issue_slot *slot, const acs_gpu_issue_table *table,
                                 const acs_gpu_issue_table *header)
 {
@@ -115,8 +112,8 @@ static __device__ void set_slot(acs_gpu_issue_slot *slot, const acs_gpu_issue_ta
 }
 
 /*
- * One thread for each entry. The block that is done last launches the roots; table and graph are then free for the
- * next.
+ * One thread for each entry. The block that ends last launches the roots; table and graph are then free for the next
+ * bundle.
  */
 extern "C" __global__ void acs_gpu_issue_head(acs_gpu_issue_slot *slots, uint32_t index)
 {
@@ -125,7 +122,7 @@ extern "C" __global__ void acs_gpu_issue_head(acs_gpu_issue_slot *slots, uint32_
     const acs_gpu_issue_table *table = reinterpret_cast<const acs_gpu_issue_table *>(
         slot->tables + static_cast<uint64_t>(slot->turn % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES);
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-    /* One trip to the host's memory for both: entries beyond the last are read too, but not used. */
+    /* Both in one trip to the host's memory: entries beyond the last are read too, but not used. */
     const acs_gpu_issue_entry entry = reinterpret_cast<const acs_gpu_issue_entry *>(table + 1)[i];
     const acs_gpu_issue_table header = *table;
     if (i < header.entries)
@@ -151,8 +148,8 @@ extern "C" __global__ void acs_gpu_issue_head(acs_gpu_issue_slot *slots, uint32_
 /* -------------------------------------------------------------------------------------------------------- release */
 
 /*
- * Tell the host how far all ops are complete. By a whole warp, and by one at a time: who finds another at it leaves it
- * to the next, or to the last of all.
+ * Tell the host up to which op all are complete. By a whole warp, one warp at a time: a warp that finds another at it
+ * leaves it to a later one.
  */
 static __device__ void publish(acs_gpu_issue_slot *slot, uint32_t lane)
 {
@@ -162,13 +159,14 @@ static __device__ void publish(acs_gpu_issue_slot *slot, uint32_t lane)
     __syncwarp();
     __threadfence();
     const uint32_t word = lane < SCAN_WORDS ? __ldcg(&slot->done[lane]) : 0;
-    const uint32_t first = __ffs(static_cast<int>(__ballot_sync(~0u, word != ~0u))) - 1; /* lanes beyond have a 0 */
+    /* lanes beyond SCAN_WORDS have a 0 */
+    const uint32_t first = __ffs(static_cast<int>(__ballot_sync(~0u, word != ~0u))) - 1;
     const uint32_t bits = __shfl_sync(~0u, word, static_cast<int>(first));
     if (lane == 0) {
         const uint32_t complete = min(first * 32 + __ffs(static_cast<int>(~bits)) - 1, slot->ops);
         if (complete > __ldcg(&slot->published)) {
             slot->published = complete;
-            /* What those ops wrote to the host's memory has to be there when the host sees the word. */
+            /* The ops' writes to host memory must be there when the host sees the word. */
             __threadfence_system();
             *reinterpret_cast<volatile uint64_t *>(slot->word) = slot->first_value + complete - 1;
         }
@@ -178,11 +176,12 @@ static __device__ void publish(acs_gpu_issue_slot *slot, uint32_t lane)
 }
 
 /*
- * All ops are complete, and the host is told at once: it need not ask the driver until then. By one lane, last of all.
+ * All ops are complete; tell the host at once, since it does not ask the driver until then. By one lane, the last of
+ * all.
  */
 static __device__ void publish_all(acs_gpu_issue_slot *slot)
 {
-    while (atomicExch(&slot->publishing, 1)) /* nobody may write an older value behind this one */
+    while (atomicExch(&slot->publishing, 1)) /* no other warp may write an older value after this one */
         ;
     __threadfence_system();
     slot->published = slot->ops;
@@ -191,19 +190,19 @@ static __device__ void publish_all(acs_gpu_issue_slot *slot)
     atomicExch(&slot->publishing, 0);
 }
 
-/* One warp, the op's end. */
+/* The state of a warp that releases the followers of an op. */
 struct release {
     acs_gpu_issue_slot *slot;
     acs_gpu_issue_place *places, *self;
-    uint32_t *env; /* whose child everything becomes that is launched */
-    uint64_t exec;  /* of this lane's follower in the op's first, which was asked for early */
+    uint32_t *env; /* counter of the graph whose children all launched graphs become */
+    uint64_t exec;  /* graph of this lane's follower among the op's first ones, read early */
     uint32_t follower;
     uint32_t weight, lane;
     uint32_t launched;
     bool sibling;
 };
 
-/* Room for all that this op may launch: among the children of the parent, or else among its own. */
+/* Reserve room for all launches of this op: among the parent's children, or else among its own. */
 static __device__ void reserve(release *r, uint32_t before)
 {
     r->sibling = __shfl_sync(~0u, before, 0) + r->weight <= ACS_GPU_ISSUE_LAUNCHES;
@@ -218,7 +217,7 @@ static __device__ void reserve(release *r, uint32_t before)
     r->env = &r->self->used;
 }
 
-/* This lane's follower in a chunk of a list. */
+/* This lane's follower in a part of a list. */
 static __device__ uint32_t follower_of(const release *r, const acs_gpu_issue_place *from, uint32_t i, uint64_t *exec)
 {
     uint32_t place = i < ACS_GPU_ISSUE_INLINE ? from->out[i] : __ldcg(&r->slot->out[from->out_first + i]);
@@ -226,7 +225,7 @@ static __device__ uint32_t follower_of(const release *r, const acs_gpu_issue_pla
     return place;
 }
 
-/* Count down the followers of a place, launch those that are free, and put joins that are passed on the stack. */
+/* Count down the followers of a place, launch those that become free, and push joins that are passed onto the stack. */
 static __device__ uint32_t release_followers(release *r, const acs_gpu_issue_place *from, uint32_t count, uint32_t *stack,
                                              uint32_t top, uint32_t *before)
 {
@@ -241,7 +240,7 @@ static __device__ uint32_t release_followers(release *r, const acs_gpu_issue_pla
             fence();
             ready = atomicSub(&r->places[place].upstream, 1) == 1;
         }
-        if (before) { /* asked for before, used now: both trips to memory are made at once */
+        if (before) { /* asked for early and used now, so that both trips to memory overlap */
             reserve(r, *before);
             before = nullptr;
         }
@@ -257,11 +256,11 @@ static __device__ uint32_t release_followers(release *r, const acs_gpu_issue_pla
     return top;
 }
 
-/* Behind an op, or alone in the graph of a fan. */
+/* The release kernel: behind an op, or alone in the graph of a fan. */
 extern "C" __global__ void acs_gpu_issue_release(acs_gpu_issue_slot *slots, acs_gpu_issue_place *places, uint32_t index)
 {
     __shared__ uint32_t stack[TUNE_RELEASE_MOST + WARP];
-    /* The place was complete before its graph was launched: it is read while the op comes to its end. */
+    /* The place was written before its graph was launched, so it can be read while the op ends. */
     release r = {};
     r.self = places + index;
     r.places = places;
@@ -273,12 +272,12 @@ extern "C" __global__ void acs_gpu_issue_release(acs_gpu_issue_slot *slots, acs_
     if (r.lane < min(count, static_cast<uint32_t>(ACS_GPU_ISSUE_INLINE)))
         r.follower = follower_of(&r, r.self, r.lane, &r.exec);
 #if __CUDA_ARCH__ >= 900
-    cudaGridDependencySynchronize(); /* the op is complete; with a plain edge it is already */
+    cudaGridDependencySynchronize(); /* wait for the op; behind a plain edge it is complete already */
 #endif
     if (count) {
         uint32_t before = r.lane == 0 ? atomicAdd(r.env, r.weight) : 0;
         uint32_t top = release_followers(&r, r.self, count, stack, 0, &before);
-        while (top) { /* one lane's store is read by all: the warp was brought together behind it */
+        while (top) { /* all lanes read what one lane stored: __syncwarp() lies between */
             const uint32_t join = stack[--top];
             __syncwarp();
             top = release_followers(&r, places + join, places[join].out_count, stack, top, nullptr);

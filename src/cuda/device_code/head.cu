@@ -1,11 +1,11 @@
 /*
- * The kernels of the library's own in cached graphs: the head, which sets up the others before they run, joins, and
- * what publishes progress to the host. Built into one image with the other files here; the host part is graphs/graph.c.
- * They never touch memory of the program's.
+ * The library's own kernels in cached graphs: the head, which sets the other nodes before they run, joins, and the
+ * nodes that publish progress to the host. Built into one image with the other files here; the host part is
+ * graphs/graph.c. They never touch memory of the program.
  */
 #include "device.h"
 
-/* A node that was not set would run with another op's arguments: the device is given up instead. */
+/* Trap on an error, so that the device is given up: a node that was not set would run with another op's arguments. */
 static __device__ void must(cudaError_t error)
 {
     if (error != cudaSuccess)
@@ -24,8 +24,8 @@ static __device__ void apply(const acs_device_set *set)
 }
 
 /*
- * Sets what changed since the graph ran last. All of the table that a block may need is asked for at once, since one
- * trip to the host's memory takes longer than all the rest.
+ * Apply the sets of a launch. A block reads all that it may need of the table at once, since one trip to the host's
+ * memory takes longer than all else.
  */
 extern "C" __global__ void acs_device_head(const acs_device_table *table, uint64_t *state, uint32_t values_most,
                                            uint32_t sets_most, uint32_t stride)
@@ -50,19 +50,22 @@ extern "C" __global__ void acs_device_head(const acs_device_table *table, uint64
         apply(reinterpret_cast<const acs_device_set *>(reinterpret_cast<const char *>(own) + lane * stride));
 }
 
-/* Stands between nodes that must not overlap: an empty kernel is cheaper than an empty node. */
+/* A join or barrier. An empty kernel is cheaper than an empty node. */
 extern "C" __global__ void acs_device_join()
 {
 }
 
-/* Everything that this node is behind is complete, and so is all that the slot was given before `value`. */
+/*
+ * Publish a value: all nodes that this one follows are complete, and so are all earlier ops of the slot up to the
+ * value.
+ */
 extern "C" __global__ void acs_device_publish(const uint64_t *state, uint32_t index)
 {
     volatile uint64_t *word = reinterpret_cast<volatile uint64_t *>(state[0]);
     const uint64_t value = state[1 + index];
     if (value == 0)
         return;
-    /* What those kernels wrote to host memory has to be there when the host sees the word. */
+    /* The kernels' writes to host memory must be there when the host sees the word. */
     __threadfence_system();
     *word = value;
 }

@@ -1,7 +1,7 @@
 /*
- * The cells of GPU-side issue: graphs that the device can launch, each of one kernel type, made on demand and kept.
- * Owns types and cells; called by gpu_issue/gpu_issue.c with a bundle of one slot. It never launches anything, and
- * never touches a cell that a bundle in flight may use, except from the stream of the same slot.
+ * The cells of GPU-side issue: graphs of one kernel type that the device can launch, made on demand and kept. Owns
+ * types and cells; called by gpu_issue/gpu_issue.c with a bundle of one slot. It never launches anything. It touches a
+ * cell that a bundle in flight may use only from the stream of the same slot.
  */
 #include "cuda/gpu_issue/gpu_issue.h"
 
@@ -53,7 +53,7 @@ static void type_destroy(acs_gpu_issue_type *type)
     free(type);
 }
 
-/* The cells of an op's type, or of fans (NULL). NULL: no memory. */
+/* The type of an op, or of fans (op NULL), added if it is new. NULL: no memory. */
 static acs_gpu_issue_type *type_of(acs_cuda *self, const acs_record *op)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -93,7 +93,7 @@ static void cell_destroy(acs_cuda *self, acs_gpu_issue_type *type, acs_gpu_issue
     free(cell);
 }
 
-/* The op's kernel, with arguments of zeros: the device sets them before it launches the cell. */
+/* Add the op's kernel with zeros as arguments: the device sets them before it launches the cell. */
 static CUresult add_op(acs_cuda *self, const acs_gpu_issue_type *type, acs_gpu_issue_cell *cell, CUgraphNode *node)
 {
     void *args[ACS_CUDA_ARG_BYTES];
@@ -121,7 +121,7 @@ static CUresult add_op(acs_cuda *self, const acs_gpu_issue_type *type, acs_gpu_i
     return result;
 }
 
-/* The release kernel, behind the op: its launch overlaps with the op's end where the device can do that. */
+/* Add the release kernel behind the op. If the device can do so, its launch overlaps the op's end. */
 static CUresult add_release(acs_cuda *self, acs_gpu_issue_cell *cell, const CUgraphNode *op)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -161,7 +161,7 @@ static CUresult cell_build(acs_cuda *self, const acs_gpu_issue_type *type, acs_g
     return result == CUDA_SUCCESS ? acs_gpu_issue_instantiate(self, cell->graph, stream, &cell->exec) : result;
 }
 
-/* A kernel that cannot be a cell is remembered; where memory was short, a later bundle may try again. */
+/* Make a cell. A kernel that cannot be a cell is remembered; after a lack of memory a later bundle may try again. */
 static acs_gpu_issue_cell *cell_create(acs_cuda *self, acs_gpu_issue_type *type, CUstream stream)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -174,7 +174,7 @@ static acs_gpu_issue_cell *cell_create(acs_cuda *self, acs_gpu_issue_type *type,
     CUresult result = cell_build(self, type, cell, stream);
     if (result == CUDA_SUCCESS) {
         atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, type->type ? 2 : 1,
-                                  memory_order_relaxed); /* a counter */
+                                  memory_order_relaxed); /* relaxed: a counter */
         return cell;
     }
     if (!acs_cuda_note(self, result) && result != CUDA_ERROR_OUT_OF_MEMORY) {
@@ -188,7 +188,7 @@ static acs_gpu_issue_cell *cell_create(acs_cuda *self, acs_gpu_issue_type *type,
 
 /* --------------------------------------------------------------------------------------------------------- taking */
 
-/* Whether all is over that was launched in a slot, and no bundle is being made but the caller's. */
+/* Whether all launches of a slot are over, and no bundle is being made there. `own`: not counting the caller's. */
 static bool lane_idle_locked(acs_cuda *self, const acs_gpu_issue_lane *lane, bool own)
 {
     if (!lane || (lane->busy && !own))
@@ -196,7 +196,7 @@ static bool lane_idle_locked(acs_cuda *self, const acs_gpu_issue_lane *lane, boo
     return !lane->latest || self->cu.cuEventQuery(lane->latest) == CUDA_SUCCESS;
 }
 
-/* What slots hold whose bundles are all complete is free again; those taken for the caller's bundle are in no list. */
+/* Free the cells of slots whose bundles are all complete. Cells taken for the caller's bundle are in no list. */
 static void gather_locked(acs_cuda *self, int own)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -215,7 +215,7 @@ static void gather_locked(acs_cuda *self, int own)
     }
 }
 
-/* Room for one more: a free cell of another type goes. */
+/* Destroy a free cell of another type. False: there is none. */
 static bool evict_locked(acs_cuda *self, const acs_gpu_issue_type *but)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -231,15 +231,15 @@ static bool evict_locked(acs_cuda *self, const acs_gpu_issue_type *but)
     return false;
 }
 
-/* What one bundle may still ask for. */
+/* The state of taking cells for one bundle. */
 typedef struct taking {
     int slot;
-    uint32_t grow;    /* what may be spent on new cells */
-    bool short_of;    /* it was too little */
-    bool gathered;    /* other slots were looked at */
+    uint32_t grow;    /* price that it may still pay for new cells */
+    bool short_of;    /* whether that was too little */
+    bool gathered;    /* whether the cells of idle slots were freed */
 } taking;
 
-/* A cell from the slot's own, the free ones, those of idle slots; or a new one. */
+/* Take one of the slot's own cells, else a free one, else one of an idle slot, else make one. */
 static acs_gpu_issue_cell *take_one_locked(acs_cuda *self, acs_gpu_issue_type *type, taking *state)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -273,13 +273,13 @@ static acs_gpu_issue_cell *take_one_locked(acs_cuda *self, acs_gpu_issue_type *t
 
 static bool take_all_locked(acs_cuda *self, const acs_batch *batch, acs_gpu_issue_lane *lane, taking *state)
 {
-    const acs_release_tree *wires = &lane->wires;
-    for (uint32_t i = 0; i < wires->nodes; i++) {
+    const acs_release_tree *tree = &lane->tree;
+    for (uint32_t i = 0; i < tree->nodes; i++) {
         lane->cell[i] = NULL;
-        if (wires->node[i].kind == ACS_RELEASE_TREE_JOIN_NODE)
+        if (tree->node[i].kind == ACS_RELEASE_TREE_JOIN_NODE)
             continue;
-        /* Joins that became fans have no op. */
-        const acs_record *op = wires->node[i].kind == ACS_RELEASE_TREE_OP ? batch->items[i].op : NULL;
+        /* A join that became a fan has no op. */
+        const acs_record *op = tree->node[i].kind == ACS_RELEASE_TREE_OP ? batch->items[i].op : NULL;
         acs_gpu_issue_type *type = type_of(self, op);
         lane->type[i] = type;
         if (!type || type->refused || !(lane->cell[i] = take_one_locked(self, type, state)))
@@ -288,10 +288,10 @@ static bool take_all_locked(acs_cuda *self, const acs_batch *batch, acs_gpu_issu
     return true;
 }
 
-/* All that were taken are the slot's from now on, whether or not they will be used. */
+/* All taken cells are the slot's from now on, used or not. */
 static void hold_all_locked(const acs_cuda_gpu_issue *gi, acs_gpu_issue_lane *lane, int slot)
 {
-    for (uint32_t i = 0; i < lane->wires.nodes; i++) {
+    for (uint32_t i = 0; i < lane->tree.nodes; i++) {
         acs_gpu_issue_cell *cell = lane->cell[i];
         if (!cell)
             continue;
@@ -301,19 +301,19 @@ static void hold_all_locked(const acs_cuda_gpu_issue *gi, acs_gpu_issue_lane *la
     }
 }
 
-static uint32_t cells_needed(const acs_release_tree *wires)
+static uint32_t cells_needed(const acs_release_tree *tree)
 {
     uint32_t cells = 0;
-    for (uint32_t i = 0; i < wires->nodes; i++)
-        cells += wires->node[i].kind != ACS_RELEASE_TREE_JOIN_NODE;
+    for (uint32_t i = 0; i < tree->nodes; i++)
+        cells += tree->node[i].kind != ACS_RELEASE_TREE_JOIN_NODE;
     return cells;
 }
 
 /*
- * New cells that a bundle may cost: as many as the core's choice of an issue method allows, or as were earned (ski
- * rental).
+ * How many cells may be made for a bundle: as many as wanted if ACS_ISSUE asks for this method, else as many as were
+ * earned, up to TUNE_GPU_GROW (ski rental).
  */
-static uint32_t may_grow_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
+static uint32_t growth_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
 {
     const uint64_t earned = self->gpu_issue->lost_ns / self->costs.cell_ns;
     if (batch->method == ACS_METHOD_GPU)
@@ -325,13 +325,13 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
     taking state = {.slot = slot};
-    memset(lane->cell, 0, lane->wires.nodes * sizeof(*lane->cell));
-    /* What can never be had shall not cost other bundles their cells. */
-    if (cells_needed(&lane->wires) > gi->cells_most)
+    memset(lane->cell, 0, lane->tree.nodes * sizeof(*lane->cell));
+    /* A bundle that can never have enough cells must not cost others theirs. */
+    if (cells_needed(&lane->tree) > gi->cells_most)
         return false;
     acs_lock_acquire(&gi->lock);
     lane->busy = true;
-    const uint32_t grow = state.grow = may_grow_locked(self, batch, gain_ns);
+    const uint32_t grow = state.grow = growth_locked(self, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
     if (gain_ns)
         gi->lost_ns -= (uint64_t)(grow - state.grow) * self->costs.cell_ns;

@@ -1,8 +1,7 @@
 /*
- * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph; from then on the
- * GPU releases the bundle's ops by itself (device_code/gpu_issue.cu). Owns each slot's tables and head; called by the
- * dispatch of bundles, in a scope, and by open and close. It never waits for the GPU, and never issues a part of a
- * bundle.
+ * GPU-side issue: a bundle becomes a table in pinned memory and one launch of its slot's head graph. From then on the
+ * GPU releases the bundle's ops by itself (device_code/gpu_issue.cu). Owns each slot's tables and head; called by
+ * graphs/method.c in a scope, and by open and close. It never waits for the GPU, and never issues a part of a bundle.
  */
 #include "cuda/gpu_issue/gpu_issue.h"
 
@@ -13,16 +12,16 @@
 
 /* ---------------------------------------------------------------------------------------------------------- table */
 
-/* The table at hand, while it is filled. */
+/* A table that is being filled. */
 typedef struct filling {
     unsigned char *table;
     uint16_t *followers;
     uint32_t followers_used;
-    uint32_t args_at; /* where free space begins; behind it nothing is written yet */
+    uint32_t args_at; /* begin of free space; nothing behind it is written */
     bool full;
 } filling;
 
-static uint32_t place_of(const acs_gpu_issue_lane *lane, int slot, uint32_t node)
+static uint32_t node_place(const acs_gpu_issue_lane *lane, int slot, uint32_t node)
 {
     const acs_gpu_issue_cell *cell = lane->cell[node];
     return cell ? cell->place : ACS_GPU_ISSUE_CELLS + (uint32_t)slot * ACS_RELEASE_TREE_ITEMS + node;
@@ -34,13 +33,13 @@ static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int
     uint32_t first = fill->followers_used;
     for (uint32_t i = 0; i < node->out_count; i++)
         fill->followers[fill->followers_used++] =
-            (uint16_t)place_of(lane, slot, lane->wires.out[node->first_out + i]);
+            (uint16_t)node_place(lane, slot, lane->tree.out[node->first_out + i]);
     return (uint16_t)first;
 }
 
 /*
- * Of a cell of which nobody knows what it holds, all. In pieces of 16 bytes: the head copies from the host's memory,
- * and smaller ones would be more trips there.
+ * Find the changed arguments; all, if the cell's contents are not known. The range has pieces of 16 bytes, since the
+ * head reads the host's memory, and smaller pieces would take more trips.
  */
 static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu_issue_cell *cell, uint32_t *from,
                         uint32_t *to)
@@ -55,7 +54,7 @@ static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu
     *to = *to < type->arg_bytes ? *to : type->arg_bytes;
 }
 
-/* Only what differs from what the node holds. */
+/* Write an op's entry, with the grid and arguments that differ from its node's. */
 static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record *op, const acs_cuda_type *type,
                      acs_gpu_issue_cell *cell)
 {
@@ -67,7 +66,7 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
         memcpy(entry->grid, wanted, sizeof wanted);
     }
     update_args(op, type, cell, &from, &to);
-    /* Until the bundle is launched nobody knows what the node holds. */
+    /* Until the bundle is launched the node's contents are not known. */
     cell->known = false;
     entry->node = cell->node;
     if (to <= from)
@@ -83,24 +82,24 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
     fill->args_at += (to - from + 15) & ~15u;
 }
 
-/* One entry for each node of the wires. False: the arguments have no room. */
+/* Write one entry for each node of the release tree. False: the arguments have no room. */
 static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lane, unsigned char *table)
 {
-    const acs_release_tree *wires = &lane->wires;
+    const acs_release_tree *tree = &lane->tree;
     acs_gpu_issue_table *header = (acs_gpu_issue_table *)(void *)table;
     acs_gpu_issue_entry *entries = (acs_gpu_issue_entry *)(void *)(header + 1);
-    uint32_t followers_at = (uint32_t)(sizeof *header + wires->nodes * sizeof *entries);
+    uint32_t followers_at = (uint32_t)(sizeof *header + tree->nodes * sizeof *entries);
     filling fill = {.table = table, .followers = (uint16_t *)(void *)(table + followers_at)};
     uint16_t position = 0;
 
-    fill.args_at = (uint32_t)(followers_at + (wires->out_used + wires->head.out_count) * sizeof(uint16_t) + 15) & ~15u;
-    (void)put_followers(&fill, lane, slot, &wires->head);
-    for (uint32_t i = 0; i < wires->nodes; i++) {
-        const acs_release_tree_node *node = &wires->node[i];
+    fill.args_at = (uint32_t)(followers_at + (tree->out_used + tree->head.out_count) * sizeof(uint16_t) + 15) & ~15u;
+    (void)put_followers(&fill, lane, slot, &tree->head);
+    for (uint32_t i = 0; i < tree->nodes; i++) {
+        const acs_release_tree_node *node = &tree->node[i];
         acs_gpu_issue_cell *cell = lane->cell[i];
         entries[i] = (acs_gpu_issue_entry){
             .exec = cell ? (uint64_t)(uintptr_t)cell->exec : 0,
-            .place = place_of(lane, slot, i),
+            .place = node_place(lane, slot, i),
             .upstream = node->upstream,
             .position = node->kind == ACS_RELEASE_TREE_OP ? position++ : ACS_GPU_ISSUE_NO_POSITION,
             .weight = node->weight,
@@ -110,9 +109,9 @@ static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lan
         if (node->kind == ACS_RELEASE_TREE_OP)
             put_node(&fill, &entries[i], batch->items[i].op, lane->type[i]->type, cell);
     }
-    *header = (acs_gpu_issue_table){.entries = wires->nodes,
+    *header = (acs_gpu_issue_table){.entries = tree->nodes,
                                  .ops = position,
-                                 .roots = wires->head.out_count,
+                                 .roots = tree->head.out_count,
                                  .followers_at = followers_at,
                                  .first_value = batch->items[0].value};
     lane->end = batch->items[0].value + position - 1;
@@ -137,7 +136,7 @@ static void lane_destroy(acs_cuda *self, acs_gpu_issue_lane *lane)
     free(lane);
 }
 
-/* The slot's state in device memory, before its first head runs there. */
+/* Write the slot's state into device memory, before its first head runs there. */
 static CUresult lane_state(acs_cuda *self, const acs_gpu_issue_lane *lane, int slot)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
@@ -149,7 +148,7 @@ static CUresult lane_state(acs_cuda *self, const acs_gpu_issue_lane *lane, int s
         .refusal = (uint64_t)(uintptr_t)gi->refusal,
         .index = (uint32_t)slot,
     };
-    /* From pinned memory that is used for nothing else, so that nobody has to wait until the slot has come so far. */
+    /* The source is pinned memory with no other use, so no thread has to wait for the copy. */
     unsigned char *copy = lane->tables + (size_t)ACS_GPU_ISSUE_RING * ACS_GPU_ISSUE_TABLE_BYTES;
     memcpy(copy, &state, sizeof state);
     return self->cu.cuMemcpyAsync(at, (CUdeviceptr)(uintptr_t)copy, sizeof state, self->streams[slot]);
@@ -176,7 +175,7 @@ static CUresult lane_head(acs_cuda *self, acs_gpu_issue_lane *lane, int slot)
     return result == CUDA_SUCCESS ? acs_gpu_issue_instantiate(self, lane->graph, self->streams[slot], &lane->head) : result;
 }
 
-/* At a slot's first bundle. NULL: not to be had now. */
+/* Make the state of a slot at its first bundle. NULL: not possible now. */
 static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
 {
     acs_gpu_issue_lane *lane = calloc(1, sizeof *lane);
@@ -194,12 +193,12 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
         result = self->cu.cuEventCreate(&lane->made, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = lane_head(self, lane, slot);
-    /* Last: what the copy reads cannot go before the slot has come so far. */
+    /* Last: the copy's source must not be freed before the slot has copied it. */
     if (result == CUDA_SUCCESS)
         result = lane_state(self, lane, slot);
     if (result == CUDA_SUCCESS) {
         acs_lock_acquire(&self->gpu_issue->lock);
-        self->gpu_issue->lanes[slot] = lane; /* other slots look at it for cells */
+        self->gpu_issue->lanes[slot] = lane; /* other slots read it when they look for cells */
         acs_lock_release(&self->gpu_issue->lock);
         return lane;
     }
@@ -212,17 +211,17 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
 /* --------------------------------------------------------------------------------------------------------- launch */
 
 /*
- * The bundle was launched, or refused: then cells may have been made for it that are on their way to the device. The
- * event tells when cells are free; without it the slot is waited for, so that they are. What nodes hold is known again
- * once they were set.
+ * The bundle was launched or refused. After a refusal cells may still be on their way to the device. The event tells
+ * when cells are free; if it cannot be recorded, the slot is waited for. After a launch the contents of nodes are
+ * known again.
  */
-static void settle(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool launched)
+static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool launched)
 {
     CUevent event = launched ? lane->done[lane->turn % ACS_GPU_ISSUE_RING] : lane->made;
     CUresult result = self->cu.cuEventRecord(event, self->streams[slot]);
     if (result != CUDA_SUCCESS && self->cu.cuStreamSynchronize(self->streams[slot]) != CUDA_SUCCESS)
         acs_cuda_lose(self, result);
-    for (uint32_t i = 0; launched && i < lane->wires.nodes; i++)
+    for (uint32_t i = 0; launched && i < lane->tree.nodes; i++)
         if (lane->cell[i])
             lane->cell[i]->known = true;
     if (launched) /* relaxed: a poll that misses it asks the driver */
@@ -237,8 +236,8 @@ static void settle(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bool laun
 
 /* ---------------------------------------------------------------------------------------------------------- start */
 
-/* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that it is in. */
-static CUresult window_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
+/* Not cleared: a slot's state is set at its first bundle, a place by the head of each bundle that has it. */
+static CUresult gpu_issue_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
     size_t places = ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS;
     void *refusal = NULL;
@@ -255,8 +254,8 @@ static CUresult window_memory(acs_cuda *self, acs_cuda_gpu_issue *gi)
     return CUDA_SUCCESS;
 }
 
-/* What a program that never has a bundle go this way does not pay for. */
-static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
+/* Done at the first bundle, so that programs without one do not pay for it. */
+static void gpu_issue_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
 {
     int major = 0;
     CUresult result = self->cu.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, self->device);
@@ -266,7 +265,7 @@ static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
     if (!gi->head || !gi->release)
         result = CUDA_ERROR_NOT_SUPPORTED;
     else if (result == CUDA_SUCCESS)
-        result = window_memory(self, gi);
+        result = gpu_issue_memory(self, gi);
     gi->state = result == CUDA_SUCCESS ? ACS_GPU_ISSUE_ON : ACS_GPU_ISSUE_OFF;
     if (result == CUDA_SUCCESS)
         return;
@@ -274,15 +273,15 @@ static void window_start_locked(acs_cuda *self, acs_cuda_gpu_issue *gi)
     acs_log(ACS_LOG_INFO, "cuda: no GPU-side issue: %s", acs_cuda_text((int)result));
 }
 
-/* Whether there is any GPU-side issue; found out once. */
-static bool window_usable(acs_cuda *self)
+/* Start GPU-side issue at the first call. @return whether it is available. */
+static bool try_start_gpu_issue(acs_cuda *self)
 {
     acs_cuda_gpu_issue *gi = self->gpu_issue;
     if (!gi || acs_cuda_fault(self))
         return false;
     acs_lock_acquire(&gi->lock);
     if (gi->state == ACS_GPU_ISSUE_UNTRIED)
-        window_start_locked(self, gi);
+        gpu_issue_start_locked(self, gi);
     bool usable = gi->state == ACS_GPU_ISSUE_ON;
     acs_lock_release(&gi->lock);
     return usable;
@@ -299,32 +298,32 @@ static CUresult lane_launch(acs_cuda *self, const acs_gpu_issue_lane *lane, cons
 }
 
 /*
- * False: all tables are in use, since the GPU is far behind. A table is free once any op of its bundle has ended: its
- * head has, then. The driver is asked only where the slot's word does not tell, since that costs as much as a launch.
+ * Whether the next table is free: once any op of its bundle has ended, since the head has then, too. The driver is
+ * asked only if the slot's word does not tell, since that costs as much as a launch. False: the GPU is far behind.
  */
 static bool has_table(acs_cuda *self, const acs_gpu_issue_lane *lane, int slot)
 {
     uint32_t next = lane->turn % ACS_GPU_ISSUE_RING;
     if (lane->turn < ACS_GPU_ISSUE_RING || atomic_load_explicit(&self->gpu_issue->news[slot].ends[next],
                                                                 memory_order_relaxed) <= acs_cuda_completed(self, slot))
-        return true; /* relaxed: written by who submits to the slot */
+        return true; /* relaxed: written by the thread that submits to the slot */
     return self->cu.cuEventQuery(lane->done[next]) == CUDA_SUCCESS;
 }
 
 bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag, uint64_t gain_ns)
 {
     const int slot = batch->items[0].slot;
-    if (!window_usable(self))
+    if (!try_start_gpu_issue(self))
         return false;
     acs_gpu_issue_lane *lane = self->gpu_issue->lanes[slot] ? self->gpu_issue->lanes[slot] : lane_open(self, slot);
     if (!lane || !has_table(self, lane, slot))
         return false;
-    if (!acs_release_tree_make(dag, &lane->wires))
+    if (!acs_release_tree_make(dag, &lane->tree))
         return false;
     unsigned char *table = lane->tables + (size_t)(lane->turn % ACS_GPU_ISSUE_RING) * ACS_GPU_ISSUE_TABLE_BYTES;
     bool made = acs_gpu_issue_cells_take(self, batch, slot, lane, gain_ns) && fill_table(batch, slot, lane, table);
     CUresult result = made ? lane_launch(self, lane, batch, slot) : CUDA_SUCCESS;
-    settle(self, lane, slot, made && result == CUDA_SUCCESS);
+    settle_launch(self, lane, slot, made && result == CUDA_SUCCESS);
     if (result != CUDA_SUCCESS)
         (void)acs_cuda_note(self, result);
     return made && result == CUDA_SUCCESS;
@@ -334,13 +333,14 @@ uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *mark
 {
     uint64_t first = UINT64_MAX;
     uint32_t possible = 0;
-    bool told = false; /* the word is such an end; a graph may tell of its own before it is over: its mark is asked for */
+    /* whether the word is the last value of a bundle: its graph may not be over, so its mark is asked for */
+    bool told = false;
     *first_mark = 0;
     if (!self->gpu_issue)
         return count;
     acs_gpu_issue_news *news = &self->gpu_issue->news[slot];
     uint64_t word =
-        atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* a hint, all of it */
+        atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* relaxed, all: a hint */
     for (uint32_t i = 0; i < ACS_GPU_ISSUE_RING; i++) {
         uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
         first = end > word && end < first ? end : first;
@@ -376,7 +376,7 @@ void acs_cuda_gpu_issue_init(acs_cuda *self, uint64_t nodes)
     if (!gi)
         return;
     gi->lanes = calloc(self->slots, sizeof(*gi->lanes));
-    /* A place's number is 16 bits. */
+    /* Numbers of places have 16 bits. */
     gi->news = calloc(self->slots, sizeof(*gi->news));
     if (!gi->lanes || !gi->news || ACS_GPU_ISSUE_CELLS + (size_t)self->slots * ACS_RELEASE_TREE_ITEMS > UINT16_MAX ||
         acs_lock_init(&gi->lock, ACS_RANK_BACKEND) != 0) {

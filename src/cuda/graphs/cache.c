@@ -1,7 +1,7 @@
 /*
- * The index of the CUDA backend's cached graphs: finds the one for a bundle, decides which are worth building, throws
- * out what was not used for longest. Called by graphs/method.c in a scope; takes its lock for the index only, never
- * across a call of the driver. It never fills a graph in.
+ * The index of the CUDA backend's cached graphs: finds a bundle's graph, decides which graphs are worth building,
+ * evicts the one used longest ago. Called by graphs/method.c in a scope. It takes its lock for the index only, never
+ * across a call of the driver. It never fills a graph.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -13,36 +13,36 @@
 static void progress_tell_locked(acs_cuda *self)
 {
     for (uint32_t slot = 0; slot < self->slots; slot++)
-        acs_graph_cache_completed(self->methods->kept, (int)slot, acs_cuda_ended(self, (int)slot));
+        acs_graph_cache_completed(self->methods->cache, (int)slot, acs_cuda_ended(self, (int)slot));
 }
 
-static bool is_bad_locked(const acs_cuda_methods *v, uint64_t key)
+static bool is_bad_locked(const acs_cuda_methods *methods, uint64_t key)
 {
-    for (uint32_t i = 0; i < sizeof v->bad / sizeof v->bad[0]; i++)
-        if (v->bad[i] == key)
+    for (uint32_t i = 0; i < sizeof methods->bad / sizeof methods->bad[0]; i++)
+        if (methods->bad[i] == key)
             return true;
     return false;
 }
 
-/* Nothing fatal, but not worth another attempt. */
+/* The key's graph failed. If the error is not fatal, the key is not tried again. */
 static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult result)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     if (acs_cuda_note(self, result))
         return;
-    acs_lock_acquire(&v->lock);
-    v->bad[v->bad_next++ % (sizeof v->bad / sizeof v->bad[0])] = key;
-    v->failures++;
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    methods->bad[methods->bad_next++ % (sizeof methods->bad / sizeof methods->bad[0])] = key;
+    methods->failures++;
+    acs_lock_release(&methods->lock);
     acs_log(ACS_LOG_INFO, "cuda: a kept graph could not be %s: %s; its kernels are launched one by one", what,
             acs_cuda_text((int)result));
 }
 
-/* A taken copy goes back as it was: its latest launch may be under way. */
-static void put_back_locked(acs_graph_cache *kept, acs_cuda_exec *exec)
+/* Give a taken copy back unchanged: its latest launch may still run. */
+static void put_back_locked(acs_graph_cache *cache, acs_cuda_exec *exec)
 {
     uint32_t latest = (exec->next + TUNE_GRAPH_TABLES - 1) % TUNE_GRAPH_TABLES;
-    acs_graph_cache_launched(kept, exec->kept, exec->launches[latest].slot, exec->launches[latest].value);
+    acs_graph_cache_launched(cache, exec->copy, exec->launches[latest].slot, exec->launches[latest].value);
 }
 
 static acs_cuda_exec *usable_locked(acs_cuda *self, acs_graph_copy *copy)
@@ -50,45 +50,43 @@ static acs_cuda_exec *usable_locked(acs_cuda *self, acs_graph_copy *copy)
     acs_cuda_exec *exec = copy ? copy->object : NULL;
     if (!exec || acs_cuda_exec_ready(self, exec))
         return exec;
-    put_back_locked(self->methods->kept, exec);
+    put_back_locked(self->methods->cache, exec);
     return NULL;
 }
 
-/*
- * Behind itself in the slot where that costs nothing, else one that is free; `any`: or one that runs in another slot.
- */
+/* Take a copy: one that was launched last in the slot, else a free one. `any`: else one that runs in another slot. */
 static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, bool any)
 {
-    acs_graph_cache *kept = self->methods->kept;
-    acs_cuda_exec *exec = usable_locked(self, acs_graph_cache_again(kept, want->key, want->slot));
+    acs_graph_cache *cache = self->methods->cache;
+    acs_cuda_exec *exec = usable_locked(self, acs_graph_cache_again(cache, want->key, want->slot));
     if (!exec)
-        exec = usable_locked(self, acs_graph_cache_take(kept, want->key));
+        exec = usable_locked(self, acs_graph_cache_take(cache, want->key));
     if (!exec && any)
-        exec = usable_locked(self, acs_graph_cache_again(kept, want->key, -1));
+        exec = usable_locked(self, acs_graph_cache_again(cache, want->key, -1));
     return exec;
 }
 
-/* Whether one more is worth building; what has to go first is destroyed. */
-static bool room_make(acs_cuda *self, const acs_cuda_wanted *want)
+/* Whether one more graph fits into the budget; graphs are evicted for it. */
+static bool make_graph_room(acs_cuda *self, const acs_cuda_wanted *want)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     void *victim;
-    acs_lock_acquire(&v->lock);
-    progress_tell_locked(self); /* a key without copies did not ask who is free */
-    while ((victim = acs_graph_cache_evict(v->kept, want->nodes)) != NULL) {
-        acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    progress_tell_locked(self); /* a key without copies did not need to know which are free */
+    while ((victim = acs_graph_cache_evict(methods->cache, want->nodes)) != NULL) {
+        acs_lock_release(&methods->lock);
         acs_cuda_exec_destroy(self, victim);
-        acs_lock_acquire(&v->lock);
+        acs_lock_acquire(&methods->lock);
     }
-    bool room = acs_graph_cache_has_room(v->kept, want->nodes);
-    acs_lock_release(&v->lock);
+    bool room = acs_graph_cache_has_room(methods->cache, want->nodes);
+    acs_lock_release(&methods->lock);
     return room;
 }
 
 /* --------------------------------------------------------------------------------------------------------- shapes */
 
-/* One word for an item and one for each of its edges; returns how many. `words` NULL: only counted. */
-static size_t shape_write(const acs_batch *batch, uint32_t *words)
+/* Write one word for each item and each of its edges. @return the number of words. `words` NULL: only count. */
+static size_t write_shape(const acs_batch *batch, uint32_t *words)
 {
     size_t used = 0;
     for (uint32_t i = 0; i < batch->items_used; i++) {
@@ -103,7 +101,7 @@ static size_t shape_write(const acs_batch *batch, uint32_t *words)
     return used;
 }
 
-/* Bundles whose keys are equal by chance are told apart by this. */
+/* Whether the graph has the bundle's shape: by chance the keys of two bundles may be equal. */
 static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
 {
     const uint32_t *word = exec->shape, *end = word + exec->shape_words;
@@ -119,18 +117,18 @@ static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
     return word == end;
 }
 
-static bool shape_keep(acs_cuda_exec *exec, const acs_batch *batch)
+static bool keep_shape(acs_cuda_exec *exec, const acs_batch *batch)
 {
-    exec->shape_words = shape_write(batch, NULL);
+    exec->shape_words = write_shape(batch, NULL);
     exec->shape = malloc(exec->shape_words * sizeof exec->shape[0]);
     if (exec->shape)
-        (void)shape_write(batch, exec->shape);
+        (void)write_shape(batch, exec->shape);
     return exec->shape != NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------- building */
 
-static bool plan_make(const acs_cuda_wanted *want, acs_cuda_plan *plan)
+static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
 {
     acs_dag dag;
     if (!want->batch)
@@ -146,7 +144,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
     acs_cuda_plan *plan = malloc(sizeof *plan);
     if (!plan)
         return NULL;
-    if (plan_make(want, plan))
+    if (make_plan(want, plan))
         exec = acs_cuda_exec_create(self, plan, want->fixed, want->slot, &result);
     free(plan);
     if (!exec) {
@@ -154,7 +152,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
         return NULL;
     }
     atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
-    if (want->batch && !shape_keep(exec, want->batch)) {
+    if (want->batch && !keep_shape(exec, want->batch)) {
         acs_cuda_exec_destroy(self, exec);
         return NULL;
     }
@@ -163,81 +161,81 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
 
 static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
 {
-    acs_cuda_methods *v = self->methods;
-    acs_cuda_exec *exec = room_make(self, want) ? build(self, want) : NULL;
+    acs_cuda_methods *methods = self->methods;
+    acs_cuda_exec *exec = make_graph_room(self, want) ? build(self, want) : NULL;
     if (!exec)
         return NULL;
-    acs_lock_acquire(&v->lock);
-    exec->kept = acs_graph_cache_add(v->kept, want->key, want->nodes, exec);
-    acs_lock_release(&v->lock);
-    if (exec->kept)
+    acs_lock_acquire(&methods->lock);
+    exec->copy = acs_graph_cache_add(methods->cache, want->key, want->nodes, exec);
+    acs_lock_release(&methods->lock);
+    if (exec->copy)
         return exec;
     acs_cuda_exec_destroy(self, exec);
     return NULL;
 }
 
-/* Whether another copy may be kept: one that runs cannot be launched beside itself. */
-static bool may_copy_locked(const acs_cuda_methods *v, const acs_cuda_wanted *want)
+/* Whether another copy may be made, since one that runs cannot be launched beside itself. */
+static bool may_copy_locked(const acs_cuda_methods *methods, const acs_cuda_wanted *want)
 {
-    uint32_t copies = acs_graph_copies(v->kept, want->key, NULL);
+    uint32_t copies = acs_graph_copies(methods->cache, want->key, NULL);
     return copies == 0 || (copies < TUNE_GRAPH_COPIES_MOST &&
-                           (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= v->nodes_most);
+                           (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= methods->nodes_most);
 }
 
-/* One that is there; `*more`: there could be another. */
-static acs_cuda_exec *find(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
+/* Find a copy. `*more`: none was found, and one may be built. */
+static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     acs_cuda_exec *exec = NULL;
-    acs_lock_acquire(&v->lock);
-    if (v->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(v, want->key)) {
-        bool kept =
-            acs_graph_copies(v->kept, want->key, NULL) > 0; /* most often it is not, and nothing else is asked */
-        if (kept)
+    acs_lock_acquire(&methods->lock);
+    if (methods->failures < TUNE_GRAPH_FAILURES_MOST && !is_bad_locked(methods, want->key)) {
+        bool has_copies =
+            acs_graph_copies(methods->cache, want->key, NULL) > 0; /* mostly there is none, and nothing else is asked */
+        if (has_copies)
             progress_tell_locked(self);
-        exec = kept ? take_locked(self, want, false) : NULL;
-        *more = !exec && want->sightings != UINT32_MAX && may_copy_locked(v, want) &&
-                acs_graph_cache_sight(v->kept, want->key) >= want->sightings;
-        if (kept && !exec && !*more)
+        exec = has_copies ? take_locked(self, want, false) : NULL;
+        *more = !exec && want->sightings != UINT32_MAX && may_copy_locked(methods, want) &&
+                acs_graph_cache_sight(methods->cache, want->key) >= want->sightings;
+        if (has_copies && !exec && !*more)
             exec = take_locked(self, want, true);
     }
     if (exec && want->batch && !same_shape(exec, want->batch)) {
-        put_back_locked(v->kept, exec);
+        put_back_locked(methods->cache, exec);
         exec = NULL;
     }
-    acs_lock_release(&v->lock);
+    acs_lock_release(&methods->lock);
     return exec;
 }
 
 acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
 {
     bool more = false;
-    acs_cuda_wanted kept = *want;
-    acs_cuda_exec *exec = find(self, want, &more);
+    acs_cuda_wanted again = *want;
+    acs_cuda_exec *exec = find_exec(self, want, &more);
     if (more)
         exec = build_and_add(self, want);
     if (exec || !more || acs_cuda_fault(self))
         return exec;
-    kept.sightings = UINT32_MAX; /* there can be no other: one that runs may be launched behind itself */
-    return find(self, &kept, &more);
+    again.sightings = UINT32_MAX; /* no copy can be built: take one that runs, to be launched behind itself */
+    return find_exec(self, &again, &more);
 }
 
 /* ------------------------------------------------------------------------------------------------------- launching */
 
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled)
 {
-    acs_cuda_methods *v = self->methods;
-    uint64_t key = exec->kept->key;
+    acs_cuda_methods *methods = self->methods;
+    uint64_t key = exec->copy->key;
     CUresult result = filled == CUDA_SUCCESS ? acs_cuda_exec_launch(self, exec, slot, value) : filled;
-    acs_lock_acquire(&v->lock);
+    acs_lock_acquire(&methods->lock);
     if (result == CUDA_SUCCESS) {
-        acs_graph_cache_launched(v->kept, exec->kept, slot, value);
+        acs_graph_cache_launched(methods->cache, exec->copy, slot, value);
     } else {
-        (void)acs_graph_cache_drop(v->kept, exec->kept);
-        exec->next_dead = v->dead;
-        v->dead = exec;
+        (void)acs_graph_cache_drop(methods->cache, exec->copy);
+        exec->next_dead = methods->dead;
+        methods->dead = exec;
     }
-    acs_lock_release(&v->lock);
+    acs_lock_release(&methods->lock);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     refuse_key(self, key, "launched", result);

@@ -1,7 +1,7 @@
 /*
- * Cached graphs of the CUDA backend: built from a plan, filled in with the ops of a launch, launched. Called by
- * graphs/method.c in a scope; a graph is in one thread's hands at a time. It never waits for the GPU, and never decides
- * what to build.
+ * Cached graphs of the CUDA backend: built from a plan, filled with the ops of a launch, launched. Called by
+ * graphs/method.c in a scope; one thread at a time has a graph. It never waits for the GPU, and never decides which
+ * graphs to build.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -12,7 +12,7 @@
 
 enum {
     OWN_THREADS = 32,
-    HEAD_SHARED = 48 * 1024 /* bytes */
+    HEAD_SHARED = 48 * 1024 /* bytes of shared memory that a kernel has without an opt-in */
 };
 
 static acs_device_table *table_of(const acs_cuda_exec *exec, uint32_t index)
@@ -32,7 +32,7 @@ static acs_device_set *held_of(const acs_cuda_exec *exec, uint32_t op)
 
 /* -------------------------------------------------------------------------------------------------------- building */
 
-/* Add a node with what `held` says, or change it to that. */
+/* Add a node with the contents in `held`, or change the node to them. */
 static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgraphNode *node, const CUgraphNode *deps,
                           size_t count)
 {
@@ -56,7 +56,7 @@ static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgr
                 : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, *node, &params);
 }
 
-/* Until an op sets it a node has zeros for arguments; none is ever read, since it is off or set first. */
+/* Add an op's node, with zeros as arguments. They are never read, since the node is switched off or set first. */
 static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_type *type, CUgraphNode *node,
                        const CUgraphNode *deps, size_t count, uint32_t op)
 {
@@ -84,13 +84,13 @@ static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function
     return self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params);
 }
 
-/* Threads of a block of the head: each holds a set in shared memory, of which a kernel has 48 KiB unasked. */
+/* Threads of a block of the head. Each holds a set in shared memory, of which a kernel has 48 KiB without an opt-in. */
 static uint32_t head_threads(const acs_cuda_exec *exec)
 {
     return ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
 }
 
-/* The head's parameters, for a table. */
+/* Set the head's parameters for a table. */
 static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
 {
     acs_device_table *address = table_of(exec, table);
@@ -139,7 +139,10 @@ static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_pl
     return result;
 }
 
-/* Uploaded, so that the first launch can change it from within: in the same stream, so that it comes first. */
+/*
+ * Instantiate and upload the graph. The upload is in the stream of the first launch, whose head changes the graph, so
+ * that it comes first.
+ */
 static CUresult instantiate(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, int slot)
 {
     CUresult result = self->cu.cuGraphCreate(&exec->graph, 0);
@@ -232,7 +235,7 @@ void acs_cuda_exec_begin(acs_cuda_exec *exec)
     }
 }
 
-/* A place for one more set of the launch, without parameters yet. */
+/* Add a set to the launch, without parameters yet. */
 static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, uint16_t what)
 {
     acs_device_table *table = table_of(exec, exec->next);
@@ -245,7 +248,10 @@ static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, 
     return set;
 }
 
-/* A program has more cached graphs than fit into a cache, and what the GPU has read of a table must be fetched anew. */
+/*
+ * Prefetch the contents of a node and its set. All cached graphs together do not fit into the CPU's cache, and lines
+ * that the GPU has read must be fetched again.
+ */
 static void fetch_held(acs_cuda_exec *exec, uint32_t op)
 {
     if (op >= exec->ops)

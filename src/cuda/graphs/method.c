@@ -1,8 +1,7 @@
 /*
- * How the CUDA backend issues a bundle: by a cached graph of its very shape, by one of layers, or by the GPU itself.
- * Owns what the issue methods share, and what is known of each slot's progress; called by submit and poll. It decides
- * how often a graph has to be wanted before it is built, and hands a bundle back where nothing fits; the GPU is never
- * waited for.
+ * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, or GPU-side issue. Owns
+ * the state that the methods share; called by submit.c. It decides how often a graph must be wanted before it is built,
+ * and refuses a bundle if no method fits. It never waits for the GPU.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
@@ -13,41 +12,41 @@
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static bool words_init(acs_cuda *self, acs_cuda_methods *v)
+static bool init_words(acs_cuda *self, acs_cuda_methods *methods)
 {
     void *words = NULL;
-    size_t bytes = self->slots * sizeof *v->words;
+    size_t bytes = self->slots * sizeof *methods->words;
     if (self->cu.cuMemHostAlloc(&words, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
         return false;
     memset(words, 0, bytes);
-    v->words = words;
-    v->known = calloc(self->slots, sizeof *v->known);
-    v->marked = calloc(self->slots, sizeof *v->marked);
-    v->watches = calloc(self->slots, sizeof *v->watches);
-    return v->known && v->marked && v->watches;
+    methods->words = words;
+    methods->known = calloc(self->slots, sizeof *methods->known);
+    methods->marked = calloc(self->slots, sizeof *methods->marked);
+    methods->watches = calloc(self->slots, sizeof *methods->watches);
+    return methods->known && methods->marked && methods->watches;
 }
 
-static bool methods_make(acs_cuda *self, acs_cuda_methods *v, const acs_options *options)
+static bool make_methods(acs_cuda *self, acs_cuda_methods *methods, const acs_options *options)
 {
-    v->head = acs_cuda_device_kernel(self, "acs_device_head");
-    v->join = acs_cuda_device_kernel(self, "acs_device_join");
-    v->publish = acs_cuda_device_kernel(self, "acs_device_publish");
-    if (!v->head || !v->join || !v->publish || !words_init(self, v))
+    methods->head = acs_cuda_device_kernel(self, "acs_device_head");
+    methods->join = acs_cuda_device_kernel(self, "acs_device_join");
+    methods->publish = acs_cuda_device_kernel(self, "acs_device_publish");
+    if (!methods->head || !methods->join || !methods->publish || !init_words(self, methods))
         return false;
-    v->nodes_most = (uint64_t)options->graph_nodes;
-    v->nodes_most -= v->nodes_most / TUNE_GPU_NODES_PART; /* kept by GPU-side issue */
-    return acs_graph_cache_create(v->nodes_most, self->slots, &v->kept) == ACS_OK;
+    methods->nodes_most = (uint64_t)options->graph_nodes;
+    methods->nodes_most -= methods->nodes_most / TUNE_GPU_NODES_PART; /* this part is for GPU-side issue */
+    return acs_graph_cache_create(methods->nodes_most, self->slots, &methods->cache) == ACS_OK;
 }
 
 void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
 {
-    acs_cuda_methods *v = calloc(1, sizeof *v);
-    if (!v || acs_lock_init(&v->lock, ACS_RANK_BACKEND) != 0) {
-        free(v);
+    acs_cuda_methods *methods = calloc(1, sizeof *methods);
+    if (!methods || acs_lock_init(&methods->lock, ACS_RANK_BACKEND) != 0) {
+        free(methods);
         return;
     }
-    self->methods = v;
-    if (methods_make(self, v, options)) {
+    self->methods = methods;
+    if (make_methods(self, methods, options)) {
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
@@ -57,114 +56,79 @@ void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
 
 void acs_cuda_methods_fini(acs_cuda *self)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     acs_cuda_exec *exec;
-    if (!v)
+    if (!methods)
         return;
-    while (v->kept && (exec = acs_graph_cache_drain(v->kept)) != NULL)
+    while (methods->cache && (exec = acs_graph_cache_drain(methods->cache)) != NULL)
         acs_cuda_exec_destroy(self, exec);
-    while ((exec = v->dead) != NULL) {
-        v->dead = exec->next_dead;
+    while ((exec = methods->dead) != NULL) {
+        methods->dead = exec->next_dead;
         acs_cuda_exec_destroy(self, exec);
     }
     acs_cuda_rooms_free(self);
-    acs_graph_cache_destroy(v->kept);
-    CUresult result = v->words ? self->cu.cuMemFreeHost(v->words) : CUDA_SUCCESS;
+    acs_graph_cache_destroy(methods->cache);
+    CUresult result = methods->words ? self->cu.cuMemFreeHost(methods->words) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
         acs_log(ACS_LOG_WARN, "cuda: close: memory of bundles: %s", acs_cuda_text((int)result));
     acs_cuda_types_fini(self);
-    acs_lock_fini(&v->lock);
-    free(v->known);
-    free(v->marked);
-    free(v->watches);
-    free(v);
+    acs_lock_fini(&methods->lock);
+    free(methods->known);
+    free(methods->marked);
+    free(methods->watches);
+    free(methods);
     self->methods = NULL;
-}
-
-/* --------------------------------------------------------------------------------------------------------- progress */
-
-/* Acquire, both: what the ops wrote to host memory comes before the value that tells of their end. */
-uint64_t acs_cuda_completed(const acs_cuda *self, int slot)
-{
-    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
-    uint64_t known = atomic_load_explicit(&self->methods->known[slot], memory_order_acquire);
-    return word > known ? word : known;
-}
-
-/*
- * A graph may publish its last value before it is over: layers that it does not need come behind, and releases of ops
- * that the GPU issued. What has a greater value in the slot begins only then.
- */
-uint64_t acs_cuda_ended(const acs_cuda *self, int slot)
-{
-    uint64_t word = atomic_load_explicit(&self->methods->words[slot].value, memory_order_acquire);
-    uint64_t marked = atomic_load_explicit(&self->methods->marked[slot], memory_order_acquire);
-    return word > marked ? word - 1 : marked;
-}
-
-/* One thread polls a slot at a time. What the device published long ago is no news where marks have told more since. */
-uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
-{
-    acs_cuda_methods *v = self->methods;
-    if (!v)
-        return completed;
-    if (completed > atomic_load_explicit(&v->marked[slot], memory_order_relaxed)) /* written here only, as `known` */
-        atomic_store_explicit(&v->marked[slot], completed, memory_order_release);
-    uint64_t known = atomic_load_explicit(&v->known[slot], memory_order_relaxed); /* written here only */
-    uint64_t word = atomic_load_explicit(&v->words[slot].value, memory_order_acquire); /* as in acs_cuda_completed */
-    if (word > known && word > completed)
-        completed = word;
-    if (completed > known)
-        atomic_store_explicit(&v->known[slot], completed, memory_order_release);
-    acs_cuda_times_look(self, slot, acs_cuda_completed(self, slot));
-    return completed;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- bundle */
 
-/* Within an eighth. */
+/* Whether they differ by at most an eighth. */
 static bool close_to(uint32_t a, uint32_t b)
 {
     return (a > b ? a - b : b - a) * 8 <= b;
 }
 
-/* Choosing a size takes longer than all else here: bundles like the one before take its size. */
-static bool layers_find(acs_cuda *self, const acs_dag *dag, acs_layer_template *shape, acs_layers *layout)
+/*
+ * Find the layers for a bundle. Choosing a template takes longer than all else here, so bundles like the one before
+ * take its template.
+ */
+static bool find_layers(acs_cuda *self, const acs_dag *dag, acs_layer_template *shape, acs_layers *layers)
 {
-    acs_cuda_methods *v = self->methods;
-    acs_lock_acquire(&v->lock);
-    bool same = close_to(dag->levels, v->layers_for[0]) && close_to(dag->width, v->layers_for[1]) &&
-                close_to(dag->ops, v->layers_for[2]) && ++v->layers_uses < TUNE_LAYERS_REUSES;
-    *shape = v->layers;
-    acs_lock_release(&v->lock);
-    if (same && acs_layers_make(dag, shape, layout))
+    acs_cuda_methods *methods = self->methods;
+    acs_lock_acquire(&methods->lock);
+    bool same = close_to(dag->levels, methods->shape_for[0]) && close_to(dag->width, methods->shape_for[1]) &&
+                close_to(dag->ops, methods->shape_for[2]) && ++methods->shape_uses < TUNE_LAYERS_REUSES;
+    *shape = methods->shape;
+    acs_lock_release(&methods->lock);
+    if (same && acs_layers_make(dag, shape, layers))
         return true;
-    if (!acs_layers_choose(dag, &ACS_COST_MODEL_LAYERS(&self->costs), TUNE_LAYERS_NODES, shape, layout))
+    if (!acs_layers_choose(dag, &ACS_COST_MODEL_LAYERS(&self->costs), TUNE_LAYERS_NODES, shape, layers))
         return false;
-    acs_lock_acquire(&v->lock);
-    v->layers = *shape;
-    v->layers_for[0] = dag->levels;
-    v->layers_for[1] = dag->width;
-    v->layers_for[2] = dag->ops;
-    v->layers_uses = 0;
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    methods->shape = *shape;
+    methods->shape_for[0] = dag->levels;
+    methods->shape_for[1] = dag->width;
+    methods->shape_for[2] = dag->ops;
+    methods->shape_uses = 0;
+    acs_lock_release(&methods->lock);
     return true;
 }
 
-/* What is to be issued. */
+/* The bundle that is being issued. */
 typedef struct bundle {
     const acs_batch *batch;
     int slot;
-    uint64_t value; /* of its last op */
+    uint64_t value; /* value of its last op */
     uint32_t ops;
-    uint64_t key;     /* of its types and edges as they came: cheaper than acs_dag.key, and as good for what recurs */
-    uint64_t content; /* of these together with all arguments */
-    acs_dag *dag;     /* made when the first issue method wants it, with what is known of its cost */
+    /* hash of its types and edges as they came: cheaper than acs_dag.key, and as good for bundles that recur */
+    uint64_t key;
+    uint64_t content; /* hash of these and all arguments */
+    acs_dag *dag;     /* made with `cost` when the first method needs it */
     bool dag_made;
     acs_cost_model_bundle cost;
-    acs_layer_template shape; /* layers for it; levels 0: none */
-    acs_layers *layout;
-    acs_issue_method by; /* what was tried last */
+    acs_layer_template shape; /* template of layers for it; levels 0: none */
+    acs_layers *layers;
+    acs_issue_method by; /* method tried last */
 } bundle;
 
 static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
@@ -174,7 +138,7 @@ static uint64_t kernel_ns(acs_cuda *self, const acs_batch *batch)
         if (!batch->items[i].op)
             continue;
         acs_cuda_type *type = acs_cuda_type_find(self, batch->items[i].op->type);
-        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* an estimate */
+        uint64_t ns = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* relaxed: an estimate */
         longest = ns > longest ? ns : longest;
     }
     return longest;
@@ -193,11 +157,12 @@ static uint64_t threads(const acs_batch *batch)
 }
 
 /*
- * To lay a bundle out takes as long as all else together: where that led to nothing for long, it is tried now and then.
+ * Whether to look for layers now, which takes as long as all else together. After many bundles without a gain it is
+ * done only now and then.
  */
-static bool looks_for_layers(acs_cuda *self, const bundle *b)
+static bool count_layers_turn(acs_cuda *self, const bundle *b)
 {
-    /* Relaxed: an estimate. */
+    /* Relaxed, both: an estimate. */
     uint32_t losses = atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed);
     if (b->batch->method != ACS_METHOD_AUTO)
         return b->batch->method == ACS_METHOD_LAYERS;
@@ -224,7 +189,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
                                       .slots = b->batch->slots,
                                       .threads = threads(b->batch),
                                       .device_threads = (uint64_t)self->limits.sms * (uint64_t)self->limits.sm_threads};
-    if (!looks_for_layers(self, b) || !layers_find(self, b->dag, &b->shape, b->layout))
+    if (!count_layers_turn(self, b) || !find_layers(self, b->dag, &b->shape, b->layers))
         b->shape.levels = 0;
     return b->dag;
 }
@@ -234,7 +199,7 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
 static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
 {
     const acs_dag *dag = dag_of(self, b);
-    const acs_layers *layout = b->layout;
+    const acs_layers *layers = b->layers;
     if (b->shape.levels == 0)
         return ACS_NOT_READY;
     uint32_t cells = acs_layers_cells(&b->shape), step = acs_cuda_publish_levels(&b->shape);
@@ -251,10 +216,10 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
         if (dag->node[i].type)
-            result = acs_cuda_exec_set(self, exec, layout->level[i] * cells + layout->cell[i], b->batch->items[i].op);
-    for (uint32_t level = step - 1; level < layout->levels && level + 1 < b->shape.levels; level += step)
-        if (layout->prefix[level])
-            exec->publish[level / step] = b->value - b->ops + layout->prefix[level];
+            result = acs_cuda_exec_set(self, exec, layers->level[i] * cells + layers->cell[i], b->batch->items[i].op);
+    for (uint32_t level = step - 1; level < layers->levels && level + 1 < b->shape.levels; level += step)
+        if (layers->prefix[level])
+            exec->publish[level / step] = b->value - b->ops + layers->prefix[level];
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
     acs_cuda_range_end(self);
     return status;
@@ -266,7 +231,10 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 32;
 }
 
-/* What the issue methods will read of an op that another CPU has written, and its head, which is read here. */
+/*
+ * Prefetch the head of a record that another CPU has written; fetch_fields does so for the fields that the methods
+ * read.
+ */
 static void fetch(const acs_batch *batch, uint32_t item)
 {
     const acs_record *op = item < batch->items_used ? batch->items[item].op : NULL;
@@ -274,14 +242,14 @@ static void fetch(const acs_batch *batch, uint32_t item)
         __builtin_prefetch(op);
 }
 
-static void fetch_rest(const acs_record *op)
+static void fetch_fields(const acs_record *op)
 {
     __builtin_prefetch(&op->grid);
     __builtin_prefetch(op->arg_bytes);
     __builtin_prefetch(op->arg_bytes + ACS_CACHE_LINE);
 }
 
-static void look_at(bundle *b)
+static void compute_keys(bundle *b)
 {
     const acs_batch *batch = b->batch;
     uint64_t key = batch->items_used, content = 0;
@@ -293,7 +261,7 @@ static void look_at(bundle *b)
             key = mix(key, batch->edges[item->first_edge + e]);
         if (!item->op)
             continue;
-        fetch_rest(item->op);
+        fetch_fields(item->op);
         content = mix(content, item->op->content);
         b->ops++;
     }
@@ -306,7 +274,7 @@ static uint32_t replay_nodes(const bundle *b)
     return b->batch->items_used + b->ops / TUNE_GRAPH_PUBLISH_OPS + 1;
 }
 
-/* By a graph of the bundle's own shape, if there is one, or it was wanted often enough to build it. */
+/* Issue by a graph of the bundle's own shape, if there is one or it is built now. */
 static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool fixed, uint32_t sightings)
 {
     const acs_cuda_wanted want = {.key = key, .nodes = replay_nodes(b), .slot = b->slot, .sightings = sightings,
@@ -328,7 +296,9 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     return status;
 }
 
-/* What recurs with all its arguments has fixed nodes, which run faster; what recurs in shape has nodes that are set. */
+/*
+ * A graph for equal arguments has fixed nodes, which run faster; a graph for the shape has nodes that the device sets.
+ */
 static acs_status by_replay(acs_cuda *self, bundle *b, uint32_t fixed_sightings, uint32_t sightings)
 {
     acs_status status = by_shape(self, b, b->content, true, fixed_sightings);
@@ -343,7 +313,7 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
     return acs_cuda_gpu_issue_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
-/* What ACS_ISSUE asks for, or nothing. */
+/* Issue by the method that ACS_ISSUE asks for. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
     switch (b->batch->method) {
@@ -365,13 +335,13 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How often it must have come, to gain what is between the two. */
+/* How often a bundle must come until a graph pays that saves `without` - `with` ns. */
 static uint32_t sightings(const acs_cuda *self, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
 {
     return acs_cost_model_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
 }
 
-/* Layers and GPU-side issue, the cheaper one first, where they cost less than launches. */
+/* Try layers and GPU-side issue, the cheaper one first, if they cost less than launches. */
 static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint64_t layers, uint64_t gpu)
 {
     acs_status status = ACS_NOT_READY;
@@ -390,7 +360,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
     return status;
 }
 
-/* A graph of its own if there is one, or if enough was lost without; else whatever costs least. */
+/* Issue by a replayed graph if there is one, or if enough was lost without it; else by the cheapest method. */
 static acs_status by_choice(acs_cuda *self, bundle *b)
 {
     acs_status status = by_replay(self, b, UINT32_MAX, UINT32_MAX);
@@ -399,8 +369,9 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
         return status;
     (void)dag_of(self, b);
     uint64_t launch = acs_cost_model_launch_ns(&b->cost);
-    uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost); /* its kernels would not be seen */
-    uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layout->levels) : UINT64_MAX;
+    /* a profiler would not see its kernels */
+    uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost);
+    uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layers->levels) : UINT64_MAX;
     uint64_t best = lesser(launch, lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
         atomic_store_explicit(&self->methods->layers_losses,
@@ -408,7 +379,7 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                               memory_order_relaxed);
     const uint32_t nodes = replay_nodes(b);
     const uint64_t without =
-        acs_cost_model_queued(&b->cost) ? launch : best; /* what has to be earned may never be there */
+        acs_cost_model_queued(&b->cost) ? launch : best; /* methods that must be earned may never be ready */
     status = by_replay(self, b, sightings(self, nodes, true, without, acs_cost_model_replay_ns(&b->cost, true)),
                        sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
@@ -421,7 +392,7 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
 
 static uint32_t levels_of(const bundle *b)
 {
-    return b->by == ACS_METHOD_LAYERS ? b->layout->levels : b->cost.levels;
+    return b->by == ACS_METHOD_LAYERS ? b->layers->levels : b->cost.levels;
 }
 
 static uint64_t without_kernels(const bundle *b)
@@ -433,7 +404,7 @@ static uint64_t without_kernels(const bundle *b)
                                        : acs_cost_model_replay_ns(&empty, false);
 }
 
-static void watch(acs_cuda *self, const bundle *b)
+static void begin_times(acs_cuda *self, const bundle *b)
 {
     const acs_cuda_issued issued = {.value = b->value,
                                     .levels = levels_of(b),
@@ -445,20 +416,20 @@ static void watch(acs_cuda *self, const bundle *b)
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value)
 {
     acs_dag dag;
-    acs_layers layout;
-    bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layout = &layout};
+    acs_layers layers;
+    bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layers = &layers};
     if (!self->methods)
         return ACS_NOT_READY;
     bool any = batch->method == ACS_METHOD_AUTO;
     b.by = (acs_issue_method)batch->method;
-    look_at(&b);
+    compute_keys(&b);
     acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
     if (acs_cuda_fault(self))
         return ACS_ERR_DEVICE;
     if (status == ACS_OK) {
         batch->method = (uint8_t)b.by;
         if (b.dag_made)
-            watch(self, &b);
+            begin_times(self, &b);
     }
     return status;
 }

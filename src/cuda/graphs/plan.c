@@ -1,6 +1,6 @@
 /*
- * What cached graphs are built from: the plan of a replayed bundle, and that of layers. Pure arithmetic; called by
- * graphs/method.c. Makes no CUDA call and keeps nothing.
+ * Plans of cached graphs: that of a replayed bundle, and that of layers. Pure arithmetic; called by graphs/method.c
+ * and graphs/cache.c. Makes no CUDA call and keeps nothing.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -16,14 +16,14 @@ static acs_cuda_plan_node *node_add(acs_cuda_plan *plan, acs_cuda_node_kind kind
     return node;
 }
 
-/* Of the node that was added last. */
+/* Add an edge to the newest node. */
 static void edge_add(acs_cuda_plan *plan, uint32_t to)
 {
     plan->edges[plan->edges_used++] = (uint16_t)to;
     plan->node[plan->nodes - 1].edge_count++;
 }
 
-static bool fits(const acs_cuda_plan *plan, uint32_t edges)
+static bool plan_fits(const acs_cuda_plan *plan, uint32_t edges)
 {
     return plan->nodes < ACS_CUDA_PLAN_NODES && plan->edges_used + edges <= ACS_CUDA_PLAN_EDGES;
 }
@@ -42,8 +42,8 @@ uint32_t acs_cuda_layers_nodes(const acs_layer_template *shape)
 }
 
 /*
- * A barrier behind each level but the last one: an empty kernel. Behind some barriers another node publishes what has
- * ended by then, beside the next level, which does not have to wait for it.
+ * Each level but the last has a barrier behind it, an empty kernel. Behind some barriers another node publishes
+ * progress, beside the next level, which does not wait for it.
  */
 bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan)
 {
@@ -78,11 +78,14 @@ bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan)
 
 /* ----------------------------------------------------------------------------------------------------------- replay */
 
-/* All that ended with the ops so far: those that nothing so far follows. `last`: the publishing node before, or 0. */
-static bool publish(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint32_t end,
+/*
+ * Add a node that publishes the end of all ops so far: behind all nodes that nothing follows yet. `last`: the
+ * publishing node before, or 0.
+ */
+static bool publish_add(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint32_t end,
                     const uint16_t *followed, uint32_t last)
 {
-    if (!fits(plan, end - from + 1))
+    if (!plan_fits(plan, end - from + 1))
         return false;
     (void)node_add(plan, ACS_CUDA_NODE_PUBLISH, 0);
     plan->values++;
@@ -97,11 +100,11 @@ static bool publish(acs_cuda_plan *plan, const uint16_t *at, uint32_t from, uint
 static bool node_copy(const acs_dag *dag, acs_cuda_plan *plan, uint32_t i, uint16_t *at, uint16_t *followed)
 {
     const acs_dag_node *node = &dag->node[i];
-    if (!node->type && !node->out_count) { /* a resolved join: nothing is made of it, and nothing waits for it */
+    if (!node->type && !node->out_count) { /* a resolved join: it gets no node, and nothing waits for it */
         followed[i] = 1;
         return true;
     }
-    if (!fits(plan, node->edge_count))
+    if (!plan_fits(plan, node->edge_count))
         return false;
     at[i] = (uint16_t)plan->nodes;
     followed[i] = 0;
@@ -114,7 +117,10 @@ static bool node_copy(const acs_dag *dag, acs_cuda_plan *plan, uint32_t i, uint1
     return true;
 }
 
-/* The bundle as it is, with a publishing node after every so many ops; of its end the slot's mark tells. */
+/*
+ * The bundle's own nodes, with a publishing node after every TUNE_GRAPH_PUBLISH_OPS ops. The slot's mark reports its
+ * end.
+ */
 bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan)
 {
     uint16_t at[ACS_BATCH_ITEMS], followed[ACS_BATCH_ITEMS];
@@ -127,7 +133,7 @@ bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan)
         ops += dag->node[i].type != 0;
         if (!dag->node[i].type || ops % TUNE_GRAPH_PUBLISH_OPS || ops == dag->ops)
             continue;
-        if (!publish(plan, at, from, i + 1, followed, last))
+        if (!publish_add(plan, at, from, i + 1, followed, last))
             return false;
         last = plan->nodes - 1;
         from = i + 1;

@@ -1,7 +1,7 @@
 /*
- * Memory of cached graphs: pinned tables, and a little of the device's. Rooms are carved from slabs, which go when the
- * issue methods do, and are kept for the next graph when theirs goes: the calls that make and free such memory take
- * longer than building a small graph, and wait for the device, or for all of them.
+ * Memory of cached graphs: pinned tables, and a little device memory. Rooms are carved from slabs, which are freed
+ * with the issue methods. When a graph goes, its room is kept for the next graph. Allocating and freeing such memory
+ * takes longer than building a small graph, and may wait for the device. It never touches the contents of a room.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -10,19 +10,19 @@
 #include <stdlib.h>
 
 enum {
-    STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES), /* one more than there are: tables hold an even number */
+    STATE_BYTES = 8 * (2 + ACS_CUDA_VALUES), /* one value more than needed, since tables hold an even number */
     STATE_STRIDE = (STATE_BYTES + 255) / 256 * 256
 };
 
 struct acs_cuda_slab {
     acs_cuda_slab *next;
-    unsigned char *tables; /* host, mapped */
+    unsigned char *tables; /* in pinned host memory, mapped */
     CUdeviceptr states;
     size_t bytes, used;
-    uint32_t rooms;        /* carved from it */
+    uint32_t rooms;        /* rooms carved from it */
 };
 
-/* Powers of two: a room is as good for another graph of about the size. */
+/* Sizes are powers of two, so that a room fits other graphs of about the same size. */
 static size_t round_up(size_t bytes)
 {
     size_t rounded = TUNE_ROOM_LEAST;
@@ -58,11 +58,11 @@ static CUresult slab_make(acs_cuda *self, size_t bytes, acs_cuda_slab **out)
     return result;
 }
 
-/* One that was used before; else the next of the latest slab. NULL: that has no more, or no memory. */
-static acs_cuda_room *find_locked(acs_cuda_methods *v, size_t bytes)
+/* Take a used room, or carve one from the latest slab. NULL: the slab is full, or no memory. */
+static acs_cuda_room *find_locked(acs_cuda_methods *methods, size_t bytes)
 {
-    acs_cuda_slab *slab = v->slabs;
-    acs_cuda_room **link = &v->rooms, *room;
+    acs_cuda_slab *slab = methods->slabs;
+    acs_cuda_room **link = &methods->rooms, *room;
     while (*link && ((*link)->bytes < bytes || (*link)->bytes > 2 * bytes))
         link = &(*link)->next;
     if ((room = *link) != NULL) {
@@ -80,44 +80,44 @@ static acs_cuda_room *find_locked(acs_cuda_methods *v, size_t bytes)
 
 CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out)
 {
-    acs_cuda_methods *v = self->methods;
+    acs_cuda_methods *methods = self->methods;
     acs_cuda_slab *slab = NULL;
     bytes = round_up(bytes);
-    acs_lock_acquire(&v->lock);
-    *out = find_locked(v, bytes);
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    *out = find_locked(methods, bytes);
+    acs_lock_release(&methods->lock);
     if (*out)
         return CUDA_SUCCESS;
     CUresult result = slab_make(self, bytes, &slab);
     if (result != CUDA_SUCCESS)
         return result;
-    acs_lock_acquire(&v->lock);
-    slab->next = v->slabs;
-    v->slabs = slab;
-    *out = find_locked(v, bytes);
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    slab->next = methods->slabs;
+    methods->slabs = slab;
+    *out = find_locked(methods, bytes);
+    acs_lock_release(&methods->lock);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void acs_cuda_room_release(acs_cuda_methods *v, acs_cuda_room *room)
+void acs_cuda_room_release(acs_cuda_methods *methods, acs_cuda_room *room)
 {
-    acs_lock_acquire(&v->lock);
-    room->next = v->rooms;
-    v->rooms = room;
-    acs_lock_release(&v->lock);
+    acs_lock_acquire(&methods->lock);
+    room->next = methods->rooms;
+    methods->rooms = room;
+    acs_lock_release(&methods->lock);
 }
 
 void acs_cuda_rooms_free(acs_cuda *self)
 {
-    acs_cuda_methods *v = self->methods;
-    while (v->rooms) {
-        acs_cuda_room *room = v->rooms;
-        v->rooms = room->next;
+    acs_cuda_methods *methods = self->methods;
+    while (methods->rooms) {
+        acs_cuda_room *room = methods->rooms;
+        methods->rooms = room->next;
         free(room);
     }
-    while (v->slabs) {
-        acs_cuda_slab *slab = v->slabs;
-        v->slabs = slab->next;
+    while (methods->slabs) {
+        acs_cuda_slab *slab = methods->slabs;
+        methods->slabs = slab->next;
         slab_free(self, slab);
     }
 }

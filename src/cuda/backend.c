@@ -1,16 +1,21 @@
 /*
- * The CUDA backend of several devices: a member (acs_cuda) for each, which share serial, fault and the arrays of
- * streams and marks, so that one can wait for what another recorded. Each call goes to the member whose device, slot,
- * memory or stream it is about. The first member is the backend that the runtime holds; foreign captures, and what is
- * about no device, are its. With ACS_DEVICES_PER_GPU members share a GPU and its context.
+ * The CUDA backend: its tables of functions, for one device and for several, and its opening. The runtime calls it
+ * through acs_backend_cuda (backend.h); nothing in this folder calls it.
+ *
+ * Of several devices each has a member (acs_cuda). Members share serial, fault and the arrays of streams and marks, so
+ * that one can wait for a mark that another recorded. Each call goes to the member of its device, slot, memory or
+ * stream. The first member is the backend that the runtime holds; it also gets foreign captures and calls without a
+ * device. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
-#include "cuda/internal.h"
+#include "cuda/kernel.h"
 
 #include "base/tuning.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+static const acs_backend_ops g_devices_ops; /* table for several devices; acs_backend_cuda is for one */
+static const acs_cuda_member g_only_member = {.ops = &acs_backend_cuda, .device = -1, .together = 1};
 
 static acs_cuda *first_of(acs_backend *backend)
 {
@@ -24,6 +29,22 @@ static acs_backend *member_of(acs_backend *backend, uint32_t device)
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
 
+/* From now on no thread of the library calls the driver about the device. */
+static void cuda_give_up(acs_backend *backend)
+{
+    acs_cuda_lose((acs_cuda *)backend, (CUresult)cudaErrorLaunchTimeout);
+}
+
+/*
+ * Destroy and free nothing. Freeing memory and releasing the context wait for running work, by CUDA's rules. That work
+ * may also use streams, events, a library's handles and workspaces. The end of the process takes them all.
+ */
+static acs_leave cuda_leave(acs_backend *backend)
+{
+    (void)backend;
+    return ACS_LEFT_DEVICE;
+}
+
 static void devices_close(acs_backend *backend)
 {
     acs_cuda *first = first_of(backend);
@@ -33,7 +54,10 @@ static void devices_close(acs_backend *backend)
     acs_cuda_member_close(first);
 }
 
-/* Copies between two devices that cannot go straight go through the host: slower, never wrong. */
+/*
+ * Let members reach each other's memory. Copies between devices without peer access go through the host: slower, never
+ * wrong.
+ */
 static void enable_peers(acs_cuda *self)
 {
     acs_cuda_scope scope;
@@ -58,7 +82,7 @@ static void enable_peers(acs_cuda *self)
     }
 }
 
-/* All know each other only once all are there. */
+/* Give all members the whole list, now that all are open. */
 static void introduce(acs_cuda *first)
 {
     for (uint32_t i = 1; i < first->base.devices; i++)
@@ -70,13 +94,16 @@ static void introduce(acs_cuda *first)
 
 static acs_status open_members(const acs_backend_config *config, int device, int count, acs_cuda **first)
 {
-    /* At most: they go around the GPUs. */
+    /* Members go around the GPUs; this is the most on one GPU. */
     const uint32_t together = (config->devices + (uint32_t)count - 1) / (uint32_t)count;
-    ACS_TRY(acs_cuda_member_open(config, device, together, 0, NULL, first));
-    (*first)->base.ops = &acs_backend_cuda_devices;
+    acs_cuda_member asked = {.ops = &acs_backend_cuda, .device = device, .together = together};
+    ACS_TRY(acs_cuda_member_open(config, &asked, first));
+    (*first)->base.ops = &g_devices_ops;
+    asked.first = *first;
     for (uint32_t i = 1; i < config->devices; i++) {
-        acs_status status = acs_cuda_member_open(config, (device + (int)i) % count, together, i, *first,
-                                                 &(*first)->members[i]);
+        asked.device = (device + (int)i) % count;
+        asked.member = i;
+        acs_status status = acs_cuda_member_open(config, &asked, &(*first)->members[i]);
         if (status != ACS_OK) {
             devices_close(&(*first)->base);
             return status;
@@ -86,7 +113,7 @@ static acs_status open_members(const acs_backend_config *config, int device, int
     return ACS_OK;
 }
 
-acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend **backend)
+static acs_status devices_open(const acs_backend_config *config, acs_backend **backend)
 {
     acs_backend_config several = *config;
     acs_cuda *first = NULL;
@@ -95,7 +122,7 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
     if (error == cudaSuccess)
         error = cudaGetDevice(&device);
     if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* handled: the program shall not find it */
+        (void)cudaGetLastError(); /* handled: the program must not find it */
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)error, "cuda: no usable device: %s", acs_cuda_open_text((int)error));
     }
     const uint32_t there = (uint32_t)count * (uint32_t)config->options->devices_per_gpu;
@@ -103,10 +130,10 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
     if (several.devices > there)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "cuda: ACS_DEVICES=%u, but there are %u: GPUs %d, ACS_DEVICES_PER_GPU=%d",
                         several.devices, there, count, (int)config->options->devices_per_gpu);
-    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, -1, 1, 0, NULL, &first)
+    acs_status status = several.devices == 1 ? acs_cuda_member_open(&several, &g_only_member, &first)
                                              : open_members(&several, device, count, &first);
     if (cudaGetDevice(&now) == cudaSuccess && now != device)
-        (void)cudaSetDevice(device); /* as it was */
+        (void)cudaSetDevice(device); /* restore the caller's device */
     if (status == ACS_OK)
         *backend = &first->base;
     return status;
@@ -114,17 +141,16 @@ acs_status acs_cuda_devices_open(const acs_backend_config *config, acs_backend *
 
 /* -------------------------------------------------------------------------------------------------------------- ops */
 
-/*
- * At its first sight a kernel is loaded on all devices: later, in the middle of things, that would hold up everything.
- */
+/* Load a kernel on all devices at its first sight: later that would hold up everything. */
 static acs_status devices_check(acs_backend *backend, acs_record *op)
 {
     ACS_TRY(acs_cuda_check(member_of(backend, op->device), op));
     acs_cuda_kernel *kernel = op->u.launch.resolved;
-    if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed))) /* a hint: twice does no harm */
+    /* relaxed: a hint; loading twice does no harm */
+    if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed)))
         return ACS_OK;
     atomic_store_explicit(&kernel->everywhere, true, memory_order_relaxed);
-    if (kernel->kind == ACS_KERNEL_CUFUNCTION) /* is of one device, the first */
+    if (kernel->kind == ACS_KERNEL_CUFUNCTION) /* it belongs to one device, the first */
         return ACS_OK;
     for (uint32_t i = 0; i < backend->devices; i++)
         if (i != op->device)
@@ -152,7 +178,7 @@ static acs_status devices_poll(acs_backend *backend, int slot, const acs_mark *m
     return acs_cuda_poll(&acs_cuda_of_slot(first_of(backend), (uint32_t)slot)->base, slot, marks, count, completed);
 }
 
-/* Of the member in whose context the stream is; the first refuses what is nobody's. */
+/* Record in the stream's own context: by the member that has it. The first member refuses a stream of no member. */
 static acs_status devices_stream_record(acs_backend *backend, void *stream, void **event)
 {
     acs_cuda *first = first_of(backend);
@@ -168,7 +194,7 @@ static acs_status devices_stream_record(acs_backend *backend, void *stream, void
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Pinned memory is portable: whose it is makes no difference. */
+/* Pinned memory is portable, so any member may allocate it. */
 static acs_status devices_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
 {
     const int kind = acs_memory_is_device(memory) ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
@@ -181,7 +207,10 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
     return acs_cuda_memory_free(member_of(backend, acs_memory_device(memory)), kind, ptr);
 }
 
-/* Of several devices of a GPU the further ones have a number behind its name: whether this is one. */
+/*
+ * Name a device. Of several devices on one GPU, all but the first get a number behind the GPU's id. True: this is one
+ * of those.
+ */
 static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 {
     uint32_t before = 0;
@@ -226,12 +255,12 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
     return backend->devices;
 }
 
-const acs_backend_ops acs_backend_cuda_devices = {
+static const acs_backend_ops g_devices_ops = {
     .id = ACS_BACKEND_CUDA,
-    .open = acs_cuda_devices_open,
+    .open = devices_open,
     .close = devices_close,
-    .give_up = acs_cuda_give_up,
-    .leave = acs_cuda_leave,
+    .give_up = cuda_give_up,
+    .leave = cuda_leave,
     .thread_enter = acs_cuda_thread_enter,
     .check = devices_check,
     .needs = devices_needs,
@@ -246,5 +275,45 @@ const acs_backend_ops acs_backend_cuda_devices = {
     .links = devices_links,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
+    .capture = &acs_cuda_capture,
+};
+
+/* ---------------------------------------------------------------------------------------------------- one device */
+
+static void cuda_close(acs_backend *backend)
+{
+    acs_cuda_member_close((acs_cuda *)backend);
+}
+
+static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
+{
+    acs_cuda *self = NULL;
+    if (config->devices != 1)
+        return devices_open(config, backend);
+    ACS_TRY(acs_cuda_member_open(config, &g_only_member, &self));
+    *backend = &self->base;
+    return ACS_OK;
+}
+
+const acs_backend_ops acs_backend_cuda = {
+    .id = ACS_BACKEND_CUDA,
+    .open = cuda_open,
+    .close = cuda_close,
+    .give_up = cuda_give_up,
+    .leave = cuda_leave,
+    .thread_enter = acs_cuda_thread_enter,
+    .check = acs_cuda_check,
+    .needs = acs_cuda_needs,
+    .adapt = acs_cuda_adapt,
+    .call_find = acs_cuda_call_find,
+    .call_adapt = acs_cuda_call_adapt,
+    .submit = acs_cuda_submit,
+    .poll = acs_cuda_poll,
+    .stream_record = acs_cuda_stream_record,
+    .event_release = acs_cuda_event_release,
+    .memory_alloc = acs_cuda_memory_alloc,
+    .memory_free = acs_cuda_memory_free,
+    .memory_state = acs_cuda_memory_state,
+    .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

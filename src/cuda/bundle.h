@@ -1,0 +1,53 @@
+/*
+ * Private to src/cuda: bundles, as files outside graphs/ and gpu_issue/ see them: opening, issue, progress, and the
+ * time of launches.
+ */
+#ifndef ACS_CUDA_BUNDLE_H
+#define ACS_CUDA_BUNDLE_H
+
+#include "cuda/internal.h"
+
+/* graphs/method.c; init and fini in a scope */
+/* Offer bundles if the device can. If it cannot, the reason is logged at ACS_LOG=info. */
+void acs_cuda_methods_init(acs_cuda *self, const acs_options *options);
+void acs_cuda_methods_fini(acs_cuda *self);
+/*
+ * Issue a bundle without its marks and waits. ACS_NOT_READY: nothing was issued. ACS_ERR_DEVICE: the device has
+ * faulted.
+ */
+acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
+
+/* graphs/progress.c */
+/* Take the value that poll learnt of a slot's marks. @return the highest value known to be completed. */
+uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
+/* Around a batch of launches. True: it is timed, and acs_cuda_launches_end follows. */
+bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns);
+void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns);
+/* The host's time for a launch and its bookkeeping in ns, as learnt; 0: not known. self->methods is not NULL. */
+uint32_t acs_cuda_launch_ns(acs_cuda *self);
+
+/* gpu_issue/gpu_issue.c; in a scope */
+struct acs_dag;
+/*
+ * Prepare GPU-side issue, an issue method for bundles. It allocates at its first bundle, and keeps at most `nodes`
+ * nodes of graphs.
+ */
+void acs_cuda_gpu_issue_init(acs_cuda *self, uint64_t nodes);
+void acs_cuda_gpu_issue_fini(acs_cuda *self);
+/*
+ * Launch all ops of a bundle in its slot's order, without its marks and waits. False: refused; nothing of the bundle
+ * was issued.
+ *
+ * `gain_ns`: the time that this launch saves. Missing cells are then made only once as much was lost for lack of them
+ * (ski rental). 0: missing cells are made.
+ */
+bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag, uint64_t gain_ns);
+/*
+ * How many marks of a slot, from *first on, poll should ask the driver about. Earlier marks are known to be complete,
+ * later ones cannot be. Now and then it is all marks, so that errors show. Any thread.
+ */
+uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
+/* After a fault: why the device could not launch an op of a bundle. NULL: that was not the reason. */
+const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Private to src/cuda: what is known of a kernel that was seen before, the check of launches against it, its types,
+ * and a launch.
+ */
+#ifndef ACS_CUDA_KERNEL_H
+#define ACS_CUDA_KERNEL_H
+
+#include "cuda/internal.h"
+
+enum { ACS_CUDA_ARGS_MOST = 4096 }; /* most arguments of a kernel */
+
+/* A kernel that was seen before. Constant once it is in the table, but for the atomic fields. */
+struct acs_cuda_kernel {
+    const void *key; /* key: address as the program gave it, with `kind` */
+    uint32_t kind;
+    CUfunction function; /* function in our context, for attributes */
+    CUfunction launch;   /* handle to launch: the program's CUkernel, if it gave one */
+    int block_threads;   /* most threads of a block, by the kernel's registers */
+    int static_shared, registers; /* static shared bytes of a block, registers of a thread */
+    _Atomic int dynamic_shared;  /* dynamic shared bytes that the kernel may ask for now; C in kernel.c */
+    _Atomic bool wide_clusters;  /* whether clusters of more than 8 blocks are opted in to; D in kernel.c */
+    _Atomic bool everywhere;     /* whether the other members have loaded the kernel */
+    _Atomic(acs_cuda_type *) types; /* numbered types, the latest first; A in type.c */
+    bool params_known;
+    uint32_t param_count;
+    const uint32_t *param_offset;  /* offsets of parameters, stored behind param_bytes */
+    struct acs_cuda_kernel *older; /* list of all kernels, for close */
+    uint32_t param_bytes[];
+};
+
+/* Open addressing. A table that became too small is kept until close, since readers take no lock. */
+struct acs_cuda_kernel_table {
+    struct acs_cuda_kernel_table *older;
+    uint32_t mask, used;
+    _Atomic(acs_cuda_kernel *) cells[];
+};
+
+/* kernel.c */
+acs_status acs_cuda_kernels_init(acs_cuda *self);
+void acs_cuda_kernels_fini(acs_cuda *self);
+acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
+/* The record of an op's kernel, looked up or made. NULL, through ACS_FAIL: the kernel cannot be loaded. */
+acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op);
+/* Load the kernel of an op that another member has checked. Errors are reported when it is launched here. */
+void acs_cuda_meet(acs_cuda *self, const acs_record *op);
+void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
+
+/* type.c */
+/*
+ * The number of the launch's type; 0: it cannot be in a bundle. Any thread. No CUDA call, and no lock for a type seen
+ * before.
+ */
+uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op);
+
+/* In a scope: */
+/* Send a checked kernel to a stream. */
+CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream);
+/* The same with other arguments: pointers to as many as the kernel has parameters. */
+CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args);
+
+#endif

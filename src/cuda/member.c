@@ -1,0 +1,219 @@
+/*
+ * Opening and closing one device: its context, streams and limits, and the state that the other files of this folder
+ * keep for it. Called by backend.c. It never prints, and leaves the opening thread with the device, context and
+ * capture mode that it came with. Only errors of finding the device go through the runtime's last error, and they are
+ * cleared.
+ */
+#include "cuda/bundle.h"
+#include "cuda/kernel.h"
+
+#include "base/options.h"
+#include "base/tuning.h"
+
+#include <stdlib.h>
+
+static _Atomic uint64_t g_serial; /* backends opened so far */
+
+/* ------------------------------------------------------------------------------------------------------- opening */
+
+static acs_status open_driver(acs_cuda *self, int device)
+{
+    cudaError_t error = device < 0 ? cudaGetDevice(&self->device) : cudaSuccess;
+    if (device >= 0)
+        self->device = device;
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* handled: the program must not find it */
+        return acs_cuda_open_failed("no usable device", (int)error);
+    }
+    return acs_cuda_driver_load(&self->cu);
+}
+
+/* Read all limits that check() compares launches with. */
+static acs_status open_limits(acs_cuda *self)
+{
+    const struct {
+        CUdevice_attribute attribute;
+        int *value;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &self->limits.grid[0]},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &self->limits.grid[1]},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &self->limits.grid[2]},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &self->limits.block[0]},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &self->limits.block[1]},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &self->limits.block[2]},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &self->limits.block_threads},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &self->limits.shared_bytes},
+        {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &self->limits.cooperative},
+        {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &self->limits.clusters},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &self->limits.sms},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &self->limits.sm_threads},
+    };
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CUDA_SUCCESS; i++)
+        result = self->cu.cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, self->device);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuCtxGetStreamPriorityRange(&self->limits.priority_low, &self->limits.priority_high);
+    return result == CUDA_SUCCESS ? ACS_OK : acs_cuda_open_failed("the device's limits are not known", (int)result);
+}
+
+/* Make non-blocking streams: the program's work in the legacy stream must not serialise ours. */
+static acs_status open_streams(acs_cuda *self)
+{
+    const acs_cuda *first = self->members[0];
+    if (first == self) {
+        self->streams = calloc(self->slots, sizeof *self->streams);
+        self->marks = calloc((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
+        self->scratch_high = calloc(self->slots, sizeof *self->scratch_high);
+    } else {
+        self->streams = first->streams;
+        self->marks = first->marks;
+        self->scratch_high = first->scratch_high;
+    }
+    if (!self->streams || !self->marks || !self->scratch_high)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for %u slots of %u marks", self->slots,
+                        self->mark_capacity);
+    for (uint32_t i = self->member; i < self->slots; i += self->base.devices) {
+        CUresult result = self->cu.cuStreamCreate(&self->streams[i], CU_STREAM_NON_BLOCKING);
+        if (result != CUDA_SUCCESS) {
+            self->streams[i] = NULL;
+            return acs_cuda_open_failed("a stream could not be made", (int)result);
+        }
+    }
+    return ACS_OK;
+}
+
+/* Open everything that needs the context to be current. */
+static acs_status open_inside(acs_cuda *self, const acs_options *options)
+{
+    /* From now on the runtime keeps the context too: what it loads there must outlive this backend. */
+    cudaError_t error = cudaSetDevice(self->device);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* handled */
+        return acs_cuda_open_failed("the runtime cannot use the device", (int)error);
+    }
+    ACS_TRY(open_limits(self));
+    ACS_TRY(open_streams(self));
+    ACS_TRY(acs_cuda_kernels_init(self));
+    ACS_TRY(acs_cuda_scratches_init(self));
+    ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
+    if (self->base.devices == 1)
+        acs_cuda_pages_init(self);
+    acs_cuda_profiler_init(self);
+    if (acs_cuda_device_init(self))
+        acs_cuda_methods_init(self, options);
+    ACS_TRY(acs_cuda_costs_init(self, options));
+    acs_cuda_copies_init(self, options);
+    acs_cuda_calls_init(self, options);
+    acs_cuda_gpu_issue_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
+    return ACS_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------- closing */
+
+/* Log an object that could not be destroyed. That is normal after a fault, and while the process exits. */
+static void close_note(acs_cuda *self, const char *what, CUresult result)
+{
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
+}
+
+/* All ops have ended, but their graphs may still run empty layers, and releases their own end. */
+static void wait_for_tails(acs_cuda *self)
+{
+    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
+        close_note(self, "stream", self->cu.cuStreamSynchronize(self->streams[i]));
+}
+
+/* Library calls' handles are closed first: their destroy functions may still use the device. */
+static void close_inside(acs_cuda *self)
+{
+    acs_call_slots_destroy(self->base.calls, &self->base);
+    acs_cuda_scratches_fini(self);
+    acs_cuda_events_fini(self);
+    wait_for_tails(self);
+    acs_cuda_gpu_issue_fini(self);
+    acs_cuda_calls_fini(self);
+    acs_cuda_copies_fini(self);
+    acs_cuda_methods_fini(self);
+    acs_cuda_device_fini(self);
+    for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
+        if (self->marks[i] && i / self->mark_capacity % self->base.devices == self->member)
+            close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
+    for (uint32_t i = self->member; self->streams && i < self->slots; i += self->base.devices)
+        if (self->streams[i])
+            close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
+}
+
+void acs_cuda_member_close(acs_cuda *self)
+{
+    acs_cuda_scope scope;
+    CUresult entered = acs_cuda_scope_enter(self, &scope);
+    close_note(self, "context", entered);
+    close_inside(self); /* also without a context: its calls then fail, and host memory is freed */
+    if (entered == CUDA_SUCCESS)
+        acs_cuda_scope_leave(self, &scope);
+    /* All that this member made in the context is gone by now. */
+    close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
+    acs_cuda_fills_fini(self);
+    acs_cuda_kernels_fini(self);
+    acs_lock_fini(&self->lock);
+    if (self->member == 0) {
+        free(self->scratch_high);
+        free(self->marks);
+        free(self->streams);
+    }
+    free(self);
+}
+
+/* The opening thread keeps its device and context: everything but the search for the device is done in a scope. */
+acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda_member *asked, acs_cuda **opened)
+{
+    acs_cuda *first = asked->first;
+    acs_status status;
+    acs_cuda_scope scope;
+    acs_cuda *self = calloc(1, sizeof *self);
+    if (!self)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the backend");
+    self->base.ops = asked->ops;
+    self->base.devices = config->devices ? config->devices : 1;
+    self->members[0] = first ? first : self;
+    self->members[asked->member] = self;
+    self->member = asked->member;
+    self->slots = acs_backend_slots(config->slots, self->base.devices);
+    self->mark_capacity = config->mark_capacity;
+    /* Relaxed: it only has to be unique. */
+    self->serial = first ? first->serial : 1 + atomic_fetch_add_explicit(&g_serial, 1, memory_order_relaxed);
+    if (acs_lock_init(&self->lock, ACS_RANK_BACKEND) != 0) {
+        status = ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: a mutex could not be made");
+        goto free_self;
+    }
+    /* Before the first CUDA call that makes a context, since the driver reads the variable then. */
+    if (!first)
+        acs_cuda_connections_prepare(self->slots / self->base.devices * asked->together);
+    status = open_driver(self, asked->device);
+    if (status != ACS_OK)
+        goto fini_lock;
+    CUresult result = self->cu.cuDevicePrimaryCtxRetain(&self->context, self->device);
+    if (result != CUDA_SUCCESS) {
+        status = acs_cuda_open_failed("the device does not answer", (int)result);
+        goto fini_lock;
+    }
+    result = acs_cuda_scope_enter(self, &scope);
+    status = result == CUDA_SUCCESS ? open_inside(self, config->options)
+                                    : acs_cuda_open_failed("the device cannot be selected", (int)result);
+    if (result == CUDA_SUCCESS)
+        acs_cuda_scope_leave(self, &scope);
+    if (status != ACS_OK) {
+        /* Closing copes with missing parts, and releases the context. */
+        acs_cuda_member_close(self);
+        return status;
+    }
+    *opened = self;
+    return ACS_OK;
+
+fini_lock:
+    acs_lock_fini(&self->lock);
+free_self:
+    free(self);
+    return status;
+}

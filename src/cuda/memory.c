@@ -1,0 +1,113 @@
+/*
+ * Memory of a device and pinned memory of the host: allocation, and the device's capacities. Called by pools, ledger
+ * and placement of groups through the backend's table. Pages are in pages.c.
+ */
+#include "cuda/internal.h"
+
+#include "devices/topology.h"
+
+/* ---------------------------------------------------------------------------------------------------- allocation */
+
+/* A sticky fault may show at an allocation; any other error means that there is no memory. */
+static acs_status memory_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
+{
+    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
+    return ACS_FAIL(status, (int)result, "cuda: %s of %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
+}
+
+/* Both allocators align to at least 256 bytes. */
+acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUdeviceptr device = 0;
+    void *host = NULL;
+    size_t wanted = bytes ? bytes : 1; /* the driver refuses 0 */
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = memory == ACS_MEMORY_HOST
+                     ? self->cu.cuMemHostAlloc(&host, wanted, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
+                     : self->cu.cuMemAlloc(&device, wanted);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result != CUDA_SUCCESS)
+        return memory_failed(self, "allocation", bytes, result);
+    *ptr = memory == ACS_MEMORY_HOST ? host : (void *)(uintptr_t)device;
+    return ACS_OK;
+}
+
+/* May wait for the device, by CUDA's rules; called when no issued work uses the block any more. */
+acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = memory == ACS_MEMORY_HOST ? self->cu.cuMemFreeHost(ptr)
+                                           : self->cu.cuMemFree((CUdeviceptr)(uintptr_t)ptr);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT;
+    return ACS_FAIL(status, (int)result, "cuda: freeing %p: %s", ptr, acs_cuda_text((int)result));
+}
+
+/* ------------------------------------------------------------------------------------------------ how much there is */
+
+acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left)
+{
+    acs_cuda *self = ((acs_cuda *)backend)->members[device];
+    acs_cuda_scope scope;
+    CUuuid uuid;
+    size_t is_free = 0, all = 0;
+    if (!self->cu.cuMemGetInfo || !self->cu.cuDeviceGetUuid)
+        return ACS_FAIL(ACS_ERR_DEVICE, 0, "cuda: this driver does not tell how much memory there is");
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) {
+        result = self->cu.cuDeviceGetUuid(&uuid, self->device);
+        if (result == CUDA_SUCCESS)
+            result = self->cu.cuMemGetInfo(&is_free, &all);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result != CUDA_SUCCESS) {
+        (void)acs_cuda_note(self, result);
+        return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: how much memory there is: %s", acs_cuda_text((int)result));
+    }
+    acs_topology_id(id, uuid.bytes);
+    *total = all;
+    *left = is_free;
+    return ACS_OK;
+}
+
+/* The number of devices on the same GPU. */
+static uint32_t sharers(const acs_cuda *self)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < self->base.devices; i++)
+        count += self->members[i]->device == self->device;
+    return count;
+}
+
+acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity)
+{
+    acs_cuda *self = ((acs_cuda *)backend)->members[device];
+    acs_cuda_scope scope;
+    int value[4] = {0};
+    size_t left = 0, total = 0;
+    static const CUdevice_attribute asked[] = {
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR};
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    for (int i = 0; i < 4 && result == CUDA_SUCCESS; i++)
+        result = self->cu.cuDeviceGetAttribute(&value[i], asked[i], self->device);
+    if (result == CUDA_SUCCESS && self->cu.cuMemGetInfo)
+        result = self->cu.cuMemGetInfo(&left, &total);
+    acs_cuda_scope_leave(self, &scope);
+    if (result != CUDA_SUCCESS)
+        return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: device %d does not tell what it has: %s", self->device,
+                        acs_cuda_text((int)result));
+    *capacity = (acs_capacity){.sms = (uint64_t)value[0], .threads = (uint64_t)value[1], .registers = (uint64_t)value[2],
+                               .shared = (uint64_t)value[3], .memory = total ? total / sharers(self) : UINT64_MAX};
+    return ACS_OK;
+}
