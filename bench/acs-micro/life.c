@@ -6,6 +6,7 @@
  */
 #include "micro.h"
 #include "bundles/bundler.h"
+#include "scheduler/core_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -63,7 +63,7 @@ void acs_failures_end(acs_context *context, const acs_end *end)
     const acs_op op = end->op->seq;
     const acs_bad_range bad = {.first = op,
                                .last = op,
-                               .cause = end->cause,
+                               .cause = end->failed_by,
                                .status = end->status,
                                .native = end->native,
                                .text = end->text,

@@ -199,10 +199,10 @@ void acs_context_wait(acs_context *context, acs_wait_condition_type type, acs_op
     waiting w = {.context = context, .condition = {.type = type, .op = op}};
     bool one = type == ACS_WAIT_FOR_OP;
     if (one)
-        acs_core_want(&context->core, op);
+        acs_core_await(&context->core, op);
     wait_for(&w);
     if (one)
-        acs_core_want_no_more(&context->core, op);
+        acs_core_await_no_more(&context->core, op);
 }
 
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)

@@ -13,6 +13,7 @@
  * bundles again.
  */
 #include "bundles/bundler.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 
@@ -40,7 +41,7 @@ static void gather(acs_core *core, acs_entry *entry, uint64_t stamp)
         entry->batch_edge = 0;
     }
     entry->batch_count = at;
-    entry->alone = false;
+    entry->force_launch = false;
     g->entries[at] = acs_entry_index(&core->window, entry);
     g->generations[at] = acs_entry_hold(&core->window, entry)->generation;
     g->part[at] = (uint16_t)at;
@@ -56,7 +57,7 @@ static void follow_edge(acs_core *core, uint32_t from, acs_entry *down, uint64_t
 {
     acs_gathering *g = &core->bundler->gathering;
     const uint8_t device = core->window.entries[g->entries[from]].device;
-    if (down->state != ACS_ENTRY_PENDING || down->cause || g->edge_count + 1 == ACS_BATCH_EDGES)
+    if (down->state != ACS_ENTRY_PENDING || down->failed_by || g->edge_count + 1 == ACS_BATCH_EDGES)
         return;
     if (down->batch != stamp) {
         down->batch = stamp;
@@ -94,9 +95,9 @@ static void gather_with_joins(acs_core *core, acs_entry *entry, uint64_t stamp)
 
 static bool can_follow(const acs_entry *entry, uint64_t stamp)
 {
-    bool follows = entry->state == ACS_ENTRY_PENDING && !entry->cause && entry->batch == stamp &&
+    bool follows = entry->state == ACS_ENTRY_PENDING && !entry->failed_by && entry->batch == stamp &&
                    entry->batch_count == entry->pending;
-    return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_rides(entry);
+    return (entry->state == ACS_ENTRY_READY || follows) && acs_entry_is_bundleable(entry);
 }
 
 /* Whether ops wait to enter the window. */
@@ -281,7 +282,7 @@ static void decide_groups(acs_core *core)
             g->due[g->due_count++] = (uint16_t)group;
         else
             for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at])
-                acs_window_entry(&core->window, g->entries[at])->alone = true;
+                acs_window_entry(&core->window, g->entries[at])->force_launch = true;
     }
 }
 
@@ -301,7 +302,7 @@ static bool select_group(acs_core *core, uint32_t group, selection *s)
     for (uint32_t at = g->first[group]; at != GATHERED_NONE; at = g->next[at]) {
         const acs_entry *entry = &core->window.entries[g->entries[at]];
         bool as_was = core->window.holds[g->entries[at]].generation == g->generations[at] &&
-                      entry->state <= ACS_ENTRY_READY && entry->state >= ACS_ENTRY_PENDING && !entry->cause;
+                      entry->state <= ACS_ENTRY_READY && entry->state >= ACS_ENTRY_PENDING && !entry->failed_by;
         if (!as_was)
             return false;
         s->place[at] = (uint16_t)s->count;
@@ -427,7 +428,7 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
         return true;
     if (skip_for_backoff(core) || g->due_next < g->due_count || !w->ready.head)
         return false;
-    if (!acs_entry_rides(&w->entries[w->ready.head]) || more_comes(core, inserted) || !note_news(core, inserted))
+    if (!acs_entry_is_bundleable(&w->entries[w->ready.head]) || more_comes(core, inserted) || !note_news(core, inserted))
         return false; /* an op that cannot be in a bundle and came first goes first: many ops may wait for it */
     gather_all(core);
     sum_parts(core);

@@ -121,7 +121,7 @@ static bool on_device(const acs_record *op)
 static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
 {
     char name[NAME_MOST];
-    const bool transfer = op->flags & ACS_RECORD_CARRIES;
+    const bool transfer = op->flags & ACS_RECORD_PROPAGATES;
     put(dot, "op%" PRIu64 " [label=\"%s\\nop %" PRIu64, seq,
         transfer ? "transfer" : quoted(acs_record_name(op), name), seq);
     if (op->kind == ACS_KIND_MEMCPY || op->kind == ACS_KIND_MEMSET)

@@ -138,7 +138,7 @@ acs_op acs_relocatable_copy_part(acs_context *context, const acs_relocatable *m,
     draft.record->segments[0] = ACS_TILE_IN(src, rows.bytes, rows.count, rows.pitch);
     draft.record->segments[1] = ACS_TILE_OUT(dst, rows.bytes, rows.count, rows.pitch);
     draft.record->segment_count = 2;
-    draft.record->flags |= ACS_RECORD_CARRIES;
+    draft.record->flags |= ACS_RECORD_PROPAGATES;
     draft.record->carried.block = m->number;
     draft.record->carried.first = part->first;
     draft.record->carried.place = way->place;

@@ -233,7 +233,7 @@ void acs_device_choice_ended(acs_context *context, const acs_record *record, acs
 {
     if (record->flags & ACS_RECORD_PLACED) /* relaxed: a counter */
         atomic_fetch_add_explicit(&context->device_choice->ended[record->device], 1, memory_order_relaxed);
-    if (ACS_UNLIKELY(status != ACS_OK) && (record->flags & ACS_RECORD_CARRIES))
+    if (ACS_UNLIKELY(status != ACS_OK) && (record->flags & ACS_RECORD_PROPAGATES))
         note_failed(context->device_choice, record);
 }
 

@@ -1,36 +1,36 @@
 /*
- * The op that a caller waits for: while the device has little to do, what leads to it is issued before all else, and
- * its slot can be polled by itself. A program that reads a result to decide what comes next so waits for what the
- * result depends on, and not for what it happened to launch before. Called by the core's steps under its lock; what is
- * waited for is a hint that callers leave without it.
+ * The op that a caller awaits. While the device has little to do, its upstream ops are issued before all others, and
+ * its slot can be polled alone. So a program that reads a result, to decide what comes next, does not wait for
+ * unrelated earlier ops. Called by the core's steps under its lock. Callers set the awaited op without the lock: it is
+ * a hint.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 
-void acs_core_want(acs_core *core, acs_op op)
+void acs_core_await(acs_core *core, acs_op op)
 {
-    atomic_store_explicit(&core->wanted, op, memory_order_relaxed); /* a hint; the newest caller's */
+    atomic_store_explicit(&core->awaited, op, memory_order_relaxed); /* relaxed: a hint; the newest caller's */
 }
 
-void acs_core_want_no_more(acs_core *core, acs_op op)
+void acs_core_await_no_more(acs_core *core, acs_op op)
 {
-    if (atomic_load_explicit(&core->wanted, memory_order_relaxed) == op) /* both relaxed: as above */
-        atomic_store_explicit(&core->wanted, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&core->awaited, memory_order_relaxed) == op) /* both relaxed: a hint, as above */
+        atomic_store_explicit(&core->awaited, 0, memory_order_relaxed);
 }
 
-/* The op that is waited for, if it is in the window. */
-static acs_entry *find_wanted(acs_core *core)
+/* The awaited op; NULL: none is in the window. */
+static acs_entry *find_awaited(acs_core *core)
 {
-    acs_op op = atomic_load_explicit(&core->wanted, memory_order_relaxed); /* a hint */
+    acs_op op = atomic_load_explicit(&core->awaited, memory_order_relaxed); /* relaxed: a hint */
     return op && op <= core->taken ? acs_window_find(&core->window, op) : NULL;
 }
 
 bool acs_core_awaits_end_locked(acs_core *core)
 {
-    const acs_entry *entry = find_wanted(core);
+    const acs_entry *entry = find_awaited(core);
     if (!entry)
-        return atomic_load_explicit(&core->wanted, memory_order_relaxed) == 0; /* a hint */
+        return atomic_load_explicit(&core->awaited, memory_order_relaxed) == 0; /* relaxed: a hint */
     if (entry->state != ACS_ENTRY_ISSUED || entry->slot < 0)
         return false;
     const uint64_t *clock = acs_entry_clock(&core->window, entry);
@@ -49,53 +49,56 @@ static bool waits_for_issue(const acs_entry *entry)
     return entry->state == ACS_ENTRY_PENDING || entry->state == ACS_ENTRY_READY;
 }
 
-static bool leads_to_urgent(const acs_window *w, const acs_entry *entry, uint32_t joins)
+static bool leads_to_awaited(const acs_window *w, const acs_entry *entry, uint32_t joins)
 {
     for (uint32_t e = entry->edges; e; e = w->edges[e].next) {
         const acs_entry *down = &w->entries[w->edges[e].down];
-        bool leads = down->kind == ACS_KIND_JOIN ? joins > 0 && leads_to_urgent(w, down, joins - 1) : down->urgent;
+        bool leads = down->kind == ACS_KIND_JOIN ? joins > 0 && leads_to_awaited(w, down, joins - 1) : down->awaited;
         if (leads)
             return true;
     }
     return false;
 }
 
-/* Ops that have to be issued for `wanted`, newest first: how many, of `most` at most that are looked at. */
-static uint32_t list_urgent(acs_core *core, const acs_entry *wanted, uint32_t *urgent, uint32_t most)
+/*
+ * List the ops to be issued for `awaited`, newest first, itself included; looks at `most` ops at most. Returns their
+ * number.
+ */
+static uint32_t list_awaited(acs_core *core, const acs_entry *awaited, uint32_t *list, uint32_t most)
 {
     acs_window *w = &core->window;
     uint32_t count = 0;
-    for (uint32_t i = wanted->index; i && most > 0; i = w->entries[i].order_prev, most--) {
+    for (uint32_t i = awaited->index; i && most > 0; i = w->entries[i].order_prev, most--) {
         acs_entry *entry = &w->entries[i];
-        entry->urgent = waits_for_issue(entry) && (entry == wanted || leads_to_urgent(w, entry, TUNE_AWAITED_JOINS));
-        if (entry->urgent)
-            urgent[count++] = i;
+        entry->awaited = waits_for_issue(entry) && (entry == awaited || leads_to_awaited(w, entry, TUNE_AWAITED_JOINS));
+        if (entry->awaited)
+            list[count++] = i;
     }
     return count;
 }
 
 acs_op acs_core_awaited_locked(acs_core *core)
 {
-    const acs_entry *entry = find_wanted(core);
+    const acs_entry *entry = find_awaited(core);
     return entry && waits_for_issue(entry) ? entry->seq : 0;
 }
 
-bool acs_core_hurry_locked(acs_core *core)
+bool acs_core_hasten_awaited_locked(acs_core *core)
 {
     acs_window *w = &core->window;
-    uint32_t urgent[TUNE_AWAITED_LOOK_BACK], ready = 0;
-    acs_entry *wanted = core->in_order || core->running >= TUNE_BUSY_OPS ? NULL : find_wanted(core);
-    if (!wanted || wanted->seq == core->hurried)
+    uint32_t list[TUNE_AWAITED_LOOK_BACK], ready = 0;
+    acs_entry *awaited = core->in_order || core->running >= TUNE_BUSY_OPS ? NULL : find_awaited(core);
+    if (!awaited || awaited->seq == core->awaited_hastened)
         return false;
-    uint32_t count = waits_for_issue(wanted) ? list_urgent(core, wanted, urgent, TUNE_AWAITED_LOOK_BACK) : 0;
-    bool ends_by_itself = count == 1 && wanted->on_host && wanted->state == ACS_ENTRY_PENDING;
+    uint32_t count = waits_for_issue(awaited) ? list_awaited(core, awaited, list, TUNE_AWAITED_LOOK_BACK) : 0;
+    bool ends_by_itself = count == 1 && awaited->on_host && awaited->state == ACS_ENTRY_PENDING;
     if (count == 0 || ends_by_itself || count >= core->batch_least) {
-        core->hurried = wanted->seq; /* nothing is left to do for it, or so much that it is a bundle */
+        core->awaited_hastened = awaited->seq; /* nothing is left to do for it, or enough for a bundle */
         return false;
     }
     for (uint32_t i = 0; i < count; i++) { /* the oldest ends up in front */
-        acs_entry *entry = acs_window_entry(w, urgent[i]);
-        entry->alone = true;
+        acs_entry *entry = acs_window_entry(w, list[i]);
+        entry->force_launch = true;
         if (entry->state != ACS_ENTRY_READY)
             continue;
         acs_window_remove_ready(w, entry);
@@ -107,7 +110,7 @@ bool acs_core_hurry_locked(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------- poll */
 
-/* Another thread looks at its device. */
+/* Whether another thread polls the entry's device. */
 static bool is_polled(const acs_core *core, const acs_entry *entry)
 {
     return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1;
@@ -126,14 +129,14 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
 
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action)
 {
-    const acs_entry *entry = find_wanted(core);
+    const acs_entry *entry = find_awaited(core);
     if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && !is_polled(core, entry))
         acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
 }
 
 void acs_core_form_look_locked(acs_core *core, acs_action *action)
 {
-    const acs_entry *entry = find_wanted(core);
+    const acs_entry *entry = find_awaited(core);
     if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0 || is_polled(core, entry))
         return;
     const acs_slot *slot = &core->slots.slot[entry->slot];

@@ -1,6 +1,6 @@
 /*
- * Between the core and what makes batches of several ops that go to the device as one (src/bundles). The core calls it under
- * its lock; it calls no backend. A core without one issues each op by itself.
+ * The interface between the core and the maker of bundles (src/bundles). The core calls it under its lock; it calls no
+ * backend and never blocks. A core without a batcher issues each op by itself.
  */
 #ifndef ACS_BATCHER_H
 #define ACS_BATCHER_H
@@ -11,22 +11,22 @@ typedef struct acs_core acs_core;
 typedef struct acs_action acs_action;
 
 typedef struct acs_batcher {
-    /* With the core's options and backend known. It sets core->bundler, batch_ahead and batch_least. ACS_ERR_MEMORY. */
+    /* The core's options and backend are known. Sets core->bundler, batch_ahead and batch_least. ACS_ERR_MEMORY. */
     acs_status (*open)(acs_core *core);
     void (*close)(acs_core *core);
     /* The next op in program order left the FIFO; it may still wait for room in the window. */
     void (*popped)(acs_core *core, const acs_record *op);
-    /* It entered the window, which was empty if `first`. */
+    /* An op entered the window, which was empty if `first`. */
     void (*inserted)(acs_core *core, acs_entry *entry, bool first);
-    /* Fill the action's batch, if one is due. `inserted`: something entered the window in this step. */
+    /* Fill the action's batch with a bundle if one is due. `inserted`: an op entered the window in this step. */
     bool (*form)(acs_core *core, acs_action *action, bool inserted);
-    /* The action's results are about to be booked, and were booked. */
+    /* The results of an action are about to be booked; have been booked. */
     void (*books)(acs_core *core, const acs_action *action);
     void (*booked)(acs_core *core, const acs_action *action);
-    /* With core->reads_clock: an op of a slot was issued, by itself or in a batch; completed. */
+    /* With core->reads_clock: an op of a slot was issued, by itself or in a bundle; has completed. */
     void (*issued)(acs_core *core, const acs_entry *entry);
     void (*completed)(acs_core *core, const acs_entry *entry);
-    /* Slots of the device were polled by the action; `all`: each that has something out. */
+    /* An action polled slots of the device. `all`: each slot that has ops out. */
     void (*polled)(acs_core *core, const acs_action *action, uint32_t device, bool all);
 } acs_batcher;
 

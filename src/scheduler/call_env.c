@@ -1,7 +1,7 @@
 /*
- * Library calls: scratch memory and the program's places (handles), one set per slot, and running a call with them.
- * Owned by a backend; called by it where calls are issued to its streams, by the core where they run as host functions.
- * Never holds its lock while the program's function runs, and never keeps a place beyond the context.
+ * Library calls: a set of scratch memory and places (the program's handles) for each slot, and the calls themselves.
+ * Owned by a backend. Called by it where calls are issued to streams, and by the core where calls run on the host. It
+ * never holds its lock while the program's function runs.
  */
 #include "scheduler/backend.h"
 #include "base/lock.h"
@@ -10,23 +10,23 @@
 
 typedef struct call_place {
     const void *key;
-    void *value; /* the program's */
+    void *value; /* owned by the program, until `destroy` */
     void (*destroy)(void *);
 } call_place;
 
-/* Used by one thread at a time: the slot's owner. */
+/* Used by one thread at a time, the owner of the slot. */
 typedef struct call_slot {
     void *scratch;
     size_t scratch_bytes;
     call_place *places;
     uint32_t used, capacity;
-    bool busy; /* claimed by a thread; guarded by the lock */
+    bool busy; /* claimed by a thread; under the lock */
 } call_slot;
 
 struct acs_call_slots {
     acs_lock lock; /* rank BACKEND; guards busy */
     acs_cond freed;
-    call_slot captured; /* guarded by whoever captures: backend.h */
+    call_slot captured; /* used by the thread that captures, alone: see acs_capture_ops */
     uint32_t count;
     call_slot slots[];
 };
@@ -54,7 +54,7 @@ free_calls:
     return ACS_FAIL(ACS_ERR_MEMORY, error, "no lock for the library calls");
 }
 
-/* Places before scratch: a library handle may have been given the scratch block to work in. */
+/* Places before scratch memory: a library handle may have been given the scratch block. */
 static void slot_destroy(call_slot *slot, acs_backend *backend)
 {
     for (uint32_t i = 0; i < slot->used; i++) {
@@ -63,7 +63,8 @@ static void slot_destroy(call_slot *slot, acs_backend *backend)
     }
     free(slot->places);
     if (slot->scratch)
-        (void)backend->ops->memory_free(backend, ACS_MEMORY_DEVICE, slot->scratch); /* closing: nobody left to tell */
+        /* at close nobody can be told of an error */
+        (void)backend->ops->memory_free(backend, ACS_MEMORY_DEVICE, slot->scratch);
 }
 
 void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend)
@@ -78,7 +79,7 @@ void acs_call_slots_destroy(acs_call_slots *calls, acs_backend *backend)
     free(calls);
 }
 
-/* Old contents are not kept: scratch is scratch. So the old block goes first and the two never exist at once. */
+/* The old contents are not kept, so the old block goes first, and the two never exist at once. */
 static acs_status scratch_reserve(call_slot *slot, acs_backend *backend, size_t bytes)
 {
     void *old = slot->scratch;
@@ -94,7 +95,7 @@ static acs_status scratch_reserve(call_slot *slot, acs_backend *backend, size_t 
     return ACS_OK;
 }
 
-/* The slot's place of this key, made where it is new. The address is good until the slot's next call. */
+/* Find or make the slot's place of this key. Its address is valid until the slot's next call. */
 static acs_status place_find(call_slot *slot, const acs_record *op, void ***place)
 {
     const void *key = op->u.call.place_key;
@@ -105,7 +106,7 @@ static acs_status place_find(call_slot *slot, const acs_record *op, void ***plac
             return ACS_OK;
         }
     }
-    /* Grows by moving, which is why the address of a place is good for one call only. */
+    /* The array moves when it grows, so the address of a place is valid for one call only. */
     if (slot->used == slot->capacity) {
         uint32_t capacity = slot->capacity ? slot->capacity * 2 : 4;
         call_place *places = realloc(slot->places, capacity * sizeof *places);
@@ -120,8 +121,8 @@ static acs_status place_find(call_slot *slot, const acs_record *op, void ***plac
 }
 
 /*
- * For backends that run calls on any thread: there a slot is only a set of scratch and handles that one call uses at a
- * time. After a wait the search starts over, since any of the slots may be the one that was released.
+ * For backends that run calls in any thread: claim a slot, which is only a set of scratch memory and handles. After a
+ * wait the search starts over, since any slot may be the free one.
  */
 static int slot_claim(acs_call_slots *calls)
 {
@@ -147,7 +148,7 @@ static void slot_release(acs_call_slots *calls, int slot)
     acs_lock_release(&calls->lock);
 }
 
-/* What can fail for want of memory comes before the program's function, so that ACS_ERR_MEMORY means "did not run". */
+/* Memory is allocated before the program's function is called, so ACS_ERR_MEMORY means that it did not run. */
 static acs_status call_in_slot(call_slot *slot, acs_backend *backend, acs_record *op, acs_call_env *env, int *native)
 {
     int code;

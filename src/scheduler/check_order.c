@@ -1,9 +1,10 @@
 /*
- * ACS_CHECK=overlap: when an op is issued, look at every op that is under way and has conflicting segments, and verify from
- * slots and clocks alone that the two are ordered. Independent of the index that found the dependencies; O(window) per
- * op, for debugging. Called by insert.c under the core's lock.
+ * ACS_CHECK=overlap: when an op is issued, find every op under way with conflicting segments, and verify from slots
+ * and clocks alone that the two are ordered. Independent of the index that found the dependencies. Takes time
+ * proportional to the window for each op: for debugging. Called by insert.c, and by bundles, under the core's lock. It
+ * changes nothing.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 static bool segments_conflict(const acs_segment *a, const acs_segment *b)
 {
@@ -50,7 +51,7 @@ bool acs_check_batch_orders(const acs_batch *batch, uint32_t from, uint32_t to)
     return behind[to];
 }
 
-/* Both were given to slots: is `before` in front of `entry`, which is in `batch`, there? */
+/* Whether `before` is in front of `entry`, which is in `batch`; both were placed. */
 static bool ordered(acs_core *core, const acs_batch *batch, const acs_entry *before, const acs_entry *entry)
 {
     if (before->slot < 0)

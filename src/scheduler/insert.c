@@ -1,8 +1,8 @@
 /*
- * The core's way in: ops from the FIFO into the window, ready ops into batches, results of a submitted batch. Called by
- * step.c under the core's lock; never calls a backend.
+ * The core's way in: moves ops from the FIFO into the window, forms batches of single ops, and books the results of a
+ * submitted batch. Called by step.c under the core's lock. It never calls a backend; slots.c owns the slots.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 
@@ -18,10 +18,10 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
         traits.on_host = true;
         break;
     case ACS_KIND_FREE:
-        traits.on_host = traits.immune = true;
+        traits.on_host = traits.never_skipped = true;
         break;
     case ACS_KIND_CALLBACK:
-        traits.on_host = traits.immune = true;
+        traits.on_host = traits.never_skipped = true;
         traits.behind = op->u.callback.target;
         break;
     case ACS_KIND_CALL:
@@ -39,7 +39,7 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
     return traits;
 }
 
-/* This op and those behind it: what a few of them need from memory is asked for at once. */
+/* Announce this op and those behind it: their memory is prefetched together. */
 static void expect(acs_core *core, acs_record *op, uint32_t most)
 {
     acs_record *ops[TUNE_EXPECT_OPS] = {op};
@@ -87,11 +87,11 @@ static bool runs_on_host(const acs_entry *entry)
     return entry->on_host && !entry->observer;
 }
 
-/* Which devices' ops may be in a batch: all ops of one are of the same. */
+/* The device of a batch: all its ops belong to one. */
 typedef struct choice {
-    uint32_t device; /* whose are looked for first */
-    bool chosen;     /* the batch has an op of that one */
-    uint32_t barred; /* a bit for each whose slots are others' now */
+    uint32_t device; /* device whose ops are preferred */
+    bool chosen;     /* the batch has an op of that device */
+    uint32_t barred; /* one bit per device whose slots other batches own */
 } choice;
 
 static bool may_join(const choice *c, const acs_entry *entry)
@@ -101,7 +101,7 @@ static bool may_join(const choice *c, const acs_entry *entry)
     return c->chosen ? entry->device == c->device : !(c->barred >> entry->device & 1);
 }
 
-/* Program order: the next op that has not been issued, if it is ready. Others wait in `ready` for their turn. */
+/* In order: the next op that has not been issued; NULL: it is not ready. Later ready ops stay in `ready`. */
 static acs_entry *pop_in_order(acs_core *core, const choice *c)
 {
     acs_window *w = &core->window;
@@ -112,7 +112,7 @@ static acs_entry *pop_in_order(acs_core *core, const choice *c)
         if (next && (next->state < ACS_ENTRY_READY || (next->state == ACS_ENTRY_READY && !may_join(c, next))))
             return NULL;
         core->next_in_order++;
-        if (next && next->state == ACS_ENTRY_READY) { /* else it was issued before an earlier one bounced */
+        if (next && next->state == ACS_ENTRY_READY) { /* otherwise it was issued before an earlier one bounced */
             acs_window_remove_ready(w, next);
             return next;
         }
@@ -127,7 +127,7 @@ static void put_back(acs_core *core, acs_entry *entry)
         core->next_in_order = entry->seq;
 }
 
-/* Where the batch's ops lead: edges to ops that wait for nothing outside the batch, which can so follow in it. */
+/* Ops that may follow in the batch: ops whose upstream edges all come from ops of the batch, and the edges to them. */
 typedef struct followers {
     uint32_t entries[TUNE_FOLLOWERS_MOST];
     uint32_t count;
@@ -136,21 +136,21 @@ typedef struct followers {
         uint16_t item;
     } edges[TUNE_FOLLOWER_EDGES];
     uint32_t edge_count;
-    bool urgent; /* only what is urgent may follow */
+    bool awaited; /* only ops with the flag `awaited` may follow */
 } followers;
 
 static void follow(acs_core *core, acs_action *action, const acs_entry *entry, followers *follow)
 {
     acs_window *w = &core->window;
     uint16_t item = (uint16_t)(action->batch.items_used - 1);
-    if (entry->cause)
-        return; /* it carries a failure, of which they have to hear first */
+    if (entry->failed_by)
+        return; /* its downstream ops must learn of the failure first */
     for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
         if (w->edges[at].type != ACS_EDGE_ISSUE || follow->edge_count == TUNE_FOLLOWER_EDGES)
             continue;
         acs_entry *down = &w->entries[w->edges[at].down];
-        if (down->state != ACS_ENTRY_PENDING || down->cause || acs_core_holds(core, down) ||
-            (follow->urgent && !down->urgent) || down->device != entry->device)
+        if (down->state != ACS_ENTRY_PENDING || down->failed_by || acs_core_holds(core, down) ||
+            (follow->awaited && !down->awaited) || down->device != entry->device)
             continue;
         if (down->batch != action->batch_id) {
             down->batch = action->batch_id;
@@ -201,7 +201,7 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     return true;
 }
 
-/* Of several devices: the next op of the one that is asked for; else of any that may be. */
+/* With several devices: the first ready op of the preferred device, or else of any that may join; 0: none. */
 static uint32_t next_of_devices(const acs_core *core, const choice *c)
 {
     const acs_window *w = &core->window;
@@ -217,14 +217,14 @@ static uint32_t next_of_devices(const acs_core *core, const choice *c)
     return other;
 }
 
-/* The next ready op that is not held back. `urgent`: these are at the front, and nothing else goes with them. */
-static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
+/* Take the next ready op that is not held for a bundle. `awaited`: only awaited ops, which are at the front. */
+static acs_entry *pop_free(acs_core *core, bool awaited, const choice *c)
 {
     acs_window *w = &core->window;
     if (core->in_order)
         return pop_in_order(core, c);
     uint32_t i = w->ready.head;
-    if (urgent && i && !w->entries[i].urgent)
+    if (awaited && i && !w->entries[i].awaited)
         return NULL;
     if (ACS_UNLIKELY(core->slots.devices > 1))
         i = next_of_devices(core, c);
@@ -240,23 +240,23 @@ static acs_entry *pop_free(acs_core *core, bool urgent, const choice *c)
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
 {
     core->holding = false;
-    bool urgent = acs_core_hurry_locked(core);
-    if (!urgent && core->batcher && core->batcher->form(core, action, inserted))
+    bool awaited = acs_core_hasten_awaited_locked(core);
+    if (!awaited && core->batcher && core->batcher->form(core, action, inserted))
         return;
     followers list;
     list.count = list.edge_count = 0;
-    list.urgent = urgent;
+    list.awaited = awaited;
     uint32_t followed = 0;
     choice c = {.device = action->device};
     while (action->batch.items_used < core->batch_limit) {
         if (followed < list.count) {
             acs_entry *entry = acs_window_entry(&core->window, list.entries[followed++]);
-            (void)place(core, action, entry, &list); /* if not, it becomes ready when the batch is booked */
+            (void)place(core, action, entry, &list); /* if it fails, the op becomes ready when the batch is booked */
             continue;
         }
-        acs_entry *entry = pop_free(core, urgent, &c);
-        if (!entry && urgent && action->batch.items_used == 0) { /* what was urgent is the host's */
-            urgent = list.urgent = false;
+        acs_entry *entry = pop_free(core, awaited, &c);
+        if (!entry && awaited && action->batch.items_used == 0) { /* the awaited ops run on the host */
+            awaited = list.awaited = false;
             continue;
         }
         if (!entry)
@@ -286,7 +286,7 @@ static void count_method(acs_core *core, const acs_entry *entry, acs_issue_metho
     c->methods[method]++;
     if (method != ACS_METHOD_LAUNCH)
         return;
-    if (!core->batcher || !entry->rides)
+    if (!core->batcher || !entry->bundleable)
         c->launched_unfit++;
     else if (entry->bounced)
         c->launched_refused++;
@@ -311,10 +311,10 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method metho
     if (entry->slot >= 0)
         return;
     acs_core_running_locked(core, -1);
-    acs_window_end(&core->window, entry, ACS_OK, 0); /* a foreign stream waits now: done */
+    acs_window_end(&core->window, entry, ACS_OK, 0); /* the foreign stream waits now: done */
 }
 
-/* Not issued. It keeps no place in its slot. */
+/* The op was not issued, and leaves its slot. */
 static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
 {
     acs_slots_cancel(&core->slots, item->slot);
@@ -328,7 +328,8 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
         put_back(core, entry);
     } else if (item->status == ACS_ERR_SKIPPED || entry->pending > 0) {
         /*
-         * Its upstream op failed or bounced: skipped, pending or ready. Lost with that op, it ends behind it (WIN-5).
+         * An upstream op of the batch failed or bounced: the op is skipped, waits for it, or is ready again. If the
+         * device was lost with that op, this one ends after it (WIN-5).
          */
         acs_window_release(&core->window, entry);
     } else {
@@ -349,7 +350,7 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     if (action->batch.items_used == 0)
         return;
     const acs_item *fatal = find_fatal(&action->batch);
-    core->window.dead |= fatal != NULL; /* before anything settles: nothing that depends on a lost op ends well */
+    core->window.dead |= fatal != NULL; /* before any op settles: no downstream op of a lost one may end well */
     acs_slots_batch_done(&core->slots, action->batch_id);
     acs_issue_method method = action->batch.bundle ? (acs_issue_method)action->batch.method : ACS_METHOD_LAUNCH;
     for (uint32_t i = 0; i < action->batch.items_used; i++) {

@@ -1,22 +1,21 @@
 /*
- * The watchdog's state machine: which op has run for longer than ACS_WATCHDOG_S, and giving the device up because of
- * it. Called through acs_core_overdue by whoever finds nothing to do; time is passed in. Ends no op while others of the
- * context end, and waits for nothing.
+ * The watchdog: finds an op that has run for longer than ACS_WATCHDOG_S, and then gives the device up and ends all ops.
+ * Called through acs_core_overdue by a thread that finds nothing to do, which passes the time. It ends no op while
+ * others of the context end, and never blocks.
  *
- * Only the oldest op of a slot can be to blame, and only when all is complete that it and those that share its mark run
- * behind: completion is learnt by marks, so n ops in front of one mark get n times the limit. An op may have to wait
- * for a free executor, or for room on the GPU, behind ops of other slots. So while others end its clock starts again,
- * until as many as the window holds have ended since it became the oldest: by then all that was issued before it is
- * gone.
+ * Only the oldest op of a slot can be to blame, and only once all upstream ops of it, and of the ops that share its
+ * mark, are complete. Completion is learnt by marks: n ops in front of one mark get n times the limit. An op may wait
+ * for a free executor or for room on the GPU, behind ops of other slots. So its time restarts whenever another op ends,
+ * until as many ops have ended as the window holds: by then all ops issued before it are gone.
  *
- * Time counts only between two looks that are close together, with a poll of the slot between them: a process that was
- * stopped, or a driver that held every call, is no op that runs, and not every poll asks about all slots.
+ * Time counts only between two looks that are close together, with a poll of the slot between them. A stopped process,
+ * or a driver that blocks every call, is not an op that runs; and a poll may ask about some slots only.
  *
- * An action under way is watched too: a host function by itself, a submission (a library call, a copy of pageable
- * memory, a launch behind a full queue) as ops are. Its ops end without it, and when it comes back, if ever, it books
- * nothing.
+ * Actions under way are watched too: a host function by itself, a submission as its ops are. A library call, a copy of
+ * pageable memory or a launch behind a full queue may block a submission. The ops of an overdue action end without its
+ * thread, which books nothing if it ever returns.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 
@@ -31,12 +30,13 @@ static _Atomic(uint64_t) g_unit_ns = 1000000000u;
 
 void acs_core_overdue_unit(uint64_t unit_ns)
 {
-    atomic_store_explicit(&g_unit_ns, unit_ns, memory_order_relaxed); /* set by tests before they open contexts */
+    /* relaxed: tests set it before they open contexts */
+    atomic_store_explicit(&g_unit_ns, unit_ns, memory_order_relaxed);
 }
 
 void acs_core_overdue_init(acs_core *core)
 {
-    /* Relaxed: see acs_core_overdue_unit. */
+    /* relaxed: as in acs_core_overdue_unit */
     core->overdue.limit_ns =
         (uint64_t)core->config.options->watchdog_s * atomic_load_explicit(&g_unit_ns, memory_order_relaxed);
 }
@@ -47,7 +47,7 @@ bool acs_core_abandoned(acs_core *core, const acs_action *action)
 {
     bool found = false;
     acs_lock_acquire(&core->lock);
-    /* By its place in the list: once it is not there its thread may have freed it. */
+    /* Compare pointers in the list: once the action is not there its thread may have freed it. */
     for (const acs_action *a = core->under_way; a && !found; a = a->next_under_way)
         found = a == action && a->abandoned;
     acs_lock_release(&core->lock);
@@ -81,7 +81,7 @@ ACS_PRINTF(2, 3) static void say(acs_error *error, const char *format, ...)
     va_end(args);
 }
 
-/* Names without directories: the text is short, and the op's whole site is in the error. */
+/* File names without directories: the text is short, and the error has the whole site. */
 static void say_op(acs_error *error, const acs_entry *entry)
 {
     const acs_site *site = entry->op->site;
@@ -90,7 +90,7 @@ static void say_op(acs_error *error, const acs_entry *entry)
         slash ? slash + 1 : site->file ? site->file : "?", site->line);
 }
 
-/* The downstream entries of `entry` wait; a join stands for those behind it. */
+/* Mark the downstream entries of `entry` as waiting, through joins. */
 static void spread(const acs_window *w, const acs_entry *entry, bool *waits)
 {
     for (uint32_t at = entry->edges; at; at = w->edges[at].next) {
@@ -102,7 +102,7 @@ static void spread(const acs_window *w, const acs_entry *entry, bool *waits)
     }
 }
 
-/* Whether an entry that no edge leads to any more is chained behind `blamed` by its slot, its clock or its needs. */
+/* Whether an entry without an edge from waiting ones runs behind `blamed` by its slot, its clock or its slot waits. */
 static bool is_chained(acs_core *core, const acs_entry *entry, const acs_entry *blamed, const bool *waits)
 {
     acs_window *w = &core->window;
@@ -122,7 +122,7 @@ static bool is_chained(acs_core *core, const acs_entry *entry, const acs_entry *
 }
 
 /*
- * What waits for `blamed`, directly or not: how many ops, and the first of them. In program order, so each is seen
+ * Append the ops that wait for `blamed`, directly or not: their number, and the first few. Program order visits each
  * once.
  */
 static void say_waiters(acs_core *core, acs_error *error, const acs_entry *blamed)
@@ -152,14 +152,14 @@ static void say_waiters(acs_core *core, acs_error *error, const acs_entry *blame
 
 /* ---------------------------------------------------------------------------------------------------------- give up */
 
-/* What the backend was handed, or a thread is inside, may be in use for ever: its records must never be used again. */
+/* Ops that were issued, or that a thread executes, may be in use for ever: their records are never used again. */
 static void leave_records(acs_window *w)
 {
     for (uint32_t i = w->order_head; i; i = w->entries[i].order_next)
         w->entries[i].left |= w->entries[i].state == ACS_ENTRY_ISSUED || w->entries[i].state == ACS_ENTRY_ISSUING;
 }
 
-/* From now on nothing may rest on an op's end (CORE-4). */
+/* From now on the end of an op proves nothing (CORE-4). */
 static void give_up_ops(acs_core *core)
 {
     if (core->given_up)
@@ -170,7 +170,7 @@ static void give_up_ops(acs_core *core)
         core->backend->ops->give_up(core->backend);
 }
 
-/* `among`: how many ops, `blamed` the first, may be the one. `where`: what it is doing. */
+/* Give the device up. One of `among` ops, of which `blamed` is the first, does not end; `where`: the place of its run. */
 static void give_up(acs_core *core, const acs_entry *blamed, uint32_t among, const char *where, uint64_t waited_ns)
 {
     acs_error error;
@@ -186,7 +186,7 @@ static void give_up(acs_core *core, const acs_entry *blamed, uint32_t among, con
     acs_core_fault_locked(core, &error);
 }
 
-/* End the ops of an action whose thread is inside something that may never return. */
+/* End the ops of an action whose thread is inside a call that may never return. */
 static void abandon(acs_core *core, acs_action *action)
 {
     acs_window *w = &core->window;
@@ -203,7 +203,7 @@ static void abandon(acs_core *core, acs_action *action)
         return;
     }
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
-        if (!action->entries[i] || !action->batch.items[i].op) /* a bundle's joins end with what they stand for */
+        if (!action->entries[i] || !action->batch.items[i].op) /* joins of a bundle end with their upstream ops */
             continue;
         acs_entry *entry = acs_window_entry(w, action->entries[i]);
         acs_slots_cancel(&core->slots, entry->slot);
@@ -211,7 +211,8 @@ static void abandon(acs_core *core, acs_action *action)
         entry->left = 1;
         entry->slot = -1;
         entry->value = 0;
-        acs_window_release(w, entry); /* the window is dead: it ends when those of the batch that it follows have */
+        /* the window is dead: it ends once the ops that it follows in the batch have ended */
+        acs_window_release(w, entry);
     }
 }
 
@@ -219,14 +220,14 @@ static void abandon(acs_core *core, acs_action *action)
 
 typedef struct look {
     uint64_t elapsed_ns;
-    uint64_t polled; /* slots, since the last look */
-    bool ended;      /* an op has ended since */
+    uint64_t polled; /* one bit per slot polled since the last look */
+    bool ended;      /* an op has ended since the last look */
 } look;
 
 static look look_begin(acs_core *core, uint64_t now_ns)
 {
     acs_overdue *o = &core->overdue;
-    /* Looks that are further apart count no time. */
+    /* Between looks further apart than this, no time counts. */
     uint64_t gap = o->limit_ns / 2 > TUNE_WATCHDOG_GAP_NS ? o->limit_ns / 2 : TUNE_WATCHDOG_GAP_NS;
     look l = {.elapsed_ns = now_ns - o->looked_ns,
               .polled = core->polled,
@@ -239,13 +240,13 @@ static look look_begin(acs_core *core, uint64_t now_ns)
     return l;
 }
 
-/* Whether the ends of other ops, the last of them just now, may be what this one had to wait for. */
+/* Whether the op may have waited for other ops, which still end. */
 static bool others_go(const acs_core *core, const look *l, uint64_t ends_seen)
 {
     return l->ended && core->counters.retired - ends_seen < core->window.limit;
 }
 
-/* How many ops of a slot, from its oldest on, one of which must be running; 0: none need be. */
+/* Number of ops of a slot, from its oldest, one of which must be running; 0: perhaps none is. */
 static uint32_t may_be_running(acs_core *core, uint32_t s)
 {
     acs_mark marks[2];
@@ -284,7 +285,7 @@ static bool slot_overdue(acs_core *core, const look *l, uint32_t s)
     return true;
 }
 
-/* How many ops an action has in hand. Marks alone are none. */
+/* Number of ops that an action holds; marks alone count as none. */
 static uint32_t ops_in(const acs_action *action)
 {
     if (action->type == ACS_ACTION_HOST)
@@ -292,7 +293,10 @@ static uint32_t ops_in(const acs_action *action)
     return action->batch.items_used && action->entries[0] ? action->batch.items_used : 0;
 }
 
-/* Polls and marks alone are watched once nothing else can come of them: acs_close waits for their thread. */
+/*
+ * Whether an action is overdue. One with polls or marks only is watched once the device is lost: acs_close waits for
+ * its thread.
+ */
 static bool action_overdue(acs_core *core, const look *l, acs_action *action)
 {
     uint32_t among = ops_in(action);

@@ -1,8 +1,9 @@
 /*
- * The core's way out: completed ops end, failed ones are reported, a lost device ends everything. Called by step.c and
- * insert.c under the core's lock; tells the runtime through the functions of acs_core_config.
+ * The core's way out: ends completed ops, reports failed ones, and ends all ops of a lost device. Called by step.c,
+ * insert.c, overdue.c and bundles under the core's lock. It reports through the functions of acs_core_config, and
+ * never blocks.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,8 @@ void acs_core_running_locked(acs_core *core, int change)
 }
 
 /*
- * Issued ops of a slot that may be running: what they depend on, and what is before them in the slot, is known to have
- * ended. Of a bundle, which a slot holds as a whole, its edges alone count.
+ * Number of issued ops of a slot that may be running: their upstream ops, and the ops before them in the slot, have
+ * ended. A slot holds a bundle as a whole, so inside one only its edges count.
  */
 static uint32_t may_run(const acs_core *core, uint32_t s)
 {
@@ -67,7 +68,7 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
 {
     acs_end end = {.op = entry->op,
                    .status = entry->status,
-                   .cause = entry->status == ACS_ERR_SKIPPED ? entry->cause : 0,
+                   .failed_by = entry->status == ACS_ERR_SKIPPED ? entry->failed_by : 0,
                    .native = native,
                    .text = text,
                    .serialised_behind = entry->last};
@@ -83,7 +84,7 @@ static void count_end(acs_core *core, const acs_entry *entry)
     core->counters.failed += entry->status != ACS_ERR_SKIPPED;
 }
 
-/* WIN-5: failed and skipped ops end when what they were to run behind is complete. */
+/* End failed and skipped ops whose slot waits are complete (WIN-5). */
 static bool end_drained(acs_core *core)
 {
     bool ended = false;
@@ -91,9 +92,9 @@ static bool end_drained(acs_core *core)
         acs_entry *entry = acs_window_pop_draining(&core->window);
         ended |= acs_slots_reached(&core->slots, entry);
         if (acs_slots_reached(&core->slots, entry))
-            acs_window_end(&core->window, entry, entry->status, entry->cause);
+            acs_window_end(&core->window, entry, entry->status, entry->failed_by);
         else
-            acs_window_drain(&core->window, entry, entry->status, entry->cause);
+            acs_window_drain(&core->window, entry, entry->status, entry->failed_by);
     }
     return ended;
 }
@@ -105,7 +106,11 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
     acs_record_gather(core->config.records, chain, entry->op);
 }
 
-/* What callers read without the lock. Poison first: who finds that ops have settled finds what they left, too. */
+/*
+ * Store the atomics that callers read without the lock.
+ *
+ * B: release of `settled`; pairs with the acquire in acs_core_settled. Seeing ops settled implies seeing their poison.
+ */
 static void publish(acs_core *core)
 {
     if (core->published == core->counters.retired)
@@ -114,8 +119,8 @@ static void publish(acs_core *core)
     acs_op oldest = acs_window_oldest(&core->window);
     ACS_ASSERT(oldest <= core->taken);
     atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
-    atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* B */
-    if (!core->given_up) /* else ops that ended may still run */
+    atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* published by B */
+    if (!core->given_up) /* otherwise ended ops may still run */
         atomic_store_explicit(&core->settled, oldest ? oldest - 1 : core->taken, memory_order_release); /* B */
 }
 
@@ -156,7 +161,7 @@ void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, i
     acs_window_drain(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
 }
 
-/* An op that completed vouches for all that it was behind, on other slots too. Returns the slots that learnt by it. */
+/* A completed op vouches for all that it ran behind in other slots. Returns one bit per slot in which that is new. */
 static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
 {
     const uint64_t *clock = acs_entry_clock(&core->window, entry);
@@ -171,8 +176,8 @@ static uint64_t learn_completed(acs_core *core, const acs_entry *entry)
 }
 
 /*
- * The newest of a slot's completed ops vouches for all: what a slot is known to be behind only grows, so its clock has
- * each value that the clocks of older ops of the slot have, or a later one (SLOT-4).
+ * Of a slot's completed ops the newest vouches for all: a slot's clock never falls (SLOT-4), so no older op's clock
+ * exceeds the newest one's anywhere.
  */
 void acs_core_retire_locked(acs_core *core, uint32_t slot)
 {
@@ -187,7 +192,7 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
             if (core->reads_clock)
                 core->batcher->completed(core, entry);
             acs_window_fetch_behind(&core->window, entry);
-            __builtin_prefetch(entry->op, 1); /* goes back to its pool soon */
+            __builtin_prefetch(entry->op, 1); /* returns to its pool soon */
             acs_window_end(&core->window, entry, ACS_OK, 0);
             ended++;
         }
@@ -200,7 +205,7 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
 
 /* ------------------------------------------------------------------------------------------------------------ fault */
 
-/* Name the ops that were on the device: one of them is to blame. */
+/* Name the issued ops: one of them is to blame. */
 static void name_suspects(acs_core *core, acs_error *error)
 {
     acs_window *w = &core->window;
@@ -245,7 +250,7 @@ static void end_slot_ops(acs_core *core, acs_slot *slot)
 void acs_core_push_host_locked(acs_core *core, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(&core->window, entry);
-    entry->state = ACS_ENTRY_ISSUING; /* chosen: not to be found among the ready ones again */
+    entry->state = ACS_ENTRY_ISSUING; /* chosen: no longer among the ready ones */
     entry->queue_next = 0;
     if (core->host_queue.tail)
         core->window.entries[core->host_queue.tail].queue_next = index;
@@ -266,7 +271,7 @@ acs_entry *acs_core_pop_host_locked(acs_core *core)
     return entry;
 }
 
-/* Issued ops end now, ready ones too; the rest when the window finds them ready (window.dead). */
+/* Issued and ready ops end now; the others end when the window finds them ready (window.dead). */
 void acs_core_fault_locked(acs_core *core, acs_error *error)
 {
     if (!core->dead) {
@@ -282,7 +287,7 @@ void acs_core_fault_locked(acs_core *core, acs_error *error)
         acs_window_release(&core->window, acs_window_pop_ready(&core->window));
     for (uint32_t left = core->host_queue.count; left > 0; left--) {
         acs_entry *entry = acs_core_pop_host_locked(core);
-        if (entry->immune)
+        if (entry->never_skipped)
             acs_core_push_host_locked(core, entry);
         else
             acs_window_release(&core->window, entry);

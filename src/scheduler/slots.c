@@ -1,6 +1,6 @@
 /*
- * Slots: waits and marks for ready ops (see slots.h). Called by insert.c and step.c under the core's
- * lock. It decides; it never calls a backend and never blocks.
+ * Slots: the waits and marks of ready ops (see slots.h). Called by insert.c, step.c and bundles under the core's lock.
+ * Owns clocks and timelines. slots_choice.c chooses the slot, slots_marks.c keeps the marks. It never calls a backend.
  */
 #include "scheduler/slots_internal.h"
 
@@ -117,13 +117,13 @@ bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry)
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
 
-/* What placing one op takes; made first, applied only when all of it is possible. */
+/* The plan for one op, applied only if all of it is possible. */
 typedef struct placement {
     int slot;
     bool displaces;         /* the newest op of `slot` needs a mark before this one hides it */
     uint32_t wait_count;
     uint8_t wait_slot[ACS_SLOTS_MAX];
-    bool wait_new[ACS_SLOTS_MAX];      /* the mark has to be recorded now */
+    bool wait_new[ACS_SLOTS_MAX];      /* the mark must be recorded now */
     acs_mark wait_mark[ACS_SLOTS_MAX];
     uint64_t known[ACS_SLOTS_MAX];     /* the slot's clock with the op in it */
     uint64_t implied, complete, same;
@@ -137,7 +137,7 @@ static const acs_entry *wait_holder(const acs_slots *slots, const acs_slot_wait 
     return holder->slot == (int)slot && holder->value == slot_wait->value ? holder : NULL;
 }
 
-/* Needs by time of issue, newest first: what the newest is behind may imply the older ones. */
+/* Slot waits by time of issue, newest first: the newest may imply older ones. */
 static uint32_t sort_waits(const acs_slots *slots, const acs_entry *entry, uint8_t *order)
 {
     const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
@@ -203,14 +203,15 @@ static bool plan_waits(const acs_slots *slots, const acs_entry *entry, uint64_t 
         if (mark)
             plan->wait_mark[at] = *mark;
         learn(slots, plan, &slot_waits[s], s);
-        uint64_t behind = mark ? mark->value : slot->issued; /* the mark may lie behind more than was asked for */
+        /* the mark may be behind later values than the wait asks for */
+        uint64_t behind = mark ? mark->value : slot->issued;
         if (plan->known[s] < behind)
             plan->known[s] = behind;
     }
     return true;
 }
 
-/* The newest op of the chosen slot gets a mark before it is hidden, if somebody else still has to wait for it. */
+/* The newest op of the chosen slot gets a mark before it is hidden, if other ops must or may still wait for it. */
 static void plan_displacement(const acs_slots *slots, const acs_entry *entry, placement *plan)
 {
     const acs_slot *slot = &slots->slot[plan->slot];
@@ -256,7 +257,7 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
     slots->counters.waits_complete += plan->complete;
 }
 
-/* The slot's next value goes to the op, whose clock is kept at the place of entry `clock`. */
+/* Give the slot's next value to the op. `clock`: the entry at whose place the op's clock is kept. */
 static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t clock, acs_item *item)
 {
     acs_slot *slot = &slots->slot[s];
@@ -274,13 +275,13 @@ static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t 
     item->value = entry->value;
 }
 
-/* What the slot is behind is known of the op that got its newest value. */
+/* Copy the slot's clock to the place of the op that got its newest value. */
 static void keep_clock(acs_slots *slots, const acs_entry *entry)
 {
     memcpy(acs_entry_clock(slots->window, entry), slots->slot[entry->slot].clock, slots->used * sizeof(uint64_t));
 }
 
-/* For assertions: `from` is nowhere above `to`, nor that above what was issued. */
+/* For assertions: `from` is nowhere above `to`, and `to` nowhere above the values given out. */
 static inline bool is_clock_behind(const acs_slots *slots, const uint64_t *from, const uint64_t *to)
 {
     for (uint32_t s = 0; s < slots->used; s++)
@@ -312,8 +313,8 @@ static void mark_now_and_then(acs_slots *slots, acs_item *item)
 }
 
 /*
- * All that placing the op takes, without placing it. `bundle`: the op stands for one, so a mark follows, and a further
- * slot costs less than a place behind what is not upstream.
+ * Plan everything that placing the op takes. `bundle`: the op is the first of one, so a mark follows, and another slot
+ * costs less than a place behind ops that are not upstream.
  */
 static bool plan_place(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const acs_entry *entry,
                        bool bundle, placement *plan)
@@ -364,7 +365,7 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
     return true;
 }
 
-/* Needs of `from` are needs of `entry`, too; without claims: it is about to be placed. */
+/* Add the slot waits of `from` to those of `entry`, without counting them as pending: it is about to be placed. */
 static void absorb_waits(acs_window *w, acs_entry *entry, const acs_entry *from)
 {
     acs_slot_wait *mine = acs_entry_waits(w, entry);
@@ -378,8 +379,8 @@ static void absorb_waits(acs_window *w, acs_entry *entry, const acs_entry *from)
 }
 
 /*
- * The first op waits for all, also for what joins stand for that was issued before. Where it cannot be placed now it
- * may go alone later, and waits for its own needs then.
+ * The first op gets the slot waits of all, also those that joins stand for. If it cannot be placed now, its own waits
+ * are restored, since it may be launched alone later.
  */
 static bool plan_bundle(acs_slots *slots, const acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                         uint32_t count, placement *plan)
@@ -400,7 +401,7 @@ static bool plan_bundle(acs_slots *slots, const acs_batch *batch, uint64_t batch
     return false;
 }
 
-/* All ops of a bundle have the same clock, but for their own slot: the last op's, which ends last. */
+/* All ops of a bundle share the clock of the last op, which ends last, except for their own slot. */
 bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                             uint32_t count)
 {

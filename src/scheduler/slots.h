@@ -1,8 +1,10 @@
 /*
- * Slots: which stream an op is issued to, and which waits that takes. Pure bookkeeping over timelines; no backend call.
+ * Slots: the stream that an op is issued to, and the waits that this takes. Bookkeeping over timelines, under the
+ * core's lock; it never calls a backend.
  *
- * Each slot keeps a vector clock: per other slot the latest value that its next op is known to run behind. A wait is sent
- * only if it adds order (HuntKTm, section 4, prunes redundant synchronisation on the whole graph; clocks do it online).
+ * Each slot keeps a vector clock: for every other slot the latest value that its next op is known to run behind. A
+ * wait is sent only if it adds order. (HuntKTm, section 4, prunes redundant synchronisation on a whole graph; clocks
+ * do it online.)
  *
  * SLOT-1  completed <= issued, and clock[t] of a slot never exceeds what its stream really waits for.
  * SLOT-2  marks of a slot are ordered by value; their indices are distinct while they are not known to be complete.
@@ -19,17 +21,17 @@
 enum { ACS_SLOTS_MAX = ACS_BACKEND_SLOTS_MOST };
 
 typedef struct acs_slot {
-    uint64_t issued;       /* newest value handed out */
+    uint64_t issued;       /* newest value given to an op */
     uint64_t completed;    /* newest value seen complete */
     uint64_t marked;       /* value of the newest mark */
-    uint64_t stable;       /* marks up to this value are recorded for certain: no batch under way made them */
+    uint64_t stable;       /* newest value whose mark is certainly recorded: no batch under way makes it */
     uint64_t looked_at;    /* value of the newest mark that the last poll asked about */
-    uint64_t completed_before; /* `completed` when all of the device's slots were polled the last time */
-    uint64_t batch;        /* the batch under way that owns the slot; 0: none */
-    uint32_t outstanding;  /* ops handed out that have not ended */
-    uint32_t head, tail;   /* ISSUED entries, oldest first, through slot_next */
-    acs_ref newest;        /* the op with value == issued */
-    uint32_t mark_first;   /* ring of marks not known to be complete */
+    uint64_t completed_before; /* `completed` at the last poll of all slots of the device */
+    uint64_t batch;        /* id of the batch under way that owns the slot; 0: none */
+    uint32_t outstanding;  /* ops placed that have not ended */
+    uint32_t head, tail;   /* ISSUED entries, oldest first, linked by slot_next */
+    acs_ref newest;        /* the op with value `issued` */
+    uint32_t mark_first;   /* ring of the marks not known to be complete */
     uint32_t mark_count;
     acs_mark *marks;
     uint64_t *clock;
@@ -39,96 +41,96 @@ typedef struct acs_slots_counters {
     uint64_t same_slot, waits_sent, waits_implied, waits_complete, marks;
 } acs_slots_counters;
 
-/* The slots of one device: the first `active` of them. */
+/* The slots of one device; the first `active` of them take ops. Masks have one bit per slot. */
 typedef struct acs_bank {
-    uint32_t active;        /* slots that ops without a place of their own are spread over: grows and shrinks */
-    uint32_t deep_now;      /* acs_slots.deep, or 1 where the device was seen to take the time */
-    uint32_t idle_polls;    /* in a row that saw the device busy */
-    uint64_t looked;        /* bits of slots: asked about since an op was issued to any of them */
-    uint64_t fed;           /* bits of slots: ops were issued to them since all were polled */
-    uint32_t burst;         /* ops issued since the last one was judged */
-    bool pause, busy;       /* there is little to issue; polls saw the device busy then */
-    uint32_t quick_bursts;  /* in a row after which they did not */
-    uint32_t may_grow;      /* how many more slots may become active: the device was seen to be behind */
-    bool wants_poll;        /* all queues look deep, but perhaps only because nobody looked */
+    uint32_t active;        /* slots among which ops without a preferred slot are spread */
+    uint32_t deep_now;      /* acs_slots.deep, or 1 while the device, not the launches, takes the time */
+    uint32_t idle_polls;    /* polls in a row that saw the device busy while there was little to issue */
+    uint64_t looked;        /* slots polled since an op was issued to any of them */
+    uint64_t fed;           /* slots that got ops since all were polled */
+    uint32_t burst;         /* ops issued since a burst was judged last */
+    bool pause, busy;       /* the last poll found little to issue; such polls of this burst saw the device busy */
+    uint32_t quick_bursts;  /* bursts in a row after which no poll saw the device busy */
+    uint32_t may_grow;      /* slots that may still become active: the device was seen to be behind */
+    bool wants_poll;        /* all queues look deep, perhaps only for want of a poll */
 } acs_bank;
 
 typedef struct acs_slots {
-    uint32_t count;         /* how many there are, of all devices */
+    uint32_t count;         /* of all devices */
     uint32_t devices;
-    uint32_t limit;         /* most of a device that may become active */
-    uint32_t used;          /* slots that ever were active, and those in front of them; clocks of the others are 0 */
-    uint32_t first;         /* of a device that are active from the start, and stay so */
-    uint32_t deep;          /* ops out in the emptiest slot: the device is behind, not the launches */
+    uint32_t limit;         /* most active slots of a device */
+    uint32_t used;          /* slots below this were active once, or precede one that was; the clocks of others are 0 */
+    uint32_t first;         /* slots of a device that are always active */
+    uint32_t deep;          /* ops out in the emptiest slot that show the device, not the launches, to be behind */
     bool eager;             /* slots become active without a poll (tests) */
     acs_bank banks[ACS_DEVICES_MOST];
-    uint32_t mark_capacity; /* per slot, power of two */
-    uint32_t mark_interval; /* a slot gets a mark at least every so many ops */
+    uint32_t mark_capacity; /* of each slot; a power of two */
+    uint32_t mark_interval; /* most ops of a slot between two marks */
     uint64_t issue_stamp;
     acs_window *window;
     acs_slot slot[ACS_SLOTS_MAX];
     acs_slots_counters counters;
 } acs_slots;
 
-/* SLOT-5 */
+/* The device of a slot (SLOT-5). */
 static inline uint32_t acs_slot_device(const acs_slots *slots, uint32_t slot)
 {
     return slots->devices == 1 ? 0 : slot % slots->devices;
 }
 
-/* Marks per slot for a window of so many ops. */
+/* Marks per slot for a window of `window` ops. */
 uint32_t acs_slots_mark_capacity(uint32_t window);
-/* As many of each device: `count` is a multiple of `devices`. */
+/* `count` slots, a multiple of `devices`. ACS_ERR_MEMORY: nothing is left allocated. */
 acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, acs_window *window);
-/* A device runs at most `parallel` ops at once (0: many): slots beyond twice as many would only cost. */
+/* A device runs at most `parallel` ops at once (0: many): limit its active slots to twice as many. */
 void acs_slots_limit(acs_slots *slots, uint32_t parallel);
 /*
- * Nothing is known yet of how long ops take: each that need not queue gets an idle slot, until polls see ops go through. For
- * a new context; 128 kernels of 1 ms then end after 3.5 ms instead of 21 (bench/experiments/wide-start-2026-11-24.md).
+ * Assume long ops until polls see ops complete quickly: each op that need not queue gets an idle slot. For a new
+ * context: 128 kernels of 1 ms then end after 3.5 ms instead of 21 (bench/experiments/wide-start-2026-11-24.md).
  */
 void acs_slots_expect_long_ops(acs_slots *slots);
-/* Other values than usual before the first op, for tests: `first` may exceed what the backend can use. */
+/* For tests, before the first op: set these values. `first` may exceed what the backend can use. */
 void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager);
 void acs_slots_fini(acs_slots *slots);
 
 /*
- * Place a ready op at the end of a batch: choose the slot, give it its value, add marks and waits. False: not now (every
- * slot is owned by other batches, or a mark that it needs is not recorded yet, or the batch is full); nothing changed.
+ * Place a ready op at the end of a batch: choose its slot, give it the next value, add marks and waits. False, nothing
+ * changed: other batches own every slot, a mark that it needs is not recorded yet, or the batch is full.
  */
 bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry);
 /*
- * Place a bundle of gathered ops and joins in one slot (backend.h): the first, an op, waits for what any of them needs, and
- * a mark follows the last. The caller adds the edges. False, as above.
+ * Place the ops and joins of a bundle (batch.h) in one slot. The first entry, an op, gets the waits of all; a mark
+ * follows the last op. The caller adds the edges. False: as acs_slots_place.
  */
 bool acs_slots_place_bundle(acs_slots *slots, acs_batch *batch, uint64_t batch_id, const uint32_t *entries,
                             uint32_t count);
-/* Add an item without op that puts a mark at the end of each slot of the mask `of` with ops out and no mark behind them. */
+/* Add an item that records a mark at the end of each slot of mask `of` whose newest op has none. */
 void acs_slots_mark_tails(acs_slots *slots, acs_batch *batch, uint64_t batch_id, uint64_t of);
-/* The batch is submitted: its slots are free again, its marks recorded. */
+/* The batch was submitted: its slots are free, its marks recorded. */
 void acs_slots_batch_done(acs_slots *slots, uint64_t batch_id);
-/* An item was not issued: its value stays empty. */
+/* An item was not issued: its value stays unused. slot -1: nothing to do. */
 void acs_slots_cancel(acs_slots *slots, int slot);
-/* An item was issued: it joins its slot's list. */
+/* An item was issued: append it to its slot's list. */
 void acs_slots_append(acs_slots *slots, acs_entry *entry);
-/* (slot, value) is known to be complete: the next of its ops to end, or NULL. */
+/* Take the next op of the slot whose value is complete; NULL: none. */
 acs_entry *acs_slots_pop_complete(acs_slots *slots, uint32_t slot);
 void acs_slots_completed(acs_slots *slots, uint32_t slot, uint64_t value);
-/* A poll asked about marks of the slot up to this value; what it saw complete follows. */
+/* A poll asked about the slot's marks up to this value; acs_slots_completed follows. */
 void acs_slots_looked_at(acs_slots *slots, uint32_t slot, uint64_t value);
-/* Whether each of the device's slots where ops are out was asked about since an op was issued to any of them. */
+/* Whether every slot of the device with ops out was polled since an op was issued to any of them. */
 bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device);
 /*
- * What the device has completed is known, for all of its slots, as of when they were looked at: decide whether more of them
- * may become active. `idle`: there was little to issue. `bundled`: what was issued was a bundle.
+ * All slots of a device were polled: decide whether more of them may become active. `idle`: there was little to issue.
+ * `bundled`: a bundle was issued.
  */
 void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled);
-/* Whether all that an entry was to run behind is complete. */
+/* Whether all slot waits of an entry are complete. */
 bool acs_slots_reached(const acs_slots *slots, const acs_entry *entry);
-/* The slots that hold what an entry has to run behind and that is not known to be complete. */
+/* One bit per slot with a slot wait of the entry that is not known to be complete. */
 uint64_t acs_slots_unreached(const acs_slots *slots, const acs_entry *entry);
-/* The same but for its own slot, which it is in. */
+/* Whether all its slot waits are complete, except the one in its own slot. */
 bool acs_slots_reached_elsewhere(const acs_slots *slots, const acs_entry *entry);
-/* Oldest marks, and the newest, not known to be complete: at most `capacity`. */
+/* Recorded marks not known to be complete: the oldest, and the newest; at most `capacity`. Returns their number. */
 uint32_t acs_slots_marks(const acs_slots *slots, uint32_t slot, acs_mark *marks, uint32_t capacity);
 
 #endif

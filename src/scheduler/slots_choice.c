@@ -1,6 +1,7 @@
 /*
- * Slots: which one a ready op goes to, and how many of a device take part (see slots.h). Called by slots.c, under the
- * core's lock. Changes nothing but how many slots are active, and what that is decided by.
+ * Slots: which one a ready op goes to, and how many of a device take part (see slots.h). Called by slots.c,
+ * slots_marks.c and step.c under the core's lock. It changes only the number of active slots, and the state that
+ * decides it.
  */
 #include "scheduler/slots_internal.h"
 
@@ -8,7 +9,7 @@
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
-/* The slot of a device that has this number among them. */
+/* The slot with this number among those of a device. */
 static uint32_t slot_of(const acs_slots *slots, uint32_t device, uint32_t number)
 {
     return number * slots->devices + device;
@@ -19,7 +20,7 @@ static bool is_of(const acs_slots *slots, uint32_t s, uint32_t device)
     return acs_slot_device(slots, s) == device;
 }
 
-/* The newest op that stays in the slot: values behind it may be those of ops that came back, and of none. */
+/* The newest op that is in the slot for certain: later values may belong to refused ops, or to none. */
 static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
 {
     const acs_slot *slot = &slots->slot[s];
@@ -29,7 +30,10 @@ static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
     return slot->tail ? &slots->window->entries[slot->tail] : NULL;
 }
 
-/* HuntKTm's first rule: behind an upstream op that is last in its slot, the one with the fewest waiting successors. */
+/*
+ * HuntKTm's first rule: behind an upstream op that is last in its slot; of several, the one with the fewest waiting
+ * successors.
+ */
 static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
     const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
@@ -50,7 +54,7 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     return best;
 }
 
-/* The device's active slot with the fewest ops out, the first idle one if there is one. -1: other batches own all. */
+/* The device's active slot with the fewest ops out, the first idle one if any; -1: other batches own all. */
 static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t batch_id)
 {
     int best = -1;
@@ -67,8 +71,8 @@ static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t bat
 }
 
 /*
- * One more active slot, with less than `fewest` ops out; -1: there is none, another batch owns it, or it takes a poll
- * to know that it is wanted. If the op cannot be placed after all, the slot is the emptiest for the next one.
+ * Activate one more slot, which has fewer than `fewest` ops out. -1: none is left, another batch owns it, or a poll
+ * must first show that it is useful. If the op cannot be placed after all, the slot is the emptiest for the next one.
  */
 static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uint64_t batch_id)
 {
@@ -92,8 +96,8 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
 }
 
 /*
- * Ops that were seen not to have ended. What is behind the newest mark that was asked about may long have: of several
- * threads one polls while others issue, and queues then looked deep that were empty.
+ * Ops that a poll saw not to have ended. Later ops may have ended unseen: while one thread polls and others issue,
+ * queues look deep that are empty.
  */
 static uint32_t seen_out(const acs_slot *slot)
 {
@@ -101,7 +105,7 @@ static uint32_t seen_out(const acs_slot *slot)
     return seen < slot->outstanding ? (uint32_t)seen : slot->outstanding;
 }
 
-/* As if ops were never seen to take long, but for the slots, which close one at a time. */
+/* As if no long op was ever seen, except that slots close one at a time. */
 static void forget(acs_slots *slots, acs_bank *bank)
 {
     bank->deep_now = slots->deep;
@@ -111,8 +115,8 @@ static void forget(acs_slots *slots, acs_bank *bank)
 }
 
 /*
- * A program launches some ops, waits and launches again: after bursts of short ones no poll sees the device busy, and
- * what long ones showed is forgotten. Few ops say nothing, and count with the next.
+ * A new burst begins: judge the last one. After TUNE_SLOTS_QUICK_BURSTS bursts in which no poll saw the device busy,
+ * what long ops showed is forgotten. A burst of few ops shows nothing, and counts with the next.
  */
 static void pause_ends(acs_slots *slots, acs_bank *bank)
 {
@@ -148,7 +152,10 @@ bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device)
     return true;
 }
 
-/* Whether ops go through the slot: it had some since all were polled, and is empty, or several ended there. */
+/*
+ * Whether ops pass through the slot quickly: it got ops since all slots were polled and is empty, or several ended
+ * there.
+ */
 static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 {
     bool fed = bank->fed >> s & 1;
@@ -156,11 +163,14 @@ static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 }
 
 /*
- * Where every queue is deep, up to twice as many slots. Where there is little to issue and yet as many ops are out as
- * there were slots at first, some polls in a row, the device takes the time: then queues of one op are deep, since more
- * slots let it run more at once. Programs that launch some kernels of 50 us and wait for them would never have more
- * than the first four else, so what was found while they waited holds for what they launch next, until that is seen to
- * go through or goes in bundles, whose kernels run side by side in one slot. Then slots close again, one at a time.
+ * If every queue is deep, up to twice as many slots may become active.
+ *
+ * The device takes the time if there is little to issue, and TUNE_SLOTS_IDLE_POLLS polls in a row see at least
+ * acs_slots.first ops out. Then a queue of one op counts as deep, since more slots let the device run more at once.
+ * Otherwise programs that launch a few kernels of 50 us and wait for them would never get more than the first slots.
+ *
+ * This holds for the next launches too, until they are seen to pass quickly, or go in bundles. (Kernels of a bundle
+ * run side by side in one slot.) Then slots close again, one at a time.
  */
 void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled)
 {
@@ -197,7 +207,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
         bank->active--;
 }
 
-/* The emptiest of the slots that hold an upstream op, whatever has been queued behind it since. */
+/* The emptiest of the slots that hold an upstream op, even if other ops follow it there; -1: none. */
 static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
     const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
@@ -216,8 +226,8 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
 }
 
 /*
- * What has one slot to run behind, and would be next there, waits while another thread submits to it: a chain stays
- * one.
+ * Whether the op should wait while another thread submits to its slot: it has one slot wait, for the last op there. So
+ * a chain stays in one slot.
  */
 static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
@@ -231,17 +241,17 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
            acs_entry_waits(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
-/* What comes behind it in its slot waits for an engine that it does not need. */
+/* Whether ops behind it in its slot would wait for a copy engine that they do not need. */
 static bool is_large_copy(const acs_entry *entry)
 {
     return entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= TUNE_COPY_LARGE;
 }
 
 /*
- * HuntKTm's rules: behind an upstream op that is last in its slot, else an idle slot. Where no slot is idle the op has
- * to queue anyway. If all queues are deep the device is behind: another slot may let it run more at once. Else in the
- * emptiest slot, an upstream op's if there are several: a wait costs 0.1 us, a place behind ops that are not upstream
- * costs more; and a bundle, or a large copy, gets a slot of its own as long as there is one.
+ * HuntKTm's rules: behind an upstream op that is last in its slot, or else in an idle slot. Otherwise the op must
+ * queue. If all queues are deep the device is behind, and another slot may let it run more at once. Else it goes into
+ * the emptiest slot, or into that of an upstream op if as empty: a wait costs 0.1 us, a place behind ops that are not
+ * upstream costs more. A bundle or a large copy gets a slot of its own as long as there is one.
  */
 int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
@@ -257,7 +267,7 @@ int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id
     const bool apart = bundle || is_large_copy(entry);
     uint32_t fewest = slots->slot[best].outstanding;
     bank->may_grow += apart && bank->may_grow == 0;
-    /* In each slot a library call makes a handle and memory of its own: 13 us an op of a tiled Cholesky's first run. */
+    /* A library call makes a handle and memory in each slot: 13 us per op of a tiled Cholesky's first run. */
     const uint32_t deep = entry->kind == ACS_KIND_CALL ? slots->deep : bank->deep_now;
     int more = apart || fewest >= deep ? activate_slot(slots, entry->device, fewest, batch_id) : -1;
     if (more >= 0)

@@ -1,7 +1,7 @@
 /*
- * What is in slots: marks (which are recorded, which a wait can name, which are known to be complete) and, once a batch is
- * submitted, ops. Called by slots.c, which puts marks into batches, and by the core for results and polls, under the core's
- * lock. Never calls a backend.
+ * The contents of slots: marks (recorded, usable by a wait, known to be complete) and, once a batch is submitted, ops.
+ * Called by slots.c, which puts marks into batches, and by the core, which books results and polls, under the core's
+ * lock. It never calls a backend.
  */
 #include "scheduler/slots_internal.h"
 

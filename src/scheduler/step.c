@@ -1,8 +1,8 @@
 /*
- * The core's step (see core.h): choose the next action under the lock, perform it without, book its result. Stepped by
- * workers, by waiting callers and by tests; owns the lock of window and slots. Creates no threads and never sleeps.
+ * The core's step (see core.h): choose an action under the lock, perform it without the lock, book its result. Called
+ * by workers, waiting callers and tests. Owns the lock of window and slots. It makes no threads and never sleeps.
  */
-#include "scheduler/core.h"
+#include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
 
@@ -61,12 +61,12 @@ void acs_core_fini(acs_core *core)
     acs_slots_fini(&core->slots);
     acs_window_fini(&core->window);
     acs_lock_fini(&core->lock);
-    core->backend = NULL; /* says to the owner that there is nothing to release */
+    core->backend = NULL; /* tells the owner that there is nothing to release */
 }
 
 /* ------------------------------------------------------------------------------------------------------------ next */
 
-/* Of the slots of these devices at most so many more than are listed, from behind the last that was polled. */
+/* Add polls of slots of these devices, at most `more`, in turn from the slot behind the last one polled. */
 static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uint32_t more)
 {
     const uint32_t used = core->slots.used, listed = action->poll_count;
@@ -76,7 +76,7 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uin
         const uint32_t s = (core->poll_next + k) % used;
         if (s == first || !(devices >> acs_slot_device(&core->slots, s) & 1))
             continue;
-        /* Marks behind attempts that were refused take room too, and may be all that a slot has. */
+        /* Marks behind refused ops take room too, and may be all that a slot has. */
         if (core->slots.slot[s].outstanding == 0 && core->slots.slot[s].mark_count == 0)
             continue;
         out |= 1u << acs_slot_device(&core->slots, s);
@@ -84,13 +84,13 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uin
     }
     core->polling |= action->poll_devices;
     for (uint32_t d = 0; d < core->slots.devices && !action->partial; d++)
-        if (devices >> d & 1 && !(action->poll_devices >> d & 1)) /* there is nothing to ask about yet */
+        if (devices >> d & 1 && !(action->poll_devices >> d & 1)) /* its slots have no marks to poll yet */
             core->since_poll[d] = (acs_since_poll){0, out >> d & 1 ? core->since_poll[d].all : 0};
 }
 
 /*
- * Where nobody looked after a device for long: marks behind ops that have none, which else come when there is nothing
- * to issue. False: there are none.
+ * Record marks on devices that were not polled for TUNE_POLL_ELSEWHERE submissions; otherwise marks come only when
+ * there is nothing to issue. False: none are needed.
  */
 static bool form_forgotten(acs_core *core, acs_action *action)
 {
@@ -109,8 +109,8 @@ static bool form_forgotten(acs_core *core, acs_action *action)
 }
 
 /*
- * The devices to be polled behind this batch: most often the one that it is for. Others have threads that issue to
- * them, and while those are inside the driver nobody should wait for them.
+ * The devices to be polled after this batch: usually its own. Other devices have threads that issue to them; while
+ * those are inside the driver, no other thread should wait for them.
  */
 static uint32_t due_polls(acs_core *core, const acs_action *action)
 {
@@ -126,10 +126,12 @@ static uint32_t due_polls(acs_core *core, const acs_action *action)
 }
 
 /*
- * Nothing can be issued: see what completed, as long as nothing new comes; where a caller waits for an op, that first,
- * and one other slot, whatever comes: each has its turn. A backend that announces completions is asked about all: who
- * was told of one looks once. Marks that this takes are submitted first and polled by the next step, at the latest with
- * more marks: their slots are taken until this is booked, and somebody may need them meanwhile.
+ * Nothing can be issued: see what has completed, until an op is queued. If a caller awaits an op, poll its slot and
+ * then TUNE_POLL_BESIDE others in turn, even if an op is queued. If the backend announces completions, all slots are
+ * polled, since a notified thread looks only once.
+ *
+ * Marks that this needs are submitted first, and the next step polls, with new marks if need be: until the booking
+ * their slots are taken, and other threads may need them.
  */
 static void form_poll(acs_core *core, acs_action *action)
 {
@@ -149,8 +151,8 @@ static void form_poll(acs_core *core, acs_action *action)
 }
 
 /*
- * Before the memory is given back: the next to get this address must find neither failures nor the old block. After the
- * device was given up it is not: an op that runs on may use it, and CUDA would wait for that op.
+ * Before the memory is given back, its next owner must find neither failures nor the old block. After the device was
+ * given up it is kept: a running op may use it, and CUDA would wait for that op.
  */
 static void begin_free(acs_core *core, acs_action *action, const acs_entry *entry)
 {
@@ -162,7 +164,7 @@ static void begin_free(acs_core *core, acs_action *action, const acs_entry *entr
     core->config.on_free(core->config.user, entry->op);
 }
 
-/* Of what the host runs, ops of the program's. */
+/* Whether a host op is the program's own work. */
 static bool is_work(const acs_entry *entry)
 {
     return entry->kind == ACS_KIND_HOST || entry->kind == ACS_KIND_CALL;
@@ -189,15 +191,15 @@ static void begin_host(acs_core *core, acs_action *action)
 }
 
 /*
- * Fill the window. Who issues does so only when it is short of ready ops: on the way to the backend every lookup
- * counts, and a thread that has nothing better to do fills the window meanwhile.
+ * Fill the window. A thread that issues does so only when it is short of ready ops, since every lookup delays the
+ * backend; idle threads fill the window meanwhile.
  */
 static bool insert(acs_core *core, uint32_t may)
 {
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
     uint32_t waiting = core->window.live - core->running;
-    bool is_short = core->batch_ahead ? waiting <= core->batch_ahead /* one more tells where a bundle ends */
+    bool is_short = core->batch_ahead ? waiting <= core->batch_ahead /* one op more shows where a bundle ends */
                                       : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
         acs_core_insert_locked(core, only ? TUNE_INSERT_BESIDE : TUNE_INSERT_MOST);
@@ -244,7 +246,7 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
         core->polling &= ~action->poll_devices; /* the polls are dropped with the action */
         begin_host(core, action);
     }
-    /* What was inserted may have ended at once, skipped: then there is room for more, and nobody else looks. */
+    /* Inserted ops may have ended at once, skipped: there is room for more, and no other thread looks. */
     return action->type != ACS_ACTION_NONE || inserted;
 }
 
@@ -267,7 +269,7 @@ static acs_core_load look_locked(const acs_core *core)
     return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
 }
 
-/* What the calling thread should tell others when it has left the lock. */
+/* What the calling thread should tell others once it has left the lock. */
 static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_t may)
 {
     acs_core_news news = {.condition_met = false};
@@ -283,7 +285,7 @@ static acs_core_news look_for_news(acs_core *core, acs_action_type type, uint32_
     return news;
 }
 
-/* The action is under way until delist: the watchdog may abandon it meanwhile (overdue.c). */
+/* Until delist the watchdog may abandon the action (overdue.c). */
 static void enlist(acs_core *core, acs_action *action)
 {
     ACS_ASSERT(core->under_way != action); /* CORE-1 */
@@ -340,7 +342,7 @@ static void perform_polls(acs_core *core, acs_action *action)
         action->poll_status =
             core->backend->ops->poll(core->backend, poll->slot, poll->marks, poll->mark_count, &poll->completed);
         if (action->yields && i + 1 < action->poll_count && acs_fifo_ready(core->fifo)) {
-            action->poll_count = i + 1; /* each takes as long as a launch */
+            action->poll_count = i + 1; /* each poll takes as long as a launch */
             action->partial = true;
         }
     }
@@ -366,7 +368,7 @@ static void perform_host(acs_core *core, acs_action *action)
         op->u.callback.function(op->u.callback.user, op->u.callback.target, action->target_status);
         break;
     case ACS_KIND_FREE:
-        if (action->host_status == ACS_OK) /* else: see begin_free */
+        if (action->host_status == ACS_OK) /* otherwise begin_free has refused it */
             action->host_status = core->config.give_back(core->config.user, op);
         break;
     default:
@@ -403,15 +405,13 @@ static void book_host(acs_core *core, acs_action *action)
         acs_core_fail_locked(core, entry, action->host_status, action->host_native, NULL);
 }
 
-/*
- * Whether who issues had little to issue: then the device is what takes the time. A full batch means that launches are.
- */
+/* Whether there was little to issue: then the device takes the time. A full batch shows that launches do. */
 static bool is_idle(const acs_core *core, const acs_action *action)
 {
     return action->batch.items_used <= core->batch_limit / 4 && !core->window.ready.head;
 }
 
-/* Whether a bundle went to the device, and was not handed back. */
+/* Whether a bundle of the device was issued. */
 static bool bundled(const acs_batch *batch, uint32_t device)
 {
     return batch->bundle && batch->device == device && batch->items[0].status == ACS_OK;
@@ -423,7 +423,7 @@ static void book_polls(acs_core *core, acs_action *action)
         return;
     core->polling &= ~action->poll_devices;
     core->turned_away &= ~action->poll_devices;
-    if (action->partial && !action->looks) /* others ask about all slots, whichever comes first */
+    if (action->partial && !action->looks) /* the others in turn, whichever slot was the first */
         core->poll_next = action->polls[action->poll_count - 1].slot + 1u;
     for (uint32_t i = 0; i < action->poll_count; i++) {
         const acs_poll *poll = &action->polls[i];
@@ -437,7 +437,7 @@ static void book_polls(acs_core *core, acs_action *action)
         if (!(action->poll_devices >> d & 1))
             continue;
         const bool all = !action->partial || acs_slots_all_looked_at(&core->slots, d);
-        if (all) /* one slot tells nothing of the others */
+        if (all) /* one slot shows nothing of the others */
             acs_slots_polled(&core->slots, d, is_idle(core, action), bundled(&action->batch, d));
         if (core->batcher)
             core->batcher->polled(core, action, d, all);
@@ -448,7 +448,7 @@ static void book_polls(acs_core *core, acs_action *action)
         acs_core_fault_locked(core, &action->fault);
 }
 
-/* For assertions: now and then, and where the action left nothing in a small window. */
+/* For assertions: from time to time, and when the action has emptied a small window. */
 static inline bool is_check_due(const acs_core *core, const acs_action *action)
 {
     bool emptied = core->window.live == 0 && core->counters.retired != action->retired_before;
@@ -480,11 +480,12 @@ void acs_core_done(acs_core *core, acs_action *action)
     acs_core_collect_locked(core);
     ACS_ASSERT(core->window.live || !(core->window.live_joins | core->window.edges_used)); /* WIN-3 */
     ACS_ASSERT(!is_check_due(core, action) || acs_window_check(&core->window));            /* WIN-1, WIN-2, WIN-3 */
-    const bool cut = action->yields && action->partial; /* an op was queued: not the time to rest */
+    const bool cut = action->yields && action->partial; /* an op was queued: the caller should not rest */
     action->progress = action->type == ACS_ACTION_HOST || action->batch.items_used > 0 || cut ||
                        core->counters.retired != action->retired_before;
     action->news = look_for_news(core, action->type, 0);
-    action->news.issue_left |= turned_away && core->backend->ops->notifies; /* what it was told of may have come since */
+    /* completions of which the other thread was notified may have come since */
+    action->news.issue_left |= turned_away && core->backend->ops->notifies;
     acs_lock_release(&core->lock);
 }
 
@@ -520,17 +521,19 @@ void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition)
 
 uint64_t acs_core_ends(acs_core *core)
 {
-    return atomic_load_explicit(&core->ends, memory_order_relaxed); /* a hint: the lock is taken to be sure */
+    /* relaxed: a hint; the caller takes the lock to be sure */
+    return atomic_load_explicit(&core->ends, memory_order_relaxed);
 }
 
 acs_op acs_core_settled(const acs_core *core)
 {
-    return atomic_load_explicit(&core->settled, memory_order_acquire); /* B */
+    return atomic_load_explicit(&core->settled, memory_order_acquire); /* B: acquire; pairs with publish */
 }
 
 void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes)
 {
-    if (ACS_LIKELY(!atomic_load_explicit(&core->poisoned, memory_order_relaxed))) /* B: stored before `settled` */
+    /* relaxed: stored before `settled`, which the caller has read (B) */
+    if (ACS_LIKELY(!atomic_load_explicit(&core->poisoned, memory_order_relaxed)))
         return;
     acs_lock_acquire(&core->lock);
     acs_window_forget_block(&core->window, base, bytes);
@@ -563,6 +566,6 @@ void acs_core_clear(acs_core *core)
 {
     acs_lock_acquire(&core->lock);
     acs_window_clear_poison(&core->window);
-    atomic_store_explicit(&core->poisoned, false, memory_order_relaxed); /* callers of acs_malloc may be late to know */
+    atomic_store_explicit(&core->poisoned, false, memory_order_relaxed); /* relaxed: acs_malloc may learn of it late */
     acs_lock_release(&core->lock);
 }

@@ -209,10 +209,7 @@ static void end_standstill(acs_context *context)
     acs_error error;
     acs_error_fill(&error, ACS_ERR_DEVICE, 0, __func__,
                    "simulation: nothing can make progress any more, but ops have not ended");
-    acs_lock_acquire(&context->core.lock);
-    acs_core_fault_locked(&context->core, &error);
-    acs_core_collect_locked(&context->core);
-    acs_lock_release(&context->core.lock);
+    acs_core_lose(&context->core, &error);
     rouse(context, 0); /* to end what the FIFO still has */
 }
 

@@ -1,11 +1,12 @@
 /*
- * Dependencies: which ops of the window a new op must wait for, found through the regions that its segments name. RAW, WAR
- * and WAW are kept (ACS, Algorithm 1, compares only the new op's writes and so misses RAW); reads share.
+ * Dependencies: the ops of the window that a new op must wait for, found through the regions that its segments name.
+ * Orders RAW, WAR and WAW; reads share. (ACS, Algorithm 1, compares only the new op's writes and so misses RAW.)
+ * Called by insert.c; owns the dependency state of regions. It decides neither when an op is ready nor where it runs.
  *
- * A region remembers its newest writer and the readers since. A covering write empties the regions that it covers: who
- * touches them later also touches the covering one. Many readers become a join, an entry that stands for all of them, and
- * so do many writers of parts that a whole is read from, and many writers that one op after the other is behind: n readers
- * and m writers then need n + m edges, not n * m.
+ * A region remembers its newest writer and the readers since. A covering write empties the regions that it covers: an
+ * op that touches one of them later also touches the covering one. A join, an entry that stands for many ops, replaces
+ * three kinds of lists: many readers, many writers of parts that one read covers, and many writers that several ops
+ * depend on. So n readers and m writers need n + m edges, not n * m.
  */
 #include "window/holders.h"
 
@@ -18,7 +19,7 @@ static bool writes(uint8_t access)
     return (access & ACS_WRITE) != 0;
 }
 
-/* Forget who touched the region. Levels and poison stay: they outlive the ops that they come from. */
+/* Forget the writer and readers of a region. Levels and poison stay: they outlive their ops. */
 static void region_empty(acs_window *w, acs_region *region)
 {
     acs_ref_drop(w, &region->writer);
@@ -30,7 +31,7 @@ static void region_empty(acs_window *w, acs_region *region)
     region->covered = 0;
 }
 
-/* Since a write of all memory everything that a region remembered is implied by that write. */
+/* A write of all memory implies everything that the region remembered before it. */
 static inline void region_refresh(acs_window *w, acs_region *region)
 {
     ACS_ASSERT(region->in_table); /* REG-3 */
@@ -43,18 +44,18 @@ static inline void region_refresh(acs_window *w, acs_region *region)
 
 /* ---------------------------------------------------------------------------------------------------------- collect */
 
-/* The regions of the op that is being inserted: those that it only reads, and those that it writes. */
+/* Regions of the op that is being inserted: those that it only reads, and those that it writes. */
 typedef struct op_regions {
     acs_region **reads, **writes;
     uint32_t read_count, write_count;
-    uint8_t all; /* access to all memory */
-    bool linked; /* one of them has neighbours */
-    bool pinned; /* they are not evicted */
+    uint8_t all; /* access to all memory; acs_access, 0: none */
+    bool linked; /* at least one of them has neighbours */
+    bool pinned; /* eviction leaves them alone */
 } op_regions;
 
 /*
- * Regions of the op are pinned until it is registered where one of them might be evicted meanwhile: when another is made,
- * and when idle neighbours are dropped.
+ * Pin the op's regions until they are registered. Needed only if one may be evicted meanwhile: when another is made,
+ * or idle neighbours are dropped.
  */
 static void pin(op_regions *found)
 {
@@ -78,21 +79,21 @@ static void unpin(op_regions *found)
     found->pinned = false;
 }
 
-/* Levels are for statistics: what the longest chain was. They order nothing. */
+/* Levels measure the longest chain, for statistics. They order nothing. */
 static inline void raise_level(acs_entry *entry, uint32_t upstream)
 {
     if (entry->level <= upstream)
         entry->level = upstream + 1;
 }
 
-/* The first cause that is found is kept; it names the op that failed, never one that was skipped for it. */
-static void note_poison(acs_entry *entry, acs_op cause)
+/* Keep the first one found: the op that failed, not one that was skipped because of it. */
+static void note_poison(acs_entry *entry, acs_op failed_by)
 {
-    if (cause && !entry->immune && !entry->cause)
-        entry->cause = cause;
+    if (failed_by && !entry->never_skipped && !entry->failed_by)
+        entry->failed_by = failed_by;
 }
 
-/* RAW: what a region remembers that a reader depends on. */
+/* RAW: depend on the region's writer. */
 static inline void collect_writer(acs_window *w, acs_entry *entry, acs_region *region)
 {
     region_refresh(w, region);
@@ -103,8 +104,8 @@ static inline void collect_writer(acs_window *w, acs_entry *entry, acs_region *r
 }
 
 /*
- * Depend on a region's readers. Whether any is left. Many of a region that they stay in are met again by who writes another
- * part of it: they become a join for good.
+ * Depend on a region's readers; returns whether any is left. `stay`: the readers remain in the list. If they are many,
+ * they become a join, since ops that write other parts will depend on them too.
  */
 static inline bool collect_readers(acs_window *w, acs_entry *entry, acs_region *region, bool stay)
 {
@@ -124,7 +125,7 @@ static inline bool collect_readers(acs_window *w, acs_entry *entry, acs_region *
 }
 
 /*
- * WAR and WAW. Readers here came after the writer, since a write empties the list: behind a live one is behind the writer.
+ * WAR and WAW. A write empties the list of readers, so a live reader runs behind the region's writer and implies it.
  * `stay`: the region is not written as a whole.
  */
 static inline void collect_all_of(acs_window *w, acs_entry *entry, acs_region *region, bool stay)
@@ -140,7 +141,7 @@ static inline void collect_all_of(acs_window *w, acs_entry *entry, acs_region *r
         acs_depend_on(w, region->writer, entry);
 }
 
-/* `after` is a stamp: writers up to it stand behind the region's join already. */
+/* Number of live writers of parts whose own_stamp exceeds `after`; older ones are in the region's join. */
 static uint32_t count_part_writers(acs_window *w, acs_entry *entry, const acs_region *region, uint64_t after)
 {
     uint32_t count = 0;
@@ -166,9 +167,9 @@ static void link_part_writers(acs_window *w, const acs_region *region, acs_entry
 }
 
 /*
- * A whole that is read while many parts of it were written: the writers become a join, kept for the next reader. Returns
- * true if the part writers are taken care of. acs_window_has_room did not count its
- * edges, so without room for them the edges are made one by one.
+ * The region is read as a whole after many parts of it were written: their writers become a join, kept for later
+ * reads. Returns true if the writers of parts are handled. acs_window_has_room does not count the join's edges, so if
+ * they do not fit, one edge is made to each writer.
  */
 static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
 {
@@ -186,7 +187,7 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
         acs_ref_drop(w, &region->cover);
         region->cover = acs_ref_make(w, join);
         region->covered = 1;
-        /* The op that is being inserted is no part of the join: should it write a part too, it counts as newer. */
+        /* The op being inserted is not part of the join: if it writes a part too, it counts as newer. */
         region->cover_stamp = entry->own_stamp - 1;
         acs_window_link(w, join, entry);
         return true;
@@ -198,8 +199,8 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
 }
 
 /*
- * The live writers of what an op only reads, in regions without neighbours; one that wrote several regions in a row once.
- * False: too many to be looked at together.
+ * List the live writers of regions that an op only reads and that have no neighbours. A writer of several regions in a
+ * row is listed once. False: there are more than TUNE_JOIN_SHARED_MOST.
  */
 static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *found, acs_ref *writers, uint32_t *count)
 {
@@ -218,7 +219,7 @@ static bool list_writers(acs_window *w, acs_entry *entry, const op_regions *foun
     return true;
 }
 
-/* Reads of many regions. False: they are to be collected one by one. */
+/* Depend on the writers of many read regions at once. False: collect them one by one. */
 static bool collect_many(acs_window *w, acs_entry *entry, const op_regions *found)
 {
     acs_ref writers[TUNE_JOIN_SHARED_MOST];
@@ -235,7 +236,7 @@ static bool collect_many(acs_window *w, acs_entry *entry, const op_regions *foun
     return true;
 }
 
-/* Neighbours that are idle do no harm but cost a look each: they are dropped once there are many. */
+/* Drop idle neighbours once there are many: each costs every insertion a look. */
 static void drop_idle_links(acs_window *w, op_regions *found, acs_region *region)
 {
     if (ACS_LIKELY(region->link_count <= TUNE_REGION_IDLE_LINKS))
@@ -257,8 +258,8 @@ static void collect_read(acs_window *w, acs_entry *entry, op_regions *found, acs
 }
 
 /*
- * Parts are emptied: whoever touches one later overlaps this region too, and finds its writer here. Regions that are
- * only met in part keep what they know, since some of their bytes still come from there.
+ * Covered regions are emptied: an op that touches one later overlaps this region too, and finds its writer here.
+ * Regions that overlap only in part keep their state, since it still describes some of their bytes.
  */
 static void collect_write(acs_window *w, acs_entry *entry, op_regions *found, acs_region *region)
 {
@@ -274,7 +275,7 @@ static void collect_write(acs_window *w, acs_entry *entry, op_regions *found, ac
     }
 }
 
-/* All memory: everything in the window back to the newest op that wrote all memory. */
+/* Depend on the ops in the window, back to the newest op that wrote all memory. */
 static void collect_all(acs_window *w, acs_entry *entry, uint8_t access)
 {
     raise_level(entry, writes(access) ? w->level_touched : w->level_written);
@@ -286,13 +287,13 @@ static void collect_all(acs_window *w, acs_entry *entry, uint8_t access)
         acs_entry *other = &w->entries[i];
         if (!other->observer && other->touches && (writes(access) || other->writes))
             acs_window_link(w, other, entry);
-        /* Older ops stand behind the writer of all memory, so behind it is behind them. */
+        /* Older ops precede the writer of all memory: it implies them. */
         if (other == all)
             break;
     }
 }
 
-/* What every op with a footprint owes to ops that touched all memory. */
+/* Dependencies of every op with a footprint: on ops that touched all memory. */
 static void collect_common(acs_window *w, acs_entry *entry, uint8_t access)
 {
     note_poison(entry, w->poison_all_write);
@@ -313,7 +314,7 @@ static void collect_common(acs_window *w, acs_entry *entry, uint8_t access)
 
 /* ---------------------------------------------------------------------------------------------------------- register */
 
-/* What it covers was emptied before. */
+/* Covered regions have been emptied before. */
 static void register_write(acs_window *w, acs_entry *entry, acs_region *region)
 {
     ACS_ASSERT(region->in_table); /* REG-3 */
@@ -342,7 +343,7 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
     w->all_reader_count = 0;
     acs_ref_drop(w, &w->all_writer);
     w->all_writer = acs_ref_make(w, entry);
-    /* One more than the op's own number: above the epoch of acs_window_init also for the very first op. */
+    /* Above the epoch of acs_window_init even for the first op. */
     ACS_ASSERT(w->epoch <= w->insertion + 1);
     w->epoch = w->insertion + 1;
     w->level_all = entry->level;
@@ -350,7 +351,7 @@ static void register_all(acs_window *w, acs_entry *entry, uint8_t access)
 
 /* ------------------------------------------------------------------------------------------------------------ insert */
 
-/* Grows to the largest op seen and stays: an insertion allocates here only while the program warms up. Never empty. */
+/* Grows to the largest op seen and stays: insertion allocates here only while the program warms up. Never empty. */
 static bool scratch_reserve(acs_window *w, uint32_t count)
 {
     if (ACS_LIKELY(count < w->scratch_capacity))
@@ -364,7 +365,7 @@ static bool scratch_reserve(acs_window *w, uint32_t count)
     return true;
 }
 
-/* The region of a segment that acs_regions_known does not know; NULL also where it is empty. False: no memory. */
+/* Make the region that acs_regions_known did not find; NULL: the segment is empty, or all memory. False: no memory. */
 static bool make_region(acs_window *w, const acs_segment *segment, op_regions *found, acs_region **region)
 {
     acs_shape shape;
@@ -374,7 +375,7 @@ static bool make_region(acs_window *w, const acs_segment *segment, op_regions *f
         return true;
     }
     if (acs_shape_of(segment, &shape) != ACS_OK)
-        return true; /* empty; bad ones were refused at the launch */
+        return true; /* empty; the launch has refused invalid ones */
     pin(found);
     *region = acs_regions_get(w->regions, &shape);
     ACS_ASSERT(w->insertion % TUNE_CHECKED_INSERTIONS || acs_regions_count(w->regions) > TUNE_CHECKED_REGIONS ||
@@ -382,7 +383,7 @@ static bool make_region(acs_window *w, const acs_segment *segment, op_regions *f
     return *region != NULL;
 }
 
-/* When memory for the index is exhausted the op is ordered behind and before everything: slower, never wrong. */
+/* No memory for the index: order the op against everything. Slower, never wrong. */
 static void find_nothing(acs_window *w, const acs_record *op, op_regions *found)
 {
     unpin(found);
@@ -393,7 +394,7 @@ static void find_nothing(acs_window *w, const acs_record *op, op_regions *found)
             (unsigned long long)op->seq);
 }
 
-/* Where the regions of the op's first `count` segments may be. Ops come in the order in which they were expected, if so. */
+/* Prefetched regions of the op's first `count` segments, if ops come in the announced order; else NULL. */
 static acs_region *const *find_expected(acs_window *w, const acs_record *op, uint32_t *count)
 {
     acs_expected *e = &w->expected;
@@ -415,7 +416,7 @@ static inline acs_region *known(acs_window *w, acs_region *region, const acs_seg
     return region;
 }
 
-/* Find the regions of an op's segments, and the access to all memory that it has. */
+/* Find the regions of an op's segments, and its access to all memory. */
 static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
 {
     uint32_t links = 0;
@@ -437,7 +438,7 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
         }
         if (ACS_UNLIKELY(!region))
             continue;
-        /* Into both lists, and counted in one: which one is not worth a branch that is guessed wrong. */
+        /* Store into both lists and count in one: a branch on the access would be mispredicted. */
         found->reads[found->read_count] = found->writes[found->write_count] = region;
         found->read_count += !writes(s->access);
         found->write_count += writes(s->access);
@@ -450,8 +451,8 @@ static void find_regions(acs_window *w, const acs_record *op, op_regions *found)
 }
 
 /*
- * First all segments collect, then they register: an op must not find itself upstream. Reads register before writes, so
- * that a write of the same region leaves the op as the writer.
+ * All segments collect before any registers, so that an op does not depend on itself. Reads register first: a write of
+ * the same region then leaves the op as the writer.
  */
 static void insert_regions(acs_window *w, acs_entry *entry, op_regions *found)
 {
@@ -468,7 +469,7 @@ static void insert_regions(acs_window *w, acs_entry *entry, op_regions *found)
         register_write(w, entry, found->writes[i]);
 }
 
-/* An op that only reads all memory may still write some: its segments are ordered like any op's. */
+/* An op that only reads all memory may still write some of it: its segments are ordered like those of any op. */
 void acs_depend_insert(acs_window *w, acs_entry *entry)
 {
     op_regions found;
@@ -478,7 +479,7 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
     entry->writes = writes((uint8_t)(access | all));
     if (all)
         collect_all(w, entry, all);
-    /* An op that writes all memory is found through the window's own state: its regions would add nothing. */
+    /* A writer of all memory is found through the window's own state: its regions would add nothing. */
     if (access && !writes(all)) {
         collect_common(w, entry, access);
         insert_regions(w, entry, &found);
@@ -491,8 +492,8 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
 /* ------------------------------------------------------------------------------------------------------------- reuse */
 
 /*
- * The join is the block's newest writer, and that of what larger blocks before it left here: parts of those may be handed
- * out again, too, and have to find it.
+ * The join becomes the newest writer of the block, and of larger or overlapping former blocks: parts of those may be
+ * handed out again too, and must find it.
  */
 static void register_life(acs_window *w, acs_entry *join, acs_region *block)
 {
@@ -502,7 +503,7 @@ static void register_life(acs_window *w, acs_entry *join, acs_region *block)
             register_write(w, join, link->region);
 }
 
-/* Those of which nobody is left make room. There is one for each live join at most. */
+/* Remember a new life. Entries whose join has ended make room; there is at most one per live join. */
 static void note_life(acs_window *w, const acs_shape *block, acs_op seq, const acs_entry *join)
 {
     uint32_t kept = 0;
@@ -516,8 +517,8 @@ static void note_life(acs_window *w, const acs_shape *block, acs_op seq, const a
 }
 
 /*
- * All that touched the block before becomes a join, which stands for them from here on. It lives until nobody of the former
- * life is left that could fail, and acs_depend_poison looks for it.
+ * All ops that touched the block before become a join, which later ops depend on. It lives until all ops of
+ * the former life have ended, since each may still fail; acs_depend_poison looks for it.
  */
 void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
 {
@@ -525,7 +526,7 @@ void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
     acs_window_forget_block(w, block.base, block.row_bytes);
     const uint64_t edges = w->counters.edges;
     acs_entry *join = acs_window_new_join(w, seq);
-    join->immune = 1;
+    join->never_skipped = 1;
     acs_region *region = acs_regions_get(w->regions, &block);
     op_regions found = {.writes = &region, .write_count = region != NULL};
     if (region) {
@@ -535,7 +536,8 @@ void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
         collect_all(w, join, ACS_UPDATE);
     }
     join->level -= join->level > 0; /* a join is no link of a chain */
-    if (w->counters.edges == edges) { /* the join's own counts say nothing in a capture, which keeps its edges elsewhere */
+    /* not the join's own counts: in a capture these stay 0, since its edges are kept elsewhere */
+    if (w->counters.edges == edges) {
         acs_window_free(w, join);
         w->live_joins--;
     } else {

@@ -1,14 +1,15 @@
 /*
  * The FIFO between callers and the window: a ring of cells, each with a turn counter (Vyukov's bounded queue). A
- * producer takes a ticket, which is its place in program order, and fills the ticket's cell; the consumer empties cells
- * in ticket order. Producers call push on the caller's path; whoever holds the core's lock calls pop. After create it
- * never allocates; it never blocks and never owns the records.
+ * producer takes a ticket, its place in program order, and fills the ticket's cell; the consumer empties cells in
+ * ticket order. Callers push in their launch path; the holder of the core's lock pops. After create it never
+ * allocates. It never blocks.
  *
- * FIFO-1 (fifo.h) says what a turn means. Counters run free; only differences mean anything.
+ * FIFO-1 (fifo.h) defines the turns. Counters run free and may wrap; only their differences matter.
  *
- * A  push: write seq and cell, turn release -> pop: turn acquire, read cell and record.
- *    Broken: the consumer reads a record that is not there yet, or half of one.
- * B  pop: read cell, turn release -> push of the next lap: turn acquire, write cell.
+ * A  fill_cell: write seq and cell, turn release -> acs_fifo_pop, peek, fetch_ahead: turn acquire, read cell and
+ *    record.
+ *    Broken: the consumer reads a record that is missing or half written.
+ * B  acs_fifo_pop: read cell, turn release -> take_tickets of the next lap: turn acquire, write cell.
  *    Broken: a producer overwrites a cell that the consumer still reads.
  */
 #include "window/fifo_internal.h"
@@ -28,14 +29,14 @@ struct acs_fifo {
     /* immutable */
     struct cell *cells;
     uint64_t mask;
-    uint64_t first; /* the first ticket: 0 but in tests */
+    uint64_t first; /* ticket of op 1; not 0 only in tests */
     /* producers */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t tail; /* next ticket */
     /* consumer */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t head; /* next ticket to pop; atomic because acs_fifo_ready reads it */
 };
 
-enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* in a ring of one cell "full" and "free" would be the same turn */
+enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* with one cell "full" and "free" would be the same turn */
 
 acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo **fifo)
 {
@@ -83,10 +84,10 @@ static void fill_cell(acs_fifo *fifo, uint64_t ticket, acs_record *record)
     atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
 }
 
-/* Cells become free in order, so where the last of several is free, all are. False: it still holds the lap before. */
+/* Take `count` tickets in a row. Cells become free in order, so the last cell decides. False: it is still in use. */
 static bool take_tickets(acs_fifo *fifo, uint64_t count, uint64_t *first)
 {
-    /* relaxed: a stale ticket loses the exchange below and is read again */
+    /* relaxed: a stale ticket fails the exchange below and is read again */
     uint64_t ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
     for (;;) {
         const uint64_t last = ticket + count - 1;
@@ -99,7 +100,7 @@ static bool take_tickets(acs_fifo *fifo, uint64_t count, uint64_t *first)
             ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
             continue;
         }
-        /* relaxed: the ticket alone orders callers, by the coherence of `tail`; the record is published by the turn */
+        /* relaxed: coherence of `tail` alone orders the callers; the turn publishes the record (A) */
         if (atomic_compare_exchange_weak_explicit(&fifo->tail, &ticket, ticket + count, memory_order_relaxed,
                                                   memory_order_relaxed))
             break;
@@ -128,8 +129,8 @@ acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t co
 }
 
 /*
- * Ask for what the window will read of a record soon: another CPU has just written it. Only a hint, so nothing is ordered:
- * the place may hold an older record, or none.
+ * Prefetch a record that the window will read soon, since another CPU has just written it. Only a hint: the cell may
+ * hold no record yet.
  */
 static void fetch_ahead(const acs_fifo *fifo, uint64_t ticket)
 {
@@ -142,12 +143,12 @@ static void fetch_ahead(const acs_fifo *fifo, uint64_t ticket)
 }
 
 /*
- * A producer may be stopped between its ticket and its turn. Then those behind it wait here: program order is the order
- * of tickets, and nobody is popped past a gap.
+ * A producer may be interrupted between its ticket and its turn. Records behind it then wait: program order is ticket
+ * order, without gaps.
  */
 acs_record *acs_fifo_pop(acs_fifo *fifo)
 {
-    /* relaxed: only the consumer writes it, and consumers follow each other through the core's lock */
+    /* relaxed: only the consumer writes it, and the core's lock orders consumers */
     uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
     struct cell *cell = &fifo->cells[head & fifo->mask];
 
@@ -157,7 +158,7 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
     acs_record *record = cell->record;
     atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
     ACS_ASSERT(record->seq == head - fifo->first + 1); /* FIFO-1 */
-    /* relaxed: others only guess from it */
+    /* relaxed: acs_fifo_ready needs only a guess */
     atomic_store_explicit(&fifo->head, head + 1, memory_order_relaxed);
     return record;
 }
@@ -173,23 +174,23 @@ acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead)
 
 bool acs_fifo_ready(const acs_fifo *fifo)
 {
-    /* relaxed: nothing is read through the answer; a thread that sleeps on it puts its own fence before this call */
+    /* relaxed: nothing is read through the answer; a thread that sleeps on it has its own fence before this call */
     uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
     uint64_t turn = atomic_load_explicit(&fifo->cells[head & fifo->mask].turn, memory_order_relaxed);
 
-    /* A turn beyond head + 1 means that `head` is stale: say yes, a useless look is cheaper than a lost wake-up. */
+    /* A turn beyond head + 1 shows that `head` is stale. Say yes: a useless look costs less than a lost wake-up. */
     return (int64_t)(turn - (head + 1)) >= 0;
 }
 
 bool acs_fifo_unfinished(const acs_fifo *fifo)
 {
-    /* relaxed: the consumer wrote `head` itself; a place that is seen taken but not filled is looked at again */
+    /* relaxed: the consumer wrote `head` itself; an unfinished push is looked at again */
     uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
     return atomic_load_explicit(&fifo->tail, memory_order_relaxed) != head && !acs_fifo_ready(fifo);
 }
 
 acs_op acs_fifo_last(const acs_fifo *fifo)
 {
-    /* relaxed: coherence alone promises a caller its own pushes and those that happened before this call */
+    /* relaxed: coherence alone shows a caller its own pushes, and those that happened before this call */
     return atomic_load_explicit(&fifo->tail, memory_order_relaxed) - fifo->first;
 }

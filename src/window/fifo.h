@@ -1,11 +1,11 @@
 /*
- * The FIFO between callers and the window: bounded, in program order, any number of producers, one consumer at a time
- * (whoever holds the core's lock). Lock-free; it moves pointers to records and never touches what they point to, except
- * that a push sets record->seq, and a pop asks the cache for the next few. Sequence numbers count from 1 without gaps:
- * the n-th record pushed is op n.
+ * The FIFO between callers and the window: bounded, lock-free, in program order. Any number of threads push; one
+ * thread at a time pops, the holder of the core's lock. The FIFO moves pointers and does not own the records. A push
+ * sets record->seq; a pop prefetches later records. Sequence numbers count from 1 without gaps: the n-th record pushed
+ * is op n.
  *
- * FIFO-1  the turn of the cell of ticket t is t when the cell is free for it, t + 1 once it holds the record, and
- *         t + capacity after the pop, which is "free" for the ticket one lap later.
+ * FIFO-1  the turn of ticket t's cell is t while the cell is free for it and t + 1 once it holds the record. The pop
+ *         makes it t + capacity, which means free for the ticket one lap later.
  */
 #ifndef ACS_FIFO_H
 #define ACS_FIFO_H
@@ -15,21 +15,21 @@
 
 typedef struct acs_fifo acs_fifo;
 
-/* `capacity` is rounded up to a power of two. */
+/* `capacity` is rounded up to a power of two. ACS_ERR_ARGUMENT (too large), ACS_ERR_MEMORY: *fifo is untouched. */
 acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo);
 void acs_fifo_destroy(acs_fifo *fifo);
-/* Any thread. Returns the record's sequence number, or 0 when full (nothing changed). */
+/* Any thread; never blocks. Returns the record's sequence number; 0: the FIFO is full, and nothing has changed. */
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);
-/* The same of several, between which no other comes; 0 also for more than `capacity`. Returns the last one's number. */
+/* Push several records in a row. Returns the last one's number; 0: full, or `count` exceeds the capacity. */
 acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t count);
-/* The consumer. NULL when the next record in program order has not been pushed completely. */
+/* Consumer only. NULL: the next record in program order has not been pushed completely. */
 acs_record *acs_fifo_pop(acs_fifo *fifo);
-/* The consumer. What the pop after `ahead` others would give, as far as is known now. */
+/* Consumer only. The record that is popped after `ahead` others; NULL: it has not been pushed yet. */
 acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead);
-/* Any thread, approximate: whether a pop would give a record; the last sequence number handed out. */
+/* Any thread, approximate: whether a pop would succeed; the last sequence number handed out. */
 bool acs_fifo_ready(const acs_fifo *fifo);
 acs_op acs_fifo_last(const acs_fifo *fifo);
-/* Whether the next op has its place, and its thread is still inside acs_fifo_push. Of the consumer's thread. */
+/* Consumer only. Whether the next op has its number while its thread is still inside acs_fifo_push. */
 bool acs_fifo_unfinished(const acs_fifo *fifo);
 
 #endif

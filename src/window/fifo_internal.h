@@ -1,6 +1,6 @@
 /*
- * Private to src/window/ and its tests: a FIFO whose tickets start anywhere, so that a test can cross the wrap of the
- * 64-bit counters. Sequence numbers count from 1 all the same.
+ * Private to src/window/ and its tests: a FIFO whose first ticket is chosen, so that a test can cross the wrap of the
+ * 64-bit counters. Sequence numbers still count from 1.
  */
 #ifndef ACS_FIFO_INTERNAL_H
 #define ACS_FIFO_INTERNAL_H

@@ -1,6 +1,6 @@
 /*
- * Lists of readers, and joins of many ops. Called by depend.c while an op is inserted. Decides how a set of ops is
- * remembered or depended on, one by one or through a join; never which ops an op depends on.
+ * Lists of readers, and joins of many ops. Called by depend.c during an insertion. It decides how a set of ops is
+ * remembered or depended on: one by one or through a join. It never decides which ops an op depends on.
  */
 #include "window/holders.h"
 
@@ -11,8 +11,8 @@
 /* -------------------------------------------------------------------------------------------------------- shared sets */
 
 /*
- * Whether these live entries, in this order, are what is left of the set: who has ended is waited for by nobody. In a
- * capture an entry that is gone has not ended, and its node would be waited for.
+ * Whether these live entries, in this order, are what is left of the set. Ended ops need no wait. In a capture, an
+ * entry that is gone has not ended, and the join would wait for its node.
  */
 static bool is_shared(const acs_window *w, const acs_shared *shared, const acs_ref *refs, uint32_t count)
 {
@@ -28,7 +28,7 @@ static bool is_shared(const acs_window *w, const acs_shared *shared, const acs_r
     return same == count;
 }
 
-/* The set was met: no join stands for it yet. */
+/* Remember a set for which no join was made yet. */
 static void share(acs_window *w, acs_shared *shared, const acs_ref *refs, uint32_t count)
 {
     ACS_ASSERT(count <= TUNE_JOIN_SHARED_MOST);
@@ -37,11 +37,11 @@ static void share(acs_window *w, acs_shared *shared, const acs_ref *refs, uint32
     memcpy(shared->refs, refs, count * sizeof *refs);
 }
 
-/* The set's join. A failure in it need not concern whom the failed op does not: NULL then, or if there is none. */
+/* The set's join; NULL: none, or it carries a failure, which need not concern every op that depends on the set. */
 static acs_entry *shared_join(acs_window *w, const acs_shared *shared)
 {
     acs_entry *join = acs_ref_entry(w, shared->join);
-    return join && !join->cause ? join : NULL;
+    return join && !join->failed_by ? join : NULL;
 }
 
 /* A join of live entries. */
@@ -59,7 +59,7 @@ static acs_entry *join_of(acs_window *w, const acs_ref *refs, uint32_t count, ac
 bool acs_join_fits(const acs_window *w, const acs_entry *entry, uint32_t edges)
 {
     if (!entry->op)
-        return false; /* the join of a block's former life: what there is room for belongs to others */
+        return false; /* the join of a block's former life: the room was promised to others */
     uint64_t segments = (uint64_t)entry->op->segment_count + 1;
     uint64_t promised = w->live + w->live_joins + TUNE_JOIN_EDGES * segments;
     return w->edges_used + (uint64_t)edges + promised <= w->edge_count && w->live_joins + 2 * segments < w->joins;
@@ -79,7 +79,7 @@ void acs_depend_on_many(acs_window *w, acs_shared *set, const acs_ref *refs, uin
     }
     for (uint32_t i = 0; i < count; i++) {
         if (join)
-            w->holds[refs[i].entry].stamp = entry->own_stamp; /* as if linked */
+            w->holds[refs[i].entry].stamp = entry->own_stamp; /* as if linked: the join implies them */
         else
             acs_depend_on(w, refs[i], entry);
     }
@@ -90,8 +90,7 @@ void acs_depend_on_many(acs_window *w, acs_shared *set, const acs_ref *refs, uin
 /* ----------------------------------------------------------------------------------------------------------- readers */
 
 /*
- * The newest value of each slot among issued readers. An op that is only being issued may come back refused: it stands for
- * nobody yet.
+ * The newest value of each slot among issued readers. An ISSUING op implies no other, since its issue may be refused.
  */
 static void newest_of_slots(acs_window *w, const acs_ref *readers, uint32_t count, uint64_t *newest)
 {
@@ -120,7 +119,7 @@ static uint32_t compact(acs_window *w, acs_ref *readers, uint32_t count)
     return kept;
 }
 
-/* All are live. Who reads one region often reads others, too: they share a join. */
+/* Make a join of live readers. Ops that read one region often read others too, which then share the join. */
 static acs_ref join_readers(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
     bool shared = count <= TUNE_JOIN_SHARED_MOST;
@@ -151,8 +150,8 @@ void acs_readers_fold(acs_window *w, acs_region *region, const acs_entry *entry)
 }
 
 /*
- * Room for one more in a list that may not grow: the oldest become a join, with as many edges as acs_window_has_room
- * promised. So no reader is ever refused.
+ * Make room for one more reader in a list that may not grow: the oldest become a join. Its edges were counted by
+ * acs_window_has_room, so no reader is ever refused.
  */
 static uint32_t make_room(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
@@ -169,7 +168,7 @@ static void readers_full(acs_window *w, acs_region *region, const acs_entry *ent
     uint32_t capacity = 1u << region->readers_bits;
     acs_readers_compact(w, region);
     if (region->reader_count <= capacity / 2)
-        return; /* else most of it would be looked at again soon */
+        return; /* a fuller list would be compacted again too soon */
     bool grows = capacity < w->readers_most && acs_region_more_readers(w->regions, region);
     if (region->reader_count == capacity && !grows)
         region->reader_count = make_room(w, region->readers, region->reader_count, entry->seq);

@@ -1,6 +1,6 @@
 /*
- * Private to src/window/: who is remembered of a region, by references that go dead when an op ends (WIN-4). For depend.c,
- * which says when; the lists of readers, and the joins that stand for many ops, are made in holders.c.
+ * Private to src/window/: the references by which a region remembers its writer and readers. They die when an op ends
+ * (WIN-4). depend.c decides when they are made; holders.c keeps the lists of readers and makes joins.
  */
 #ifndef ACS_HOLDERS_H
 #define ACS_HOLDERS_H
@@ -8,8 +8,8 @@
 #include "window/window.h"
 
 /*
- * `refs` counts live references only: the place of a dead one may have been given to another op. No branch: who is alive is
- * hard to guess.
+ * Drop a reference. `refs` counts live references only, since the place of a dead one may belong to another op.
+ * Without a branch: whether the op is alive is hard to predict.
  */
 static inline void acs_ref_drop(acs_window *w, acs_ref *ref)
 {
@@ -32,7 +32,7 @@ static inline acs_entry *acs_ref_entry(acs_window *w, acs_ref ref)
     return acs_ref_live(w, ref) ? &w->entries[ref.entry] : NULL;
 }
 
-/* Make `entry` depend on what is referred to, unless the edge was made already, through another region. Is it alive? */
+/* Make `entry` depend on the op referred to, unless another region made that edge. Returns whether the op is alive. */
 static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *entry)
 {
     const acs_hold *hold = &w->holds[upstream.entry];
@@ -43,24 +43,21 @@ static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *ent
     return alive;
 }
 
-/* An op reads a region through any number of segments: it is one reader. */
+/* Add a reader. An op that reads a region through several segments is one reader. */
 void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry);
-/* An op reads all memory. */
+/* Add a reader of all memory. */
 void acs_readers_add_all(acs_window *w, const acs_entry *entry);
-/* Drop dead readers, and older ones that the newest of their slot stands for. */
+/* Drop dead readers, and older ones of a slot if a newer one in the same slot implies them. */
 void acs_readers_compact(acs_window *w, acs_region *region);
-/* The region's readers become a join, if there is room for one; `entry` is being inserted. */
+/* Replace the region's readers by a join, if acs_join_fits; `entry` is being inserted. */
 void acs_readers_fold(acs_window *w, acs_region *region, const acs_entry *entry);
 
 /*
- * Make `entry` depend on many live ops. Ops that follow each other are often behind the same ones (a layer, a
- * reduction): the second that is behind `set` makes a join of it, which is all that later ones need.
+ * Make `entry` depend on many live ops. Ops of one layer often depend on the same set. So the second op that depends
+ * on `set` makes a join of it, and later ops need only that join.
  */
 void acs_depend_on_many(acs_window *w, acs_shared *set, const acs_ref *refs, uint32_t count, acs_entry *entry);
-/*
- * Whether there are a join and so many edges beside what acs_window_has_room promised this op: one from each entry, and
- * those of its readers' joins.
- */
+/* Whether a join with `edges` edges fits beside the edges and joins that acs_window_has_room promised to `entry`. */
 bool acs_join_fits(const acs_window *w, const acs_entry *entry, uint32_t edges);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Insertion of the next op into the window: its entry, its dependencies (depend.c), its place in program order. Before
- * that, hints to the cache for a few ops at once: from buckets to regions and links each step waits for the one before
- * it, but steps of several segments need not wait for each other. Called by the core. Owns nothing.
+ * Insertion of the next op into the window: its entry, its dependencies (depend.c), its place in program order. Called
+ * by the core; owns nothing. It also prefetches for several ops at once: the reads for one segment, from bucket to
+ * region to links, depend on each other, but those of different segments overlap.
  */
 #include "base/tuning.h"
 #include "window/regions_internal.h"
@@ -16,7 +16,7 @@ void acs_regions_expect(const acs_regions *t, acs_expected *e, const acs_segment
     }
 }
 
-/* The first that could be it; what the table holds of other shapes does not match in the end. */
+/* The first region whose tag matches. It may have another shape; insertion compares (acs_region_is_run). */
 static acs_region *find_tag(const acs_regions *t, uint32_t tag)
 {
     uint32_t at = tag & t->mask;
@@ -62,16 +62,16 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     acs_entry *entry = acs_window_take(w, op->seq, op);
     entry->kind = op->kind;
     entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
-    entry->rides = op->kind == ACS_KIND_KERNEL && op->type != 0;
+    entry->bundleable = op->kind == ACS_KIND_KERNEL && op->type != 0;
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
-    entry->immune = traits->immune;
-    entry->carries = (op->flags & ACS_RECORD_CARRIES) != 0;
+    entry->never_skipped = traits->never_skipped;
+    entry->propagates_failure = (op->flags & ACS_RECORD_PROPAGATES) != 0;
     entry->state = ACS_ENTRY_PENDING;
     entry->level = 1;
     w->live++;
     ACS_ASSERT(w->live <= (w->limit ? w->limit : 1)); /* WIN-1 */
-    /* Before the op itself is in the order list, which then holds exactly the ops that it may depend on. */
+    /* Before the op is in the order list, which now holds exactly the ops that it may depend on. */
     acs_depend_insert(w, entry);
     acs_entry *behind = traits->behind ? acs_window_find(w, traits->behind) : NULL;
     if (behind)

@@ -1,5 +1,6 @@
 /*
- * Lists of graph nodes, as a backend names them. Used where ops become nodes of a graph that somebody else captures.
+ * Lists of graph nodes, as opaque pointers of a backend. Used where ops become nodes of a graph that the program
+ * captures. One thread at a time.
  */
 #ifndef ACS_NODES_H
 #define ACS_NODES_H
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All zero: empty. Its owner frees it. */
+/* All zero: empty. The owner calls acs_nodes_fini. */
 typedef struct acs_nodes {
     void **list;
     uint32_t count, capacity;
@@ -21,7 +22,7 @@ static inline void acs_nodes_fini(acs_nodes *nodes)
     *nodes = (acs_nodes){NULL, 0, 0};
 }
 
-/* Room for so many in all; false: there is no memory, and the list is as before. */
+/* Make room for `count` nodes in all. False: memory is exhausted; the list is as before. */
 static inline bool acs_nodes_reserve(acs_nodes *nodes, uint32_t count)
 {
     if (count <= nodes->capacity)
@@ -35,7 +36,7 @@ static inline bool acs_nodes_reserve(acs_nodes *nodes, uint32_t count)
     return true;
 }
 
-/* Once: a node that is in the list already stays alone. */
+/* Add a node, unless the list has it. False: memory is exhausted; the list is as before. */
 static inline bool acs_nodes_add(acs_nodes *nodes, void *node)
 {
     for (uint32_t i = 0; i < nodes->count; i++)

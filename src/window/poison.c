@@ -1,44 +1,44 @@
 /*
- * What failed and skipped ops leave behind: the regions that they touched are poisoned until acs_clear, so that ops which
- * come later and touch them are skipped too. Ops that were in the window by then hear of it through their edges. Called when
- * an op ends (window.c), when failures are forgotten, and when memory is given out again.
+ * Poison: the regions that failed and skipped ops touched make later ops skip, until acs_clear. Ops that are in the
+ * window already learn of the failure through their edges. Called when an op ends (window.c), when failures are
+ * forgotten, and when memory is handed out again. Owns the poison of regions and window.
  */
 #include "window/window.h"
 
 #include "base/tuning.h"
 
-/* `poisoned` counts regions, not failures: while it is 0 none needs to be looked at. */
-static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op cause)
+/* `poisoned` counts regions, not failures: while it is 0, insertion looks at none. */
+static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op failed_by)
 {
-    ACS_ASSERT(cause != 0 && region->in_table);
+    ACS_ASSERT(failed_by != 0 && region->in_table);
     w->poisoned += !region->poison_read && !region->poison_write;
     if ((access & ACS_READ) && !region->poison_read)
-        region->poison_read = cause;
+        region->poison_read = failed_by;
     if ((access & ACS_WRITE) && !region->poison_write)
-        region->poison_write = cause;
+        region->poison_write = failed_by;
 }
 
-/* Met by every later op with a footprint, through collect_common. */
-static void poison_all(acs_window *w, uint8_t access, acs_op cause)
+/* Concerns every later op with a footprint, through collect_common. */
+static void poison_all(acs_window *w, uint8_t access, acs_op failed_by)
 {
     if ((access & ACS_READ) && !w->poison_all_read)
-        w->poison_all_read = cause;
+        w->poison_all_read = failed_by;
     if ((access & ACS_WRITE) && !w->poison_all_write)
-        w->poison_all_write = cause;
+        w->poison_all_write = failed_by;
 }
 
-/* Met only by ops that touch all memory, which look at no regions. */
-static void poison_any(acs_window *w, uint8_t access, acs_op cause)
+/* Concerns ops that touch all memory, which look at no regions. */
+static void poison_any(acs_window *w, uint8_t access, acs_op failed_by)
 {
     if ((access & ACS_READ) && !w->poison_any_read)
-        w->poison_any_read = cause;
+        w->poison_any_read = failed_by;
     if ((access & ACS_WRITE) && !w->poison_any_write)
-        w->poison_any_write = cause;
+        w->poison_any_write = failed_by;
 }
 
 /*
- * Whether memory that the op touches was freed behind it, and some of it handed out again: who gets it is not to suffer, and
- * the rest is nobody's. The new block may be smaller than the one that the op knew.
+ * Whether memory of the op was freed behind it and partly handed out again. The new owner must not suffer, and the
+ * rest belongs to nobody. The new block may be smaller than the op's.
  */
 static bool reused_since(const acs_window *w, const acs_record *op, const acs_shape *shape)
 {
@@ -50,14 +50,14 @@ static bool reused_since(const acs_window *w, const acs_record *op, const acs_sh
 }
 
 /*
- * Where no region can be had, or very many are poisoned, all memory is: more ops are skipped than need be, and none
- * works on bytes that were never written.
+ * If no region can be had, or TUNE_REGIONS_POISONED are poisoned, all memory is: more ops are skipped than necessary,
+ * but none works on bytes that were never written.
  */
-void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
+void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
 {
     if (op->any) {
-        poison_all(w, ACS_UPDATE, cause);
-        poison_any(w, ACS_UPDATE, cause);
+        poison_all(w, ACS_UPDATE, failed_by);
+        poison_any(w, ACS_UPDATE, failed_by);
     }
     for (uint32_t i = 0; i < op->segment_count; i++) {
         const acs_segment *segment = &op->segments[i];
@@ -67,12 +67,12 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op cause)
             continue;
         if (!all && reused_since(w, op, &shape))
             continue;
-        poison_any(w, segment->access, cause);
+        poison_any(w, segment->access, failed_by);
         acs_region *region = all || w->poisoned >= TUNE_REGIONS_POISONED ? NULL : acs_regions_get(w->regions, &shape);
         if (region)
-            poison_region(w, region, segment->access, cause);
+            poison_region(w, region, segment->access, failed_by);
         else
-            poison_all(w, segment->access, cause);
+            poison_all(w, segment->access, failed_by);
     }
 }
 
@@ -90,7 +90,7 @@ void acs_window_clear_poison(acs_window *w)
     w->poison_all_read = w->poison_all_write = w->poison_any_read = w->poison_any_write = 0;
 }
 
-/* Memory given out again at this address must not inherit the failures of blocks before it, which may have been larger. */
+/* Memory handed out again must not inherit failures from former blocks at this address, which may have been larger. */
 typedef struct forgetting {
     acs_window *window;
     acs_shape block;

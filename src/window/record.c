@@ -1,15 +1,15 @@
 /*
- * Op records and the blocks that hold what does not fit inside one. Producers acquire and reserve on the caller's path,
- * whoever retires an op releases; any threads at once, lock-free. Memory is taken from the system only while the pool
- * warms up, and for single blocks beyond the largest class. It knows nothing of what an op means.
+ * The pool of op records, and of the blocks that hold what does not fit into a record. Producers acquire and reserve
+ * in the launch path; the thread that retires an op releases. Any threads at once, lock-free. It allocates only while
+ * it warms up, and for single blocks beyond the largest class. It never reads what an op means.
  *
- * Everything here is a stack of indices: free records, the free blocks of each size class, the unused block numbers.
- * There are as many numbers as records (REC-1), so a class that runs empty when all are given out takes a block from
- * another class.
+ * Free records, the free blocks of each size class, and unused block numbers are stacks of indices. There are as many
+ * block numbers as records (REC-1): a class that is empty when all are in use takes a block from another class.
  *
- * C  push: last use of the item, link it, top release -> pop: top acquire, read the link, use the item.
+ * C  stack_push_chain: last use of the item, link, top release -> stack_pop_hint: top acquire, read link, use the
+ *    item.
  *    Broken: two owners write one record or block at once. Every change of `top` is a read-modify-write, so a pop
- *    synchronises with all pushes before it, not only with the last.
+ *    synchronises with all pushes before it, not only with the last one.
  */
 #include "window/record.h"
 
@@ -22,34 +22,35 @@ enum {
     BLOCK_CLASSES = 13, /* 512 B ... 2 MiB */
     BLOCK_EXACT = BLOCK_CLASSES,
     PART_ALIGN = 16,
-    FETCHED_BYTES = offsetof(acs_record, inline_bytes) + 2 * ACS_CACHE_LINE /* more arguments than that are rare */
+    FETCHED_BYTES = offsetof(acs_record, inline_bytes) + 2 * ACS_CACHE_LINE /* more arguments than these are rare */
 };
 
-/* Treiber's stack. `top` holds a tag in its upper half, counted up by each change against ABA; below it, index + 1. */
+/*
+ * Treiber's stack. The upper half of `top` is a tag that each change increments, against ABA; the lower half is index
+ * + 1.
+ */
 struct stack {
-    /*
-     * A cache line each: producers and the threads that retire work at different stacks without disturbing each other.
-     */
+    /* A cache line each: producers and retiring threads use different stacks without disturbing each other. */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t top;
 };
 
-/* What a block begins with; the parts of a record follow. */
+/* The head of a block; the parts of a record follow. */
 struct block {
     uint64_t bytes;
-    uint32_t number; /* of a pooled block */
+    uint32_t number; /* of a pooled block: index into pool->blocks */
     uint32_t reserved;
 };
 _Static_assert(sizeof(struct block) % PART_ALIGN == 0, "parts stay aligned");
 
 struct acs_record_pool {
-    /* immutable */
+    /* constant */
     unsigned char *records;
     uint64_t stride;
     uint32_t count;
-    /* owned through the stacks: who popped an index owns its row */
+    /* owned through the stacks: the thread that popped an index owns its element */
     _Atomic uint32_t *record_links;
     _Atomic uint32_t *block_links; /* shared by `classes`, `unused` and chains: a number is in one of them at most */
-    struct block *_Atomic *blocks; /* by number; atomic because a hint reads rows of others */
+    struct block *_Atomic *blocks; /* by number; atomic because prefetches read elements of other owners */
     /* any thread */
     _Atomic uint64_t block_bytes;
     struct stack free;
@@ -57,19 +58,19 @@ struct acs_record_pool {
     struct stack unused;
 };
 
-/* The word that replaces `top`: a new tag, and `entry` (index + 1, or 0 for empty) below it. */
+/* The next value of `top`: a new tag, and `entry` (index + 1; 0: empty). */
 static uint64_t stack_word(uint64_t top, uint32_t entry)
 {
     return (((top >> 32) + 1) << 32) | entry;
 }
 
-/* Entries that are linked already, `first` above the others and `last` below them. */
+/* Push entries that are linked already: `first` on top, `last` at the bottom. */
 static void stack_push_chain(struct stack *stack, _Atomic uint32_t *links, uint32_t first, uint32_t last)
 {
-    /* relaxed: a stale top loses the exchange */
+    /* relaxed: a stale top fails the exchange */
     uint64_t top = atomic_load_explicit(&stack->top, memory_order_relaxed);
     do {
-        /* relaxed: published by the exchange; a pop that reads it too late loses its own exchange to the tag */
+        /* relaxed: the exchange publishes it (C); a pop that read the old link fails its own exchange, by the tag */
         atomic_store_explicit(&links[last], (uint32_t)top, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, stack_word(top, first + 1), memory_order_release,
                                                     memory_order_relaxed)); /* C; relaxed on failure: tried again */
@@ -80,14 +81,14 @@ static void stack_push(struct stack *stack, _Atomic uint32_t *links, uint32_t in
     stack_push_chain(stack, links, index, index);
 }
 
-/* False: empty. `*below`: the entry that is on top now, index + 1, or 0; a guess if others pop too. */
+/* Pop an index; false: empty. `*below`: the next entry, index + 1, or 0; only a guess if other threads pop too. */
 static bool stack_pop_hint(struct stack *stack, _Atomic uint32_t *links, uint32_t *index, uint32_t *below)
 {
     uint64_t top = atomic_load_explicit(&stack->top, memory_order_acquire); /* C */
     do {
         if ((uint32_t)top == 0)
             return false;
-        /* relaxed: ordered by C; if the entry was popped meanwhile the value is of no use and the tag says so */
+        /* relaxed: ordered by C; if the entry was popped meanwhile the value is useless, and the tag says so */
         *below = atomic_load_explicit(&links[(uint32_t)top - 1], memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, stack_word(top, *below), memory_order_acquire,
                                                     memory_order_acquire)); /* C */
@@ -101,7 +102,7 @@ static bool stack_pop(struct stack *stack, _Atomic uint32_t *links, uint32_t *in
     return stack_pop_hint(stack, links, index, &below);
 }
 
-/* Before any other thread knows the pool: index 0 on top, the others in order below, so that few pages are touched. */
+/* Fill a stack before other threads know it: index 0 on top, so that few pages are touched. */
 static void stack_fill(struct stack *stack, _Atomic uint32_t *links, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -116,16 +117,16 @@ static uint64_t align_up(uint64_t bytes, uint64_t align)
 }
 
 /*
- * Ask for memory that the next launch will write. It was last used by the thread that retired its op, on another core:
- * without this a launch waits for a dozen cache lines to come over, at the first locked instruction after its writes.
- * Measured: it more than halves a launch. Only a hint: the memory may be another thread's by now, or freed.
+ * Prefetch memory that the next launch will write. The thread that retired its last op used it, on another core.
+ * Without the prefetch a launch waits for a dozen cache lines, at its first locked instruction after the writes;
+ * measured: less than half of the time remains. Only a hint: another thread may own or have freed the memory.
  */
 static void fetch_for_write(const void *memory, uint64_t bytes)
 {
     for (uint64_t i = 0; memory && i < bytes; i += ACS_CACHE_LINE) {
         const char *line = (const char *)memory + i;
 #if defined(__x86_64__)
-        __asm__ volatile("prefetchw %0" : : "m"(*line)); /* the builtin fetches for reading on a baseline x86-64 */
+        __asm__ volatile("prefetchw %0" : : "m"(*line)); /* on a baseline x86-64 the builtin prefetches for reading */
 #else
         __builtin_prefetch(line, 1);
 #endif
@@ -134,13 +135,13 @@ static void fetch_for_write(const void *memory, uint64_t bytes)
 
 static struct block *block_at(const acs_record_pool *pool, uint32_t number)
 {
-    /* relaxed: the owner of the number got it through C, others only ask for the memory */
+    /* relaxed: the owner of the number got it through C; others only prefetch */
     return atomic_load_explicit(&pool->blocks[number], memory_order_relaxed);
 }
 
 static void block_set(acs_record_pool *pool, uint32_t number, struct block *block)
 {
-    /* relaxed: handed on with the number, through C */
+    /* relaxed: passed on with the number, through C */
     atomic_store_explicit(&pool->blocks[number], block, memory_order_relaxed);
 }
 
@@ -179,10 +180,7 @@ void acs_record_pool_destroy(acs_record_pool *pool)
 {
     if (!pool)
         return;
-    /*
-     * Cached and used blocks alike: every pooled one stands under its number. Those of no class are their records' to
-     * free.
-     */
+    /* All pooled blocks, cached or in use, are in this array. Blocks without a class are freed with their records. */
     for (uint32_t i = 0; i < pool->count; i++)
         free(block_at(pool, i));
     free(pool->blocks);
@@ -200,14 +198,12 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     if (next)
         fetch_for_write(pool->records + (next - 1) * pool->stride, FETCHED_BYTES);
 
-    /*
-     * Only what must hold for any kind is set: site, union and rows are the producer's to write, and not cleared first.
-     */
+    /* Only what holds for every kind is set: the producer writes site, union and rows, which are not cleared first. */
     ACS_ASSERT(index < pool->count); /* REC-1 */
     acs_record *record = (acs_record *)(void *)(pool->records + index * pool->stride);
     record->seq = 0;
     record->asked = ACS_KIND_KERNEL;
-    record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, should the caller give up and release */
+    record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, in case the caller gives up and releases */
     record->any = 0;
     record->flags = 0;
     record->type = 0;
@@ -236,7 +232,7 @@ void acs_record_drop_reuses(acs_record *record)
     }
 }
 
-/* The smallest class of at least `bytes`, or BLOCK_EXACT. */
+/* The smallest class of at least `bytes`; BLOCK_EXACT: none. */
 static uint32_t class_of(uint64_t bytes)
 {
     uint32_t c = 0;
@@ -265,7 +261,7 @@ static void block_free(acs_record_pool *pool, struct block *block)
     free(block);
 }
 
-/* A number without a block: an unused one, else that of a cached block of another class, whose memory is freed. */
+/* Take a number without a block: an unused one, or that of a cached block of another class, which is freed. */
 static bool number_take(acs_record_pool *pool, uint32_t *number)
 {
     if (stack_pop(&pool->unused, pool->block_links, number))
@@ -277,10 +273,10 @@ static bool number_take(acs_record_pool *pool, uint32_t *number)
             return true;
         }
     }
-    return false; /* numbers moved between the stacks while we looked */
+    return false; /* numbers moved between the stacks meanwhile */
 }
 
-/* A block of at least `bytes`; `*class_used` says where it belongs. NULL: memory is exhausted. */
+/* Take a block of at least `bytes`; `*class_used`: its class, or BLOCK_EXACT. NULL: memory is exhausted. */
 static struct block *block_take(acs_record_pool *pool, uint64_t bytes, uint32_t *class_used)
 {
     uint32_t c = class_of(bytes), number, next;
@@ -295,7 +291,7 @@ static struct block *block_take(acs_record_pool *pool, uint64_t bytes, uint32_t 
         return block_at(pool, number);
     }
 
-    /* Not tried again, which could go on without bound: this one block is simply not kept afterwards. */
+    /* No second attempt, which might repeat for ever: this block is not pooled. */
     if (!number_take(pool, &number)) {
         *class_used = BLOCK_EXACT;
         return block_malloc(pool, bytes);
@@ -321,7 +317,7 @@ acs_status acs_record_reserve(acs_record_pool *pool, acs_record *record, uint32_
     if (ACS_LIKELY(!(segment_part | arg_part | byte_part)))
         return ACS_OK;
 
-    /* The block in order: its head, segments, table of arguments, argument bytes; each part aligned for the next. */
+    /* Layout of the block: head, segments, table of arguments, argument bytes; each part is aligned. */
     uint64_t arg_offset = sizeof(struct block) + align_up(segment_part, PART_ALIGN);
     uint64_t byte_offset = arg_offset + align_up(arg_part, PART_ALIGN);
     uint32_t class_used;
@@ -374,7 +370,7 @@ static void release_block(acs_record_pool *pool, const acs_record *record)
         stack_push(&pool->classes[record->block_class], pool->block_links, block->number);
 }
 
-/* The block first: once the record is pushed, another thread may own it and write its fields. */
+/* The block first: once the record is pushed, another thread may own it. */
 void acs_record_release(acs_record_pool *pool, acs_record *record)
 {
     ACS_ASSERT((unsigned char *)record == pool->records + record->index * pool->stride); /* REC-2 */
@@ -390,7 +386,7 @@ static void release_blocks(acs_record_pool *pool, acs_record_chain *chain)
     chain->blocks_first = chain->blocks_last = 0;
 }
 
-/* Most ops of a program are of a few sizes: blocks of another class than the chain's are the exception. */
+/* Most ops of a program have a few sizes, so a block of another class than the chain's is rare. */
 static void gather_block(acs_record_pool *pool, acs_record_chain *chain, const acs_record *record)
 {
     const struct block *block = record->block;
@@ -415,7 +411,7 @@ void acs_record_gather(acs_record_pool *pool, acs_record_chain *chain, acs_recor
     ACS_ASSERT((unsigned char *)record == pool->records + index * pool->stride); /* REC-2 */
     if (record->block)
         gather_block(pool, chain, record);
-    /* relaxed: nobody else looks before the chain is pushed, C */
+    /* relaxed: no other thread sees it before the chain is pushed (C) */
     atomic_store_explicit(&pool->record_links[index], chain->first, memory_order_relaxed);
     chain->first = index + 1;
     if (!chain->last)

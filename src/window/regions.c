@@ -1,7 +1,7 @@
 /*
- * The table of regions: exact shapes by hash, overlaps by links, eviction of what is idle. Owns every region, its links
- * and the search structures. Called by depend.c with the core's lock held. Never looks at the dependency state inside a
- * region: whether one may be forgotten is asked of its owner.
+ * The table of regions: a hash of exact shapes, links between overlapping regions, eviction of idle ones. Owns the
+ * regions, their links and the search index. Called by depend.c and poison.c under the window's lock. It never reads
+ * the dependency state inside a region: the callback `idle` tells whether a region may be forgotten.
  */
 #include "window/regions_internal.h"
 
@@ -13,7 +13,7 @@
 enum {
     BUCKETS_MIN = 256,
     LINKS_MIN = 4,
-    READERS_BITS = 2      /* of the readers inside a region */
+    READERS_BITS = 2      /* log2 of ACS_REGION_READERS */
 };
 
 /* -------------------------------------------------------------------------------------------------- create, destroy */
@@ -62,14 +62,14 @@ void acs_regions_destroy(acs_regions *regions)
 
 /* ----------------------------------------------------------------------------------------------- exact shapes: hash */
 
-/* One branch for all five fields: on the common path they are equal. */
+/* One branch for all fields: in the common path they are equal. */
 static bool shape_equal(const acs_shape *a, const acs_shape *b)
 {
     return ((a->base ^ b->base) | (a->row_bytes ^ b->row_bytes) | (a->rows ^ b->rows) | (a->pitch ^ b->pitch) |
             (uint64_t)(a->token ^ b->token)) == 0;
 }
 
-/* NULL: there is no region of exactly this shape. */
+/* The region of exactly this shape; NULL: none. */
 static slot *hash_find(const acs_regions *t, const acs_shape *shape, uint64_t hash)
 {
     for (uint32_t i = (uint32_t)hash & t->mask; t->buckets[i].id != ACS_NO_REGION; i = (i + 1) & t->mask) {
@@ -82,7 +82,7 @@ static slot *hash_find(const acs_regions *t, const acs_shape *shape, uint64_t ha
     return NULL;
 }
 
-/* There is an empty bucket: hash_reserve. */
+/* hash_reserve has ensured an empty bucket. */
 static void hash_insert(acs_regions *t, bucket entry)
 {
     uint32_t i = entry.tag & t->mask;
@@ -93,7 +93,7 @@ static void hash_insert(acs_regions *t, bucket entry)
     t->buckets[i] = entry;
 }
 
-/* Close the gap: move up each follower that may stand there, which is one whose own place is not behind the gap. */
+/* Close the gap: move up each follower whose own place is not behind the gap. */
 static void hash_remove(acs_regions *t, const acs_region *region)
 {
     uint32_t gap = (uint32_t)region->hash & t->mask;
@@ -111,12 +111,12 @@ static void hash_remove(acs_regions *t, const acs_region *region)
     t->buckets[gap].id = ACS_NO_REGION;
 }
 
-/* Room for one more. Without memory to grow, probing gets longer until three quarters are in use. */
+/* Make room for one more. If memory is exhausted, probe sequences grow until three quarters are in use. */
 static bool hash_reserve(acs_regions *t)
 {
     uint32_t size = t->mask + 1;
 
-    /* A second probe is a branch that is guessed wrong; but a large table pays more for a line that is not in the cache. */
+    /* A sparse table saves a mispredicted second probe; in a large one its cache misses would cost more. */
     if (t->count < (size <= TUNE_REGION_BUCKETS_SPARSE ? size / 4 : size / 2))
         return true;
 
@@ -134,7 +134,7 @@ static bool hash_reserve(acs_regions *t)
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* Regions never move, since callers hold pointers to them: room grows by chunks, and is kept for the next ones. */
+/* Add a chunk of slots, which is kept until the table is destroyed. Regions never move, since callers hold pointers. */
 static bool chunk_add(acs_regions *t)
 {
     if (t->chunk_count == t->chunk_capacity) {
@@ -154,7 +154,7 @@ static bool chunk_add(acs_regions *t)
     return true;
 }
 
-/* A free slot. It stays free until slot_take: whoever fails in between has nothing to give back. */
+/* A free slot. It stays free until slot_take, so a failure in between has nothing to undo. */
 static slot *slot_peek(acs_regions *t)
 {
     if (t->free != ACS_NO_REGION)
@@ -170,7 +170,7 @@ static slot *slot_peek(acs_regions *t)
     return s;
 }
 
-/* Turn the slot of slot_peek into a region without links. Regions evicted since are in front of it in the free list. */
+/* Make the slot of slot_peek a region without links. Regions evicted meanwhile precede it in the free list. */
 static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t hash)
 {
     acs_region *region = &s->region, was = *region;
@@ -188,7 +188,7 @@ static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t 
 
 /* ------------------------------------------------------------------------------------------------------------ links */
 
-/* Room for `count` links in all. Powers of two, so that a region which gains links one by one copies them seldom. */
+/* Make room for `count` links in all. Powers of two, so that links added one by one are seldom copied. */
 static bool links_reserve(acs_regions *t, acs_region *region, uint32_t count)
 {
     if (count <= region->link_capacity)
@@ -219,10 +219,10 @@ bool acs_region_more_readers(acs_regions *regions, acs_region *region)
     return true;
 }
 
-/* Both ends have room. */
+/* Link two regions; both have room. */
 static void link_add(acs_region *a, acs_region *b)
 {
-    /* Geometry is computed once, when the link is made; insertions of ops only read the two flags. */
+    /* The cover flags are computed once, when the link is made; insertions only read them. */
     uint8_t covers = acs_shape_covers(&a->shape, &b->shape), covered = acs_shape_covers(&b->shape, &a->shape);
 
     ACS_ASSERT(a != b && acs_shape_overlap(&a->shape, &b->shape)); /* REG-1 */
@@ -233,7 +233,7 @@ static void link_add(acs_region *a, acs_region *b)
     b->link_count++;
 }
 
-/* Forget one end: the last link takes its place, and that one's other end is told so. */
+/* Remove one end of a link: the last link takes its place, and the mirror index at its other end is updated. */
 static void link_drop(acs_region *region, uint32_t index)
 {
     ACS_ASSERT(index < region->link_count);
@@ -248,7 +248,7 @@ static void link_drop(acs_region *region, uint32_t index)
 
 /* ----------------------------------------------------------------------------------------------------- search index */
 
-/* By place. A token has none: it overlaps only its equal, which the hash finds. */
+/* A token is not in the search index: it overlaps only its equal, which the hash finds. */
 static bool index_insert(acs_regions *t, slot *s, const acs_shape *shape)
 {
     return shape->token || acs_tile_set_insert(&t->places, shape, s->region.id, &s->place);
@@ -260,13 +260,13 @@ static void index_remove(acs_regions *t, slot *s)
         acs_tile_set_remove(&t->places, &s->region.shape, s->region.id, s->place);
 }
 
-/* Candidates: all that overlap, perhaps more, perhaps twice. */
+/* Candidates: all regions that overlap, perhaps others, perhaps twice. */
 static bool index_query(acs_regions *t, const acs_shape *shape)
 {
     return shape->token || acs_tile_set_query(&t->places, shape, &t->found);
 }
 
-/* Fill t->found with the regions that overlap the shape: each once, those that are not idle first. */
+/* Fill t->found with the regions that overlap the shape, each once, those in use first. */
 static bool search(acs_regions *t, const acs_shape *shape)
 {
     acs_id_list *found = &t->found;
@@ -295,8 +295,8 @@ static bool search(acs_regions *t, const acs_shape *shape)
 /* --------------------------------------------------------------------------------------------------------- eviction */
 
 /*
- * Forget a region and its links. Never allocates, so it can be called while another one is being made. The slot keeps a
- * small array of links: most regions have a few, and the next one here need not ask for memory.
+ * Forget a region and its links. Never allocates, so it may run while another region is made. The slot keeps a small
+ * array of links for its next region, since most regions have a few.
  */
 static void evict(acs_regions *t, slot *s)
 {
@@ -326,11 +326,11 @@ static void evict(acs_regions *t, slot *s)
     t->count--;
 }
 
-/* The clock: evict idle regions that were not hit since it came by last; a few steps a call, so that none is long. */
+/* Evict idle regions that were not used since the clock passed them; a few steps per call, so that none is long. */
 static void evict_some(acs_regions *t)
 {
     for (uint32_t i = 0; i < TUNE_REGION_EVICTION_STEPS && t->count >= t->soft_cap; i++) {
-        /* Not a division by 0: a slot was peeked before, so there is at least one id. */
+        /* `high` is not 0: slot_peek came before. */
         t->hand = t->hand % t->high + 1;
         slot *s = slot_at(t, t->hand);
         if (s->region.touched)
@@ -342,7 +342,7 @@ static void evict_some(acs_regions *t)
 
 void acs_region_drop_idle_links(acs_regions *regions, acs_region *region)
 {
-    /* Backwards: an eviction moves the last link to where the evicted one was. */
+    /* Backwards: an eviction moves the last link into the free place. */
     for (uint32_t i = region->link_count; i-- > 0;) {
         slot *s = slot_of(region->links[i].region);
         if (regions->idle(regions->user, &s->region))
@@ -350,7 +350,7 @@ void acs_region_drop_idle_links(acs_regions *regions, acs_region *region)
     }
 }
 
-/* Visits every id that was ever used: not for the path of an op. */
+/* Visits every id ever used: not for the path of an op. */
 void acs_regions_evict_idle(acs_regions *regions)
 {
     for (uint32_t id = 1; id <= regions->high; id++) {
@@ -362,7 +362,7 @@ void acs_regions_evict_idle(acs_regions *regions)
 
 /* ---------------------------------------------------------------------------------------------------- find and make */
 
-/* Everything that can fail comes first and shows nowhere; what follows cannot fail. */
+/* Make a region. All steps that can fail come first and leave no trace. */
 static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t hash)
 {
     slot *s = slot_peek(t);
@@ -377,7 +377,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     if (!index_insert(t, s, shape))
         return NULL;
 
-    /* An idle region has nothing to say to the new one: forgetting it is cheaper than a link to it. */
+    /* An idle region orders nothing: to forget it is cheaper than a link to it. */
     for (uint32_t i = t->found_live; i < t->found.count; i++)
         evict(t, slot_at(t, t->found.ids[i]));
     evict_some(t);
@@ -389,7 +389,7 @@ static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t 
     return &s->region;
 }
 
-/* Keeps the clock away for one round. */
+/* Keep the eviction clock away for one round. */
 static acs_region *used(acs_region *region)
 {
     if (!region->touched)
@@ -397,7 +397,7 @@ static acs_region *used(acs_region *region)
     return region;
 }
 
-/* The common path: one hash lookup, without a search or an allocation. */
+/* In the common path one hash lookup, without a search or an allocation. */
 acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
 {
     uint64_t hash = shape_hash(shape);
@@ -408,7 +408,9 @@ acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
     return used(&s->region);
 }
 
-/* One row, as most segments have: neither is a shape built, nor are the fields compared that are the same for all rows. */
+/*
+ * Find the region of one row, as most segments are, without building a shape or comparing fields that all rows share.
+ */
 static slot *run_find(const acs_regions *t, uint64_t base, uint64_t bytes)
 {
     uint64_t hash = run_hash(base, bytes);
@@ -418,14 +420,14 @@ static slot *run_find(const acs_regions *t, uint64_t base, uint64_t bytes)
             continue;
         slot *s = slot_at(t, t->buckets[i].id);
         const acs_shape *shape = &s->region.shape;
-        /* In normal form one row has no pitch, and a token no rows. */
+        /* In normal form one row has pitch 0, and a token has no rows. */
         if (ACS_LIKELY(((shape->base ^ base) | (shape->row_bytes ^ bytes) | (shape->rows ^ 1)) == 0))
             return s;
     }
     return NULL;
 }
 
-/* Apart, so that the common case needs no frame of its own. */
+/* A function of its own, so that the common case needs no stack frame. */
 __attribute__((noinline)) static acs_region *known_shape(acs_regions *t, const acs_segment *segment)
 {
     acs_shape shape;
@@ -438,7 +440,7 @@ __attribute__((noinline)) static acs_region *known_shape(acs_regions *t, const a
     return used(&s->region);
 }
 
-/* A run that is empty or wraps the address space is not in the table: none was ever made. */
+/* No region was ever made for a run that is empty or wraps the address space. */
 acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
 {
     if (ACS_UNLIKELY(segment->extent != ACS_EXTENT_BYTES || segment->rows != 1))
@@ -449,7 +451,7 @@ acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
     return used(&s->region);
 }
 
-/* Leaves `touched` alone: looking is not using. */
+/* Does not set `touched`: a look does not count as a use. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape)
 {
     slot *s = hash_find(regions, shape, shape_hash(shape));

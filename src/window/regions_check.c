@@ -1,10 +1,10 @@
 /*
- * The invariants of the table of regions, by brute force: slow, and exact. Called by tests only; changes nothing but the
- * stamp of searches.
+ * The invariants of the table of regions by brute force: slow and exact. Called by tests and assertions. It changes
+ * only the stamps of searches.
  */
 #include "window/regions_internal.h"
 
-/* REG-2 for the links of one region, and that each is true. */
+/* REG-2 for the links of one region; each link must tell the truth. */
 static bool check_links(const acs_region *a)
 {
     for (uint32_t i = 0; i < a->link_count; i++) {
@@ -24,7 +24,7 @@ static bool check_links(const acs_region *a)
     return true;
 }
 
-/* REG-1 for one region against those made under a higher id: the links are as many as the overlaps, and none is double. */
+/* REG-1 for one region: it has as many links as regions that it overlaps, and none twice. */
 static bool check_overlaps(acs_regions *t, const acs_region *a)
 {
     uint32_t overlaps = 0;
@@ -44,7 +44,7 @@ static bool check_overlaps(acs_regions *t, const acs_region *a)
     return overlaps == a->link_count;
 }
 
-/* Quadratic. */
+/* Quadratic in the number of regions. */
 bool acs_regions_check(acs_regions *regions)
 {
     uint32_t count = 0;

@@ -1,7 +1,7 @@
 /*
- * Shapes: the arithmetic of contiguous bytes, tiles of strided rows and tokens. Normalises the segments that callers
- * give, and answers overlap and cover exactly and without allocation. Called by regions.c, by depend.c and by the
- * checkers. Knows nothing of the table of regions.
+ * Shapes: the arithmetic of contiguous bytes, tiles of strided rows and tokens. It normalises the segments of callers,
+ * and decides overlap and cover without allocating. Called by regions.c, depend.c and the checkers. It knows nothing
+ * of the table of regions.
  */
 #include "window/regions.h"
 
@@ -40,21 +40,21 @@ acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape)
     if (s->row_bytes == 0 || s->rows == 0)
         return ACS_NOT_READY;
 
-    /* One row has no pitch, whatever the caller wrote there: shapes of the same bytes shall be equal, for the hash. */
+    /* One row has no pitch, whatever the caller wrote: shapes of the same bytes must be equal, for the hash. */
     uint64_t pitch = s->rows == 1 ? 0 : s->pitch_bytes;
-    u128 bytes = (u128)(s->rows - 1) * pitch + s->row_bytes; /* first byte to last, both included: fits in 128 bits */
+    u128 bytes = (u128)(s->rows - 1) * pitch + s->row_bytes; /* from first to last byte, inclusive; fits in 128 bits */
     if (bytes > UINT64_MAX || s->base + (uint64_t)(bytes - 1) < s->base)
         return wraps(s);
     if (pitch > s->row_bytes)
         *shape = (acs_shape){.base = s->base, .row_bytes = s->row_bytes, .rows = s->rows, .pitch = pitch};
-    else /* the rows touch or overlap: they leave no gap */
+    else /* the rows touch or overlap, without gaps */
         *shape = (acs_shape){.base = s->base, .row_bytes = (uint64_t)bytes, .rows = 1};
     return ACS_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- overlap */
 
-/* Bytes [first, last] against any shape. */
+/* Whether the bytes [first, last] overlap a shape. */
 static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
 {
     if (last < s->base || first > shape_last(s))
@@ -65,7 +65,7 @@ static bool range_overlaps(uint64_t first, uint64_t last, const acs_shape *s)
     uint64_t row = (first - s->base) / s->pitch, column = (first - s->base) % s->pitch;
     if (column < s->row_bytes)
         return true;
-    /* `first` lies in the gap behind `row`, which is not the last one: does the range reach the next? */
+    /* `first` lies in the gap behind `row`, which is not the last row: does the range reach the next one? */
     return last >= s->base + (row + 1) * s->pitch;
 }
 
@@ -90,28 +90,31 @@ static uint64_t rows_within(const acs_shape *s, uint64_t first, uint64_t last, u
 }
 
 /*
- * The smallest x with low <= a * x mod m <= high, where 0 < low <= high < m and a < m; UINT64_MAX if there is none.
- * Each step halves m at least, as in Euclid's algorithm.
+ * The smallest x with low <= a * x mod m <= high, where 0 < low <= high < m and a < m; UINT64_MAX: none. Each step at
+ * least halves m, as in Euclid's algorithm.
  */
 static uint64_t first_multiple(uint64_t a, uint64_t m, uint64_t low, uint64_t high)
 {
     if (a == 0)
         return UINT64_MAX;
-    if (a > m / 2) /* count downwards in smaller steps */
+    if (a > m / 2) /* count downwards, in smaller steps */
         return first_multiple(m - a, m, m - high, m - low);
 
     uint64_t x = low / a + (low % a != 0);
     if (x <= high / a)
         return x;
-    /* The first turn round m steps over [low, high]: y is the first that does not, and then x the first step in it. */
+    /*
+     * The first turn around m steps over [low, high]. y: the first turn that does not; then x is the first step inside
+     * it.
+     */
     uint64_t y = first_multiple((a - m % a) % a, a, low % a, high % a);
     return y == UINT64_MAX ? y : (uint64_t)(((u128)m * y + low + a - 1) / a);
 }
 
 /*
- * Whether one of `count` rows overlaps b, if b had rows without end in both directions. The rows are `step` apart;
- * `end` is how far behind b's base the last byte of the first one lies. A row overlaps where that, modulo b's pitch, is
- * below `reach`: the sum of both row lengths, less one.
+ * Whether one of `count` rows overlaps b, if b had rows without end in both directions. The rows are `step` apart; the
+ * last byte of the first one lies `end` behind b's base. A row overlaps if that distance, modulo b's pitch, is below
+ * `reach`: the sum of both row lengths, less one.
  */
 static bool rows_meet(uint64_t end, uint64_t step, uint64_t count, uint64_t reach, uint64_t pitch)
 {
@@ -123,8 +126,8 @@ static bool rows_meet(uint64_t end, uint64_t step, uint64_t count, uint64_t reac
 }
 
 /*
- * Tiles of different pitches. The first and the last row of a that can overlap b are compared with b itself; for those
- * in between, which begin and end inside b's rows and the gaps behind them, b may be taken as endless.
+ * Tiles of different pitches. The first and the last row of a that can overlap b are compared with b itself. Rows in
+ * between begin and end inside b's rows and the gaps behind them, so b may be taken as endless for them.
  */
 static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
 {
@@ -134,7 +137,7 @@ static bool unlike_tiles_overlap(const acs_shape *a, const acs_shape *b)
 
     if (first > last)
         return false;
-    /* At least one row: the bounds overlap. */
+    /* At least one row, since the bounds overlap. */
     count = rows_within(a, first, last, &low);
 
     uint64_t start = a->base + low * a->pitch, end = start + (count - 1) * a->pitch;
@@ -167,7 +170,7 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
 {
     if (a->token || b->token)
         return a->token && b->token && a->base == b->base;
-    /* Cheap, and refuses most pairs; what follows may count on b's rows lying between a's first and last byte. */
+    /* Cheap, and refuses most pairs. Below, b's rows lie between a's first and last byte. */
     if (b->base < a->base || shape_last(b) > shape_last(a))
         return false;
     if (a->rows == 1)
@@ -175,7 +178,7 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
     if (b->rows > 1 && b->pitch != a->pitch)
         return false;
 
-    /* Every row of b must lie inside one row of a; shape_last has made sure that a has a row for each. */
+    /* Every row of b must lie inside one row of a; the test of shape_last ensures that a has a row for each. */
     uint64_t column = (b->base - a->base) % a->pitch;
     return column < a->row_bytes && b->row_bytes <= a->row_bytes - column;
 }

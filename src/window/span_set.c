@@ -1,6 +1,6 @@
 /*
- * Ordered spans of bytes. Owns its chunks and directories; called by regions.c for contiguous regions and for the
- * bounding ranges of tiles. Never looks at a region, never decides what an overlap means.
+ * Ordered spans of bytes. Owns the chunks and directories. Called by tile_grid.c for the bounding ranges of shapes. It
+ * knows regions by their ids only, and decides nothing about them.
  */
 #include "window/span_set.h"
 
@@ -23,7 +23,7 @@ bool acs_id_list_grow(acs_id_list *list)
     return true;
 }
 
-/* Leaves an empty set behind, ready for insertions: bounds that are dropped may be built again. */
+/* Leaves an empty set that may be filled again. */
 void acs_span_set_fini(acs_span_set *set)
 {
     for (uint32_t l = 0; l < ACS_SPAN_LEVELS; l++) {
@@ -36,28 +36,28 @@ void acs_span_set_fini(acs_span_set *set)
 
 /* ----------------------------------------------------------------------------------------------------------- search */
 
-/* The class of a span by its length; lengths in one class differ by less than a factor of 16. */
+/* The level of a span by its length; lengths of one level differ by a factor below 16. */
 static uint32_t level_of(uint64_t first, uint64_t last)
 {
     return (uint32_t)(63 - __builtin_clzll((last - first) | 1)) / 4;
 }
 
-/* As one number of 128 bits: compared without a branch, which would be guessed wrong for every other address. */
+/* Compares keys as numbers of 128 bits, without a branch, which would be mispredicted for every other address. */
 static bool key_less(uint64_t a_first, uint32_t a_id, uint64_t b_first, uint32_t b_id)
 {
     return ((u128)a_first << 64 | a_id) < ((u128)b_first << 64 | b_id);
 }
 
-/* `n` if the condition holds, else 0; a multiplication or a branch would be slower. */
+/* `n` if the condition holds, else 0; faster than a multiplication or a branch. */
 static uint32_t only_if(uint32_t n, bool condition)
 {
     return n & (0u - (uint32_t)condition);
 }
 
-/* Index of the chunk in which (first, id) belongs: the last whose key is not above it, else the first. */
+/* The chunk in which (first, id) belongs: the last one whose key is not above it, or the first one. */
 static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t id)
 {
-    /* Binary search without branches: the answer is always in [base, base + n). */
+    /* Binary search without branches: the answer stays in [base, base + n). */
     const acs_span_entry *base = level->entries;
     uint32_t n = level->count;
 
@@ -70,10 +70,10 @@ static uint32_t entry_find(const acs_span_level *level, uint64_t first, uint32_t
     return (uint32_t)(base - level->entries);
 }
 
-/* Index of the chunk's first span that is not below (first, id); its count if all are. */
+/* Index of the chunk's first span that is not below (first, id); the number of spans if all are below. */
 static uint32_t span_find(const acs_span_entry *entry, uint64_t first, uint32_t id)
 {
-    /* The same, but the answer may also be one past the end: the last step decides. */
+    /* As above, but the answer may be one past the end: the last step decides. */
     const acs_span *base = entry->chunk->spans;
     uint32_t n = entry->count;
 
@@ -85,10 +85,10 @@ static uint32_t span_find(const acs_span_entry *entry, uint64_t first, uint32_t 
     return (uint32_t)(base - entry->chunk->spans) + (n == 1 && key_less(base->first, base->id, first, id));
 }
 
-/* A span of this level that overlaps starts in [first - reach, last]. */
+/* Find the overlapping spans of a level: each starts in [first - reach, last]. */
 static bool level_query(const acs_span_level *level, uint64_t first, uint64_t last, acs_id_list *found)
 {
-    /* Those before it cannot reach `first`; among the rest, ones that end too early are met and passed over. */
+    /* Earlier spans cannot reach `first`. Later ones may still end before it, and are skipped. */
     uint64_t low = first > level->reach ? first - level->reach : 0;
     uint32_t e = entry_find(level, low, 0);
     uint32_t i = span_find(&level->entries[e], low, 0);
@@ -106,7 +106,7 @@ static bool level_query(const acs_span_level *level, uint64_t first, uint64_t la
     return true;
 }
 
-/* A level is searched only if it has spans: programs use few classes of lengths at a time. */
+/* Only levels with spans are searched; a program uses few lengths at a time. */
 bool acs_span_set_query(const acs_span_set *set, uint64_t first, uint64_t last, acs_id_list *found)
 {
     for (uint32_t used = set->used; used; used &= used - 1)
@@ -117,7 +117,7 @@ bool acs_span_set_query(const acs_span_set *set, uint64_t first, uint64_t last, 
 
 /* ----------------------------------------------------------------------------------------------- insertion, removal */
 
-/* Make room for a new chunk at directory index `at`. */
+/* Make room for a new chunk at directory index `at`. False: memory is exhausted, and nothing has changed. */
 static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
     acs_span_chunk *chunk = malloc(sizeof *chunk);
@@ -135,7 +135,7 @@ static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
         level->entries = entries;
         level->capacity = capacity;
     }
-    /* The chunks themselves stay in place; only the directory of pointers moves. */
+    /* The chunks stay in place; only the directory moves. */
     memmove(&level->entries[at + 1], &level->entries[at], (level->count - at) * sizeof *level->entries);
     level->entries[at] = (acs_span_entry){.chunk = chunk};
     level->count++;
@@ -143,7 +143,7 @@ static bool entry_open(acs_span_set *set, acs_span_level *level, uint32_t at)
     return true;
 }
 
-/* The chunk is empty, or its spans have been moved. */
+/* Remove a chunk that is empty, or whose spans were moved. */
 static void entry_close(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
     free(level->entries[at].chunk);
@@ -152,7 +152,7 @@ static void entry_close(acs_span_set *set, acs_span_level *level, uint32_t at)
     set->bytes -= sizeof(acs_span_chunk);
 }
 
-/* Move the upper half of a full chunk to a new one behind it. */
+/* Move the upper half of a full chunk to a new one behind it. False: memory is exhausted, and nothing has changed. */
 static bool entry_split(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
     if (!entry_open(set, level, at + 1))
@@ -168,7 +168,10 @@ static bool entry_split(acs_span_set *set, acs_span_level *level, uint32_t at)
     return true;
 }
 
-/* Append the chunk behind `at` to the one there if both are small, with slack: the next insertion shall not split. */
+/*
+ * Append the chunk behind `at` to the one at `at`, if the result is at most half full: the next insertion must not
+ * split it.
+ */
 static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
 {
     if (at + 1 >= level->count)
@@ -184,14 +187,14 @@ static void entry_merge(acs_span_set *set, acs_span_level *level, uint32_t at)
     entry_close(set, level, at + 1);
 }
 
-/* A span below the first key goes into the first chunk, whose key is not used (SPAN-2): keys need not be lowered. */
+/* A span below the first key goes into the first chunk, whose key is not used (SPAN-2), so keys are never lowered. */
 bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint32_t id)
 {
     uint32_t l = level_of(first, last);
     acs_span_level *level = &set->levels[l];
     uint32_t e = 0;
 
-    /* First have a chunk with room: the only steps that can fail. */
+    /* First find a chunk with room: the only steps that can fail. */
     if (level->count == 0) {
         if (!entry_open(set, level, 0))
             return false;
@@ -214,7 +217,7 @@ bool acs_span_set_insert(acs_span_set *set, uint64_t first, uint64_t last, uint3
     memmove(span + 1, span, (entry->count - i) * sizeof *span);
     *span = (acs_span){first, last, id};
     entry->count++;
-    /* Only ever raised here: to lower it would take a search, and a reach too large costs time, not results. */
+    /* Only raised here: a lower value would need a search, and a reach that is too large costs time, not results. */
     if (last - first > level->reach)
         level->reach = last - first;
     set->used |= 1u << l;
@@ -234,18 +237,21 @@ void acs_span_set_remove(acs_span_set *set, uint64_t first, uint64_t last, uint3
     acs_span_entry *entry = &level->entries[e];
     uint32_t i = span_find(entry, first, id);
     acs_span *span = &entry->chunk->spans[i];
-    /* SPAN-1 leaves one place where it can be. */
+    /* SPAN-1 leaves one possible place. */
     if (i == entry->count || span->first != first || span->id != id)
         return;
     ACS_ASSERT(span->last - span->first <= level->reach); /* SPAN-3 */
-    /* The chunk keeps its key although its first span may be gone: SPAN-2 asks only that the key is not above any. */
+    /*
+     * The chunk keeps its key even if its first span goes: SPAN-2 only asks that the key is not above any of its
+     * spans.
+     */
     entry->count--;
     memmove(span, span + 1, (entry->count - i) * sizeof *span);
     set->count--;
     if (entry->count == 0) {
         entry_close(set, level, e);
     } else if (entry->count <= SPAN_MERGE) {
-        /* Both neighbours: the one behind is drawn in, then this one into the one before, where they fit. */
+        /* Merge the next chunk into this one, then this one into the one before, where they fit. */
         entry_merge(set, level, e);
         if (e > 0)
             entry_merge(set, level, e - 1);

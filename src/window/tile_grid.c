@@ -1,6 +1,6 @@
 /*
- * Regions by place. Owns the grids of the pitches in use and the sets of bounding ranges; called by regions.c alone.
- * Answers with candidates: the exact test is its caller's. Knows regions by their ids only.
+ * The search index of regions by place. Owns the grids of the pitches in use, and the sets of bounding ranges. Called
+ * by regions.c alone. It returns candidates, which its caller tests exactly, and knows regions by their ids only.
  */
 #include "window/tile_grid.h"
 
@@ -15,7 +15,7 @@ enum {
     LEVELS_MIN = 4
 };
 
-/* A rectangle of the plane; `column + width` may pass the pitch. */
+/* A rectangle of the plane; `column + width` may exceed the pitch. */
 typedef struct rect {
     uint64_t row, column, rows, width;
 } rect;
@@ -25,7 +25,7 @@ static uint64_t last_byte(const acs_shape *s)
     return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
 }
 
-/* Where a shape lies in the plane of a grid. */
+/* The place of a shape in the plane of a grid. */
 static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
 {
     return (rect){s->base / grid->pitch, s->base % grid->pitch, s->rows, s->row_bytes};
@@ -34,7 +34,7 @@ static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
 void acs_tile_set_init(acs_tile_set *set)
 {
     memset(set, 0, sizeof *set);
-    /* Contiguous regions in a plane with rows of 2^48 bytes: nearly all of them lie within one row. */
+    /* The plane of contiguous regions has rows of 2^48 bytes: nearly all of them lie within one row. */
     set->grids[ACS_TILE_RUNS].pitch = 1ull << ACS_TILE_PITCH_BITS;
     set->grid_count = 1;
 }
@@ -67,8 +67,8 @@ uint64_t acs_tile_set_bytes(const acs_tile_set *set)
 /* ------------------------------------------------------------------------------------------------ cells and buckets */
 
 /*
- * Cells are not stored: a bucket chains the nodes of the cells that hash to it, which is as good while chains are short
- * and costs nothing for the empty cells of a plane that is as large as the address space.
+ * Cells are not stored. A bucket chains the nodes of all cells that hash to it. That is as fast while chains are
+ * short, and the empty cells of a plane as large as the address space cost nothing.
  */
 static uint32_t *bucket_of(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column)
 {
@@ -85,7 +85,6 @@ static uint32_t *bucket_of_node(const acs_tile_grid *grid, const acs_tile_node *
     return bucket_of(grid, node->level, node->row >> level->row_shift, node->column >> level->column_shift);
 }
 
-/* x */
 static void bucket_insert(acs_tile_grid *grid, uint32_t index)
 {
     uint32_t *bucket = bucket_of_node(grid, &grid->nodes[index]);
@@ -94,7 +93,7 @@ static void bucket_insert(acs_tile_grid *grid, uint32_t index)
     *bucket = index;
 }
 
-/* The chain has the few nodes of one cell and its collisions: walking it is cheaper than a second link. */
+/* The chain has the few nodes of one cell and its collisions: a walk is cheaper than a second link. */
 static void bucket_remove(acs_tile_grid *grid, uint32_t index)
 {
     uint32_t *at = bucket_of_node(grid, &grid->nodes[index]);
@@ -122,7 +121,7 @@ static bool buckets_resize(acs_tile_grid *grid, uint32_t bits)
 
 /* ------------------------------------------------------------------------------------------------- nodes and levels */
 
-/* Have a free node at grid->node_free. Nodes are named by index, since the array moves when it grows. */
+/* Ensure a free node at grid->node_free. Nodes are named by index, since the array moves when it grows. */
 static bool node_reserve(acs_tile_grid *grid)
 {
     if (grid->node_free != 0)
@@ -135,7 +134,7 @@ static bool node_reserve(acs_tile_grid *grid)
         grid->nodes = nodes;
         grid->node_capacity = capacity;
     }
-    /* Index 0 stands for "none", so the array has one place more than nodes. */
+    /* Index 0 means none, so the array has one place more than nodes. */
     if (grid->buckets == NULL || (grid->node_high + 1ull) * TUNE_TILE_BUCKETS > 1ull << grid->bucket_bits)
         if (!buckets_resize(grid, grid->buckets ? grid->bucket_bits + 1 : BUCKET_BITS_MIN))
             return false;
@@ -151,8 +150,8 @@ static uint8_t shift_for(uint64_t n)
 }
 
 /*
- * The level of tiles of this size, made if there is none. A program has few sizes of tiles at a time, so the levels are
- * a short array, and those that lost their last tile are given to new sizes. False: memory is exhausted.
+ * Find or make the level of tiles of this size. A program has few sizes at a time, so the levels are a short array. A
+ * level without tiles is given to a new size. False: memory is exhausted.
  */
 static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint32_t *index)
 {
@@ -166,7 +165,7 @@ static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint3
         else if (level->row_shift == row_shift && level->column_shift == column_shift)
             return *index = i, true;
     }
-    /* The level counts no node until level_add: a failure in between leaves an unused level, and nothing to undo. */
+    /* A new level counts no node until level_add, so a failure in between has nothing to undo. */
     if (unused == grid->level_capacity) {
         uint32_t capacity = grid->level_capacity ? grid->level_capacity * 2 : LEVELS_MIN;
         acs_tile_level *levels = realloc(grid->levels, capacity * sizeof *levels);
@@ -182,7 +181,7 @@ static bool level_find(acs_tile_grid *grid, uint64_t rows, uint64_t width, uint3
     return true;
 }
 
-/* The list of a level's nodes serves searches that would touch more cells than there are nodes. */
+/* Add a node to its level's list, which level_scan walks when a search would touch more cells than there are nodes. */
 static void level_add(acs_tile_grid *grid, uint32_t index)
 {
     acs_tile_node *node = &grid->nodes[index];
@@ -212,14 +211,14 @@ static void level_remove(acs_tile_grid *grid, const acs_tile_node *node)
 
 /* -------------------------------------------------------------------------------------------- insertion and removal */
 
-/* Keeping the bounds costs every insertion and removal a search of their order: only for who asks for them. */
+/* Each insertion and removal must keep the bounds sorted, so they exist only while searches use them. */
 static void bounds_drop(acs_tile_grid *grid)
 {
     acs_span_set_fini(&grid->bounds);
     grid->bounded = false;
 }
 
-/* Returns the node, or 0 when memory is exhausted: all that can fail is done before anything is changed. */
+/* Returns the node; 0: memory is exhausted. All that can fail is done before anything changes. */
 static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_t id)
 {
     rect r = rect_of(grid, shape);
@@ -227,7 +226,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
 
     if (!node_reserve(grid) || !level_find(grid, r.rows, r.width, &level))
         return 0;
-    /* A larger grid waits longer before it drops its bounds, since making them anew visits each of its nodes. */
+    /* A larger grid keeps unused bounds longer, since making them again visits each of its nodes. */
     if (grid->bounded && ++grid->bounds_unused > TUNE_TILE_BOUNDS_UNUSED + grid->count)
         bounds_drop(grid);
     if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
@@ -241,7 +240,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     *node = (acs_tile_node){r.row, r.column, r.rows, r.width, .id = id, .level = level};
     bucket_insert(grid, index);
     level_add(grid, index);
-    /* [low, high] only grows until the grid is empty: it may be too wide, which costs a search, never a result. */
+    /* [low, high] only grows until the grid is empty: a range that is too wide costs a search, never a result. */
     grid->wrapping += r.column + r.width > grid->pitch;
     if (grid->count == 0 || shape->base < grid->low)
         grid->low = shape->base;
@@ -252,7 +251,7 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     return index;
 }
 
-/* Never fails and gives no memory back: the next tile takes the node. */
+/* Never fails and frees no memory: the next tile takes the node. */
 static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id, uint32_t index)
 {
     acs_tile_node *node = &grid->nodes[index];
@@ -271,7 +270,7 @@ static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id
     ACS_ASSERT(!grid->bounded || grid->bounds.count == grid->count); /* TILE-2 */
 }
 
-/* The grid of a shape: that of its pitch, or one that is empty. ACS_TILE_MIXED: there is none. */
+/* The grid of a shape's pitch, or an empty one; ACS_TILE_MIXED: none. */
 static uint32_t grid_for(acs_tile_set *set, const acs_shape *shape)
 {
     uint64_t pitch = shape->pitch;
@@ -287,10 +286,10 @@ static uint32_t grid_for(acs_tile_set *set, const acs_shape *shape)
         else if (set->grids[i].pitch == pitch)
             return i;
     }
-    /* No grid is left: the bounding ranges of the shared set find the tile for shapes of any pitch. */
+    /* No grid is left: the shared set of bounding ranges takes shapes of any pitch. */
     if (empty == ACS_TILE_GRIDS)
         return ACS_TILE_MIXED;
-    /* An empty grid takes a new pitch: no node remains that was placed by the old one. */
+    /* An empty grid takes a new pitch: no node was placed by the old one. */
     if (empty == set->grid_count)
         set->grid_count++;
     set->grids[empty].pitch = pitch;
@@ -324,9 +323,8 @@ void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id,
 /* ----------------------------------------------------------------------------------------------------------- search */
 
 /*
- * One address has three names in the plane around a rectangle: (row, column), and one row up or down and one pitch to
- * the right or left. A tile is met under `turn` 0 to 2: its place is taken as (row - turn + 1, column + (turn - 1) *
- * pitch).
+ * One address has three names in the plane around a rectangle. They are (row, column), (row - 1, column + pitch) and
+ * (row + 1, column - pitch). `turn` 0 to 2 selects a tile's name: (row - turn + 1, column + (turn - 1) * pitch).
  */
 static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const rect *q, uint64_t turn)
 {
@@ -335,7 +333,7 @@ static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const 
     return a->row + 1 < row + q->rows && row < a->row + 1 + a->rows && at < column + q->width && column < at + a->width;
 }
 
-/* First bytes that tiles of a level which meet the rectangle can have: rows [row, row_end), columns alike. */
+/* The first bytes that tiles of a level can have if they meet the rectangle: rows [row, row_end), columns alike. */
 typedef struct window {
     uint64_t row, row_end, column, column_end;
 } window;
@@ -355,7 +353,7 @@ static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, co
     return w->row < w->row_end && w->column < w->column_end;
 }
 
-/* The tiles of one cell that meet the rectangle. */
+/* Append the tiles of one cell that meet the rectangle. */
 static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column,
                        const rect *q, uint64_t turn, acs_id_list *found)
 {
@@ -363,7 +361,7 @@ static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_
 
     for (uint32_t i = *bucket_of(grid, level, cell_row, cell_column); i != 0; i = grid->nodes[i].next) {
         const acs_tile_node *node = &grid->nodes[i];
-        /* Other cells may share the bucket: only this one's nodes, so that no cell is seen twice. */
+        /* Other cells may share the bucket: only nodes of this cell, so that no cell is seen twice. */
         bool here = node->level == level && node->row >> l->row_shift == cell_row &&
                     node->column >> l->column_shift == cell_column;
         if (here && node_meets(grid, node, q, turn) && !acs_id_list_push(found, node->id))
@@ -372,12 +370,12 @@ static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_
     return true;
 }
 
-/* All tiles of a level: for rectangles that touch more cells than there are tiles. */
+/* Append all tiles of a level that meet the rectangle; for rectangles that touch more cells than there are tiles. */
 static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, const rect *q, acs_id_list *found)
 {
     for (uint32_t i = level->first; i != 0; i = grid->nodes[i].level_next) {
         const acs_tile_node *node = &grid->nodes[i];
-        /* Whichever of its three names the tile is met under, it is pushed once. */
+        /* A tile that meets the rectangle under any of its three names is appended once. */
         bool meets = node_meets(grid, node, q, 0) || node_meets(grid, node, q, 1) || node_meets(grid, node, q, 2);
         if (meets && !acs_id_list_push(found, node->id))
             return false;
@@ -385,11 +383,11 @@ static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, c
     return true;
 }
 
-/* The tiles of one level that meet the rectangle, cell by cell. */
+/* Append the tiles of one level that meet the rectangle, cell by cell. */
 static bool level_query(const acs_tile_grid *grid, uint32_t index, const rect *q, acs_id_list *found)
 {
     const acs_tile_level *level = &grid->levels[index];
-    /* Turn 0 finds tiles that wrap, turn 2 tiles that a wrapping rectangle meets in the next row. */
+    /* Turn 0 finds tiles that wrap; turn 2 finds tiles that a wrapping rectangle meets in the next row. */
     uint64_t turn = grid->wrapping ? 0 : 1, turns = q->column + q->width > grid->pitch ? 3 : 2;
     window w;
 
@@ -418,7 +416,7 @@ static bool grid_query(const acs_tile_grid *grid, const rect *q, acs_id_list *fo
     return true;
 }
 
-/* Make the bounding ranges of a grid that is asked for them the first time. */
+/* Make the bounding ranges of a grid. False: memory is exhausted. */
 static bool bounds_build(acs_tile_grid *grid)
 {
     for (uint32_t i = 1; i <= grid->node_high; i++) {
@@ -440,21 +438,21 @@ static bool bounds_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs
 {
     if (!grid->bounded && !bounds_build(grid))
         return false;
-    /* Asked again: the bounds are worth their upkeep for another while. */
+    /* A search keeps the bounds for another while. */
     grid->bounds_unused = 0;
     return acs_span_set_query(&grid->bounds, first, last, found);
 }
 
 /*
- * Contiguous regions that overlap [first, last]. Those are of any length: a long range among many short ones would
- * touch thousands of cells, most of them empty perhaps, where the ordered bounds name only what overlaps.
+ * Contiguous regions that overlap [first, last]. They have any length: a long range among many short regions touches
+ * thousands of cells, most of them empty. The ordered bounds name only regions that overlap.
  */
 static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_id_list *found)
 {
     rect q = {first / grid->pitch, first % grid->pitch, 1, last - first + 1};
     uint64_t cells = 0;
 
-    /* A rectangle has to be narrower than a row of the plane; see node_meets. */
+    /* A rectangle must be narrower than a row of the plane; see node_meets. */
     if (last - first >= grid->pitch - 1)
         return bounds_query(grid, first, last, found);
     for (uint32_t i = 0; i < grid->level_count; i++) {
@@ -468,7 +466,7 @@ static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_i
     return grid_query(grid, &q, found);
 }
 
-/* Tiles of the grid's pitch that overlap a shape. */
+/* Tiles of the grid that may overlap a shape. */
 static bool tiles_query(acs_tile_grid *grid, const acs_shape *shape, acs_id_list *found)
 {
     /* A run of bytes shorter than a row is a tile of one row in any plane. */

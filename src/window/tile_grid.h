@@ -1,10 +1,12 @@
 /*
- * Regions by place: which of them overlap a given shape? Tiles of one pitch live in a plane (row = address / pitch,
- * column = address % pitch), in a hash of cells: each tile in the one cell of its first byte, the cells at least as
- * large as the tile, apart for each class of sizes. A search among tiles of its own pitch looks at a few cells however
- * many there are. Contiguous regions are tiles of one row in a plane of their own. Shapes that do not fit a plane, or
- * touch very many of its cells, search an ordered set of bounding ranges, which a plane keeps while it is asked for it.
- * Private to src/window/; single owner.
+ * The search index of regions by place: candidates that may overlap a given shape. All tiles of one pitch lie in a
+ * plane (row = address / pitch, column = address % pitch), in a hash of cells. Each size class of tiles (level) has
+ * its own cells, at least as large as its tiles. A tile is in the cell of its first byte. So a search for tiles of the
+ * same pitch visits a few cells, however many tiles there are. Contiguous regions are tiles of one row in a plane of
+ * their own.
+ *
+ * A shape that does not fit the plane, or touches many of its cells, searches an ordered set of bounding ranges
+ * instead. A plane keeps that set only while searches use it. Private to src/window/; one thread at a time.
  *
  * TILE-1  a tile's level has cells of 2^row_shift by 2^column_shift, at least the tile's rows and width.
  * TILE-2  the bounds of a grid, while `bounded`, hold the bounding range of each of its tiles.
@@ -18,12 +20,12 @@
 
 enum {
     ACS_TILE_RUNS = 0,             /* the grid of contiguous regions */
-    ACS_TILE_GRIDS = 32,           /* that one, and pitches kept apart; tiles of further ones share a set of ranges */
-    ACS_TILE_MIXED = ACS_TILE_GRIDS, /* as acs_tile_place.grid: in the shared set */
-    ACS_TILE_PITCH_BITS = 48       /* longer pitches and runs go there too, so that sums of columns cannot wrap */
+    ACS_TILE_GRIDS = 32, /* that one, and grids of one pitch each; tiles of further pitches share a set of ranges */
+    ACS_TILE_MIXED = ACS_TILE_GRIDS, /* value of acs_tile_place.grid for that set */
+    ACS_TILE_PITCH_BITS = 48       /* longer pitches and runs go to that set, so that sums of columns cannot wrap */
 };
 
-/* Where a tile was put; kept by the caller for the removal. */
+/* The place of a tile; the caller keeps it for the removal. */
 typedef struct acs_tile_place {
     uint32_t grid;
     uint32_t node;
@@ -32,31 +34,31 @@ typedef struct acs_tile_place {
 typedef struct acs_tile_node {
     uint64_t row, column; /* of the first byte */
     uint64_t rows, width;
-    uint32_t id;          /* of the region; 0: free */
+    uint32_t id;          /* the region's; 0: the node is free */
     uint32_t level;
-    uint32_t next;        /* in the bucket, or among the free */
+    uint32_t next;        /* in the bucket, or among the free nodes */
     uint32_t level_next, level_prev;
 } acs_tile_node;
 
 typedef struct acs_tile_level {
     uint8_t row_shift, column_shift;
-    uint32_t count; /* 0: may be given to another size */
-    uint32_t first; /* list of its nodes */
+    uint32_t count; /* nodes; 0: the level may be given to another size */
+    uint32_t first; /* head of the list of its nodes */
 } acs_tile_level;
 
 typedef struct acs_tile_grid {
-    uint64_t pitch; /* 0: never used */
+    uint64_t pitch; /* bytes; 0: the grid was never used */
     uint64_t low, high;
     uint32_t count;
-    uint32_t wrapping;    /* tiles that go past the end of a row of the plane */
-    acs_tile_node *nodes; /* index 0 is none */
+    uint32_t wrapping;    /* tiles that extend past the end of a row of the plane */
+    acs_tile_node *nodes; /* index 0 is not used */
     uint32_t node_high, node_capacity, node_free;
     uint32_t *buckets;
     uint32_t bucket_bits;
     acs_tile_level *levels;
     uint32_t level_count, level_capacity;
     bool bounded;
-    uint32_t bounds_unused; /* insertions since the bounds were asked */
+    uint32_t bounds_unused; /* insertions since the last search that used the bounds */
     acs_span_set bounds;
 } acs_tile_grid;
 
@@ -68,12 +70,12 @@ typedef struct acs_tile_set {
 
 void acs_tile_set_init(acs_tile_set *set);
 void acs_tile_set_fini(acs_tile_set *set);
-/* `shape` has bytes. False: memory is exhausted; the set holds what it held. */
+/* Add a shape that has bytes. False: memory is exhausted; the set holds the same regions as before. */
 bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place *place);
 void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place place);
 /*
- * Append the ids of the regions that may overlap the shape: all that do, some that do not, some twice.
- * False: memory is exhausted, the list is partial.
+ * Append the ids of regions that may overlap the shape: all that do, some that do not, some twice. False: memory is
+ * exhausted; the list is incomplete.
  */
 bool acs_tile_set_query(acs_tile_set *set, const acs_shape *shape, acs_id_list *found);
 uint64_t acs_tile_set_bytes(const acs_tile_set *set);

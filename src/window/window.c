@@ -1,7 +1,7 @@
 /*
- * The window's entries: their places, states, edges and queues. Which ops depend on which is found in depend.c; this
- * file keeps the count, tells who is ready, and passes failures on to what depends on them. Called by the core under
- * its lock. It never calls a backend, never blocks, and never allocates: its memory is window_life.c's.
+ * The window's entries: places, states, edges and queues. It counts open edges, finds the ready ops, and passes
+ * failures to downstream ops. depend.c finds the upstream ops. Called by the core, and by captures, under their lock.
+ * It never calls a backend, never blocks and never allocates: window_life.c owns the memory.
  */
 #include "window/window.h"
 
@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- queues */
 
-/* An entry has one queue_next: it is in one queue, or among the free entries, at a time. */
+/* An entry has one queue_next, so it is in one queue, or among the free entries, at a time. */
 static void queue_push(acs_window *w, acs_queue *queue, acs_entry *entry)
 {
     uint32_t index = acs_entry_index(w, entry);
@@ -68,8 +68,8 @@ static void order_remove(acs_window *w, acs_entry *entry)
 }
 
 /*
- * Numbers are dense, so the newest op with a number is at its place in `by_seq`, and an op ends without being looked
- * up. One whose place was taken by a later one is old: near the head of the order.
+ * Numbers are dense, so `by_seq` finds nearly every op at once. An op whose place in it was taken by a later one is
+ * old, and so near the head of the order.
  */
 acs_entry *acs_window_find(acs_window *w, acs_op seq)
 {
@@ -89,7 +89,10 @@ acs_op acs_window_oldest(const acs_window *w)
 
 /* ---------------------------------------------------------------------------------------------------------- entries */
 
-/* Line by line: as one piece the compiler makes it an instruction that takes longer to begin than this takes in all. */
+/*
+ * Line by line: for one memset of this size the compiler emits an instruction whose start costs more than these
+ * stores.
+ */
 static void entry_clear(acs_entry *entry)
 {
     _Static_assert(sizeof *entry == 3 * ACS_CACHE_LINE, "as many as are cleared");
@@ -99,7 +102,7 @@ static void entry_clear(acs_entry *entry)
     memset(lines + 2 * ACS_CACHE_LINE, 0, ACS_CACHE_LINE);
 }
 
-/* The generation goes on counting through all ops that have a place, so that references to earlier ones stay dead. */
+/* Take a place. Its generation keeps counting through all ops that have it, so references to earlier ones stay dead. */
 acs_entry *acs_window_take(acs_window *w, acs_op seq, acs_record *op)
 {
     acs_entry *entry = &w->entries[w->free_entries];
@@ -121,14 +124,14 @@ bool acs_window_has_room(const acs_window *w, const acs_record *op)
 {
     uint32_t all = w->live + w->live_joins;
     if (all == 0)
-        return true; /* nothing to depend on: neither edges nor joins are needed */
+        return true; /* no upstream ops: neither edges nor joins are needed */
     if (w->live >= w->limit)
         return false;
-    /* At most two joins per segment, at most one edge from each entry, and the edges of those joins. */
+    /* At most two joins per segment, one edge from each entry, and the edges of those joins. */
     uint64_t joins = 2 * (uint64_t)op->segment_count + 2;
     uint64_t edges = all + (uint64_t)TUNE_JOIN_EDGES * (op->segment_count + 1);
     for (const acs_reuse *r = op->flags & ACS_RECORD_REUSES ? op->reuses : NULL; r; r = r->next) {
-        joins += 5; /* as of an op with one segment, and its own */
+        joins += 5; /* those of an op with one segment, and the join of the block's former life */
         edges += all + 2 * TUNE_JOIN_EDGES;
     }
     return w->live_joins + joins <= w->joins && w->edges_used + edges <= w->edge_count;
@@ -145,7 +148,7 @@ acs_entry *acs_window_new_join(acs_window *w, acs_op seq)
     return join;
 }
 
-/* A holder that ended keeps no count: its place may belong to another op by now. */
+/* The holder of an ended op keeps no count: its place may belong to another op. */
 static void drop_pending_wait(acs_window *w, acs_entry *entry, uint32_t slot)
 {
     const acs_slot_wait *slot_wait = &acs_entry_waits(w, entry)[slot];
@@ -163,7 +166,7 @@ void acs_entry_drop_pending_waits(acs_window *w, acs_entry *entry)
         drop_pending_wait(w, entry, (uint32_t)__builtin_ctzll(entry->pending_wait_mask));
 }
 
-/* Of several needs in one slot the newest stands for all: a slot runs in order. */
+/* A slot runs in order, so of several waits in one slot the newest implies the others. */
 static void raise_wait(acs_window *w, acs_entry *entry, uint32_t slot, acs_slot_wait slot_wait)
 {
     ACS_ASSERT(slot < w->slots);
@@ -201,7 +204,7 @@ void acs_entry_set_waits(acs_window *w, acs_entry *entry, uint64_t mask, const a
     }
 }
 
-/* A join is in no slot: to run behind it is to run behind what its upstream ops were issued as, once per slot. */
+/* A join is in no slot: an op behind it runs behind the newest of its upstream ops in each slot. */
 void acs_entry_add_wait(acs_window *w, acs_entry *entry, const acs_entry *upstream)
 {
     if (upstream->kind == ACS_KIND_JOIN) {
@@ -215,7 +218,7 @@ void acs_entry_add_wait(acs_window *w, acs_entry *entry, const acs_entry *upstre
 /* ------------------------------------------------------------------------------------------------------------ edges */
 
 /*
- * Slots and marks order two ops on the device once both are issued; where one end is the host only retirement will do.
+ * The backend orders two ops on the device once both are issued. If one end is the host, only retirement orders them.
  */
 static uint8_t edge_type(const acs_window *w, const acs_entry *up, const acs_entry *down)
 {
@@ -226,7 +229,7 @@ static uint8_t edge_type(const acs_window *w, const acs_entry *up, const acs_ent
 
 void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
 {
-    /* One op is met through many regions that overlap; the stamp makes one edge of it without a search. */
+    /* One op is found through many overlapping regions; the stamp prevents a second edge without a search. */
     acs_hold *hold = acs_entry_hold(w, up);
     if (up == down || hold->stamp == down->own_stamp)
         return;
@@ -244,11 +247,11 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     ACS_ASSERT(down->state == ACS_ENTRY_PENDING);
     uint8_t type = edge_type(w, up, down);
     bool issued = up->state == ACS_ENTRY_ISSUED;
-    /* Behind an op that is issued already an ISSUE edge is only a need; a JOIN edge is kept for its second half. */
+    /* An ISSUE edge from an issued op is only a slot wait. A JOIN edge also counts the retirement, so it is made. */
     if (issued && type != ACS_EDGE_RETIRE) {
         acs_entry_add_wait(w, down, up);
-        if (up->cause && !down->immune && !down->cause)
-            down->cause = up->cause; /* only joins are issued and carry a failure */
+        if (up->failed_by && !down->never_skipped && !down->failed_by)
+            down->failed_by = up->failed_by; /* of issued entries: joins, and ops that propagate */
         if (type == ACS_EDGE_ISSUE)
             return;
     } else {
@@ -275,11 +278,11 @@ static void edge_free(acs_window *w, uint32_t index)
     w->edges_used--;
 }
 
-/* One upstream edge of `down` is satisfied. */
+/* Count one upstream edge of `down` as satisfied. */
 static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
 {
-    if (up->cause && !down->immune && !down->cause)
-        down->cause = up->cause;
+    if (up->failed_by && !down->never_skipped && !down->failed_by)
+        down->failed_by = up->failed_by;
     ACS_ASSERT(down->state == ACS_ENTRY_PENDING || down->state == ACS_ENTRY_ISSUING);
     ACS_ASSERT(down->pending > 0); /* WIN-2 */
     if (--down->pending != 0)
@@ -294,16 +297,17 @@ void acs_window_close_join(acs_window *w, acs_entry *join)
 {
     (void)w;
     if (join->pending == 0)
-        join->state = ACS_ENTRY_ISSUED; /* all upstream ops are issued, none has retired: dead ones are not linked */
+        /* all upstream ops are issued; none has retired, since dead ones were not linked */
+        join->state = ACS_ENTRY_ISSUED;
 }
 
-/* It was issued in the same bundle: nothing is left to be planned for it. */
+/* Whether `down` was issued in the same bundle, whose edges order the two. */
 static bool placed_behind(const acs_entry *entry, const acs_entry *down)
 {
     return down->bundled && down->state == ACS_ENTRY_ISSUING && down->slot == entry->slot;
 }
 
-/* Satisfy the ISSUE edges of an entry and the issue half of its JOIN edges. */
+/* Satisfy the ISSUE edges of an entry, and the first half of its JOIN edges. */
 static void satisfy_issue(acs_window *w, acs_entry *entry)
 {
     uint32_t *at = &entry->edges;
@@ -328,7 +332,7 @@ static void satisfy_issue(acs_window *w, acs_entry *entry)
     }
 }
 
-/* Satisfy and free all that is left. `issued`: satisfy_issue ran before. */
+/* Satisfy and free all remaining edges. `issued`: satisfy_issue has run before. */
 static void satisfy_end(acs_window *w, acs_entry *entry, bool issued)
 {
     while (entry->edges) {
@@ -354,7 +358,8 @@ static void satisfy_end(acs_window *w, acs_entry *entry, bool issued)
 /* ----------------------------------------------------------------------------------------------------------- settle */
 
 /*
- * Comes twice if its ops do not retire at once: when all are issued, which lets ISSUE edges go, and when all retired.
+ * Called when all upstream ops are issued, which satisfies the join's ISSUE edges, and when all have retired. The two
+ * may coincide.
  */
 static void settle_join(acs_window *w, acs_entry *join)
 {
@@ -372,25 +377,25 @@ static void settle_join(acs_window *w, acs_entry *join)
     acs_window_free(w, join);
 }
 
-/* Nothing is left to wait for. */
+/* The entry waits for no edge: skip it, end it, or make it ready. */
 static void settle_one(acs_window *w, acs_entry *entry)
 {
     ACS_ASSERT(entry->pending == 0); /* WIN-2 */
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
-    } else if (entry->cause && !entry->immune && !entry->carries) {
-        acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->cause);
+    } else if (entry->failed_by && !entry->never_skipped && !entry->propagates_failure) {
+        acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->failed_by);
     } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
-        acs_window_end(w, entry, w->dead && !entry->immune ? ACS_ERR_DEVICE : ACS_OK, 0);
-    } else if (w->dead && !entry->immune) {
+        acs_window_end(w, entry, w->dead && !entry->never_skipped ? ACS_ERR_DEVICE : ACS_OK, 0);
+    } else if (w->dead && !entry->never_skipped) {
         acs_window_end(w, entry, ACS_ERR_DEVICE, 0);
     } else {
-        entry->rides &= entry->cause == 0; /* what follows in its bundle would not hear of it */
+        entry->bundleable &= entry->failed_by == 0; /* its downstream ops in a bundle would not learn of it */
         acs_window_push_ready(w, entry, false);
     }
 }
 
-/* A queue instead of recursion: a failure at the head of a long chain skips op after op at one depth of the stack. */
+/* A queue, not recursion: a failure at the head of a long chain must not deepen the stack. */
 static void settle(acs_window *w)
 {
     acs_entry *entry;
@@ -447,9 +452,10 @@ void acs_window_issued(acs_window *w, acs_entry *entry)
 }
 
 /*
- * Ops in the window hear of a failure through their edges; those that come later, through the poison left in regions.
+ * Downstream ops in the window learn of a failure through their edges; later ops learn of it through the poison in
+ * regions.
  */
-void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
+void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op failed_by)
 {
     bool issued = entry->state == ACS_ENTRY_ISSUED;
     ACS_ASSERT(entry->kind != ACS_KIND_JOIN && entry->state != ACS_ENTRY_FREE && entry->state != ACS_ENTRY_ENDED);
@@ -457,29 +463,29 @@ void acs_window_end(acs_window *w, acs_entry *entry, acs_status status, acs_op c
     acs_entry_drop_pending_waits(w, entry);
     entry->state = ACS_ENTRY_ENDED;
     entry->status = status;
-    bool carried = entry->carries && status == ACS_OK;
-    entry->cause = entry->immune ? 0 : carried ? entry->cause : cause;
-    /* Before the edges: regions that still name this op must find a dead reference from here on (WIN-4). */
+    bool propagates = entry->propagates_failure && status == ACS_OK;
+    entry->failed_by = entry->never_skipped ? 0 : propagates ? entry->failed_by : failed_by;
+    /* Before the edges: from here on, references to this op must be dead (WIN-4). */
     acs_entry_hold(w, entry)->generation++;
-    if ((status != ACS_OK || carried) && entry->cause && !entry->observer)
-        acs_depend_poison(w, entry->op, entry->cause);
+    if ((status != ACS_OK || propagates) && entry->failed_by && !entry->observer)
+        acs_depend_poison(w, entry->op, entry->failed_by);
     order_remove(w, entry);
     satisfy_end(w, entry, issued);
     ACS_ASSERT(entry->pending_wait_mask == 0 && !entry->edges);
     queue_push(w, &w->ended, entry);
 }
 
-/* Without needs there is nothing that it was to run behind. */
-void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op cause)
+/* An op without slot waits ends at once. */
+void acs_window_drain(acs_window *w, acs_entry *entry, acs_status status, acs_op failed_by)
 {
     if (!entry->wait_mask) {
-        acs_window_end(w, entry, status, cause);
+        acs_window_end(w, entry, status, failed_by);
         return;
     }
     ACS_ASSERT(status != ACS_OK);
     entry->state = ACS_ENTRY_DRAINING;
     entry->status = status;
-    entry->cause = cause;
+    entry->failed_by = failed_by;
     queue_push(w, &w->draining, entry);
 }
 
@@ -494,7 +500,7 @@ acs_entry *acs_window_pop_ended(acs_window *w)
     return queue_pop(w, &w->ended);
 }
 
-/* Only now may the place be used again; between end and here the core still reads the op's record and status. */
+/* Free a place. Between the end and this call the core still reads the op's record and status. */
 void acs_window_free(acs_window *w, acs_entry *entry)
 {
     ACS_ASSERT(entry->kind == ACS_KIND_JOIN || entry->state == ACS_ENTRY_ENDED);

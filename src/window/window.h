@@ -1,24 +1,26 @@
 /*
- * The window: ops taken from the FIFO that have not retired, the dependencies among them, and who is ready. A state
- * machine without threads, clock or CUDA; its owner (the core) calls it under one lock.
+ * The window: the ops that have left the FIFO and not retired, their dependencies, and the queue of ready ops. A state
+ * machine without threads, clock or CUDA. Its owner (the core, a capture) calls every function under one lock; none
+ * blocks.
  *
- * An entry lives from insertion until its end was collected:
+ * An entry lives from its insertion until the core has collected its end:
  *
- *   PENDING -> READY -> ISSUING -> ISSUED -> ENDED -> free
- *      |         ^---- bounced ---'            ^
- *      '---- skipped, failed: DRAINING --------'
+ *    PENDING -> READY -> ISSUING -> ISSUED -> ENDED -> free
+ *       |         ^---- bounced ---'            ^
+ *       '---- skipped, failed: DRAINING --------'
  *
  * Joins, and observers that run nothing on the device, go from PENDING to ENDED.
  *
- * WIN-1  live ops <= limit, or 1 where that is 0; joins have places of their own, so they never wait for those of ops.
- * WIN-2  entry.pending counts its upstream edges that are not satisfied; READY, ISSUING and ISSUED imply pending == 0,
+ * WIN-1  live ops <= limit, or 1 where limit is 0. Joins have places of their own, so they never wait for those of
+ *        ops.
+ * WIN-2  entry.pending counts the upstream edges that are not satisfied. READY, ISSUING and ISSUED imply pending == 0,
  *        except for ISSUING ops that follow an upstream op inside the same batch.
- * WIN-3  an edge is in exactly one list: of its upstream entry, or of the free edges.
+ * WIN-3  an edge is in exactly one list: that of its upstream entry, or the free edges.
  * WIN-4  a reference (acs_ref) whose generation differs from its entry's is dead: that op has ended.
- * WIN-5  an op ends only when everything that it depends on has completed, also when it failed or was skipped: who waits
- *        for it need not look further.
+ * WIN-5  an op, also a failed or skipped one, ends only when all its upstream ops have completed. A waiter for it need
+ *        not look further upstream.
  * WIN-6  an insertion that begins can end: acs_window_has_room counts all joins and edges that it may take.
- * acs_window_check() tells whether WIN-1, WIN-2 and WIN-3 hold.
+ *        acs_window_check() tells whether WIN-1, WIN-2 and WIN-3 hold.
  */
 #ifndef ACS_WINDOW_H
 #define ACS_WINDOW_H
@@ -33,89 +35,92 @@ typedef enum acs_entry_state {
     ACS_ENTRY_PENDING,
     ACS_ENTRY_READY,
     ACS_ENTRY_ISSUING,        /* in a batch, or running on the host, outside the lock */
-    ACS_ENTRY_ISSUED,         /* handed to a slot; a join: all upstream ops are issued */
-    ACS_ENTRY_DRAINING,       /* will end as skipped or failed once the ops that it was to run behind are complete */
+    ACS_ENTRY_ISSUED,         /* handed to a slot; a join: all its upstream ops are issued */
+    ACS_ENTRY_DRAINING,       /* ends as skipped or failed once its slot waits are complete */
     ACS_ENTRY_ENDED
 } acs_entry_state;
 
-/* When an edge is satisfied. */
+/* The event at the upstream op that satisfies an edge. */
 typedef enum acs_edge_type {
-    ACS_EDGE_ISSUE,  /* when the upstream op was issued: the backend orders the two */
-    ACS_EDGE_RETIRE, /* when it retired */
-    ACS_EDGE_JOIN    /* to a join: counts at issue and again at retirement */
+    ACS_EDGE_ISSUE,  /* its issue: the backend orders the two ops */
+    ACS_EDGE_RETIRE, /* its retirement */
+    ACS_EDGE_JOIN    /* both, for an edge to a join: it counts at the issue and again at the retirement */
 } acs_edge_type;
 
 typedef struct acs_edge {
     uint32_t down;
-    uint32_t next; /* 0: last */
+    uint32_t next; /* index; 0: last */
     uint8_t type;
 } acs_edge;
 
 /*
- * By cache line: who depends on an op, gathers it for a bundle or tells it that another was issued reads the first; who
- * places, issues and ends it the first two. What is asked through references is apart: acs_hold.
+ * Ordered by cache line. Finding dependencies, gathering a bundle and satisfying an edge read the first line only;
+ * placement, issue and end read the first two. Fields that are read through references are apart, in acs_hold.
  */
 typedef struct acs_entry {
     _Alignas(ACS_CACHE_LINE) acs_record *op; /* NULL: a join */
-    acs_op seq;            /* of a join: of the op whose insertion made it */
-    acs_op cause;          /* nonzero: an op that it depends on failed: skip */
+    acs_op seq;            /* program order; of a join: that of the op whose insertion made it */
+    acs_op failed_by;      /* the upstream op that failed, for which this one is skipped; 0: none */
     uint32_t pending;
-    uint32_t edges;        /* to downstream entries; 0: none */
-    uint32_t waiters;      /* number of them */
-    uint32_t level;        /* longest chain of dependent ops up to and with this one */
-    uint32_t index;        /* its own place; constant */
-    uint32_t batch_edge;   /* a bundle's first inner edge to it; 0: none */
-    int16_t slot;          /* placement: scheduler; -1: none */
+    uint32_t edges;        /* first edge to a downstream entry; 0: none */
+    uint32_t waiters;      /* length of that list */
+    uint32_t level;        /* length of the longest dependency chain that ends here */
+    uint32_t index;        /* the entry's own place; constant */
+    uint32_t batch_edge;   /* first inner edge of a bundle to it; 0: none */
+    int16_t slot;          /* given by the scheduler; -1: not placed */
     uint8_t state;         /* acs_entry_state */
     uint8_t kind;          /* acs_op_kind */
-    uint8_t asked;         /* acs_op_kind: what the program called; `kind` but for copies that became kernels */
-    uint8_t on_host;       /* runs on, or is only about, the host: its edges are RETIRE on both sides */
-    uint8_t immune;        /* never skipped */
-    uint8_t carries;       /* not skipped, but those that depend on it are */
+    uint8_t asked; /* acs_op_kind that the program called; `kind`, except for copies and calls that became kernels */
+    uint8_t on_host;       /* runs on the host or is only about it: its edges in both directions are RETIRE edges */
+    uint8_t never_skipped; /* runs even if an upstream op failed */
+    uint8_t propagates_failure; /* runs too, but makes its downstream ops skip */
     uint8_t observer;      /* later ops do not depend on it */
-    uint8_t touches;       /* names any byte or token */
-    uint8_t writes;        /* names a segment that it writes */
-    uint8_t rides;         /* a kernel that can be in a bundle */
-    uint8_t bounced;       /* how often its issue was refused for now */
-    uint8_t alone;         /* to be launched by itself, though it could be in a bundle */
+    uint8_t touches;       /* its footprint names a byte or a token */
+    uint8_t writes;        /* its footprint names a write */
+    uint8_t bundleable;    /* a kernel that may be in a bundle */
+    uint8_t bounced;       /* refused issues that are to be tried again */
+    uint8_t force_launch;  /* to be launched by itself, even if bundleable */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
     uint8_t cut;           /* bundles end before it */
-    uint8_t urgent;        /* a caller waited for it, or for what comes behind it, when it was last looked at */
-    uint8_t device;        /* of an op on which it runs; of a join, while bundles are gathered, that of what leads to it */
+    uint8_t awaited;       /* a caller waited for it, or for one of its downstream ops, at the last look */
+    uint8_t device;        /* the op's device; of a join, while bundles are gathered: the device of its upstream ops */
     /* order, placement */
-    uint64_t batch;        /* batch that looked at it last, and how many of its upstream ops are in it */
-    uint32_t batch_count;  /* in a bundle: its place there */
-    uint32_t pending_waits; /* ops that must run behind it and have not been placed: they may still wait for its mark */
-    uint64_t wait_mask;     /* slots with a need */
-    uint64_t pending_wait_mask; /* of them, those that are counted in `claims` of the entry that they name */
-    uint64_t value;        /* with `slot` */
-    uint32_t clock;        /* entry whose place holds its clock: of a bundle the last op, which ends last */
-    uint32_t queue_next;   /* ready, settle or ended queue */
-    uint32_t queue_prev;   /* ready queue */
-    uint32_t slot_next;    /* issued ops of one slot */
-    uint32_t order_prev, order_next; /* program order of ops that have not ended */
-    /* seldom */
-    uint64_t own_stamp;    /* window.stamp when it was made */
+    uint64_t batch;        /* id of the last batch that considered the entry */
+    uint32_t batch_count;  /* upstream ops in that batch; in a bundle: the entry's place there */
+    /* ops not yet placed whose slot waits name this entry: they may still need a mark behind it */
+    uint32_t pending_waits;
+    uint64_t wait_mask;     /* slots in which it has a slot wait */
+    /* of these, the waits that are counted in `pending_waits` of the entry that they name */
+    uint64_t pending_wait_mask;
+    uint64_t value;        /* position in the timeline of `slot` */
+    uint32_t clock; /* entry whose place holds the clock: the entry itself; in a bundle the last op, which ends last */
+    uint32_t queue_next;   /* in the ready, settle, draining, ended or host queue, or among the free entries */
+    uint32_t queue_prev;   /* in the ready queue */
+    uint32_t slot_next;    /* next issued op of the slot */
+    uint32_t order_prev, order_next; /* neighbours in program order, among ops that have not ended */
+    /* rarely used */
+    uint64_t own_stamp;    /* window.stamp at the insertion */
     uint64_t issue_stamp;
-    uint32_t unretired;    /* joins: upstream ops that have not retired */
-    acs_status status;     /* how it ended */
-    uint8_t reported;      /* its end was reported by the core */
+    uint32_t unretired;    /* of a join: upstream ops that have not retired */
+    acs_status status;     /* how the op ended */
+    uint8_t reported;      /* the core has reported its end */
     uint8_t left;          /* it had begun when the device was given up: its record may be in use for ever */
-    acs_label last;        /* of the op whose progress made this one ready; for statistics */
-    uint64_t inner_value;  /* of a bundle's op: newest value of its slot in the bundle that it runs behind; for statistics */
+    acs_label last;        /* the op that made this one ready, for statistics */
+    /* of a bundle's op: newest value of its slot, within the bundle, that it runs behind; for statistics */
+    uint64_t inner_value;
 } acs_entry;
 
 /*
- * What is asked of an entry through references, most of which lead nowhere any more: apart and small, so that those of
- * all entries stay in the nearest cache.
+ * The part of an entry that is read through references, most of which are dead. It is small and apart, so that those
+ * of all entries stay in the nearest cache.
  */
 typedef struct acs_hold {
-    uint32_t generation;   /* counts the ops that had the place */
-    uint32_t refs;         /* references held by regions: somebody may still come to depend on it */
-    uint64_t stamp;        /* own_stamp of the entry to which an edge from here was made last: no edge twice */
+    uint32_t generation;   /* number of ops that have had the place */
+    uint32_t refs;         /* live references held by regions: later ops may still come to depend on it */
+    uint64_t stamp;        /* own_stamp of the newest entry with an edge from here: no second edge is made */
 } acs_hold;
 
-/* The op must run behind (slot, value); `entry` issued it. */
+/* A slot wait: the op must run behind position `value` of a slot, issued as `entry`. */
 typedef struct acs_slot_wait {
     uint64_t value;
     uint32_t entry;
@@ -127,19 +132,19 @@ typedef struct acs_queue {
 } acs_queue;
 
 /*
- * The set of entries that a join was, or may be, made of last. Where the same set is met again, in other regions or by
- * the next op, one join stands for it: n ops behind the same m are n + m edges.
+ * The set of entries that a join was made of, or may be made of next. If another region or the next op meets the same
+ * set, one join stands for it: n ops behind the same m ops then need n + m edges.
  */
 typedef struct acs_shared {
-    acs_ref join;          /* dead: none was made yet */
+    acs_ref join;          /* dead: none has been made */
     uint32_t count;
     acs_ref refs[TUNE_JOIN_SHARED_MOST];
 } acs_shared;
 
-/* A block's new life, until nobody of the one before is left: `join` stands for those. */
+/* A new life of a block of memory, kept until all ops of the former life have ended. `join` stands for those ops. */
 typedef struct acs_life {
     acs_shape block;
-    acs_op seq; /* the first op of the new life, about */
+    acs_op seq; /* the first op of the new life, or an earlier one */
     uint32_t join, generation;
 } acs_life;
 
@@ -148,61 +153,62 @@ typedef struct acs_window_counters {
 } acs_window_counters;
 
 /*
- * Told of each link instead of an edge being made: `down` is the op being inserted, or a join that its insertion makes.
+ * Called for each link in place of making an edge. `down`: the op being inserted, or a join that its insertion makes.
  */
 typedef void (*acs_window_linked)(void *user, acs_entry *up, acs_entry *down);
 
 typedef struct acs_window {
-    uint32_t limit;        /* W */
+    uint32_t limit;        /* most live ops */
     uint32_t joins;        /* places for joins */
-    uint32_t readers_most; /* that a region remembers one by one: more become a join */
+    uint32_t readers_most; /* most readers that a region lists one by one; further ones become a join */
     uint32_t slots;
-    acs_window_linked linked; /* NULL but in windows of captures, in which ops are ready at once */
+    acs_window_linked linked; /* set only in windows of captures, where ops are ready at once; else NULL */
     void *user;            /* for `linked` */
     bool host_wait;        /* every edge is a RETIRE edge */
-    bool sites;            /* see acs_window_config */
-    bool dead;             /* the device is lost: what becomes ready ends with ACS_ERR_DEVICE */
+    bool sites;            /* acs_window_config.sites */
+    bool dead;             /* the device is lost: ops that become ready end with ACS_ERR_DEVICE */
     uint32_t live;         /* ops in the window */
     uint32_t live_joins;
 
-    uint32_t entry_count;  /* entries 1..entry_count; 0 means none */
+    uint32_t entry_count;  /* entries have the indices 1 to entry_count; 0 means none */
     acs_entry *entries;
-    acs_hold *holds;       /* [entry] */
-    acs_slot_wait *slot_waits; /* [entry][slot] */
-    uint64_t *clocks;      /* [entry][slot]: see acs_entry_clock */
-    uint32_t free_entries; /* through queue_next */
+    acs_hold *holds;       /* by entry */
+    acs_slot_wait *slot_waits; /* by entry, then slot */
+    uint64_t *clocks;      /* by entry, then slot: see acs_entry_clock */
+    uint32_t free_entries; /* head of a list through queue_next */
     uint32_t edge_count, edges_free, edges_used;
     acs_edge *edges;
 
-    acs_queue ready;       /* waiting to be issued, by time of becoming ready */
-    acs_queue settle;      /* pending == 0, to be looked at: joins, skips, observers */
-    acs_queue draining;    /* to be ended by the core when their needs are complete */
-    acs_queue ended;       /* to be collected by the core */
+    acs_queue ready;       /* ops to be issued, in the order in which they became ready */
+    acs_queue settle;      /* entries with pending == 0 that have not been examined: joins, skips, observers */
+    acs_queue draining;    /* the core ends these when their slot waits are complete */
+    acs_queue ended;       /* the core collects these */
     uint32_t order_head, order_tail;
-    uint32_t *by_seq;      /* at seq & seq_mask: the entry of the newest op inserted with such a number */
+    uint32_t *by_seq;      /* by seq & seq_mask: entry of the newest op inserted with such a number */
     uint32_t seq_mask;
 
     acs_regions *regions;
     acs_expected expected;
     acs_region **scratch;  /* regions of the op being inserted */
     uint32_t scratch_capacity;
-    uint64_t insertion;    /* counts insertions */
-    uint64_t stamp;        /* counts entries whose upstream ops were collected: ops and joins */
-    uint32_t poisoned;     /* regions with poison */
-    acs_life *lives;       /* that began lately: see acs_depend_reuse */
+    uint64_t insertion;    /* number of insertions */
+    uint64_t stamp;        /* number of entries whose upstream ops were collected, joins included */
+    uint32_t poisoned;     /* number of regions with poison */
+    acs_life *lives;       /* recent new lives of blocks: see acs_depend_reuse */
     uint32_t life_count;
-    uint64_t epoch;        /* insertion of the newest op that wrote all memory */
+    uint64_t epoch;        /* `insertion` of the newest op that wrote all memory, plus 1; initially 1 */
     acs_ref all_writer;
     uint32_t all_reader_count;
     acs_ref all_readers[TUNE_ALL_READERS];
-    acs_shared writers;    /* that an op with many reads was behind, */
-    acs_shared readers;    /* and of a region with many */
-    uint32_t level_all;    /* level of the newest writer of all memory, */
-    uint32_t level_all_read; /* and the highest of a reader of all memory */
-    uint32_t level_touched; /* highest level of an op that touches anything, */
-    uint32_t level_written; /* and of one that writes anything */
-    acs_op poison_all_read, poison_all_write; /* a failed op touched everything, or was forgotten */
-    acs_op poison_any_read, poison_any_write; /* a failed op touched something */
+    acs_shared writers;    /* last set that an op with many reads depended on */
+    acs_shared readers;    /* last set of readers of one region */
+    uint32_t level_all;    /* of the newest writer of all memory */
+    uint32_t level_all_read; /* highest of the readers of all memory */
+    uint32_t level_touched; /* highest of the ops that touch anything */
+    uint32_t level_written; /* highest of the ops that write anything */
+    /* a failed op that touched all memory, or whose regions could not be kept */
+    acs_op poison_all_read, poison_all_write;
+    acs_op poison_any_read, poison_any_write; /* a failed op that touched anything */
 
     acs_window_counters counters;
 } acs_window;
@@ -210,11 +216,12 @@ typedef struct acs_window {
 typedef struct acs_window_config {
     uint32_t limit, slots;
     bool host_wait;
-    bool sites;            /* keep `last` of each op */
+    bool sites;            /* keep `last` of each op, for statistics */
     acs_window_linked linked;
     void *user;
 } acs_window_config;
 
+/* Allocates all memory of the window, except for regions. ACS_ERR_MEMORY: nothing is left allocated. */
 acs_status acs_window_init(acs_window *window, const acs_window_config *config);
 void acs_window_fini(acs_window *window);
 
@@ -236,20 +243,20 @@ static inline acs_slot_wait *acs_entry_waits(acs_window *window, const acs_entry
     return &window->slot_waits[(size_t)acs_entry_index(window, entry) * window->slots];
 }
 /*
- * What was known to be ordered before it when it was issued, by slot; of its own slot `value` is, whatever stands
- * there.
+ * What the op was known to run behind when it was issued: a value per slot. For the op's own slot `value` holds it,
+ * and this array's element has no meaning.
  */
 static inline uint64_t *acs_entry_clock(acs_window *window, const acs_entry *entry)
 {
     return &window->clocks[(size_t)entry->clock * window->slots];
 }
-/* Entry 0 is nobody's, and its generation is not that of the reference to nothing. */
+/* Entry 0 is never used, and its generation differs from that of the null reference. */
 static inline bool acs_ref_live(const acs_window *window, acs_ref ref)
 {
     return window->holds[ref.entry].generation == ref.generation;
 }
 
-/* Ask the cache for what is read of an entry, and of the one a few ops behind it. Hints. */
+/* Prefetch hints: an entry, and the one TUNE_WINDOW_FETCH_OPS behind it in program order. */
 static inline void acs_entry_fetch(const acs_entry *entry)
 {
     __builtin_prefetch(entry);
@@ -260,75 +267,83 @@ static inline void acs_window_fetch_behind(const acs_window *window, const acs_e
     acs_entry_fetch(&window->entries[window->by_seq[(entry->seq + TUNE_WINDOW_FETCH_OPS) & window->seq_mask]]);
 }
 
-/* Whether an op with so many segments can be inserted now. */
+/* Whether this op can be inserted now: there are places, joins and edges enough (WIN-6). */
 bool acs_window_has_room(const acs_window *window, const acs_record *op);
 /*
- * Insert the next op in program order; needs room. Its edges are made and its segments become what later ops depend on.
- * How the op is treated (host, observer, immune) was decided by the caller in `traits`. The entry ends up PENDING,
- * READY, or settled into `ended` (observers without upstream ops, skips).
+ * Insert the next op in program order; acs_window_has_room must hold. Makes its edges, and registers its segments for
+ * later ops. `traits`: the caller's choice of treatment. The entry ends up PENDING, READY, DRAINING, or ENDED in the
+ * queue `ended` (observers without upstream ops, skips).
  */
 typedef struct acs_entry_traits {
-    bool on_host, observer, immune;
-    acs_op behind; /* nonzero: also wait for this op's retirement (callbacks) */
+    bool on_host, observer, never_skipped;
+    acs_op behind; /* an op whose retirement to wait for besides (callbacks); 0: none */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
 /*
- * Its parts, for insert.c: a cleared entry for the op `seq`, whose record is `op` (NULL: a join); there is a free one.
+ * Parts of the insertion, for insert.c. Take a free entry, which must exist, and clear it for op `seq` with the record
+ * `op` (NULL: a join).
  */
 acs_entry *acs_window_take(acs_window *window, acs_op seq, acs_record *op);
-/* The entry has its edges: append it to program order, count it, and queue it as ready if nothing is in front of it. */
+/*
+ * Append an entry that has its edges to program order, count it, and queue it as ready if it has no upstream ops left.
+ */
 void acs_window_inserted(acs_window *window, acs_entry *entry);
-/* The next ops to be inserted are these, at most TUNE_EXPECT_OPS: what their insertion needs is asked of the cache. */
+/* Announce the next ops to be inserted, at most TUNE_EXPECT_OPS: prefetches what their insertion reads. */
 void acs_window_expect(acs_window *window, acs_record *const *ops, uint32_t count);
-/* An op that was taken out of its queue, and not issued after all, waits again for what it depends on. */
+/* Return an op that left its queue but was not issued: it waits again for its upstream ops. */
 void acs_window_release(acs_window *window, acs_entry *entry);
 
+/* Take the first ready op; NULL: none. Add an op to the ready queue, at its front or its end. */
 acs_entry *acs_window_pop_ready(acs_window *window);
 void acs_window_push_ready(acs_window *window, acs_entry *entry, bool front);
-/* Take a READY entry out of the middle of the queue. */
+/* Take a READY entry out of any place of the queue. */
 void acs_window_remove_ready(acs_window *window, acs_entry *entry);
-/* An ISSUING op is now in its slot: satisfy its ISSUE edges. */
+/* An ISSUING op was handed to its slot: satisfy its ISSUE edges. */
 void acs_window_issued(acs_window *window, acs_entry *entry);
-/* An op ended: satisfy its remaining edges (a failed one makes its downstream skip) and put it in `ended`. */
-void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
-/* The same once all its needs are complete (WIN-5); the core ends what is in `draining`. */
-void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op cause);
+/* End an op: satisfy its remaining edges and put it in `ended`. If it failed, its downstream ops skip. */
+void acs_window_end(acs_window *window, acs_entry *entry, acs_status status, acs_op failed_by);
+/* End an op once its slot waits are complete (WIN-5); until then it is in `draining`, for the core. */
+void acs_window_drain(acs_window *window, acs_entry *entry, acs_status status, acs_op failed_by);
+/* Take an entry out of `draining`, to end it or drain it again; NULL: none. */
 acs_entry *acs_window_pop_draining(acs_window *window);
-/* Collect one ended entry (never a join); NULL: none. The caller then frees it. */
+/* Take an ended entry, never a join; NULL: none. The caller frees it with acs_window_free. */
 acs_entry *acs_window_pop_ended(acs_window *window);
 void acs_window_free(acs_window *window, acs_entry *entry);
 
-/* The op `seq`, if it is in the window. */
+/* The op `seq`; NULL: it is not in the window, or has ended. */
 acs_entry *acs_window_find(acs_window *window, acs_op seq);
-/* Oldest op that has not ended; 0: none. */
+/* The oldest op that has not ended; 0: none. */
 acs_op acs_window_oldest(const acs_window *window);
-/* The op must run behind (slot, value), which `upstream` holds. */
+/* Make `entry` run behind the slot position of `upstream`, or behind the slot waits of a join. */
 void acs_entry_add_wait(acs_window *window, acs_entry *entry, const acs_entry *upstream);
-/* The op must run behind all that `from` must run behind, too. */
+/* Add the slot waits of `from` to those of `entry`. */
 void acs_entry_merge_waits(acs_window *window, acs_entry *entry, const acs_entry *from);
 
-/* The needs of an entry are these instead, one per slot of `mask`: as they were before others were merged into them. */
+/* Replace the slot waits of an entry by these, one per slot of `mask`: undoes merges. */
 void acs_entry_set_waits(acs_window *window, acs_entry *entry, uint64_t mask, const acs_slot_wait *slot_waits);
-/* The entry was placed or ended: its needs claim nothing any more. */
+/* The entry was placed or has ended: remove its waits from the `pending_waits` of the entries that they name. */
 void acs_entry_drop_pending_waits(acs_window *window, acs_entry *entry);
 
 /* Forget all failures. The window must be empty. */
 void acs_window_clear_poison(acs_window *window);
-/* Forget failures of ops that touched the block: it was freed, or is handed out again. */
+/* Forget the failures of ops that touched the block: it was freed, or is handed out again. */
 void acs_window_forget_block(acs_window *window, uint64_t base, uint64_t bytes);
 bool acs_window_check(acs_window *window);
 
-/* Between window.c and depend.c. */
+/* Between window.c, depend.c and poison.c. */
 
-/* Collect the upstream ops of an entry and register its segments for later ones. */
+/* Find the upstream ops of an entry, and register its segments for later ops. */
 void acs_depend_insert(acs_window *window, acs_entry *entry);
-/* From op `seq` on, ops that touch this memory come behind all earlier ones, and no failure is passed on. */
+/*
+ * Begin a new life of this memory: ops from `seq` on that touch it run behind all earlier ones, without their
+ * failures.
+ */
 void acs_depend_reuse(acs_window *window, acs_op seq, const acs_reuse *reuse);
-/* Remember the segments of an op that failed or was skipped; `cause` is the op that failed first. */
-void acs_depend_poison(acs_window *window, const acs_record *op, acs_op cause);
-/* Make `entry` depend on `upstream`, once. */
+/* Remember the segments of a failed or skipped op; `failed_by` is the op that failed first. */
+void acs_depend_poison(acs_window *window, const acs_record *op, acs_op failed_by);
+/* Make `entry` depend on `upstream`; a second call for the same pair does nothing. */
 void acs_window_link(acs_window *window, acs_entry *upstream, acs_entry *entry);
-/* A join without upstream ops yet; finish it with acs_window_close_join once they are linked. */
+/* A join without upstream ops. Link them, then call acs_window_close_join. */
 acs_entry *acs_window_new_join(acs_window *window, acs_op seq);
 void acs_window_close_join(acs_window *window, acs_entry *join);
 

@@ -1,15 +1,15 @@
 /*
- * The window's invariants (window.h) as a check, which tests run between steps and the core asserts now and then. Called
- * under whatever lock the window has. Reads only.
+ * The window's invariants (window.h) as a check. Tests run it between steps, and the core asserts it now and then.
+ * Called under the window's lock; only reads.
  */
 #include "window/window.h"
 
-/* What the edges of an entry add up to. */
+/* Sums over the edges of all entries. */
 typedef struct sums {
-    uint64_t edges, unsatisfied, unretired; /* unretired: of joins */
+    uint64_t edges, unsatisfied, unretired; /* unsatisfied: counted in `pending`; unretired: counted in joins */
 } sums;
 
-/* WIN-3: the entry's own list, which leads to entries that are there. */
+/* WIN-3 for one entry: its list is as long as `waiters` says, and leads to used entries. */
 static bool check_edges(const acs_window *w, const acs_entry *entry, sums *all)
 {
     uint32_t waiters = 0;
@@ -25,7 +25,7 @@ static bool check_edges(const acs_window *w, const acs_entry *entry, sums *all)
     return waiters == entry->waiters;
 }
 
-/* WIN-1, WIN-2, WIN-3; of the counts of pending and unretired edges the sums. */
+/* WIN-1, WIN-2 and WIN-3; of the pending and unretired counts only the sums. */
 bool acs_window_check(acs_window *w)
 {
     uint64_t pending = 0, unretired = 0;

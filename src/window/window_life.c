@@ -1,7 +1,6 @@
 /*
- * The window's memory: made at once by acs_window_init, sized for all that its limits allow, and freed at close. Called
- * by the core before its first op and after its last. Says which regions may be forgotten; never looks at what ops wait
- * for.
+ * The window's memory: allocated once by acs_window_init, sized for all that its limits allow, and freed at close.
+ * Called by the owner before its first op and after its last. It also decides which regions may be forgotten.
  */
 #include "window/window.h"
 
@@ -11,8 +10,8 @@
 #include <string.h>
 
 /*
- * Poison outlives the op that left it: who names the region later has to be skipped, so it is not forgotten. With
- * statistics nor is the length of the chains that end in a region, as long as there is room.
+ * Whether a region may be forgotten. One with poison may not: later ops that name it must be skipped. With statistics
+ * on, one with the length of a chain may not either, up to TUNE_REGIONS_STATISTICS bytes.
  */
 static bool region_idle(void *user, const acs_region *region)
 {
@@ -31,7 +30,7 @@ static bool region_idle(void *user, const acs_region *region)
     return true;
 }
 
-/* Low indices on top, so that few pages are touched. Generations from 1: 0 is the reference to nothing. */
+/* Low indices come first, so that few pages are touched. Generations start at 1, since 0 is the null reference. */
 static void thread_free_lists(acs_window *w)
 {
     w->holds[0].generation = 1; /* see acs_ref_live */
@@ -54,17 +53,17 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->slots = config->slots;
     w->host_wait = config->host_wait;
     w->sites = config->sites;
-    ACS_ASSERT(w->slots >= 1 && w->slots <= 64); /* a bit each: acs_entry.wait_mask */
+    ACS_ASSERT(w->slots >= 1 && w->slots <= 64); /* acs_entry.wait_mask has a bit for each */
     w->linked = config->linked;
     w->user = config->user;
     w->joins = 512 + 2 * config->limit;
     w->entry_count = w->limit + w->joins;
     w->edge_count = w->entry_count * TUNE_WINDOW_EDGES;
-    w->epoch = 1; /* a new region, all zero, is older: its first use takes the state of "all memory" */
+    w->epoch = 1; /* newer than a new region, which is all zero: at its first use it takes the state of all memory */
     uint32_t numbers = acs_round_up_pow2(4 * w->limit);
     w->seq_mask = numbers - 1;
     size_t places = (size_t)w->entry_count + 1;
-    /* In a capture no op ends: those that only a join stands for can leave. */
+    /* In a capture no op ends. Readers for which a join stands need not be remembered. */
     w->readers_most = config->linked ? TUNE_CAPTURE_READERS : w->entry_count;
     w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
     w->holds = calloc(places, sizeof *w->holds);
@@ -79,7 +78,7 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     }
     memset(w->entries, 0, places * sizeof *w->entries);
     thread_free_lists(w);
-    const uint32_t regions = TUNE_REGIONS_PER_OP * config->limit; /* a program names a few times 6 W shapes again */
+    const uint32_t regions = TUNE_REGIONS_PER_OP * config->limit; /* programs name up to about 6 W shapes repeatedly */
     const uint32_t soft_cap = regions < TUNE_REGIONS_LEAST ? TUNE_REGIONS_LEAST : regions;
     acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
     if (status != ACS_OK)

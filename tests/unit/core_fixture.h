@@ -174,7 +174,7 @@ static inline void on_end(void *user, const acs_end *end)
     acs_op seq = end->op->seq;
     r->backend.breaches += r->status[seq] != NO_END; /* reported twice */
     r->status[seq] = (int)end->status;
-    r->cause[seq] = end->cause;
+    r->cause[seq] = end->failed_by;
     r->native[seq] = end->native;
     r->ended[r->ended_count++] = seq;
 }

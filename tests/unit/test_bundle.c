@@ -5,6 +5,7 @@
 #include "core_fixture.h"
 
 #include "base/base.h"
+#include "scheduler/core_internal.h"
 
 static rig *rig_bundles(uint32_t most)
 {
@@ -225,7 +226,7 @@ static void what_is_held_goes_once_a_caller_waits_for_some_of_it(void **state)
 {
     (void)state;
     rig *r = rig_holding();
-    acs_core_want(&r->core, r->last);
+    acs_core_await(&r->core, r->last);
     step(r);
     assert_int_equal(r->backend.submitted_count, 28);
     assert_int_equal(r->backend.bundles, 2);
@@ -238,7 +239,7 @@ static void what_a_caller_waits_for_is_held_as_long_as_more_is_queued(void **sta
     (void)state;
     rig *r = rig_holding();
     acs_op wanted = r->last;
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
     RIDE(r, ACS_IN(AT(8 * 64), 8));
     assert_true(acs_core_next(&r->core, ACS_MAY_ISSUE, &r->action[0])); /* which leaves it queued */
     assert_false(batch_of(r)->bundle);
@@ -254,7 +255,7 @@ static void what_is_held_stays_where_a_caller_waits_for_what_is_under_way(void *
 {
     (void)state;
     rig *r = rig_holding();
-    acs_core_want(&r->core, 20);
+    acs_core_await(&r->core, 20);
     for (int i = 0; i < 4; i++)
         step(r);
     assert_int_equal(r->backend.submitted_count, 20);

@@ -88,9 +88,9 @@ static void while_a_device_is_polled_others_are_by_other_threads(void **state)
     assert_true(next(r, 1));
     assert_int_equal(polled_by(&r->action[1]), 0xa);
     assert_false(next(r, 2)); /* all are looked after */
-    acs_core_want(&r->core, 1); /* in slot 0 */
+    acs_core_await(&r->core, 1); /* in slot 0 */
     assert_false(acs_core_next(&r->core, ACS_MAY_LOOK, &r->action[2]));
-    acs_core_want(&r->core, 0);
+    acs_core_await(&r->core, 0);
     finish(r, 1);
     assert_int_equal(r->status[2] | r->status[4], ACS_OK);
     assert_false(next(r, 1)); /* the first one is still at it, */
@@ -119,12 +119,12 @@ static void what_is_awaited_is_left_to_who_polls_its_device(void **state)
 {
     (void)state;
     rig *r = device_0_polled();
-    acs_core_want(&r->core, 1); /* in slot 0 */
+    acs_core_await(&r->core, 1); /* in slot 0 */
     assert_true(next(r, 1));
     assert_int_equal(polled_by(&r->action[1]), 0xa);
     finish(r, 1);
     finish(r, 0);
-    acs_core_want(&r->core, 0);
+    acs_core_await(&r->core, 0);
     rig_close(r);
 }
 
@@ -134,7 +134,7 @@ static void beside_another_thread_each_slot_has_its_turn(void **state)
     (void)state;
     rig *r = two_devices(SLOTS_MOST);
     uint32_t slots = 0;
-    acs_core_want(&r->core, 1); /* in slot 0 */
+    acs_core_await(&r->core, 1); /* in slot 0 */
     for (int i = 0; i < 8; i++) {
         assert_true(next(r, 0));
         assert_int_equal(r->action[0].poll_count, 2);
@@ -149,7 +149,7 @@ static void beside_another_thread_each_slot_has_its_turn(void **state)
         }
     }
     assert_int_equal(slots & 0x55, 0x55);
-    acs_core_want(&r->core, 0);
+    acs_core_await(&r->core, 0);
     rig_close(r);
 }
 

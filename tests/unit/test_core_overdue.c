@@ -125,7 +125,7 @@ static void op_whose_slot_is_not_polled_is_not_blamed(void **state)
     for (int i = 0; i < 4; i++)
         assert_false(pass(r, 0));
     const int slot = acs_window_find(&r->core.window, op)->slot;
-    acs_core_want(&r->core, r->last);
+    acs_core_await(&r->core, r->last);
 
     do { /* once more it is seen to run */
         g_now += 400 * MS;

@@ -94,7 +94,7 @@ static void the_slot_of_what_is_awaited_is_first_and_one_other_follows_in_turn(v
     (void)state;
     for (acs_op op = 1; op <= SLOTS; op++) {
         rig *r = spread(rig_make(), SLOTS, DEEP);
-        acs_core_want(&r->core, op);
+        acs_core_await(&r->core, op);
         uint32_t slots = 0;
         for (int i = 0; i < SLOTS - 1; i++) {
             slots |= poll(r);
@@ -110,7 +110,7 @@ static void a_slot_is_polled_by_itself_where_no_other_has_work(void **state)
 {
     (void)state;
     rig *r = spread(rig_make(), 1, DEEP);
-    acs_core_want(&r->core, 1);
+    acs_core_await(&r->core, 1);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(poll(r), 1);
         assert_int_equal(r->action[0].poll_count, 1);
@@ -126,13 +126,13 @@ static void what_is_awaited_and_not_under_way_leaves_polls_as_they_are(void **st
     body b = {0, 0};
     push_host(r, ACS_IN(AT(ALONE), 8), &b);
     acs_op pending = KERNEL(r, ACS_OUT(AT(ALONE), 8));
-    acs_core_want(&r->core, pending);
+    acs_core_await(&r->core, pending);
     assert_int_equal(poll(r), 0xf);
     const uint32_t other = slot_of(r, 2);
     r->backend.complete[other] = UINT64_MAX;
     assert_int_equal(poll(r), 0xf);
     assert_int_equal(r->status[2], ACS_OK);
-    acs_core_want(&r->core, 2);
+    acs_core_await(&r->core, 2);
     assert_int_equal(poll(r), 0xf & ~(1u << other));
     rig_close(r);
 }
@@ -142,9 +142,9 @@ static void a_backend_that_announces_completions_is_asked_about_all(void **state
 {
     (void)state;
     rig *r = spread_announced();
-    acs_core_want(&r->core, 2);
+    acs_core_await(&r->core, 2);
     assert_int_equal(poll(r), 0xf);
-    acs_core_want_no_more(&r->core, 2);
+    acs_core_await_no_more(&r->core, 2);
     push_with_each_poll(r);
     assert_int_equal(poll(r), 0xf);
     r->backend.on_poll = NULL;
@@ -205,7 +205,7 @@ static void polls_for_what_is_awaited_do_not_stop(void **state)
 {
     (void)state;
     rig *r = spread(rig_make(), SLOTS, DEEP);
-    acs_core_want(&r->core, 1);
+    acs_core_await(&r->core, 1);
     uint32_t slots = 0;
     for (int i = 0; i < SLOTS - 1; i++) {
         push_with_each_poll(r);
@@ -244,14 +244,14 @@ static void polls_of_a_few_slots_leave_the_active_ones_as_they_are(void **state)
         rig *r = spread(rig_make(), 3, 1);
         const acs_bank *bank = &r->core.slots.banks[0];
         if (awaited)
-            acs_core_want(&r->core, 1);
+            acs_core_await(&r->core, 1);
         else
             push_with_each_poll(r);
         assert_int_not_equal(poll(r), 7);
         assert_int_equal(bank->may_grow, 0);
         assert_int_equal(bank->idle_polls, 0);
         assert_int_equal(bank->active, 3);
-        acs_core_want(&r->core, 0);
+        acs_core_await(&r->core, 0);
         r->backend.on_poll = NULL;
         if (!awaited)
             issue_all(r);
@@ -269,7 +269,7 @@ static void polls_of_a_few_slots_in_turn_count_as_one_of_all(void **state)
     (void)state;
     rig *r = spread(rig_make(), 3, DEEP);
     const acs_bank *bank = &r->core.slots.banks[0];
-    acs_core_want(&r->core, 1);
+    acs_core_await(&r->core, 1);
     for (uint32_t round = 1; round < 6; round++) {
         uint32_t asked = 0;
         if (round == 3) { /* a part of a round before it is none of the next one's */
@@ -286,7 +286,7 @@ static void polls_of_a_few_slots_in_turn_count_as_one_of_all(void **state)
         }
         assert_int_equal(asked, 7);
     }
-    acs_core_want(&r->core, 0);
+    acs_core_await(&r->core, 0);
     rig_close(r);
 }
 
@@ -309,7 +309,7 @@ static void after_some_submissions_all_slots_are_polled_whatever_is_awaited(void
 {
     (void)state;
     rig *r = spread(rig_make(), SLOTS, DEEP);
-    acs_core_want(&r->core, 1);
+    acs_core_await(&r->core, 1);
     uint32_t alls = 0;
     for (int i = 0; i < 9; i++) {
         push_alone(r);

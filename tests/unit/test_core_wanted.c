@@ -69,7 +69,7 @@ static void what_leads_to_the_op_goes_first_and_alone(void **state)
     acs_op wanted = RIDE(r, ACS_IN(AT(8), 8));
     RIDE(r, ACS_IN(AT(8), 8)); /* follows, too, and nobody waits for it */
     fill_window(r);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
 
     assert_true(next(r, 0));
     assert_batch(r, first, wanted);
@@ -88,9 +88,9 @@ static void without_a_wait_program_order_decides(void **state)
     ride_apart(r, 3);
     acs_op wanted = ride_chain(r, 1);
     fill_window(r);
-    acs_core_want(&r->core, wanted);
-    acs_core_want_no_more(&r->core, wanted - 1); /* another caller's */
-    acs_core_want_no_more(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
+    acs_core_await_no_more(&r->core, wanted - 1); /* another caller's */
+    acs_core_await_no_more(&r->core, wanted);
 
     assert_true(next(r, 0));
     assert_batch(r, 1, wanted);
@@ -110,7 +110,7 @@ static void what_a_join_stands_between_goes_first_too(void **state)
     acs_op wanted = ride_chain(r, 1);
     fill_window(r);
     assert_true(r->core.window.live_joins > 0);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
 
     assert_true(next(r, 0));
     assert_int_equal(batch_of(r)->items_used, wanted - first); /* the join is issued when they are */
@@ -133,7 +133,7 @@ static void a_busy_device_gets_what_came_first(void **state)
         RIDE(r, ACS_OUT(AT(200000 + i * 64), 8));
     acs_op wanted = ride_chain(r, 1);
     fill_window(r);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
 
     assert_true(next(r, 0));
     assert_batch(r, 17, wanted);
@@ -149,7 +149,7 @@ static void few_ops_are_taken_out_of_a_bundle(void **state)
     ride_apart(r, 10);
     acs_op wanted = ride_chain(r, 3);
     fill_window(r);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
 
     assert_true(next(r, 0));
     assert_batch(r, wanted - 2, wanted);
@@ -168,7 +168,7 @@ static void many_ops_stay_in_their_bundle(void **state)
     ride_apart(r, 10);
     acs_op wanted = ride_chain(r, 8);
     fill_window(r);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
 
     assert_true(next(r, 0));
     assert_true(batch_of(r)->bundle);
@@ -188,7 +188,7 @@ static void others_go_while_nothing_can_be_done_for_the_op(void **state)
     acs_op wanted = RIDE(r, ACS_IN(AT(0), 8));
     ride_apart(r, 10);
     fill_window(r);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
 
     step(r);
     assert_int_equal(r->backend.issued[1], 1);
@@ -213,14 +213,14 @@ static void a_look_asks_for_one_slot(void **state)
     rig *r = rig_of(0);
     ride_apart(r, 3);
     acs_op wanted = ride_chain(r, 1);
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
     assert_false(look(r)); /* still queued */
     fill_window(r);
     assert_false(look(r)); /* not issued */
-    acs_core_want_no_more(&r->core, wanted);
+    acs_core_await_no_more(&r->core, wanted);
     assert_true(step(r));
     assert_false(look(r)); /* nobody waits */
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
     const int slot = acs_window_find(&r->core.window, wanted)->slot;
     r->core.polled = 0;
 
@@ -252,7 +252,7 @@ static void a_look_leaves_alone_what_another_thread_polls(void **state)
     rig *r = rig_of(0);
     acs_op wanted = ride_chain(r, 1);
     assert_true(step(r));
-    acs_core_want(&r->core, wanted);
+    acs_core_await(&r->core, wanted);
     while (next(r, 1) && r->action[1].poll_count == 0)
         finish(r, 1);
     assert_true(r->core.polling);
@@ -343,10 +343,10 @@ static void who_spins_watches_many_ops_only_for_the_end_of_all(void **state)
         assert_true(step(r));
     assert_int_equal(load_of(r, SLOTS), ACS_LOAD_RUNNING);
     assert_int_equal(load_of(r, SLOTS - 1), ACS_LOAD_RUNNING); /* nobody waits for one of them */
-    acs_core_want(&r->core, 1);
+    acs_core_await(&r->core, 1);
     assert_int_equal(load_of(r, SLOTS), ACS_LOAD_RUNNING);
     assert_int_equal(load_of(r, SLOTS - 1), ACS_LOAD_BLOCKED);
-    acs_core_want(&r->core, end);
+    acs_core_await(&r->core, end);
     assert_int_equal(load_of(r, SLOTS - 1), ACS_LOAD_RUNNING);
     KERNEL(r, ACS_OUT(AT(4096), 8)); /* beside it */
     while (r->core.running < SLOTS + 1)
@@ -361,11 +361,11 @@ static void who_spins_watches_many_ops_only_for_the_end_of_all(void **state)
     while (r->core.window.live > r->core.running || r->last > r->core.taken)
         assert_true(step(r));
     assert_int_equal(load_of(r, 1), ACS_LOAD_BLOCKED);
-    acs_core_want(&r->core, r->last);
+    acs_core_await(&r->core, r->last);
     assert_int_equal(load_of(r, 1), ACS_LOAD_RUNNING);
-    acs_core_want(&r->core, r->last - 1); /* has ended */
+    acs_core_await(&r->core, r->last - 1); /* has ended */
     assert_int_equal(load_of(r, 1), ACS_LOAD_BLOCKED);
-    acs_core_want(&r->core, 0);
+    acs_core_await(&r->core, 0);
     rig_close(r);
 }
 

@@ -426,7 +426,7 @@ static void insert_behind_what_is_left_of_a_failed_set_is_not_skipped(void **sta
     acs_op others = reader_of(s, 0, 11, 53);
 
     assert_int_equal(scene_state(s, others), ACS_ENTRY_PENDING);
-    assert_int_equal(scene_entry(s, others)->cause, 0);
+    assert_int_equal(scene_entry(s, others)->failed_by, 0);
     for (acs_op op = 1; op <= 11; op++)
         scene_issue(s, op, 0);
     assert_int_equal(scene_state(s, others), ACS_ENTRY_READY);

@@ -29,7 +29,7 @@ static void refuse_some(acs_backend *backend, acs_batch *batch)
     bool refused[ACS_BATCH_ITEMS] = {false};
     for (uint32_t i = 0; i < batch->items_used; i++) {
         acs_record *op = batch->items[i].op;
-        refused[i] = op && (op->flags & ACS_RECORD_CARRIES) && g_refusals > 0 &&
+        refused[i] = op && (op->flags & ACS_RECORD_PROPAGATES) && g_refusals > 0 &&
                      (!g_refused_bytes || op->u.copy.bytes == g_refused_bytes);
         g_refusals -= refused[i];
         if (refused[i])

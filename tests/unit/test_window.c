@@ -73,7 +73,7 @@ static void insert_behind_a_callback_target_waits_for_its_end(void **state)
     (void)state;
     scene *s = scene_open(16, false);
     acs_op target = KERNEL0(s);
-    acs_entry_traits traits = {.on_host = true, .immune = true, .behind = target};
+    acs_entry_traits traits = {.on_host = true, .never_skipped = true, .behind = target};
     acs_op callback = scene_insert(s, ACS_KIND_CALLBACK, traits, NULL, 0);
 
     scene_issue(s, target, 0);
@@ -180,7 +180,7 @@ static void dead_window_ends_what_becomes_ready_except_immune_ops(void **state)
     scene *s = scene_open(16, false);
     acs_op writer = KERNEL(s, ACS_OUT(AT(0), 64)), reader = KERNEL(s, ACS_IN(AT(0), 64));
     acs_op observer = OBSERVE(s, ACS_IN(AT(0), 64));
-    acs_op release = scene_insert(s, ACS_KIND_FREE, (acs_entry_traits){.on_host = true, .immune = true},
+    acs_op release = scene_insert(s, ACS_KIND_FREE, (acs_entry_traits){.on_host = true, .never_skipped = true},
                                   SEGMENTS(ACS_OUT(AT(0), 64)));
     scene_issue(s, writer, 0);
     scene_issue(s, reader, 0);
@@ -470,7 +470,7 @@ static void fail_before_an_immune_op_does_not_skip_it(void **state)
 {
     (void)state;
     scene *s = scene_open(16, false);
-    acs_entry_traits immune = {.on_host = true, .immune = true};
+    acs_entry_traits immune = {.on_host = true, .never_skipped = true};
     acs_op failing = KERNEL(s, ACS_OUT(AT(0), 64));
     acs_op waiting = scene_insert(s, ACS_KIND_FREE, immune, SEGMENTS(ACS_OUT(AT(0), 64)));
     scene_fail(s, failing);

@@ -85,9 +85,9 @@ static inline bool scene_end_drained(scene *s)
             if (e->wait_mask >> slot & 1)
                 reached = reached && slot_waits[slot].value <= s->completed[slot];
         if (reached)
-            acs_window_end(&s->w, e, e->status, e->cause);
+            acs_window_end(&s->w, e, e->status, e->failed_by);
         else
-            acs_window_drain(&s->w, e, e->status, e->cause);
+            acs_window_drain(&s->w, e, e->status, e->failed_by);
         ended = ended || reached;
     }
     return ended;
@@ -99,7 +99,7 @@ static inline void scene_collect(scene *s)
         acs_entry *e;
         while ((e = acs_window_pop_ended(&s->w))) {
             s->status[e->seq] = (int)e->status;
-            s->cause[e->seq] = e->cause;
+            s->cause[e->seq] = e->failed_by;
             s->order_ended[e->seq] = s->ended++;
             acs_window_free(&s->w, e);
         }

@@ -1,0 +1,93 @@
+/*
+ * Private to the files of the core (step.c, insert.c, retire.c, awaited.c, overdue.c, check_order.c) and to the maker
+ * of bundles (src/bundles/form.c). Functions whose names end in _locked need the core's lock. None blocks, and none
+ * calls submit or poll.
+ */
+#ifndef ACS_CORE_INTERNAL_H
+#define ACS_CORE_INTERNAL_H
+
+#include "scheduler/core.h"
+
+/* ---------------------------------------------------------------------------------------------------------- entries */
+
+/* Whether an op may be in a bundle. An op of a refused bundle is launched by itself. */
+static inline bool acs_entry_is_bundleable(const acs_entry *entry)
+{
+    return entry->bundleable && !entry->bounced;
+}
+
+/* Whether an entry that was issued to a slot is a kernel that was launched by itself. */
+static inline bool acs_entry_launched(const acs_entry *entry)
+{
+    return entry->asked == ACS_KIND_KERNEL && !entry->bundled;
+}
+
+/* Whether a ready op is held back for a bundle, and not to be launched by itself. */
+static inline bool acs_core_holds(const acs_core *core, const acs_entry *entry)
+{
+    return core->batcher && acs_entry_is_bundleable(entry) && !entry->force_launch && !core->dead;
+}
+
+/* --------------------------------------------------------------------------------------------------------- insert.c */
+
+/* Move at most `most` ops from the FIFO into the window, and collect those that end at once. */
+void acs_core_insert_locked(acs_core *core, uint32_t most);
+/* Fill the action's batch with single ops, or with a bundle. `inserted`: an op entered the window in this step. */
+void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted);
+/* Book the results of a submitted batch. */
+void acs_core_book_batch_locked(acs_core *core, acs_action *action);
+
+/* --------------------------------------------------------------------------------------------------------- retire.c */
+
+/* End the slot's completed ops, and those in other slots that are complete because of them. */
+void acs_core_retire_locked(acs_core *core, uint32_t slot);
+/* Report and free all ended ops; release their records. */
+void acs_core_collect_locked(acs_core *core);
+/* An op failed: report it now, and end it once its slot waits are complete. `text`: static storage, or NULL. */
+void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text);
+/* The device is lost: end all its ops with ACS_ERR_DEVICE. The first call reports `error`. */
+void acs_core_fault_locked(acs_core *core, acs_error *error);
+/* The queue of ops that run on the host. Pop needs an entry in it. */
+void acs_core_push_host_locked(acs_core *core, acs_entry *entry);
+acs_entry *acs_core_pop_host_locked(acs_core *core);
+/* Change the number of running ops. */
+void acs_core_running_locked(acs_core *core, int change);
+/* Slots or host functions have changed: tell the activity, if there is one. */
+void acs_core_tell_activity_locked(acs_core *core);
+static inline void acs_core_activity_locked(acs_core *core)
+{
+    if (ACS_UNLIKELY(core->config.activity != NULL))
+        acs_core_tell_activity_locked(core);
+}
+/* Call the trace hook, if there is one. `item`, `batch`: of an ISSUE event to a slot, else NULL. */
+void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
+                           const acs_batch *batch);
+
+/* -------------------------------------------------------------------------------------------------------- awaited.c */
+
+/* Move the awaited op, or ready ops that lead to it, to the front of the queue. True: they go before all others. */
+bool acs_core_hasten_awaited_locked(acs_core *core);
+/* The awaited op, if it is in the window and not issued; else 0. */
+acs_op acs_core_awaited_locked(acs_core *core);
+/* Whether all issued ops have ended once the awaited op has; also true if no single op is awaited. */
+bool acs_core_awaits_end_locked(acs_core *core);
+/* Add to the action a poll of the awaited op's slot, or a mark if the op has none behind it. */
+void acs_core_form_look_locked(acs_core *core, acs_action *action);
+/* Add a poll of the awaited op's slot, if it was issued and no other thread polls its device. */
+void acs_core_list_awaited_locked(acs_core *core, acs_action *action);
+/* Add a poll of a slot, if it has recorded marks. */
+void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot);
+
+/* -------------------------------------------------------------------------------------------------------- overdue.c */
+
+/* Set the watchdog's limit from the options. */
+void acs_core_overdue_init(acs_core *core);
+
+/* ---------------------------------------------------------------------------------------------------- check_order.c */
+
+/* Whether a path of the batch's edges leads from item `from` to item `to`. */
+bool acs_check_batch_orders(const acs_batch *batch, uint32_t from, uint32_t to);
+/* Report to config.on_check each op under way that conflicts with `entry` and is not ordered before it. */
+void acs_core_check_issue_locked(acs_core *core, const acs_batch *batch, const acs_entry *entry);
+
+#endif
