@@ -4,8 +4,9 @@
  *   acs_op op = ACS_LAUNCH(kernel, grid, block, shared_bytes, ACS_ARGS(n, 2.0f, x, y), ACS_USES(ACS_IN(x, bytes), ...));
  *
  * kernel: an acs_kernel pointer, or a __global__ function with C linkage. grid, block: an integer or an acs_dim3.
- * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another one. Arrays
- * become pointers. At most 32 arguments here; acs_launch() takes any number. ACS_USES takes any number of segments.
+ * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another type.
+ * Arrays become pointers. ACS_ARGS takes at most 32 arguments, acs_launch() any number. ACS_USES takes any number of
+ * segments.
  */
 #ifndef ACS_LAUNCH_H
 #define ACS_LAUNCH_H
@@ -109,7 +110,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
     _Generic((k), acs_kernel * : acs_kernel_copy_, const acs_kernel * : acs_kernel_copy_,                              \
              default : acs_kernel_function_)((const void *)(uintptr_t)(k))
 
-/** Queue a kernel on a context, with attributes: see acs_launch. */
+/** Queue a kernel on a context, with attributes (an acs_attributes, or ACS_ON): see acs_launch. */
 #define ACS_LAUNCH_WITH(context, attrs, k, grid_, block_, shared_, args_, uses_)                                       \
     acs_launch((context), &(acs_launch_params){.size = sizeof(acs_launch_params),                                      \
                                                .kernel = &(acs_kernel[1]){ACS_KERNEL_OF_(k)}[0],                       \
@@ -126,6 +127,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
 /** Queue a kernel on the default context. */
 #define ACS_LAUNCH(k, grid_, block_, shared_, args_, uses_) ACS_LAUNCH_ON(NULL, k, grid_, block_, shared_, args_, uses_)
 
+/* The functions of acs.h that end in _op, with the call site. acs.h says what each does. */
 #define acs_memcpy(context, dst, src, bytes)                                                                           \
     acs_memcpy_op((context), (dst), (src), (bytes), ACS_HERE_("acs_memcpy"))
 #define acs_memset(context, dst, value, bytes)                                                                         \

@@ -4,8 +4,8 @@
  *   acs_op op = ACS_LAUNCH(kernel<float, 4>, grid, block, shared_bytes, ACS_ARGS(n, 2.0, x, y), ACS_USES(ACS_IN(x, bytes)));
  *
  * kernel: a __global__ function, template arguments with commas included, or an acs_kernel (pointer or reference). For
- * a function the arguments are converted to its parameter types, their number is checked by the compiler, and in .cu
- * files the cudaKernel_t is resolved once per call site. grid, block: an integer, an acs_dim3, or anything with x, y, z.
+ * a function the arguments are converted to its parameter types, and the compiler checks their number. In .cu files the
+ * cudaKernel_t is resolved once per call site. grid, block: an integer, an acs_dim3, or anything with x, y, z.
  */
 #ifndef ACS_LAUNCH_HPP
 #define ACS_LAUNCH_HPP
@@ -52,7 +52,7 @@ inline acs_uses make_uses(std::initializer_list<acs_segment> list)
     return acs_uses{list.begin(), list.size(), nullptr, nullptr, 0};
 }
 
-/* How the library may change an argument: a struct tells its pointers by T::acs_pointers (see acs_arg_type). */
+/* acs_arg.type of an argument of type T. A struct names the places of its pointers in T::acs_pointers. */
 template <class T, class = void> struct arg_type {
     static constexpr uint32_t value = std::is_pointer_v<T> ? ACS_ARG_POINTER : ACS_ARG_VALUE;
 };
@@ -92,7 +92,7 @@ acs_op queue_values(acs_context *context, const acs_site *site, const acs_attrib
     return queue(context, site, attributes, kernel, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, uses);
 }
 
-/* The text of a launch up to the first comma outside all brackets: its kernel. */
+/* The kernel's name: the text of a launch up to the first comma outside all brackets. */
 template <size_t N> struct site_name {
     char text[N];
 };
@@ -111,7 +111,7 @@ template <size_t N> constexpr site_name<N> first_argument(const char (&text)[N])
     return name;
 }
 
-/* One per template instantiation; a call site that launches a function pointer chosen at run time resolves each time. */
+/* The acs_kernel of a __global__ function. In .cu files it asks the CUDA runtime for the function's cudaKernel_t. */
 inline acs_kernel kernel_of(const void *function)
 {
     acs_kernel k{nullptr, function, nullptr, ACS_KERNEL_FUNCTION, 0};
@@ -127,7 +127,7 @@ inline acs_kernel kernel_of(const void *function)
     return k;
 }
 
-/* Last kernel that a thread launched from a call site: resolving costs a lookup in the CUDA runtime. */
+/* Last kernel that this thread launched from a call site. It saves a lookup in the CUDA runtime. */
 struct site_cache {
     const void *function;
     acs_kernel kernel;
@@ -202,7 +202,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 /** The op touches nothing that others touch. */
 #define ACS_USES_NONE (acs_uses{nullptr, 0, nullptr, nullptr, 0})
 
-/* `spelling` is made from the arguments before they are expanded: the kernel as the program names it. */
+/* `spelling` is the text of the arguments before macros in them are expanded: it has the name that the program wrote. */
 #define ACS_LAUNCH_TEXT_(spelling, context, attributes, ...)                                                              \
     (::acs::detail::launch((context), ACS_KERNEL_SITE_(spelling), ACS_SITE_CACHE_(), (attributes), __VA_ARGS__))
 /** Queue a kernel on a context, with attributes: (context, attributes, kernel, grid, block, shared_bytes, args, uses). */
@@ -213,6 +213,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 /** Queue a kernel on the default context: (kernel, grid, block, shared_bytes, args, uses). */
 #define ACS_LAUNCH(...) ACS_LAUNCH_TEXT_(#__VA_ARGS__, nullptr, acs_attributes{}, __VA_ARGS__)
 
+/* The functions of acs.h that end in _op, with the call site. acs.h says what each does. */
 #define acs_memcpy(context, dst, src, bytes)                                                                           \
     acs_memcpy_op((context), (dst), (src), (bytes), ACS_HERE_("acs_memcpy"))
 #define acs_memset(context, dst, value, bytes)                                                                         \

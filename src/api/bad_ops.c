@@ -1,8 +1,8 @@
 /*
- * The record of ops that failed or were skipped (bad_ops.h). Called by failures.c under the core's lock. Consecutive ops
- * that ended alike share a range, so that a long chain of skipped ops takes no memory. Where ranges run out, call sites are
- * given up first. Then, or where memory is exhausted, an interval of op numbers stands for what could not be kept: all ops
- * in it count as ended badly. Never says of an op that failed or was skipped that it ended well.
+ * The record of ops that failed or were skipped (bad_ops.h). Called by failures.c under the core's lock. Consecutive
+ * ops that ended alike share a range, so a long chain of skipped ops takes one. Where ranges run out, call sites are
+ * given up first. Then, or where memory is exhausted, one interval of op numbers stands for the ops that found no
+ * range: all ops in it count as ended badly. A failed or skipped op is never reported as ended well.
  */
 #include "api/bad_ops.h"
 
@@ -20,21 +20,21 @@ static bool same_site(const acs_site *a, const acs_site *b)
     return a->name == b->name && a->file == b->file && a->line == b->line;
 }
 
-/* What is said of a lost device is the same for all ops, so their sites are not kept apart. */
+/* After a lost device all ops are reported with the same error, so ranges with different sites may join. */
 static bool may_join(const acs_bad_ops *bad, const acs_bad_range *a, const acs_bad_range *b)
 {
     return a->last + 1 == b->first && a->status == b->status && a->cause == b->cause && a->native == b->native &&
            a->text == b->text && (bad->siteless || a->status == ACS_ERR_DEVICE || same_site(&a->site, &b->site));
 }
 
-static void join(acs_bad_range *a, const acs_bad_range *b)
+static void join_ranges(acs_bad_range *a, const acs_bad_range *b)
 {
     a->last = b->last;
     if (!same_site(&a->site, &b->site))
         a->site = (acs_site){NULL, NULL, 0};
 }
 
-/* How many ranges begin at or before the op. */
+/* Number of ranges that begin at or before the op. */
 static uint32_t ranges_up_to(const acs_bad_ops *bad, acs_op op)
 {
     uint32_t low = 0, high = bad->count;
@@ -62,7 +62,7 @@ static void give_up_sites(acs_bad_ops *bad)
     bad->siteless = true;
     for (uint32_t i = 1; i < bad->count; i++) {
         if (may_join(bad, &bad->ranges[kept], &bad->ranges[i]))
-            join(&bad->ranges[kept], &bad->ranges[i]);
+            join_ranges(&bad->ranges[kept], &bad->ranges[i]);
         else
             bad->ranges[++kept] = bad->ranges[i];
     }
@@ -83,7 +83,7 @@ static bool grow(acs_bad_ops *bad)
     return true;
 }
 
-/* The op is kept as a part of an interval, whose other ops may have ended well. */
+/* Extend the vague interval to the op. Other ops in the interval may have ended well. */
 static void add_vague(acs_bad_ops *bad, const acs_bad_range *what)
 {
     if (!bad->vague_first) {
@@ -100,9 +100,11 @@ static void add_vague(acs_bad_ops *bad, const acs_bad_range *what)
         bad->vague_status = ACS_ERR_DEVICE;
 }
 
-/* --------------------------------------------------------------------------------------------------------- add, find */
+/*
+ * --------------------------------------------------------------------------------------------------------- add, find
+ */
 
-/* False: it is like neither neighbour. */
+/* Add the op to a neighbouring range that ended alike. False: there is none. */
 static bool add_to_neighbour(acs_bad_ops *bad, const acs_bad_range *what)
 {
     uint32_t at = ranges_up_to(bad, what->first);
@@ -112,15 +114,15 @@ static bool add_to_neighbour(acs_bad_ops *bad, const acs_bad_range *what)
     if (!joins_before && !joins_behind)
         return false;
     if (joins_before) {
-        join(before, what);
+        join_ranges(before, what);
         if (behind && may_join(bad, before, behind)) {
-            join(before, behind);
+            join_ranges(before, behind);
             remove_range(bad, at);
         }
         return true;
     }
     acs_bad_range joined = *what;
-    join(&joined, behind);
+    join_ranges(&joined, behind);
     *behind = joined;
     return true;
 }
@@ -158,7 +160,9 @@ bool acs_bad_ops_find(const acs_bad_ops *bad, acs_op op, acs_bad_range *found)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ forget */
+/*
+ * ------------------------------------------------------------------------------------------------------------ forget
+ */
 
 void acs_bad_ops_clear(acs_bad_ops *bad)
 {

@@ -1,8 +1,9 @@
 /*
- * What a launch's segments must be: shapes that mean something, inside live blocks where that is known, with ACS_CHECK not
- * in the memory of another context. Called by launch.c before an op is queued. Changes nothing but this thread's error.
+ * Checks of an op's segments: their shapes are valid; they lie inside live blocks, where that is known; with ACS_CHECK
+ * they are not in the memory of another context. Called by launch.c before an op is queued. Changes only this thread's
+ * error.
  */
-#include "api/context.h"
+#include "api/draft.h"
 
 static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                             acs_status status)
@@ -16,7 +17,7 @@ static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32
                     (unsigned long long)block->bytes, (unsigned long long)base);
 }
 
-/* No live block is there; `block`: which was, NULL if that is not remembered. */
+/* Refuse a segment that begins in no live block. `block`: the freed one that was there; NULL: not remembered. */
 static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                                acs_status status)
 {
@@ -28,7 +29,7 @@ static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uin
                     block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
 }
 
-/* It begins in no block, and reaches into what acs_malloc hands out at `base`. */
+/* Refuse a segment that begins in no block and reaches into memory of acs_malloc, which begins at `base`. */
 static acs_status refuse_before(const acs_draft *draft, const acs_segment *s, uint32_t i, uint64_t base, acs_status status)
 {
     return ACS_FAIL(status, 0, "'%s': segment %u at %#llx begins in no block, and reaches %llu bytes into memory of "
@@ -44,8 +45,8 @@ static acs_status check_before(const acs_draft *draft, const acs_segment *s, uin
 }
 
 /*
- * The driver lets a copy go on: what a pool has freed it still has, and behind the end of a block lies another one. Of ops
- * of other kinds only ACS_CHECK looks.
+ * With pools. The driver would not refuse a bad copy: a pool still has the memory of freed blocks, and another block
+ * lies behind the end of each. So copies and fills are always checked, other ops with ACS_CHECK.
  */
 static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uint32_t i, acs_status status)
 {
@@ -57,14 +58,14 @@ static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uin
     case ACS_PLACE_FOREIGN: break;
     }
     if (draft->context->addresses && acs_memory_find(draft->context->addresses, s->base, &block) != ACS_PLACE_FOREIGN)
-        return ACS_OK; /* lazy.c looks */
+        return ACS_OK; /* residency/lazy.c checks lazy blocks */
     ACS_TRY(check_before(draft, s, i, draft->context->memory, status));
     return check_before(draft, s, i, draft->context->addresses, status);
 }
 
 /*
- * Until a block is FREED its memory is the context's. Then the allocator may have given the address to the program itself,
- * so nothing is known of it.
+ * Without pools. The memory of a block is the context's until its state is FREED. After that the allocator may have
+ * given the address to the program itself, so nothing is known of it.
  */
 static acs_status check_apart(const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
@@ -79,7 +80,7 @@ static acs_status check_apart(const acs_draft *draft, const acs_segment *s, uint
                                                    : refuse_freed(draft, s, i, &block, ACS_ERR_CHECK);
 }
 
-/* What no footprint means: fields that are reserved, and rows that overlap, as where a pitch counts elements. */
+/* Reserved fields are 0, and rows do not overlap, as they would with a pitch in elements instead of bytes. */
 static bool is_meant(const acs_segment *s)
 {
     const bool apart = s->rows <= 1 || s->extent != ACS_EXTENT_BYTES || s->pitch_bytes >= s->row_bytes;
@@ -96,7 +97,10 @@ static acs_status refuse_meaning(const acs_draft *draft, const acs_segment *s, u
                     (unsigned long long)s->pitch_bytes, (unsigned long long)s->row_bytes, (unsigned long long)s->rows);
 }
 
-/* Contexts are not ordered among each other, and each gives its memory back when it is closed, whoever uses it. */
+/*
+ * An op must not use memory of another context: contexts are not ordered among each other, and acs_close frees a
+ * context's memory without waiting for ops of others.
+ */
 static acs_status check_other_contexts(const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
     acs_block block;
@@ -109,7 +113,7 @@ static acs_status check_other_contexts(const acs_draft *draft, const acs_segment
                     block.site && block.site->file ? block.site->file : "?", block.site ? block.site->line : 0);
 }
 
-/* Where it lies. The error of a copy that ACS_CHECK did not ask about is another one. */
+/* Check the memory that a segment names. Without ACS_CHECK (`check` false) a bad copy is an ACS_ERR_ARGUMENT. */
 static acs_status check_place(const acs_draft *draft, const acs_segment *s, uint32_t i, bool check)
 {
     ACS_TRY(draft->context->pooled ? check_pooled(draft, s, i, check ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT)

@@ -1,19 +1,23 @@
 /*
- * Contexts: open and close. Owns the lifetime of everything that a context has, and makes its parts known to each
- * other: the core, the backend, memory, failures, statistics, threads. Never issues an op itself.
+ * Opening and closing contexts. Owns the lifetime of a context's parts (core, backend, memory, failures, statistics,
+ * threads) and connects them by callbacks. Called by programs and, to drain, by acs::compat. Never issues an op itself.
  */
 #include "api/registry.h"
 
-#include "base/options.h"
-#include "base/tuning.h"
 #include "api/compat.h"
 #include "api/duplicate_library.h"
+#include "api/failures.h"
+#include "api/stats.h"
+#include "api/threads.h"
+#include "api/wait.h"
+#include "base/options.h"
+#include "base/tuning.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PINNED_MOST = 256 };
+enum { PINNED_MOST = 256 }; /* most contexts that acs_compat_drain waits for */
 
 static const char g_inside[] = "ACS was called from inside a callback, host function or footprint function";
 
@@ -108,7 +112,7 @@ static acs_status give_back_allocation(acs_context *context, const acs_allocatio
     return acs_memory_give(context->memory, &block);
 }
 
-/* Blocks whose free op ended without freeing them (the device was given up) included. */
+/* Free all blocks, also those whose free op ended without freeing them, because the device was given up. */
 static void free_blocks(acs_context *context)
 {
     acs_allocation block;
@@ -117,20 +121,20 @@ static void free_blocks(acs_context *context)
             (void)give_back_allocation(context, &block);
 }
 
-static acs_status obtain(void *user, int kind, size_t bytes, void **ptr)
+static acs_status obtain_memory(void *user, int kind, size_t bytes, void **ptr)
 {
     acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_alloc(backend, kind, bytes, ptr);
 }
 
-static acs_status release(void *user, int kind, void *ptr, size_t bytes)
+static acs_status release_memory(void *user, int kind, void *ptr, size_t bytes)
 {
     (void)bytes;
     acs_backend *backend = ((acs_context *)user)->backend;
     return backend->ops->memory_free(backend, kind, ptr);
 }
 
-static void forget(void *user, uint64_t base, uint64_t bytes)
+static void forget_block(void *user, uint64_t base, uint64_t bytes)
 {
     acs_core_forget_block(&((acs_context *)user)->core, base, bytes);
 }
@@ -143,7 +147,7 @@ static acs_op settled(void *user)
 static acs_status open_memory(acs_context *context)
 {
     const acs_options *o = &context->options;
-    const bool several = context->backend->devices > 1; /* who has to know whose memory an address is */
+    const bool several = context->backend->devices > 1; /* only pools know to which device an address belongs */
     context->pooled = o->pool == ACS_POOL_ON || (o->pool == ACS_POOL_AUTO && (several || !context->backend->apart));
     acs_memory_config config = {
         .pooled = context->pooled,
@@ -151,11 +155,11 @@ static acs_status open_memory(acs_context *context)
         .limit = (uint64_t)o->memory_limit,
         .slack = (uint64_t)o->memory_slack,
         .user = context,
-        .obtain = obtain,
-        .release = release,
+        .obtain = obtain_memory,
+        .release = release_memory,
         .pages = o->growth == ACS_GROWTH_PAGES && context->backend->pages.page && !several ? &context->backend->pages : NULL,
         .page_user = context->backend,
-        .forget = forget,
+        .forget = forget_block,
         .settled = settled,
     };
     if (acs_library_parts.pools)
@@ -188,7 +192,7 @@ static void eventcounts_fini(acs_context *context)
     acs_eventcount_fini(&context->ends);
 }
 
-/* Whatever was opened; the fields of the others are NULL. */
+/* Release the parts that were opened; the fields of the others are NULL. */
 static void release_parts(acs_context *context, bool keep_backend)
 {
     if (context->backend && !keep_backend && context->backend->ops->quiesce)
@@ -260,8 +264,9 @@ static void log_options(const acs_options *options)
 }
 
 /*
- * Not in a child of a process where this copy has passed the check: another copy, whenever it is loaded, does not pass
- * its own. And the loader's lock, which a thread of the parent's may have held, is then held for ever.
+ * Refuse to be the second copy of the library in the process. Skipped in a forked child: a thread of the parent may
+ * have held the loader's lock, which nobody releases there. This copy passed the check in the parent, and another copy
+ * that is loaded later fails its own.
  */
 static acs_status check_copies(void)
 {
@@ -310,9 +315,9 @@ acs_status acs_open(const acs_options *options, acs_context **out)
 /* ------------------------------------------------------------------------------------------------------------ close */
 
 /*
- * Close what was given up, without waiting for ops that may still run. True: nothing was left behind, close as usual.
- * False, with an error: what such ops may still use stays for good, the context's struct included. `threads`: number of
- * the context's own threads that are inside ops.
+ * Close a context that was given up, without waiting for ops that may still run. True: none can, so close as usual.
+ * False, with an error: the memory that such ops may use stays for good, and so does the context's struct. `threads`:
+ * number of the context's own threads that are inside ops.
  */
 static bool leave_behind(acs_context *context, uint32_t threads)
 {

@@ -1,8 +1,8 @@
 /*
- * The CPUs that the library's threads are pinned to: the list of ACS_CPUS, and whose turn it is. Called at open and by
- * threads as they begin.
+ * CPUs to which the library's threads are pinned: reads the list of ACS_CPUS at acs_open, and gives each new thread the
+ * next one in turn. Owns no state outside the context.
  */
-#include "api/context.h"
+#include "api/threads.h"
 
 #include <errno.h>
 #include <stdlib.h>

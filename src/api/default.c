@@ -1,13 +1,16 @@
 /*
- * Which context a public call means: the one that it names, or the default context. That is opened from the environment
- * at first use, and closed at exit or by acs_close. A failed attempt is not kept: the next call tries again.
+ * Entering a context: every public call comes here for the context that it names, or for the default one. Opens the
+ * default context from the environment at first use, and closes it at exit. Never remembers that opening failed: the
+ * next call tries again.
  */
 #include "api/registry.h"
+
+#include "api/failures.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-static pid_t g_default_process; /* the process that opened it; guarded by the lock of the default context */
+static pid_t g_default_process; /* process that opened the default context, 0: none; guarded by that context's lock */
 
 /* In a forked child the context belongs to the parent, and its threads do not exist. */
 static void close_default(void)
@@ -17,7 +20,7 @@ static void close_default(void)
         (void)acs_close(context);
 }
 
-/* Programs that ignore what launches return would compute nothing and say nothing. */
+/* Say once that ops do not run: a program that ignores the results of its launches would not notice. */
 static void say_not_opened(void)
 {
     static bool said; /* under the lock of the default context */
@@ -39,7 +42,7 @@ acs_context *acs_default(void)
             (void)atexit(close_default);
         g_default_process = getpid();
         acs_registry_set_default(context);
-    } else if (!context && !acs_inside()) { /* inside a callback it was not tried */
+    } else if (!context && !acs_inside()) { /* inside a callback acs_open does not try */
         say_not_opened();
     }
     acs_registry_unlock_default();
@@ -59,13 +62,13 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
     return context && acs_registry_check(context, function) ? context : NULL;
 }
 
-/* The op that is refused leaves a hole in program order, of which the context's waits shall tell. */
+/* A refused op leaves a hole in program order, so the context keeps the error for its waits to return. */
 void acs_context_refuse_op(acs_context *context, const acs_site *site)
 {
     if (site)
         acs_error_thread()->site = *site;
     if (!acs_inside())
-        return; /* there is no context to keep it in */
+        return; /* the context is closed, another process's or cannot be opened */
     if (!context)
         context = acs_registry_default();
     if (context && acs_registry_is_usable(context))

@@ -1,8 +1,8 @@
 /*
- * Two copies of the library in one process (a program with libacs.a that loads a plugin with its own, or libacs.so
- * beside libacs.a) would each order only the ops that were launched through it, in silence. Every copy therefore
- * carries an ELF note, and acs_open, the only caller, counts the loaded objects that have it. Keeps no state, so that a
- * copy which was unloaded does not count; never sees objects in other namespaces of the loader (dlmopen).
+ * Finds a second copy of the library in the process, such as a plugin with its own libacs.a, or libacs.so beside
+ * libacs.a. Each copy would silently order only its own ops. So every copy carries an ELF note, and acs_open, the only
+ * caller, counts the loaded objects that have it. Keeps no state, so an unloaded copy does not count. Never sees
+ * objects in other namespaces of the loader (dlmopen).
  */
 #include "api/duplicate_library.h"
 
@@ -15,8 +15,8 @@
 enum { PATH_ROOM = 96 };
 
 /*
- * The note: sizes of owner and description, type, owner, description. In assembly, since sanitizers pad variables. It
- * has no symbol: whatever is visible, one copy's note cannot take the place of another's.
+ * The note: sizes of owner and description, type, owner, description. In assembly, since sanitizers pad variables.
+ * Without a symbol, so that the linker cannot replace one copy's note by another's.
  */
 __asm__(".pushsection .note.acs,\"a\",%note\n"
         "    .balign 4\n"
@@ -36,7 +36,7 @@ struct search {
     char path[2][PATH_ROOM];
 };
 
-/* Looks at every word instead of from note to note: linkers do not agree on the padding where alignments are mixed. */
+/* Looks at every word instead of walking the notes: linkers differ in the padding between notes of mixed alignment. */
 static bool segment_has_note(const char *at, size_t bytes)
 {
     for (; bytes >= sizeof g_note; at += 4, bytes -= 4)
@@ -56,7 +56,7 @@ static bool object_has_note(const struct dl_phdr_info *object)
     return false;
 }
 
-/* Of a long path the end is kept: it says more than the beginning. */
+/* Copy a path; of a long one keep the end, which says more than the beginning. */
 static void path_keep(char *to, const char *path)
 {
     size_t length = strlen(path);
@@ -76,7 +76,7 @@ static void program_path(char *to)
     path_keep(to, length > 0 ? path : "the program");
 }
 
-/* Nonzero ends the iteration: two are enough to refuse, and all that the text has room for. */
+/* Count an object with the note. Nonzero ends the iteration: two copies are enough to refuse. */
 static int visit(struct dl_phdr_info *object, size_t size, void *user)
 {
     struct search *found = user;

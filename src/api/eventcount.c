@@ -1,9 +1,10 @@
 /*
- * Eventcounts (eventcount.h). Called by threads.c and by every thread that has news. Knows nothing of ops. Blocks only in
- * acs_eventcount_wait.
+ * Eventcounts (eventcount.h). Called by threads.c and by every thread that has news. Knows nothing of ops. Blocks only
+ * in acs_eventcount_wait.
  *
- * A: announce (increment, fence, look for news) against open (write news, fence, load waiters). Both fences are
- * sequentially consistent: either the opener sees the sleeper or the sleeper sees the news. Broken: a sleeper is missed.
+ * A: a waiter increments `waiters`, passes a fence and looks for news; a notifier writes news, passes a fence and loads
+ * `waiters`. Both fences are sequentially consistent: either the notifier sees the waiter, or the waiter sees the news.
+ * Broken: a waiter sleeps on.
  */
 #include "api/eventcount.h"
 
@@ -49,7 +50,7 @@ void acs_eventcount_wait(acs_eventcount *eventcount, uint64_t epoch, uint64_t ti
 
 void acs_eventcount_cancel_wait(acs_eventcount *eventcount)
 {
-    atomic_fetch_sub_explicit(&eventcount->waiters, 1, memory_order_relaxed); /* seen late: one needless opening */
+    atomic_fetch_sub_explicit(&eventcount->waiters, 1, memory_order_relaxed); /* seen late: a needless notification */
 }
 
 uint32_t acs_eventcount_waiters(acs_eventcount *eventcount)

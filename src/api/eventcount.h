@@ -1,8 +1,8 @@
 /*
- * An eventcount: threads sleep on it until another thread has news for them. A waiter calls acs_eventcount_prepare_wait,
- * looks once more for its news, and then sleeps. A notifier makes its news visible first, and then calls
- * acs_eventcount_notify. One of the two sees the other, so no news is lost. A notification that nobody waits for costs a
- * fence and a load.
+ * An eventcount: threads sleep on it until another thread has news for them. A waiter calls
+ * acs_eventcount_prepare_wait, looks once more for its news, and then sleeps. A notifier makes its news visible first,
+ * and then calls acs_eventcount_notify. One of the two sees the other, so no news is lost. A notification without
+ * waiters costs a fence and a load.
  */
 #ifndef ACS_EVENTCOUNT_H
 #define ACS_EVENTCOUNT_H

@@ -1,16 +1,18 @@
 /*
- * Failures of a context: the first error, and how each failed or skipped op ended. Written when the core reports an end
- * or a call refuses a launch, read by the error calls; guarded by the core's lock. Never changes what runs.
+ * Failures of a context (failures.h): the first error, and how each failed or skipped op ended. Written when the core
+ * reports an end or a call is refused, read by the calls that ask for errors. Owns struct acs_failures, which the
+ * core's lock guards. Never decides which ops are skipped.
  */
+#include "api/failures.h"
+
 #include "api/bad_ops.h"
-#include "api/context.h"
 
 #include <stdlib.h>
 
 struct acs_failures {
     acs_bad_ops bad;
-    acs_error first; /* status ACS_OK: none */
-    acs_error fault; /* stays after acs_clear */
+    acs_error first; /* first error since acs_open or acs_clear; status ACS_OK: none */
+    acs_error fault; /* error with which the device was lost; acs_clear keeps it */
 };
 
 acs_status acs_failures_create(acs_failures **failures)
@@ -69,14 +71,14 @@ void acs_failures_end(acs_context *context, const acs_end *end)
                                .text = end->text,
                                .site = acs_label_site(acs_record_label(end->op))};
     acs_bad_ops_add(&failures->bad, &bad);
-    atomic_store_explicit(&context->has_failures, true, memory_order_relaxed); /* F: before the core tells of the end */
+    atomic_store_explicit(&context->has_failures, true, memory_order_relaxed); /* F: before the core tells the end */
     if (failures->first.status != ACS_OK || end->status == ACS_ERR_DEVICE)
-        return; /* a fault is reported as a whole */
+        return; /* acs_failures_fault reports a lost device once for all ops */
     describe(&failures->first, &bad, op);
     acs_log(ACS_LOG_ERROR, "%s", failures->first.text);
 }
 
-/* F: the flag is set before the call or the op that failed is known to have ended. */
+/* F: relaxed; the flag is set before any thread can know that the failed call or op has ended. */
 static void keep_first(acs_context *context, const acs_error *error)
 {
     if (context->failures->first.status != ACS_OK)
@@ -89,7 +91,7 @@ void acs_failures_fault(acs_context *context, const acs_error *error)
 {
     context->failures->fault = *error;
     keep_first(context, error);
-    acs_context_add_mode(context, ACS_MODE_LOST); /* callers refuse new ops; those under way end by themselves */
+    acs_context_add_mode(context, ACS_MODE_LOST); /* calls refuse new ops; the core ends those under way */
     acs_log(ACS_LOG_ERROR, "%s", error->text);
 }
 
@@ -152,7 +154,7 @@ acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
     if (error->status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     if (error->status == ACS_ERR_FULL)
-        return error->status; /* asked for, and safe to retry: nothing is missing from program order yet */
+        return error->status; /* no_wait asked for it, and a retry leaves no hole in program order */
     acs_failures_keep(context);
     return error->status;
 }

@@ -1,10 +1,13 @@
 /*
- * The caller's path: an op's record is filled from the call and queued. No CUDA call except through the backend's check
- * of a kernel not seen before, no allocation except while the pool of blocks warms up, no lock except while the FIFO is
- * full.
+ * Drafts and launches (draft.h): fills an op's record from the call and queues it, on the caller's thread. Called by
+ * all calls that queue an op. Calls CUDA only through the backend's check of a kernel not seen before. Allocates only
+ * while the pool of records warms up. Takes a lock only while the FIFO is full.
  */
-#include "api/context.h"
+#include "api/draft.h"
 
+#include "api/failures.h"
+#include "api/threads.h"
+#include "api/wait.h"
 #include "base/tuning.h"
 
 #include <string.h>
@@ -22,12 +25,12 @@ void acs_draft_blame(const acs_draft *draft)
 static bool has_record(acs_context *context, void *draft)
 {
     acs_draft *d = draft;
-    if (!d->record) /* asked again after it succeeded */
+    if (!d->record) /* a wait may ask once more after success */
         d->record = acs_record_acquire(context->records);
     return d->record != NULL;
 }
 
-/* Nothing is said about it. */
+/* Undo the draft, without an error. */
 static void take_back(acs_draft *draft)
 {
     const acs_op_hooks *hooks = draft->context->hooks;
@@ -49,7 +52,7 @@ acs_op acs_draft_drop(acs_draft *draft)
     return 0;
 }
 
-/* An error that is not kept: the call may be tried again, or the context knows of it. */
+/* Refuse the call with an error that is not kept: a retry is safe, or the context has the error already. */
 static bool refuse_begin(acs_draft *draft)
 {
     acs_draft_blame(draft);
@@ -57,7 +60,7 @@ static bool refuse_begin(acs_draft *draft)
     return false;
 }
 
-/* Where a launch is not plain. False: refused. A record may have been found. */
+/* Begin an op beside the plain path. The hook may set draft->record. False: refused. */
 static bool begin_beside(acs_draft *draft, acs_op_kind kind)
 {
     if (draft->context->hooks && !draft->context->hooks->begin(draft, kind))
@@ -68,7 +71,7 @@ static bool begin_beside(acs_draft *draft, acs_op_kind kind)
     return refuse_begin(draft);
 }
 
-/* False: refused. */
+/* The pool has no record: wait for one. False: refused. */
 static bool wait_for_record(acs_draft *draft)
 {
     acs_context *context = draft->context;
@@ -123,14 +126,14 @@ static bool has_place(acs_context *context, void *draft)
 {
     acs_draft *d = draft;
     (void)context;
-    if (!d->queued) /* asked again after it succeeded */
+    if (!d->queued) /* a wait may ask once more after success */
         d->queued = push(d);
     return d->queued != 0;
 }
 
 /*
- * ACS_DISABLE: the call issues what it queued. What has completed is looked for every so many calls, and by waits:
- * looking each time would cost as much as the launch.
+ * ACS_DISABLE: the call issues the op that it queued. Completions are looked for once in TUNE_DISABLED_CALLS calls, and
+ * by waits: a look costs as much as the launch.
  */
 static void issue_now(acs_context *context, acs_op op)
 {
@@ -139,13 +142,13 @@ static void issue_now(acs_context *context, acs_op op)
         continue;
 }
 
-/* A hint, and of any thread: no order with what else the threads do. */
+/* Relaxed: the mark is a hint from any thread, and orders no other data. */
 static bool take_repeat(acs_context *context)
 {
     return atomic_fetch_and_explicit(&context->modes, ~ACS_MODE_REPEAT, memory_order_relaxed) & ACS_MODE_REPEAT;
 }
 
-/* The FIFO was full. 0 with an error: the op is dropped. */
+/* The FIFO was full: wait for a place. 0 with an error: the draft was dropped. */
 static acs_op wait_for_place(acs_draft *draft)
 {
     acs_context *context = draft->context;
@@ -166,7 +169,7 @@ static acs_op wait_for_place(acs_draft *draft)
 acs_op acs_draft_queue(acs_draft *draft)
 {
     acs_context *context = draft->context;
-    draft->modes |= acs_context_modes(context); /* blocks may have begun a new life while it was filled in */
+    draft->modes |= acs_context_modes(context); /* blocks may have begun a new life since acs_draft_begin */
     const acs_op_hooks *hooks = ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) ? context->hooks : NULL;
     acs_op op;
     if (ACS_UNLIKELY(hooks != NULL) && hooks->submit(draft, &op))
@@ -188,7 +191,7 @@ acs_op acs_draft_queue(acs_draft *draft)
 
 /* ------------------------------------------------------------------------------------------------------- footprints */
 
-/* A call of a footprint function, which an exception or pthread_exit may leave. */
+/* A running call of a footprint function. An exception or pthread_exit may leave it, so it needs a cleanup. */
 typedef struct footprint_call {
     acs_draft *draft;
     bool returned;
@@ -211,7 +214,7 @@ static size_t run_footprint(acs_draft *draft, const acs_uses *uses, const acs_fo
     return count;
 }
 
-/* Run a footprint function on room for a guess, and again if it wants more. */
+/* Run a footprint function with room for TUNE_FOOTPRINT_SEGMENTS segments, and once more if it has more. */
 static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input,
                                     uint32_t args, uint32_t arg_bytes)
 {
@@ -260,7 +263,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
 
 /* ---------------------------------------------------------------------------------------------------------- kernels */
 
-/* Offsets as CUDA lays parameters out: each aligned to its own size, at most 16. */
+/* Alignment of an argument, as CUDA lays parameters out: its size rounded up to a power of two, at most 16. */
 static uint32_t arg_alignment(uint32_t size)
 {
     if (ACS_LIKELY(size == 8 || size == 4))
@@ -270,7 +273,7 @@ static uint32_t arg_alignment(uint32_t size)
     return size > 8 ? 16 : size > 4 ? 8 : size > 2 ? 4 : size > 1 ? 2 : 1;
 }
 
-/* A struct with pointers, all of which lie in it. */
+/* Whether the argument is a struct with pointers, all of which lie inside it. */
 static bool has_good_pointers(const acs_arg *arg)
 {
     return (arg->type & 3) == ACS_ARG_POINTERS && (arg->size >= 30 * 8 || arg->type >> 2 >> arg->size / 8 == 0);
@@ -301,7 +304,7 @@ static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
     uint32_t offset = 0;
     for (const acs_arg *arg = args->list, *end = args->count ? arg + args->count : arg; arg < end; arg++, row++) {
         uint32_t size = arg->size, align = arg_alignment(size), gap = -offset & (align - 1);
-        if (ACS_UNLIKELY(gap)) /* equal arguments are equal bytes, which are compared and hashed as a whole */
+        if (ACS_UNLIKELY(gap)) /* the argument bytes are compared and hashed as a whole, gaps included */
             memset(to + offset, 0, gap);
         offset += gap;
         *row = (acs_arg_slot){.offset = (uint16_t)offset, .size = (uint16_t)size, .type = arg->type & 3u,
@@ -339,7 +342,7 @@ static acs_status launch_uses(acs_draft *draft, const acs_launch_params *p, uint
     uint32_t count = (uint32_t)p->args.count;
     if (ACS_LIKELY(!p->uses.footprint))
         return acs_draft_uses(draft, &p->uses, NULL, count, arg_bytes);
-    void *args[ACS_ARG_BYTES_MAX / 8]; /* 32 KiB of stack; more arguments have at most 7 bytes: refused */
+    void *args[ACS_ARG_BYTES_MAX / 8]; /* 32 KiB of stack; a call with more arguments is refused */
     if (count > sizeof args / sizeof *args)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %u arguments are too many for a footprint function",
                         acs_draft_name(draft), count);
@@ -352,7 +355,7 @@ static bool has_zero(acs_dim3 d)
     return !d.x || !d.y || !d.z;
 }
 
-/* ACS_ON cannot say all numbers that there are: the highest stands for those. */
+/* acs_attributes.on has 8 bits: UINT8_MAX stands for every number that no device can have. */
 static acs_status refuse_device(const acs_draft *draft, uint32_t on)
 {
     const uint32_t devices = draft->context->backend->devices;
@@ -363,7 +366,7 @@ static acs_status refuse_device(const acs_draft *draft, uint32_t on)
                     on - 1, devices);
 }
 
-/* A device that there is not, or that is not the kernel's: replica_acquire.c says where a CUfunction runs. */
+/* Refuse a device that the context does not have, or on which a CUfunction cannot run (residency/replica_acquire.c). */
 static acs_status check_device(const acs_draft *draft, const acs_launch_params *p)
 {
     const uint32_t on = p->attributes.on;
@@ -396,7 +399,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     record->u.launch.shared_bytes = p->shared_bytes;
     record->u.launch.attributes = p->attributes;
     draft->on = p->attributes.on;
-    record->u.launch.attributes.on = 0; /* said: kernels are told apart by their attributes */
+    record->u.launch.attributes.on = 0; /* draft->on has it; kernels that differ in attributes count as different */
     record->u.launch.resolved = NULL;
     record->type = 0;
     if (ACS_UNLIKELY(p->attributes.programmatic))

@@ -1,12 +1,14 @@
 /*
- * Ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each function
- * validates its call, fills a record and queues it; nothing here waits for an op to run.
+ * Public calls for ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each
+ * validates its arguments, fills a draft and queues it. Never waits for an op to run.
  */
-#include "api/context.h"
+#include "api/draft.h"
+
+#include "api/threads.h"
 
 #include <string.h>
 
-static bool begin(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
+static bool begin_draft(acs_draft *draft, acs_context *context, const acs_op_params *params, const char *function)
 {
     *draft = (acs_draft){.context = acs_context_enter_op(context, function, params ? params->site : NULL)};
     if (!draft->context)
@@ -28,7 +30,7 @@ static acs_uses uses_of(const acs_segment *segments, size_t count)
 
 /* ------------------------------------------------------------------------------------------------- copies and fills */
 
-/* A captured one becomes a node of its own kind. */
+/* Bind a copy or fill; let the backend make a kernel of it, unless it is captured or held; queue it. */
 static acs_op finish_copy(acs_draft *draft, acs_status status)
 {
     acs_backend *backend = draft->context->backend;
@@ -42,7 +44,7 @@ static acs_op finish_copy(acs_draft *draft, acs_status status)
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
         return 0;
     if (bytes && (!dst || !src)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memcpy: %zu bytes from %p to %p", bytes, src, dst);
@@ -60,7 +62,7 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
 acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
+    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
         return 0;
     if (bytes && !dst) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memset: %zu bytes at NULL", bytes);
@@ -75,9 +77,13 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
     return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
 }
 
-/* ------------------------------------------------------------------------------------------- host functions and calls */
+/*
+ * ------------------------------------------------------------------------------------------- host functions and calls
+ */
 
-/* Copy the closure behind the segments; *to is what the function gets. There is `room`, too. */
+/*
+ * Copy footprint and closure into the record. *to is the function's argument. Makes `room` for a call's kernels, too.
+ */
 static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const void *closure, size_t bytes, void **to,
                                const acs_call_room *room)
 {
@@ -97,7 +103,7 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
                    const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
+    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
         return 0;
     if (!function) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_host: the function is NULL");
@@ -109,7 +115,10 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
                                        &(acs_call_room){0}));
 }
 
-/* Its parts run one after the other, since all write what the call writes: some of it has to be named. */
+/*
+ * Whether the footprint orders the parts of a call one after the other. It does if the call writes anything, since each
+ * part then has the same segments to write.
+ */
 static bool orders_parts(const acs_record *record)
 {
     bool writes = record->any;
@@ -120,8 +129,10 @@ static bool orders_parts(const acs_record *record)
     return writes;
 }
 
-/* A record for a later part of the call: what the call writes anew is there by then. NULL: there is none. */
-static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
+/*
+ * A record for a later part of the call. Its out segments are inout, for the first part wrote them. NULL: none is free.
+ */
+static acs_record *new_part(const acs_draft *draft, const acs_call_room *room)
 {
     acs_record_pool *pool = draft->context->records;
     const acs_record *first = draft->record;
@@ -144,21 +155,21 @@ static acs_record *part_of(const acs_draft *draft, const acs_call_room *room)
     return part;
 }
 
-/* The call becomes kernels, if what it issues is known; else it stays a call. */
+/* Turn the call into kernels, if the backend knows its work; otherwise it stays a call. */
 static void become_kernels(acs_draft *draft, const acs_call_room *room)
 {
     acs_backend *backend = draft->context->backend;
     const acs_error before = *acs_error_thread();
     uint32_t parts = 1;
     draft->part[0] = draft->record;
-    while (parts < room->parts && (draft->part[parts] = part_of(draft, room)) != NULL)
+    while (parts < room->parts && (draft->part[parts] = new_part(draft, room)) != NULL)
         parts++;
     bool became = parts == room->parts && backend->ops->call_adapt(backend, draft->part);
     for (uint32_t i = 1; i < parts && !became; i++)
         acs_record_release(draft->context->records, draft->part[i]);
     draft->parts = became && parts > 1 ? parts : 0;
     if (!became)
-        *acs_error_thread() = before; /* that it stays a call is no error */
+        *acs_error_thread() = before; /* to stay a call is no error */
 }
 
 static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
@@ -174,7 +185,7 @@ static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
     if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
         backend->ops->call_find(backend, record, call, &room);
     ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, &room));
-    const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* they are queued at once */
+    const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* all parts are queued at once */
     if (room.parts == 1 || (room.parts && fits && orders_parts(record)))
         become_kernels(draft, &room);
     return ACS_OK;
@@ -185,7 +196,7 @@ acs_op acs_call(acs_context *context, const acs_call_params *call)
     acs_draft draft;
     acs_record *part[ACS_CALL_PARTS];
     acs_op_params params = {call ? call->site : NULL, call ? call->no_wait : 0};
-    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
+    if (!begin_draft(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
         return 0;
     if (!call || call->size != sizeof *call || !call->function) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_call: params %p, size %zu instead of %zu, or a NULL function",
@@ -203,7 +214,7 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     static const acs_site site = {"acs_on_retire", NULL, 0};
     acs_draft draft;
     acs_op_params params = {&site, 0};
-    if (!begin(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
+    if (!begin_draft(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALLBACK))
         return 0;
     if (acs_context_check_op(draft.context, op, __func__) != ACS_OK)
         return acs_draft_drop(&draft);

@@ -1,7 +1,7 @@
 /*
- * What a library is made of beside its core: backends, a batcher, hooks, and what optional parts do while a context opens
- * and closes. Each library has one table, in src/library. That of the core alone has the host backend and nothing else.
- * Functions that are NULL are not called.
+ * The parts that a library has beside its core: backends, a batcher, hooks, and functions that optional parts run while
+ * a context opens and closes. Each library has one table, in src/library. The table of the core alone has the host
+ * backend and nothing else. Functions that are NULL are not called.
  */
 #ifndef ACS_PARTS_H
 #define ACS_PARTS_H
@@ -14,18 +14,19 @@ typedef struct acs_parts {
     acs_status (*open_backend)(const acs_backend_config *config, acs_backend **backend);
     const acs_batcher *batcher;
     const acs_op_hooks *hooks;
-    /* In this order, each with an error that fails acs_open: before the backend is opened, */
+    /* acs_open calls these four in this order; an error of one fails it. First: before the backend is opened. */
     acs_status (*begin)(acs_context *context);
-    /* with it, */
+    /* After the backend was opened. */
     acs_status (*backend_opened)(acs_context *context);
-    /* before the pools are made (the first may change what they are made with), */
+    /* Before the pools are made. May change their configuration. */
     acs_status (*pools)(acs_context *context, acs_memory_config *config);
-    /* and with the core, before there are threads. */
+    /* After the core was opened, before there are threads. */
     acs_status (*core_opened)(acs_context *context);
-    /* acs_close: all has ended, and no other call is under way. */
+    /* acs_close: all ops have ended, and no other call is under way. */
     void (*drained)(acs_context *context);
-    /* What was opened goes: before the core and the pools, and behind them. `keep`: pools may be in use for ever. */
+    /* Release what the parts opened: before the core and the pools go. */
     void (*close)(acs_context *context);
+    /* The rest, after they went. `keep`: ops may use the pools for ever. */
     void (*closed)(acs_context *context, bool keep);
 } acs_parts;
 

@@ -1,6 +1,6 @@
 /*
- * The lock of program order (program_order.h). Owns its mutex, of contexts with ACS_CHECK=written alone. Called while a
- * context opens and closes.
+ * Makes and frees the lock of program order (program_order.h), which only contexts with ACS_CHECK=written have. Called
+ * while a context opens and closes.
  */
 #include "api/program_order.h"
 
@@ -12,7 +12,7 @@ static int make_lock(pthread_mutex_t *lock)
     int error = pthread_mutexattr_init(&attributes);
     if (error)
         return error;
-    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* a type that there is */
+    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* fails only for unknown types */
     error = pthread_mutex_init(lock, &attributes);
     (void)pthread_mutexattr_destroy(&attributes);
     return error;

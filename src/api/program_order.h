@@ -1,19 +1,18 @@
 /*
- * Program order for one thread alone. Where ops are put around the program's own (ACS_CHECK=written), no op of another
- * thread may come between them. So each thread has program order to itself from where it begins an op to where that is
- * queued or dropped, and over ops that belong together. Contexts that were not opened with acs_order_open have no such lock,
- * and these calls do nothing.
+ * The lock of program order. ACS_CHECK=written puts ops of its own around the program's, and no op of another thread
+ * may come between them. So a thread holds this lock while it has a draft, and over ops that belong together. Contexts
+ * without acs_order_open have no such lock; for them these calls do nothing.
  */
 #ifndef ACS_PROGRAM_ORDER_H
 #define ACS_PROGRAM_ORDER_H
 
-#include "api/context.h"
+#include "api/draft.h"
 
-/* ACS_ERR_MEMORY. */
+/* Make the lock. ACS_ERR_MEMORY: there is none. */
 acs_status acs_order_open(acs_context *context);
 void acs_order_close(acs_context *context);
 
-/* The lock is recursive. That of blocks whose contents move comes behind it, and is held while ops are queued. */
+/* The lock is recursive. It is taken before the lock of blocks whose contents move, and held while ops are queued. */
 static inline void acs_order_lock(acs_context *context)
 {
     if (ACS_UNLIKELY(context->order != NULL))
@@ -26,7 +25,7 @@ static inline void acs_order_unlock(acs_context *context)
         pthread_mutex_unlock(context->order);
 }
 
-/* From where a draft begins to where it is queued or dropped. */
+/* A draft begins: take the lock, until acs_order_leave when the draft is queued or dropped. */
 static inline void acs_order_enter(acs_draft *draft)
 {
     acs_order_lock(draft->context);

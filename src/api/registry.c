@@ -1,6 +1,6 @@
 /*
- * The registry of contexts (registry.h). Owns the lists of open, free and kept contexts and the default context's slot.
- * Called by open, close and every public call; knows nothing of what a context does.
+ * The registry of contexts (registry.h). Owns the lists of open, free and kept contexts and the handle of the default
+ * one. Called by open, close and every public call. Never looks into a context, except for the owner of an address.
  */
 #include "api/registry.h"
 
@@ -12,14 +12,14 @@ static pthread_mutex_t g_default_mutex = PTHREAD_MUTEX_INITIALIZER; /* rank DEFA
 static pthread_cond_t g_unpinned = PTHREAD_COND_INITIALIZER;
 static acs_context *g_open; /* guarded by g_mutex, as the next two */
 static acs_context *g_free; /* structs of closed contexts, for the next */
-static acs_context *g_kept; /* closed ones that may be in use for ever */
+static acs_context *g_kept; /* closed contexts that a thread may use for ever */
 static _Atomic(acs_context *) g_default;
 static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint32_t) g_fork_generation = 1;
 
 /* ------------------------------------------------------------------------------------------------------------ forks */
 
-/* No fork falls between two stores to the lists: the child, which has the forking thread only, may open contexts. */
+/* Hold the lists' lock over a fork: the child may open contexts, so it must not get lists that are half changed. */
 static void fork_begins(void)
 {
     pthread_mutex_lock(&g_mutex);
@@ -31,9 +31,9 @@ static void fork_ends(void)
 }
 
 /*
- * The lock of the default context is made anew instead of being taken before the fork. It is held while a context opens,
- * which may take seconds, and the GPU's driver may itself fork then. A context that was being opened is not in g_default
- * yet, and belongs to nobody in the child.
+ * The child makes the lock of the default context again, instead of taking it before the fork. A thread holds that lock
+ * while it opens a context, which may take seconds, and the GPU's driver may itself fork then. The child never sees a
+ * context that was being opened, since g_default does not name it yet.
  */
 static void forked_child(void)
 {
@@ -100,7 +100,7 @@ void acs_registry_add(acs_context *context)
     pthread_mutex_unlock(&g_mutex);
 }
 
-/* Waits for drains of acs::compat that have hold of the context. */
+/* Waits while acs_compat_drain has the context pinned. */
 void acs_registry_remove(acs_context *context)
 {
     pthread_mutex_lock(&g_mutex);
@@ -147,7 +147,7 @@ static bool has_memory_at(const acs_context *context, uint64_t address, acs_bloc
     return true;
 }
 
-/* A context leaves the list before its memory goes, so what is in it can be asked under the lock. */
+/* A context leaves the list before its memory is freed, so its memory may be looked at under the lock. */
 const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block)
 {
     *block = (acs_block){0};
@@ -162,7 +162,7 @@ const acs_context *acs_context_other(const acs_context *context, uint64_t addres
 
 static bool is_open(const acs_context *context)
 {
-    /* relaxed: a handle that another thread passed on was published by that; a racing close is the caller's error */
+    /* relaxed: the thread that passed the handle on published it; to close it at the same time is the caller's error */
     return ACS_LIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) == 1);
 }
 
@@ -173,7 +173,7 @@ bool acs_registry_is_usable(const acs_context *context)
 
 bool acs_registry_check(const acs_context *context, const char *function)
 {
-    /* relaxed, both: as in acs_registry_is_usable, of which this is a copy that calls nothing */
+    /* relaxed, both: as in acs_registry_is_usable, which is repeated here without calls */
     if (ACS_LIKELY(atomic_load_explicit(&context->open, memory_order_relaxed) == 1 &&
                    context->fork_generation == atomic_load_explicit(&g_fork_generation, memory_order_relaxed)))
         return true;
@@ -194,7 +194,7 @@ void acs_registry_unlock_default(void)
     pthread_mutex_unlock(&g_default_mutex);
 }
 
-/* A: acquire; pairs with acs_registry_set_default. A thread that has the handle finds the context open. */
+/* A: acquire; pairs with acs_registry_set_default. Seeing the handle implies that acs_open's writes are seen. */
 acs_context *acs_registry_default(void)
 {
     return atomic_load_explicit(&g_default, memory_order_acquire); /* A */
@@ -206,8 +206,8 @@ void acs_registry_set_default(acs_context *context)
 }
 
 /*
- * Called while the context is still open: its struct may serve the next context, which must not be taken for the default
- * one. Not under the lock, which a thread that opens another default context may hold for seconds.
+ * Called while the context is still open: later its struct may serve another context, which must not become the default
+ * one by that. Does not take the lock, which a thread that opens another default context may hold for seconds.
  */
 bool acs_registry_clear_default(acs_context *context)
 {

@@ -1,8 +1,9 @@
 /*
- * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. The pairs of ops
- * that serialise are counted as ops end, under the core's lock. Reads only.
+ * Statistics: the counters of acs_stats, and the report that ACS_STATS=1 writes when a context closes. Owns the table
+ * of pairs of call sites whose ops waited for each other, counted as ops end under the core's lock. Never changes what
+ * runs.
  */
-#include "api/context.h"
+#include "api/stats.h"
 
 #include "base/hash.h"
 #include "base/tuning.h"
@@ -81,7 +82,7 @@ static int by_count(const pair *a, const pair *b)
 
 /* ----------------------------------------------------------------------------------------------------------- public */
 
-/* All devices'. */
+/* Sums over all devices. */
 static acs_memory_counts count_memory(const acs_context *context)
 {
     acs_memory_counts all = {0};
@@ -149,7 +150,7 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
     s->memory_early = memory.early;
     if (context->hooks)
         context->hooks->count(context, s);
-    _Static_assert(sizeof s->issued_by == sizeof c->methods, "acs_vehicle and ACS_ISSUE_* name the same");
+    _Static_assert(sizeof s->issued_by == sizeof c->methods, "issue methods of the core and ACS_ISSUE_* are the same");
     memcpy(s->issued_by, c->methods, sizeof s->issued_by);
     acs_lock_release(&core->lock);
     if (!context->activity)
@@ -188,7 +189,7 @@ static void report_methods(const acs_statistics *s)
             s->bundles_refused, s->copies_as_kernels, s->calls_as_kernels, s->nodes_built);
 }
 
-/* Threads of the host backend know what they run; of a device it is known which ops cannot be running yet. */
+/* CPU backends know which ops run. For a device it is only known which ops could be running. */
 static void report_activity(const acs_context *context, const acs_statistics *s)
 {
     const bool known = context->backend->ops->tells_running;

@@ -1,8 +1,14 @@
 /*
- * Public calls that wait or ask: for everything, one op, a range; one step; errors and statistics. The waiting itself is
- * wait.c's. Changes nothing of what runs.
+ * Public calls that wait (for all ops, one op, a range), that step once, and that read errors and statistics. wait.c
+ * has the waiting itself. Changes nothing that runs.
  */
-#include "api/context.h"
+#include "api/draft.h"
+
+#include "api/failures.h"
+#include "api/stats.h"
+#include "api/threads.h"
+#include "api/wait.h"
+#include "api/watchdog.h"
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
 
@@ -78,7 +84,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
         return status;
     }
     acs_op op = acs_draft_queue(&draft);
-    if (!op) /* as its number, 0 would be an op that ended long ago */
+    if (!op) /* a wait for number 0 would return at once */
         return acs_error_thread()->status;
     acs_context_wait(draft.context, ACS_WAIT_FOR_OP, op);
     status = acs_failures_of(draft.context, op, NULL);
@@ -120,7 +126,7 @@ acs_status acs_clear(acs_context *context)
     const bool again = acs_context_drain(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);
-    if (again) /* what did not come home does now; what fails again is told by the next call */
+    if (again) /* copies home failed: they are made again now; the next call reports those that fail again */
         (void)acs_context_drain(context);
     return acs_context_is_lost(context) ? ACS_ERR_DEVICE : ACS_OK;
 }

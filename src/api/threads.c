@@ -1,13 +1,15 @@
 /*
- * Threads around the core: steps that workers and callers take, workers that step, and how both sleep and wake. Owns
- * the actions of callers and the worker threads. Decides nothing about ops.
+ * Threads around the core: the steps of workers and callers, the worker threads, and how workers sleep and wake. Owns
+ * the worker threads and the actions with which callers step. Called by calls that queue an op or wait. Decides nothing
+ * about ops.
  *
  * Workers sleep at the eventcount `work`, the thread of host functions at `host_work`, callers at `ends`. One worker
- * that is awake is enough. The last worker to fall asleep looks for work after it announced itself, and a caller that
- * queued an op looks at the waiters of `work` afterwards (eventcount.h).
+ * that is awake is enough. The last worker to fall asleep looks for work after it announced itself. A caller queues
+ * its op first, and then looks at the waiters of `work` (eventcount.h).
  */
 #include "api/threads.h"
 
+#include "api/watchdog.h"
 #include "base/thread.h"
 #include "base/tuning.h"
 
@@ -31,7 +33,6 @@ bool acs_workers_asleep(acs_context *context)
     return acs_eventcount_waiters(&context->work) >= context->issuers;
 }
 
-/* Work for whoever may step: a worker, unless one is awake and will find it; without workers a caller that waits. */
 void acs_wake_somebody(acs_context *context)
 {
     if (context->issuers == 0)
@@ -56,15 +57,18 @@ void acs_context_completed(void *context)
     acs_wake_somebody(context);
 }
 
-/* B: host functions belong to their thread where there is one, so that nobody is held up by somebody else's */
+/*
+ * Whether the thread of host functions runs. Then it alone calls them, so that no other thread is held up by one.
+ * B: acquire; pairs with acs_host_thread_start and acs_host_thread_give_up.
+ */
 static bool has_host_thread(acs_context *context)
 {
     return atomic_load_explicit(&context->host_thread, memory_order_acquire) == 2;
 }
 
 /*
- * What a step found out that other threads wait for. Only whom it is for is woken: a worker that woke itself for a host
- * function that it may not run would not sleep as long as the one before it runs.
+ * Wakes only the threads that can use the news. If host functions woke workers that may not run them, a worker would
+ * not sleep while the host function before runs.
  */
 void acs_pass_on_news(acs_context *context, const acs_core_news *news)
 {
@@ -80,8 +84,8 @@ void acs_pass_on_news(acs_context *context, const acs_core_news *news)
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
 /*
- * A caller that looks for completions in the workers' place may find something to issue, as what was queued since it
- * looked. A library call holds it up for as long as it likes: the workers are on their own until it looks again.
+ * A caller polls in the workers' place, and its step found an op to issue. A library call may hold that caller up for
+ * any time, so it no longer counts as polling, and a worker is woken. It may take the place again at its next look.
  */
 static void drop_polling_caller(acs_context *context, const acs_action *action)
 {
@@ -93,7 +97,6 @@ static void drop_polling_caller(acs_context *context, const acs_action *action)
     acs_wake_somebody(context);
 }
 
-/* False: nothing changed, so the thread may rest; a poll that found nothing is no progress. */
 bool acs_step_with(acs_context *context, acs_action *action, uint32_t may)
 {
     acs_core *core = &context->core;
@@ -112,15 +115,15 @@ bool acs_step_with(acs_context *context, acs_action *action, uint32_t may)
 }
 
 /*
- * An action that is the calling thread's until action_give, or NULL: as many callers step already as there are. Each
- * thread looks at another one first, so that they do not meet.
+ * Take an action, which belongs to the calling thread until action_give. NULL: other callers have all of them. Threads
+ * begin the search at different actions, so that they seldom collide.
  */
 static acs_action *action_take(acs_context *context)
 {
     const uint64_t first = acs_thread_number();
     for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS; i++) {
         const uint64_t at = (first + i) % TUNE_CALLER_ACTIONS;
-        bool taken = false; /* relaxed: somebody else has it */
+        bool taken = false; /* relaxed on failure: another thread has the action, and nothing of it is read */
         if (atomic_compare_exchange_strong_explicit(&context->action_taken[at], &taken, true, memory_order_acquire, /* G */
                                                     memory_order_relaxed))
             return context->actions[at];
@@ -128,7 +131,7 @@ static acs_action *action_take(acs_context *context)
     return NULL;
 }
 
-/* G: release; pairs with action_take. The next thread that has the action finds what this one wrote into it. */
+/* G: release; pairs with action_take. The next owner of the action sees the writes of this one. */
 static void action_give(acs_context *context, const acs_action *action)
 {
     uint32_t at = 0;
@@ -142,7 +145,6 @@ uint32_t acs_caller_may(acs_context *context)
     return has_host_thread(context) ? ACS_MAY_ISSUE | ACS_MAY_INSERT : ACS_MAY_ALL;
 }
 
-/* *load: what the step left to do; as it was where the thread could not step. */
 bool acs_caller_steps(acs_context *context, uint32_t may, acs_core_load *load)
 {
     ACS_NOT_CANCELLED;
@@ -153,8 +155,8 @@ bool acs_caller_steps(acs_context *context, uint32_t may, acs_core_load *load)
     *load = action->news.load;
     action_give(context, action);
     /*
-     * A worker may have gone to sleep because this thread held a slot, or the poll, of what it looked for. Where it
-     * polls by itself it will look again, and need not be woken for what this thread looks for.
+     * A worker may have gone to sleep because this thread held the slot, or the poll, that the worker wanted. On a
+     * backend without notifications workers poll by themselves, so only blocked ops need a worker now.
      */
     if (context->issuers && (context->backend->ops->notifies || *load == ACS_LOAD_BLOCKED))
         acs_wake_somebody(context);
@@ -167,7 +169,7 @@ bool acs_context_step(acs_context *context)
     return context->stepper ? context->stepper->step(context) : acs_caller_steps(context, acs_caller_may(context), &load);
 }
 
-/* One step that may issue. True: all that was queued is issued. */
+/* One step that may issue. True: it issued ops, and no queued op is left. */
 static bool caller_issues(acs_context *context)
 {
     ACS_NOT_CANCELLED;
@@ -181,11 +183,11 @@ static bool caller_issues(acs_context *context)
 }
 
 /*
- * The first kernel into an idle runtime is issued by its caller: the GPU starts at once, no thread is woken for it, and
- * a caller that waits for it looks for its end itself. Whatever is queued behind it wakes a worker as usual, and where
- * nothing is, nobody needs to know that it ended: waits and acs_query step while the workers sleep.
+ * Issue the first kernel into an idle runtime on the caller's thread: the GPU starts at once, and no thread is woken.
+ * An op queued behind it wakes a worker as usual. Without one, no thread has to see the kernel's end: waits and
+ * acs_query step while the workers sleep. False: not tried, or ops are left for workers.
  */
-static bool issued_at_once(acs_context *context, acs_op op)
+static bool try_issue_now(acs_context *context, acs_op op)
 {
     bool plain = context->issuers > 0 && !context->stepper && !context->backend->ops->notifies &&
                  context->options.watchdog_s == 0;
@@ -193,11 +195,11 @@ static bool issued_at_once(acs_context *context, acs_op op)
 }
 
 /*
- * Without workers, but where kernels go in bundles, callers feed the GPU as they go: a step now and then costs them
- * little, and what they queue starts before they wait. Host functions are left to waits: the caller may hold what they
- * need.
+ * Whether the call that queued `op` also steps. It does so without workers, where kernels go in bundles, once in
+ * TUNE_FEED_OPS ops: then ops start before the caller waits. Such steps run no host functions, since the caller may
+ * hold a lock that these need.
  */
-static bool feeds(const acs_context *context, acs_op op)
+static bool may_feed(const acs_context *context, acs_op op)
 {
     return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.batcher && !context->stepper;
 }
@@ -205,10 +207,10 @@ static bool feeds(const acs_context *context, acs_op op)
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)
 {
     acs_core_load load = ACS_LOAD_NONE;
-    for (int i = 0; feeds(context, op) && i < TUNE_FEED_STEPS; i++)
+    for (int i = 0; may_feed(context, op) && i < TUNE_FEED_STEPS; i++)
         if (!acs_caller_steps(context, ACS_MAY_ISSUE | ACS_MAY_INSERT, &load))
             break;
-    if (!(kernel && issued_at_once(context, op)))
+    if (!(kernel && try_issue_now(context, op)))
         acs_wake_somebody(context);
     if (ACS_UNLIKELY(context->stepper != NULL))
         context->stepper->queued(context);
@@ -222,7 +224,7 @@ typedef struct thread_start {
     bool host_functions;
 } thread_start;
 
-static void pin(int cpu)
+static void pin_thread(int cpu)
 {
     if (cpu < 0)
         return;
@@ -241,10 +243,12 @@ static uint32_t worker_may(acs_context *context, bool host_functions)
 
 static bool stopping(acs_context *context)
 {
-    return atomic_load_explicit(&context->stop, memory_order_acquire) != 0; /* C: everything drained before */
+    return atomic_load_explicit(&context->stop, memory_order_acquire) != 0; /* C: pairs with acs_workers_stop */
 }
 
-/* Whether the next completion matters to somebody: to ops that wait for it (for a while), or to a caller. */
+/*
+ * Whether a caller waits for the next completion, or ops do and the worker has been idle for less than TUNE_EAGER_US.
+ */
 static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
 {
     acs_core_load load = acs_core_look(&context->core);
@@ -253,8 +257,8 @@ static bool polls_eagerly(acs_context *context, uint64_t idle_ns)
 }
 
 /*
- * Nothing to do. While ops run on a backend that does not announce completions, a worker polls: without a pause while
- * it matters, else with naps. Otherwise it sleeps until there is work.
+ * Let a worker without work rest. While ops run on a backend that does not announce completions, it polls: without a
+ * pause while polls_eagerly is true, else with naps between. Otherwise it sleeps until there is work.
  */
 static void worker_sleeps(acs_context *context, const thread_start *start, uint64_t idle_ns)
 {
@@ -276,10 +280,10 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
     acs_eventcount_cancel_wait(eventcount);
 }
 
-/* A caller looks for the end of all that runs, and nothing is to be issued: there is nothing for a worker to do. */
+/* Whether a worker has nothing to do, because a caller polls for the running ops and no op is to be issued. */
 static bool caller_polls(acs_context *context)
 {
-    /* Relaxed: a hint. The caller takes it back, and wakes a worker, before it does anything else. */
+    /* Relaxed: a hint. The caller clears it, and wakes a worker, before it does anything else. */
     return atomic_load_explicit(&context->polling_callers, memory_order_relaxed) && !acs_fifo_ready(context->core.fifo);
 }
 
@@ -289,7 +293,7 @@ static void *worker_main(void *argument)
     acs_context *context = start.context;
     free(argument);
     tl_ours = true;
-    pin(acs_context_cpu_next(context));
+    pin_thread(acs_context_cpu_next(context));
     context->backend->ops->thread_enter(context->backend);
     uint64_t idle_since = 0;
     while (!stopping(context)) {
@@ -340,7 +344,8 @@ acs_status acs_workers_start(acs_context *context)
     uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
     uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
     /*
-     * Virtual workers have their own, and callers step through them: 16 more would take most of the time of acs_open.
+     * The stepper's virtual workers have actions of their own, and callers step through these: TUNE_CALLER_ACTIONS more
+     * would take most of the time of acs_open.
      */
     for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS && !context->stepper; i++)
         if ((context->actions[i] = calloc(1, sizeof *context->actions[i])) == NULL)
@@ -359,17 +364,20 @@ void acs_host_thread_start(acs_context *context)
     uint32_t none = 0, making = 1;
     bool wanted = context->issuers > 0 && !context->stepper;
     if (!wanted || !atomic_compare_exchange_strong_explicit(&context->host_thread, &none, 1, memory_order_acq_rel,
-                                                            memory_order_relaxed)) /* B; relaxed: somebody else does it */
+                                                            memory_order_relaxed)) /* B; relaxed: another does it */
         return;
     int error = thread_make(context, true);
     if (error) /* stays 1: workers and callers run host functions */
         acs_log(ACS_LOG_WARN, "no thread for host functions (%s): workers run them", strerror(error));
-    else /* relaxed: where it is stuck by now, and given up, it stays so */
+    else /* relaxed on failure: the thread was given up meanwhile (3), and stays so */
         (void)atomic_compare_exchange_strong_explicit(&context->host_thread, &making, 2, memory_order_release, /* B */
                                                       memory_order_relaxed);
 }
 
-/* False: it is inside something that need not return, and is on its own from now on. Looks on while it waits. */
+/*
+ * Join a thread, and look for overdue ops meanwhile. False: the thread is inside an op that was given up and may never
+ * return, so it was detached.
+ */
 static bool thread_join(acs_context *context, uint32_t i)
 {
     while (pthread_tryjoin_np(context->threads[i], NULL) == EBUSY) {

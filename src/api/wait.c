@@ -1,32 +1,36 @@
 /*
- * Calls that wait: for everything, for one op, for a range, for room. A waiting caller steps the core itself while no
- * worker is awake, and polls in the workers' place where all is issued. So no wait depends on a worker that sleeps.
+ * Waits of callers: for one op, for all ops, for room. A waiting caller steps the core itself while no worker is awake,
+ * and polls for completions in the workers' place where all ops are issued. So no wait depends on a sleeping worker.
  * Owns the state of one wait (struct waiting). Blocks at the eventcount `ends`.
  */
-#include "api/threads.h"
+#include "api/wait.h"
 
+#include "api/threads.h"
+#include "api/watchdog.h"
 #include "base/tuning.h"
 
-/* One caller's wait: what it waits for, and how long nothing happened. */
+/* The state of one wait, on the caller's stack. */
 typedef struct waiting {
     acs_context *context;
-    acs_wait_condition condition;
-    acs_try_fn try;
-    void *argument;
-    uint64_t ends_seen;
-    uint64_t idle_since;
-    uint32_t looks;  /* polls, while it watches */
-    uint32_t rounds; /* in which it might have begun to watch, but more than a few ops were out */
-    bool stepped;    /* it did a worker's work */
-    bool polls_itself; /* for completions, in the workers' place */
-    bool busy;       /* others are at work in the core: nothing is known of this round */
-    bool fresh;      /* `load` is what its own step, just now, found; every second step, so that others' news count, too */
-    bool may_poll;   /* `load` was looked at in this round */
-    acs_core_load load; /* what was left to do when this thread looked last */
+    acs_wait_condition condition; /* condition to wait for, if `try` is NULL */
+    acs_try_fn try;      /* function to succeed, or NULL */
+    void *argument;      /* of `try` */
+    uint64_t ends_seen;  /* acs_core_ends at the last look; UINT64_MAX: look again in any case */
+    uint64_t idle_since; /* time in ns since which no step changed anything; 0: the last step did */
+    uint32_t looks;      /* number of steps while the thread polls */
+    uint32_t rounds;     /* rounds with more than TUNE_WAITER_FEW_OPS ops out, in which the thread did not poll */
+    bool stepped;        /* the thread did a worker's work */
+    bool polls_itself;   /* the thread polls for completions in the workers' place */
+    bool busy;           /* another thread had the core's lock, so this round learned nothing */
+    bool fresh;          /* `load` is of the thread's own last step. Only every second step counts, so that news of
+                            others are seen, too */
+    bool may_poll;       /* `load` was read in this round */
+    acs_core_load load;  /* work that was left when the thread looked last */
 } waiting;
 
 /*
- * The caller leaves; what still runs is the workers' again. What came since this thread looked, others were woken for.
+ * The thread no longer polls, so workers have to. Only ops that it knows of need a wake: for later ones their callers
+ * woke a worker.
  */
 static void stop_polling(waiting *w)
 {
@@ -40,8 +44,9 @@ static void stop_polling(waiting *w)
 }
 
 /*
- * Whether to see if all is issued, and of many ops that the end is waited for. Where there is much to do the core's
- * lock is the workers', so while more than a few are out only one round in several has a look.
+ * Whether this round reads the core's load. Not with more than TUNE_WAITER_ORDERED_OPS ops out, whose issue is the
+ * workers' task. With more than TUNE_WAITER_FEW_OPS only one round in TUNE_WAITER_ROUNDS reads it, since the workers
+ * need the core's lock more.
  */
 static bool try_look_at_load(waiting *w)
 {
@@ -55,32 +60,32 @@ static bool try_look_at_load(waiting *w)
     return !rarely || ++w->rounds % TUNE_WAITER_ROUNDS == 0;
 }
 
-/* One caller at a time looks for completions in the workers' place, while nothing waits to be issued. */
+/* Become or stay the one caller that polls in the workers' place; only while no op waits to be issued. */
 static bool try_poll(waiting *w)
 {
     uint32_t none = 0;
     if (w->busy)
-        return false; /* to wait for the lock could mean to sleep */
+        return false; /* waiting for the core's lock could mean sleeping */
     if (!w->may_poll || w->load != ACS_LOAD_RUNNING) {
         stop_polling(w);
         return false;
     }
-    /* Relaxed: a hint to workers; who polls is settled by the core. Another caller may have dropped it. */
+    /* Relaxed: a hint to workers; the core itself lets one thread poll. Another caller may have cleared it. */
     if (!w->polls_itself || !atomic_load_explicit(&w->context->polling_callers, memory_order_relaxed))
         w->polls_itself = atomic_compare_exchange_strong_explicit(&w->context->polling_callers, &none, 1,
                                                                   memory_order_relaxed, memory_order_relaxed);
     return w->polls_itself;
 }
 
-static bool is_over(waiting *w)
+static bool try_finish(waiting *w)
 {
     return w->try ? w->try(w->context, w->argument) : acs_core_true(&w->context->core, &w->condition);
 }
 
 /*
- * The look of one round: whether it is over, and, where this thread may watch, what is left to do. Takes the core's
- * lock if an op has ended since the last look, or its own last step does not tell what is left; workers need the lock
- * more.
+ * The look of one round: returns whether the wait is over, and reads the load where this thread may poll. Takes the
+ * core's lock only if an op has ended since the last look, or if the thread's own last step does not tell the load.
+ * For workers need the lock more.
  */
 static bool look_for_end(waiting *w)
 {
@@ -90,7 +95,7 @@ static bool look_for_end(waiting *w)
     const bool looks = !known && try_look_at_load(w), ended = !w->try && ends != w->ends_seen;
     bool over = false;
     w->busy = false;
-    if (w->try ? is_over(w) : ended && acs_core_settled(core) >= w->condition.op)
+    if (w->try ? try_finish(w) : ended && acs_core_settled(core) >= w->condition.op)
         return true;
     w->may_poll = looks || known;
     if (looks || ended)
@@ -101,9 +106,9 @@ static bool look_for_end(waiting *w)
 }
 
 /*
- * A worker that is awake issues: a second thread in one GPU's driver helped wide programs and cost narrow ones as much.
- * But where all is issued a caller looks for the end itself, and the worker leaves it alone: that is quicker than to be
- * told.
+ * Whether the caller steps. A worker that is awake issues alone: a second thread in one GPU's driver helped wide
+ * programs and cost narrow ones as much. But where all ops are issued the caller polls itself, and the worker does not:
+ * that is quicker than a wake-up.
  */
 static bool steps_itself(waiting *w)
 {
@@ -113,7 +118,7 @@ static bool steps_itself(waiting *w)
            (w->idle_since && acs_clock_ns() - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
 }
 
-/* Beside a worker that issues, the caller only finds dependencies, and leaves the core to it where it is at work. */
+/* Beside a worker that issues, the caller only inserts ops into the window, and only if the core's lock is free. */
 static bool fills_window(const waiting *w)
 {
     acs_core_news news;
@@ -124,7 +129,10 @@ static bool fills_window(const waiting *w)
     return inserted;
 }
 
-/* Each slot that is asked about takes as long as a launch: who watches for one op seldom asks about others. */
+/*
+ * One step. To ask about a slot takes as long as a launch. So a thread that polls for one op asks about other slots
+ * only in one step of TUNE_WAITER_LOOKS.
+ */
 static bool waiting_steps(waiting *w)
 {
     const bool one = w->polls_itself && w->condition.type == ACS_WAIT_FOR_OP && ++w->looks % TUNE_WAITER_LOOKS != 0;
@@ -140,7 +148,7 @@ static void caller_sleeps(waiting *w)
     acs_core_add_condition(&context->core, &w->condition);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    if (!is_over(w)) {
+    if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
         bool polls = context->issuers == 0 && !context->backend->ops->notifies;
         if (!stepped)
@@ -150,7 +158,9 @@ static void caller_sleeps(waiting *w)
     acs_core_remove_condition(&context->core, &w->condition);
 }
 
-/* Who watches spins in a worker's place, which would, too; to be woken takes longer than most of what is watched. */
+/*
+ * How long to spin before sleeping. A thread that polls spins like a worker: a wake-up takes longer than most kernels.
+ */
 static uint64_t spin_ns(const waiting *w)
 {
     uint64_t spin_us = (uint64_t)w->context->options.spin_us;
@@ -163,8 +173,8 @@ static void wait_for(waiting *w)
     const acs_stepper *stepper = w->context->stepper;
     if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)
         return;
-    ACS_NOT_CANCELLED; /* the watch is on this thread's stack */
-    while (stepper && !is_over(w))
+    ACS_NOT_CANCELLED; /* the core holds a pointer to the condition, on this thread's stack */
+    while (stepper && !try_finish(w))
         if (!stepper->wait(w->context))
             return;
     while (!stepper && !look_for_end(w)) {
@@ -189,7 +199,7 @@ static void wait_for(waiting *w)
     }
     w->stepped |= w->polls_itself;
     stop_polling(w);
-    /* What this thread looked for, others have to look for now. */
+    /* Workers slept while this thread stepped: wake one for the work that is left. */
     if (w->stepped && w->load != ACS_LOAD_NONE)
         acs_wake_somebody(w->context);
 }
@@ -211,7 +221,6 @@ void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
     wait_for(&w);
 }
 
-/* What waits for everything may go on to reach memory in any way; where a copy home fails that is an op's error. */
 bool acs_context_drain(acs_context *context)
 {
     const acs_op_hooks *hooks = acs_context_modes(context) ? context->hooks : NULL;

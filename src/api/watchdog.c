@@ -1,10 +1,11 @@
 /*
- * The watchdog of a context (ACS_WATCHDOG_S): when to look for ops that do not end, whom to wake when some were given
- * up, and closing a context whose ops may still run. Which op is overdue is said by scheduler/overdue.c. Has no thread
- * and no clock of its own: threads look when they find nothing to do, or wake from a nap while ops are out.
+ * The watchdog of a context (ACS_WATCHDOG_S): decides when a thread looks for ops that do not end, and wakes all
+ * threads when ops were given up. scheduler/overdue.c decides which op is overdue. Has no thread and no clock of its
+ * own: threads call it when they find nothing to do, or when they wake from a nap while ops are out.
  */
-#include "api/context.h"
+#include "api/watchdog.h"
 
+#include "api/threads.h"
 #include "base/tuning.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ bool acs_watchdog_look(acs_context *context, uint64_t now_ns)
     uint64_t limit_ns = context->core.overdue.limit_ns; /* constant since acs_open */
     if (ACS_LIKELY(limit_ns == 0))
         return false;
-    /* Relaxed, both: who misses another's look looks once more, and the core's lock orders what is found. */
+    /* Relaxed, both: missing another thread's look costs one more look, and the core's lock orders the results. */
     uint64_t next = atomic_load_explicit(&context->next_look_ns, memory_order_relaxed);
     if (now_ns < next ||
         !atomic_compare_exchange_strong_explicit(&context->next_look_ns, &next, now_ns + limit_ns / TUNE_WATCHDOG_LOOKS,

@@ -1,6 +1,6 @@
 /*
- * The integral of how many ops run at once. Called by the core and by the threads of backends as ops begin and end, with
- * ACS_STATS=1 alone; read by the statistics. Never looks at an op.
+ * Integrates over time how many ops run at once (activity.h). Called by the core and by threads of backends when ops
+ * begin and end, only with ACS_STATS=1; read by the statistics. Never looks at an op.
  */
 #include "base/activity.h"
 
@@ -11,12 +11,12 @@
 struct acs_activity {
     uint64_t (*now_ns)(void *user);
     void *user;
-    acs_lock lock; /* rank POOL; guards all that follows */
+    acs_lock lock; /* rank POOL; guards the fields below */
     uint32_t running[ACS_ACTIVITY_PARTS];
-    bool begun;              /* anything has run */
-    uint64_t first_ns;       /* when the first op began */
-    uint64_t since_ns;       /* when `running` changed last */
-    acs_activity_counts sum; /* up to then; span_ns is not kept */
+    bool begun;              /* an op has run */
+    uint64_t first_ns;       /* time at which the first op began */
+    uint64_t since_ns;       /* time of the latest change of `running` */
+    acs_activity_counts sum; /* counts up to since_ns; span_ns is not used */
 };
 
 acs_status acs_activity_create(uint64_t (*now_ns)(void *user), void *user, acs_activity **activity)
@@ -45,7 +45,7 @@ static uint32_t total_locked(const acs_activity *a)
     return a->running[ACS_ACTIVITY_CORE] + a->running[ACS_ACTIVITY_BACKEND];
 }
 
-/* Clocks were read before the lock was taken, so they may run back a little. */
+/* Time since the latest change. Threads read the clock before they take the lock, so `now` may be a little older. */
 static uint64_t since_locked(const acs_activity *a, uint64_t now)
 {
     return now > a->since_ns ? now - a->since_ns : 0;

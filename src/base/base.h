@@ -1,5 +1,6 @@
 /*
- * What every module uses: errors, logging, small helpers. Lowest layer: includes nothing of the library but acs.h.
+ * Helpers for every module: errors, log, assertions, random numbers, clock. The lowest layer: of the library it
+ * includes only acs.h.
  */
 #ifndef ACS_BASE_H
 #define ACS_BASE_H
@@ -13,7 +14,7 @@
 #define ACS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define ACS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ACS_CACHE_LINE 64
-enum { ACS_DEVICES_MOST = 16 }; /* of a context */
+enum { ACS_DEVICES_MOST = 16 }; /* most devices of a context */
 #define ACS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /*
@@ -31,28 +32,28 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
 
 /* This thread's latest error, to be completed (op, site) by the layer that knows them. Never NULL. */
 acs_error *acs_error_thread(void);
-/* Whether this thread's failures go without a line in the log: another way may be found. */
+/* true: this thread's failures are not logged, while the caller tries several ways. false: they are again. */
 void acs_error_hush(bool hushed);
-/* Log this thread's latest error, for which none was. */
+/* Log this thread's latest error, which was not logged while hushed. */
 void acs_error_log(void);
 /* Fill an error without touching this thread's. `error->size` is set. */
 void acs_error_fill(acs_error *error, acs_status status, int native, const char *where, const char *format, ...)
     ACS_PRINTF(5, 6);
-/* Copy to a caller's struct, honouring its `size`. */
+/* Copy to a program's struct, but no more than its `size` bytes. */
 void acs_error_copy(acs_error *to, const acs_error *from);
 
-/* Logging to standard error; one level for the process, the highest that any context asked for. */
+/* Log to standard error. The process has one level: the highest that any context asked for. Any thread. */
 void acs_log_set_level(int level);
 bool acs_log_enabled(int level);
 void acs_log(int level, const char *format, ...) ACS_PRINTF(2, 3);
-/* Whatever the level: for the notices that acs.h promises. Callers write each of them once. */
+/* Log whatever the level is: for the notices that acs.h promises. Callers write each of them once. */
 void acs_log_always(int level, const char *format, ...) ACS_PRINTF(2, 3);
 
-/* The library is not as its sources promise: log the text, whatever the level, and abort. */
+/* A defect in the library was found: log the text, whatever the level is, and abort. */
 void acs_fatal(const char *format, ...) ACS_PRINTF(1, 2) __attribute__((noreturn));
 /*
- * An invariant holds here; its tag stands beside it (docs/invariants.md). Debug builds, and those with a sanitizer, define
- * ACS_ASSERTIONS (cmake/AcsFlags.cmake). Others do not even evaluate the condition.
+ * Assert an invariant, whose tag stands in a comment beside it (docs/invariants.md). Debug builds, and builds with a
+ * sanitizer, define ACS_ASSERTIONS (cmake/AcsFlags.cmake). Other builds do not evaluate the condition.
  */
 #ifdef ACS_ASSERTIONS
 #define ACS_ASSERT(condition)                                                                                          \
@@ -71,9 +72,11 @@ uint32_t acs_random_below(acs_random *random, uint32_t n);
 
 /* Monotonic clock, nanoseconds. */
 uint64_t acs_clock_ns(void);
-/* Between two tries of a thread that wants a lock: a fraction of a microsecond. */
+/* Pause for a fraction of a microsecond, between two tries to take a lock. */
 void acs_pause(void);
-/* Between two looks of a spinning thread: about a microsecond, in which the CPU's twin, and other threads, may run. */
+/*
+ * Pause for about a microsecond, between two looks of a spinning thread. Other threads may run on this CPU meanwhile.
+ */
 void acs_pause_briefly(void);
 
 static inline uint64_t acs_hash64(uint64_t x)

@@ -1,6 +1,6 @@
 /*
- * Files in the user's cache folder (see cache_file.h). Called by devices/topology_file and bundles/costs_file. It
- * knows nothing of their contents.
+ * Files in the user's cache folder (cache_file.h). Called by devices/topology_file and bundles/costs_file. Never knows
+ * what the files contain.
  */
 #include "base/cache_file.h"
 
@@ -29,7 +29,7 @@ bool acs_cache_line_is(const char *line, const char *head)
     return strncmp(line, head, length) == 0 && acs_cache_line_is_empty(line + length);
 }
 
-/* Only a comment can be so long. */
+/* A line of ACS_CACHE_LINE_BYTES and more can only be a comment. */
 bool acs_cache_line(acs_cache_lines *lines, char line[ACS_CACHE_LINE_BYTES])
 {
     int c;
@@ -51,7 +51,7 @@ acs_status acs_cache_line_refuse(const acs_cache_lines *lines, const char *line,
                     (int)(length < SHOWN_BYTES ? length : SHOWN_BYTES), line, wanted);
 }
 
-/* Reading fails where the path is a folder's. */
+/* Reading fails where the path is a folder, which opening does not notice. */
 acs_status acs_cache_lines_end(const acs_cache_lines *lines, bool begun, const char *head)
 {
     if (ferror(lines->file))
@@ -83,7 +83,7 @@ acs_status acs_cache_path(const char *name, uint64_t hash, char path[ACS_CACHE_P
     return ACS_OK;
 }
 
-/* All folders of a path, as far as they lack. */
+/* Make the folders of a path that do not exist. */
 static bool make_folders(char *path)
 {
     for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
@@ -101,7 +101,7 @@ static acs_status store_failed(const char *what, const char *path)
     return ACS_FAIL(ACS_ERR_STATE, errno, "%s %s: %s", what, path, strerror(errno));
 }
 
-/* A file of this pattern, which only its owner may read. NULL: through store_failed. */
+/* Make a file of this pattern, which only its owner may read. NULL: store_failed set the error. */
 static FILE *make_beside(char *pattern)
 {
     const int descriptor = mkostemp(pattern, O_CLOEXEC); /* 0600 */

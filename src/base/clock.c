@@ -1,6 +1,6 @@
 /*
- * The clock and the pause of the threaded shell: spinning, time limits, statistics. The window never uses them, and the
- * scheduler for statistics only, so that their runs can be replayed. The clock never goes backwards.
+ * The clock and the pauses of threads, for spinning, time limits and statistics. The window never uses them, and the
+ * scheduler only for statistics, so that their runs can be replayed. The clock never goes backwards.
  */
 #include "base/base.h"
 

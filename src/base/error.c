@@ -1,7 +1,7 @@
 /*
- * Errors: this thread's latest one, filled by the function that detects a failure (ACS_FAIL) and read by the program
- * through acs_last_error. Errors of a context are kept by the runtime, which uses the same fill and copy. Never
- * allocates, so that running out of memory can be reported too.
+ * Errors of threads: the function that detects a failure fills its thread's error (ACS_FAIL), and the program reads it
+ * by acs_last_error. Contexts keep their errors in api/failures.c, which fills and copies them by functions of this
+ * file. Never allocates, so that exhausted memory can be reported, too.
  */
 #include "base/base.h"
 
@@ -12,7 +12,8 @@
 static _Thread_local acs_error tl_error;
 static _Thread_local bool tl_hushed; /* acs_error_hush */
 
-static void fill(acs_error *error, acs_status status, int native, const char *where, const char *format, va_list args)
+static void fill_error(acs_error *error, acs_status status, int native, const char *where, const char *format,
+                       va_list args)
 {
     memset(error, 0, sizeof *error);
     error->size = sizeof *error;
@@ -27,7 +28,7 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
 {
     va_list args;
     va_start(args, format);
-    fill(&tl_error, status, native, where, format, args);
+    fill_error(&tl_error, status, native, where, format, args);
     va_end(args);
     if (!tl_hushed && acs_log_enabled(ACS_LOG_ERROR))
         acs_error_log();
@@ -53,7 +54,7 @@ void acs_error_fill(acs_error *error, acs_status status, int native, const char 
 {
     va_list args;
     va_start(args, format);
-    fill(error, status, native, where, format, args);
+    fill_error(error, status, native, where, format, args);
     va_end(args);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The end of a program in which the library found itself broken: locks taken in the wrong order, an assertion that is not
- * so. Called in builds with ACS_ASSERTIONS only, by lock.c and through ACS_ASSERT; failures of calls never come here.
+ * Ends the program when the library finds a defect of its own: locks taken in the wrong order, an assertion that fails.
+ * Called only in builds with ACS_ASSERTIONS, by lock.c and through ACS_ASSERT. Failures of calls never come here.
  */
 #include "base/base.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MESSAGE_BYTES = 768 }; /* a line of the log has room for it */
+enum { MESSAGE_BYTES = 768 }; /* fits into a line of the log */
 
 void acs_fatal(const char *format, ...)
 {

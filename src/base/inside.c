@@ -1,6 +1,6 @@
 /*
- * The mark of threads that run the program's code for the library (see inside.h). Set by the runtime around steps and
- * footprint functions, and for good by the executors of the host backend. Knows nothing else.
+ * The mark of threads that are inside the program's code (inside.h). The runtime sets it around steps and footprint
+ * functions, executors of the host backend set it for good. Owns thread-local state only.
  */
 #include "base/inside.h"
 
@@ -24,7 +24,7 @@ void acs_inside_set(bool inside)
 int acs_cancel_hold(void)
 {
     int before = PTHREAD_CANCEL_ENABLE;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* fails for other states alone */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* fails only for invalid states */
     return before;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Mutexes with ranks and condition variables on the monotonic clock, for every module that has threads. Builds with
- * ACS_ASSERTIONS count the ranks that each thread holds and abort on a reversal, since that is a deadlock waiting for its
- * moment; others do not check, at no cost. Never waits on the wall clock.
+ * ACS_ASSERTIONS count the locks of each rank that a thread holds, and abort on a reversal, since it can deadlock.
+ * Other builds do not check. Never waits on the wall clock.
  */
 #include "base/base.h"
 #include "base/lock.h"
@@ -26,7 +26,9 @@ static const char *rank_name(int rank)
 
 static void rank_check(const acs_lock *lock)
 {
-    /* From its own rank on: of two locks of one rank neither comes first, so both orders would be allowed. */
+    /*
+     * Its own rank is refused, too: two locks of one rank have no order, so two threads could take both and deadlock.
+     */
     for (int held = lock->rank; held <= ACS_RANK_LOG; held++) {
         if (tl_held[held])
             acs_fatal("lock order: %s taken while %s is held", rank_name(lock->rank), rank_name(held));
@@ -78,8 +80,9 @@ void acs_lock_fini(acs_lock *lock)
 }
 
 /*
- * Sections last up to some ten microseconds, waking a thread that sleeps about as long, and on a virtual machine several
- * times that: then the thread that issues would sleep more than it works. Longer than glibc's own adaptive mutex spins.
+ * Spin for a lock. Locks are held for up to some ten microseconds. Waking a sleeping thread takes about as long, and on
+ * a virtual machine several times as long: without spinning, the thread that issues would sleep more than it works.
+ * glibc's adaptive mutex spins for too short a time.
  */
 static bool spin_for(acs_lock *lock)
 {
@@ -93,7 +96,7 @@ static bool spin_for(acs_lock *lock)
 
 void acs_lock_acquire(acs_lock *lock)
 {
-    rank_check(lock); /* before waiting: a deadlock would never get to report itself */
+    rank_check(lock); /* before waiting, since a thread in a deadlock cannot report it */
     if (ACS_UNLIKELY(!spin_for(lock)))
         pthread_mutex_lock(&lock->mutex);
     rank_add(lock);
@@ -101,7 +104,7 @@ void acs_lock_acquire(acs_lock *lock)
 
 bool acs_lock_try(acs_lock *lock)
 {
-    /* No check: who does not wait cannot deadlock. */
+    /* No check of ranks: a thread that does not wait cannot deadlock. */
     if (pthread_mutex_trylock(&lock->mutex) != 0)
         return false;
     rank_add(lock);
@@ -157,7 +160,7 @@ static struct timespec deadline_after_us(uint64_t timeout_us)
 
 bool acs_cond_wait_us(acs_cond *cond, acs_lock *lock, uint64_t timeout_us)
 {
-    /* Not pthread_cond_clockwait: gcc's thread sanitizer does not know it and would report races that are none. */
+    /* Not pthread_cond_clockwait: gcc's thread sanitizer does not know it and would report false races. */
     struct timespec at = deadline_after_us(timeout_us);
     return pthread_cond_timedwait(&cond->cond, &lock->mutex, &at) != ETIMEDOUT;
 }

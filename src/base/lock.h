@@ -1,7 +1,7 @@
 /*
- * Mutexes with a rank. Take them in increasing rank; builds with ACS_ASSERTIONS abort on a reversal, naming both.
- * No lock is held across a call of a backend that can block, or of user code (but for ACS_RANK_CAPTURE). The plain
- * mutexes of the default context and of the registry of contexts come before all of these.
+ * Mutexes with a rank. Take them in increasing rank; builds with ACS_ASSERTIONS abort on a reversal, naming both ranks.
+ * No lock is held across a call of a backend that can block, or of user code (except ACS_RANK_CAPTURE). The plain
+ * mutexes of the default context and of the registry of contexts are taken before all of these.
  */
 #ifndef ACS_LOCK_H
 #define ACS_LOCK_H
@@ -12,12 +12,12 @@
 
 enum acs_rank {
     ACS_RANK_REGISTRY = 1, /* list of contexts, default context */
-    ACS_RANK_CAPTURE,      /* a context's captures; held while nodes are added, library calls run for them included */
+    ACS_RANK_CAPTURE,      /* a context's captures; held while nodes are added and library calls run for them */
     ACS_RANK_CORE,         /* window and scheduler of one context */
-    ACS_RANK_SLEEP,        /* a context's sleeping threads */
+    ACS_RANK_SLEEP,        /* a context's eventcounts */
     ACS_RANK_BACKEND,      /* inside a backend */
     ACS_RANK_POOL,         /* pools of records, events and memory */
-    ACS_RANK_LOG           /* the log; leaf */
+    ACS_RANK_LOG           /* the log; no lock is taken under it */
 };
 
 typedef struct acs_lock {
@@ -40,7 +40,7 @@ typedef struct acs_cond {
 int acs_cond_init(acs_cond *cond);
 void acs_cond_fini(acs_cond *cond);
 void acs_cond_wait(acs_cond *cond, acs_lock *lock);
-/* Wait at most `timeout_us`; false when the time ran out. */
+/* Wait at most `timeout_us` microseconds; false when the time ran out. */
 bool acs_cond_wait_us(acs_cond *cond, acs_lock *lock, uint64_t timeout_us);
 void acs_cond_signal(acs_cond *cond);
 void acs_cond_broadcast(acs_cond *cond);

@@ -1,7 +1,7 @@
 /*
  * The log: lines "acs: warn: text" on standard error, at most at the level that a context asked for (ACS_LOG). Called
- * by every module; the only place that prints. Each line is one write, so lines of several threads do not mix. Never
- * allocates and never changes errno.
+ * by every module; only reports (ACS_STATS) and files that options name are printed elsewhere. Each line is one write,
+ * so lines of several threads do not mix. Never allocates and never changes errno.
  */
 #include "base/base.h"
 #include "base/inside.h"
@@ -17,7 +17,7 @@ static atomic_int g_level = ACS_LOG_OFF;
 
 void acs_log_set_level(int level)
 {
-    /* Relaxed, here and below: the level guards no other data. Raised only: contexts share one standard error. */
+    /* Relaxed, here and below: the level guards no other data. Only raised: contexts share one standard error. */
     int now = atomic_load_explicit(&g_level, memory_order_relaxed);
     while (now < level &&
            !atomic_compare_exchange_weak_explicit(&g_level, &now, level, memory_order_relaxed, memory_order_relaxed))
@@ -44,7 +44,7 @@ static const char *level_name(int level)
     }
 }
 
-/* Write once; what a full pipe or a closed descriptor refuses is lost, since a log must not hold up its program. */
+/* Write once. A line that a full pipe or a closed descriptor refuses is lost: the log must not hold up the program. */
 static void write_line(const char *line, size_t bytes)
 {
     ACS_NOT_CANCELLED;

@@ -1,7 +1,7 @@
 /*
  * Options: reads them from the environment, checks them, dumps them and writes docs/options.md, all from the rows of
  * acs_options.def. Called by programs (acs_options_init, acs_options_dump) and by acs_open; the only file of the
- * library that reads the environment. Keeps no state: what was read lives in the caller's struct.
+ * library that reads the environment. Keeps no state: the values are in the caller's struct.
  */
 #include "base/options.h"
 
@@ -18,8 +18,8 @@ struct row {
     enum kind kind;
     const char *field;
     const char *env;
-    size_t offset;     /* of the field in acs_options */
-    size_t bytes;      /* of the field */
+    size_t offset;     /* offset of the field in acs_options */
+    size_t bytes;      /* size of the field */
     int64_t number;    /* default of a number or a choice */
     int64_t min, max;  /* NUMBER only */
     const char *text;  /* default of a text */
@@ -44,7 +44,7 @@ static const struct row g_rows[] = {
 
 #define ROW_COUNT (sizeof g_rows / sizeof g_rows[0])
 
-/* Text that is built piece by piece into room that may be too small; `used` counts what it would take. */
+/* Text built piece by piece in room that may be too small; `used` counts the bytes of the whole text. */
 struct sink {
     char *text;
     size_t bytes;
@@ -84,7 +84,7 @@ static int64_t choice_count(const struct row *row)
     return count;
 }
 
-/* By memcpy: a row knows where a field is, not its type. Numbers are 64 bits wide, choices 32. */
+/* By memcpy: a row knows the place of a field, not its type. Numbers are 64 bits wide, choices 32. */
 static int64_t integer_get(const struct row *row, const acs_options *options)
 {
     const char *place = (const char *)options + row->offset;
@@ -98,7 +98,7 @@ static int64_t integer_get(const struct row *row, const acs_options *options)
     return choice;
 }
 
-/* The value is in range by now: parse, or the default in the table, has seen to that. */
+/* Store a value that is in range: parse checked it, or it is the default of the table. */
 static void integer_set(const struct row *row, acs_options *options, int64_t value)
 {
     char *place = (char *)options + row->offset;
@@ -109,7 +109,7 @@ static void integer_set(const struct row *row, acs_options *options, int64_t val
         memcpy(place, &choice, sizeof choice);
 }
 
-/* Store a text that is known to fit; the rest of the field is cleared, so that fields can be compared as bytes. */
+/* Store a text that fits, and clear the rest of the field, so that fields can be compared as bytes. */
 static void text_set(const struct row *row, acs_options *options, const char *text)
 {
     char *place = (char *)options + row->offset;
@@ -139,7 +139,7 @@ static bool parse_number(const struct row *row, const char *text, int64_t *value
     return true;
 }
 
-/* Whole names, as written: neither prefixes nor another case, which a later name could make ambiguous. */
+/* Accept whole names only, as written: a prefix or another case could become ambiguous with a later name. */
 static bool parse_choice(const struct row *row, const char *text, int64_t *value)
 {
     size_t length;
@@ -153,7 +153,7 @@ static bool parse_choice(const struct row *row, const char *text, int64_t *value
     return false;
 }
 
-/* Store what `text` says; false, and nothing stored, where it is not a value of this option. */
+/* Store the value that `text` names. False: it is no value of this option, and nothing was stored. */
 static bool parse(const struct row *row, const char *text, acs_options *options)
 {
     int64_t value = 0;
@@ -169,7 +169,7 @@ static bool parse(const struct row *row, const char *text, acs_options *options)
     return true;
 }
 
-/* A field may come from the program: it is checked before it is trusted, also by those who print it. */
+/* Whether a field, which the program may have written, has a valid value. Checked before printing, too. */
 static bool in_range(const struct row *row, const acs_options *options)
 {
     if (row->kind == KIND_TEXT)
@@ -192,7 +192,7 @@ static void value_print(const struct row *row, const acs_options *options, struc
         sink_add(sink, "%lld", (long long)integer_get(row, options));
 }
 
-/* What may stand there, in words: the end of the sentence "... must be". */
+/* Print the valid values in words, as the end of a sentence "... must be". */
 static void range_print(const struct row *row, struct sink *sink)
 {
     const char *space = *row->words ? " " : "";
@@ -207,7 +207,7 @@ static void range_print(const struct row *row, struct sink *sink)
 
 /* ---------------------------------------------------------------------------------------------------- whole structs */
 
-/* Padding and the rest of texts are cleared too, so that a struct never carries bytes of the stack. */
+/* Set all defaults. Clears padding and the rest of texts, too, so that a struct never has stale bytes of the stack. */
 static void set_defaults(acs_options *options)
 {
     memset(options, 0, sizeof *options);
@@ -216,7 +216,10 @@ static void set_defaults(acs_options *options)
         set_default(&g_rows[i], options);
 }
 
-/* A set-user-ID program does not let its caller choose which files it writes, or shows in an error. */
+/*
+ * The option's value in the environment, or NULL. Options that name files are ignored in a set-user-ID program, whose
+ * caller must not choose the files that it writes or shows in an error.
+ */
 static const char *variable_of(const struct row *row)
 {
     bool names_file = row->kind == KIND_TEXT && (strcmp(row->words, "path") == 0 || strcmp(row->env, "ACS_LEDGER") == 0);
@@ -228,7 +231,7 @@ static void range_say(const struct row *row, char *range, size_t bytes)
     range_print(row, &(struct sink){range, bytes, 0});
 }
 
-/* Options that say what is written about a run: a mistake in one is no reason not to run. */
+/* Whether the option only decides what is written about a run. A bad value of such an option does not stop the run. */
 static bool is_lenient(const struct row *row)
 {
     static const char *const lenient[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT"};
@@ -238,7 +241,7 @@ static bool is_lenient(const struct row *row)
     return false;
 }
 
-/* Once for each variable of a process: programs may read the environment often. */
+/* Warn once per variable and process, since programs may read the environment often. */
 static void say_default_used(const struct row *row, const char *text)
 {
     static _Atomic(uint64_t) said; /* a bit for each row */
@@ -254,7 +257,7 @@ static void say_default_used(const struct row *row, const char *text)
 /* Read the environment over `options`. Returns the first row whose variable has a bad value, or NULL. */
 static const struct row *read_environment(acs_options *options)
 {
-    /* Reading goes on behind a bad value: the struct is complete, and the log level known, when the error is told. */
+    /* Reading goes on after a bad value, so that the struct is complete and the log level known when it is reported. */
     const struct row *bad = NULL;
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const char *text = variable_of(&g_rows[i]);
@@ -268,7 +271,9 @@ static const struct row *read_environment(acs_options *options)
     return bad;
 }
 
-/* A larger struct than ours is from a newer header: it may hold options that this library would silently ignore. */
+/*
+ * Refuse a struct larger than ours. It is from a newer header, and this library would silently ignore its new options.
+ */
 static acs_status size_check(size_t size)
 {
     if (size < sizeof(size_t) || size > sizeof(acs_options))
@@ -293,7 +298,7 @@ acs_status acs_options_init(acs_options *options, size_t size)
 
     char range[192];
     range_say(bad, range, sizeof range);
-    acs_log_set_level(full.log); /* no context will be opened with these: this is where the log can tell */
+    acs_log_set_level(full.log); /* no context will be opened with these options, so the level is set here */
     return ACS_FAIL(ACS_ERR_OPTION, 0, "%s is \"%.64s\"; it must be %s", bad->env, getenv(bad->env), range);
 }
 
@@ -317,7 +322,7 @@ acs_status acs_options_adopt(acs_options *to, const acs_options *from)
     size_t size = from->size;
     ACS_TRY(size_check(size));
     set_defaults(to);
-    /* Field by field: a struct of an older header has only the first ones, and ends anywhere. */
+    /* Field by field: a struct of an older header has only the first fields. */
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct row *row = &g_rows[i];
         if (row->offset + row->bytes <= size)
@@ -334,7 +339,10 @@ static bool same_value(const struct row *row, const acs_options *a, const acs_op
     return row->kind == KIND_TEXT ? strncmp(x, y, row->bytes) == 0 : integer_get(row, a) == integer_get(row, b);
 }
 
-/* Compared, not recorded: the struct is the program's, which may have changed any field since it was filled. */
+/*
+ * Where a value came from. Found by comparing with default and environment, not recorded, since the program may have
+ * changed any field of its struct.
+ */
 static const char *source_of(const struct row *row, const acs_options *options)
 {
     acs_options other;
@@ -384,10 +392,10 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return low < c ? low : c;
 }
 
-/* Edits (insert, delete, replace) that turn one name into the other; of long names only the first characters count. */
+/* Number of edits (insert, delete, replace) that turn one name into the other; only the first characters count. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b)
 {
-    /* Wagner and Fischer's table, one row at a time: `diagonal` is what stood above and to the left. */
+    /* Wagner and Fischer's table, one row at a time: `diagonal` is the cell above and to the left. */
     unsigned row[NAME_MAX_LENGTH + 1];
     size_t b_length = strnlen(b, NAME_MAX_LENGTH);
     if (a_length > NAME_MAX_LENGTH)
@@ -407,7 +415,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b)
     return row[b_length];
 }
 
-/* The known variable nearest to a name, and how far it is (0: the same). */
+/* The known variable nearest to a name, and its distance in edits (0: the same name). */
 static const char *nearest_known(const char *name, size_t length, unsigned *distance)
 {
     const char *nearest = NULL;

@@ -9,23 +9,24 @@
 
 /* Check every range; name the option, its value and the range in the error. */
 acs_status acs_options_check(const acs_options *options);
-/* Copy a caller's struct of any known size over the defaults. */
+/* Copy a program's struct, of this or an older header, over the defaults. */
 acs_status acs_options_adopt(acs_options *to, const acs_options *from);
 /* Log each unknown ACS_* variable with the nearest known name (level warn). */
 void acs_options_warn_unknown(void);
 /*
- * The option of this variable names a file that cannot be written: `error` is the errno. ACS_OK: the environment named it,
- * so the program runs without it, and a warning was written once, whatever the level. Else ACS_ERR_OPTION through ACS_FAIL.
+ * The option of this variable names a file that cannot be written; `error` is the errno. ACS_OK if the environment
+ * named the file: the program runs without it, and a warning was written once, whatever the level is. Otherwise
+ * ACS_ERR_OPTION.
  */
 acs_status acs_options_no_file(const acs_options *options, const char *variable, const char *path, int error);
 /* docs/options.md, generated. Returns bytes needed without the final 0, as snprintf. */
 size_t acs_options_markdown(char *text, size_t bytes);
 
-/* A variable that is not an option of ACS (CUDA's own): NULL if it is not set. */
+/* Value of a variable that is not an option of ACS, such as CUDA's; NULL if it is not set. */
 const char *acs_environment(const char *name);
-/* The same for one that names a folder: also NULL in a set-user-ID program. */
+/* The same for a variable that names a folder: also NULL in a set-user-ID program. */
 const char *acs_environment_folder(const char *name);
-/* Set one, while the process has a single thread. False: no memory. */
+/* Set a variable, while the process has a single thread. False: no memory. */
 bool acs_environment_set(const char *name, const char *value);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Names and texts of statuses, generated from ACS_STATUS_TABLE in acs.h. Called by programs and by whoever words an
- * error. Never allocates; the strings are static.
+ * Names and texts of statuses, generated from ACS_STATUS_TABLE in acs.h. Called by programs and by functions that write
+ * error texts. Never allocates; the strings are static.
  */
 #include "base/base.h"
 

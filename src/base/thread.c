@@ -1,14 +1,14 @@
 /*
- * Makes the library's threads with the signal mask that they keep: a program's handlers for its own signals run on its
- * own threads, and a program's crash handler runs on the thread that faults. Called by the runtime and by the host
- * backend. Never changes the mask of the calling thread for longer than the call.
+ * Makes the library's threads with the signal mask that they keep: the program's signal handlers run on the program's
+ * threads, and its crash handler runs on the thread that faults. Called by the runtime and by the host backend. Changes
+ * the mask of the calling thread only during the call.
  */
 #include "base/thread.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-/* Raised by what the thread itself does. The kernel ends the process when such a signal is blocked. */
+/* Signals that a thread's own faults raise. The kernel ends the process when such a signal is blocked. */
 static const int g_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
 int acs_thread_create(pthread_t *thread, void *(*function)(void *), void *argument)

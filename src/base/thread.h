@@ -1,5 +1,5 @@
 /*
- * Threads of the library. Include where a module makes one.
+ * Making the library's threads. Included by modules that make one.
  */
 #ifndef ACS_THREAD_H
 #define ACS_THREAD_H
@@ -7,8 +7,8 @@
 #include <pthread.h>
 
 /*
- * As pthread_create, with default attributes. Signals from elsewhere stay with the program's threads. Signals that a
- * fault of the thread itself raises are blocked only where the calling thread blocks them. Returns 0 or an errno.
+ * As pthread_create, with default attributes. The new thread blocks signals, so they go to the program's threads. It
+ * blocks signals that a fault of its own raises only if the calling thread does. Returns 0 or an errno.
  */
 int acs_thread_create(pthread_t *thread, void *(*function)(void *), void *argument);
 

@@ -1,6 +1,6 @@
 /*
- * The constants of judgement, as numbers (tuning.def has what they mean). Included by whoever uses one; device code does,
- * too, so this header includes nothing else and its rows stand beside it.
+ * The tuning constants of tuning.def as enumerators; that file says what each means. Device code includes this header,
+ * too, so it includes nothing but tuning.def beside it.
  */
 #ifndef ACS_TUNING_H
 #define ACS_TUNING_H

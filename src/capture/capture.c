@@ -4,6 +4,7 @@
  * happens inside the call. It uses neither FIFO nor core, and starts nothing.
  */
 #include "capture/capture.h"
+#include "api/draft.h"
 
 #include "base/tuning.h"
 #include "capture/capture_scratch.h"

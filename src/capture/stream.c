@@ -4,6 +4,7 @@
  * has no streams.
  */
 #include "capture/capture.h"
+#include "api/draft.h"
 
 static bool begin_stream_op(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
 {

@@ -13,6 +13,9 @@
 #include "groups/group.h"
 
 #include "api/program_order.h"
+#include "api/draft.h"
+#include "api/failures.h"
+#include "api/wait.h"
 #include "base/inside.h"
 #include "base/tuning.h"
 #include "window/regions.h"

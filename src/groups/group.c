@@ -3,6 +3,8 @@
  * calls that queue ops, and by the group's own. Never queues an op; group_submit.c does.
  */
 #include "groups/group_internal.h"
+#include "api/draft.h"
+#include "api/failures.h"
 #include "capture/capture.h"
 #include "debug/memory_log.h"
 #include "residency/relocatable.h"

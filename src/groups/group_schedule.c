@@ -3,6 +3,8 @@
  * holds no lock meanwhile. A group that has ended is forgotten when the next one comes.
  */
 #include "groups/group_schedule.h"
+#include "api/threads.h"
+#include "api/wait.h"
 
 #include "base/tuning.h"
 #include "groups/admission.h"

@@ -4,6 +4,8 @@
  * again.
  */
 #include "groups/group_internal.h"
+#include "api/draft.h"
+#include "api/failures.h"
 
 #include "base/tuning.h"
 #include "debug/memory_log.h"

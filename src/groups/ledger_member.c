@@ -5,6 +5,7 @@
  */
 #include "groups/ledger_member.h"
 
+#include "api/threads.h"
 #include "base/inside.h"
 #include "groups/admission.h"
 #include "groups/group_schedule.h"

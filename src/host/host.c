@@ -1,14 +1,14 @@
 /*
- * The host backend: slots run on CPU threads, or inside poll where the context may make no threads.
- * Called by the core through its ops table. It is the shell around host_executor: one lock, a queue of slots that can
- * advance, executor threads that look for work for a while and then sleep.
- * Never holds the lock while an op runs or the core is notified.
+ * The host backend: slots run on executor threads, or inside poll where the context may make no threads. The core calls
+ * it through its ops table. Owns the state machine of host_executor.c with one lock around it, the run queue of slots
+ * that can advance, and the executors. These look for work for a while and then sleep. Never holds the lock while an op
+ * runs or while it notifies the core.
  *
- * Waking a thread costs as much as several short ops. So one executor at most looks for work without sleeping, and while
- * one is awake another is woken only where the slots that can advance promise it more than its waking costs. That
- * promise rests on how long ops took so far, and a long op may follow short ones. So while any executor is awake one of
- * the sleepers is the guard: it looks now and then whether nothing was claimed meanwhile. A slot in the run queue thus
- * always has a searcher, a guard or a signalled thread, unless no executor sleeps. While all sleep none wakes by time.
+ * Waking a thread costs as much as several short ops. So at most one executor looks for work without sleeping. While
+ * one is awake, another is woken only if the ops that can run are expected to take longer than the wake-up. That
+ * estimate rests on recent ops, and a long op may follow short ones. So while an executor is awake, one of the sleepers
+ * is the guard: it wakes now and then, and checks that ops were claimed meanwhile. Thus a slot in the run queue always
+ * has a searcher, a guard or a signalled thread, unless no executor sleeps. While all sleep, none wakes by time.
  */
 #include "host/host_internal.h"
 #include "base/inside.h"
@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 /*
- * Signal a sleeper if what lies in the run queue is worth its waking, or if nobody else would come to it. The one that
- * was signalled will, and then looks here again.
+ * Signal a sleeper if the ops of the run queue are worth a wake-up, or if no other thread would run them. The signalled
+ * thread claims an op and then calls this again.
  */
 static void wake_one_locked(host_backend *h)
 {
@@ -43,8 +43,8 @@ static void count_locked(host_backend *h, int change)
 }
 
 /*
- * Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. Of a
- * backend that was given up the queue is emptied, and no op is looked at.
+ * Claim a slot and its next op; oldest slot of the run queue first, so that none starves. NULL: nothing can run. If the
+ * backend was given up, this only empties the run queue.
  */
 static acs_record *claim_locked(host_backend *h, uint32_t *slot)
 {
@@ -53,7 +53,7 @@ static acs_record *claim_locked(host_backend *h, uint32_t *slot)
         if (op) {
             h->claims++;
             count_locked(h, 1);
-            wake_one_locked(h); /* whoever leaves work behind wakes the next, who does the same */
+            wake_one_locked(h); /* for the work that is left; the woken thread does the same */
             return op;
         }
     }
@@ -70,14 +70,14 @@ static void done_locked(host_backend *h, uint32_t slot)
 
 /* ------------------------------------------------------------------------------------------------------- threads */
 
-/* Never under the backend's lock: the core's answer takes locks that come before it. */
+/* Notify the core. Never under the backend's lock, for the core takes locks of lower rank. */
 static void notify(const host_backend *h)
 {
     if (h->config.notify)
         h->config.notify(h->config.user);
 }
 
-/* Read and cleared in one section of the lock: of all that finished since the last time somebody tells once. */
+/* Whether a timeline moved since the last call. The thread that gets true notifies the core once for all ops. */
 static bool progress_take_locked(host_backend *h)
 {
     bool progress = h->slots.progress;
@@ -86,7 +86,7 @@ static bool progress_take_locked(host_backend *h)
     return progress;
 }
 
-static void pin(const host_runner *runner)
+static void pin_runner(const host_runner *runner)
 {
     cpu_set_t set;
     int error;
@@ -101,8 +101,8 @@ static void pin(const host_runner *runner)
 }
 
 /*
- * Look for work for spin_us without sleeping, unless another executor does. The lock is released meanwhile.
- * Returns false when it is time to sleep.
+ * Look for work for spin_us without sleeping, unless another executor does. Releases the lock meanwhile. Returns false
+ * when it is time to sleep.
  */
 static bool search_locked(host_backend *h)
 {
@@ -121,7 +121,7 @@ static bool search_locked(host_backend *h)
     return h->run_first != HOST_NONE;
 }
 
-/* Run an op; of every few, learn how long it takes. */
+/* Run an op, and measure one in TUNE_HOST_TIMED_TURNS. *took_ns: UINT64_MAX if it was not measured. */
 static void run_op(host_runner *runner, acs_record *op, uint64_t *took_ns)
 {
     bool timed = runner->ops++ % TUNE_HOST_TIMED_TURNS == 0;
@@ -139,8 +139,8 @@ static void learn_locked(host_backend *h, uint64_t took_ns)
 }
 
 /*
- * Sleep as the guard, until signalled, until nothing was claimed for a while though a slot could advance, or until all
- * sleep: then whoever submits wakes one, and time need not.
+ * Sleep as the guard until a signal comes, until no op was claimed for TUNE_HOST_GUARD_US though a slot could advance,
+ * or until all executors sleep. In the last case the next submit wakes one, so no guard is needed.
  */
 static void guard_locked(host_backend *h)
 {
@@ -155,7 +155,7 @@ static void guard_locked(host_backend *h)
     } while (!signalled && !stuck && !acs_host_closing(h) && h->sleepers < h->runner_count);
     h->guarded = false;
     if (!signalled && stuck && h->op_ns < TUNE_HOST_LONG_OP_NS)
-        h->op_ns = TUNE_HOST_LONG_OP_NS; /* ops are not as short as was believed: the next thread is woken at once */
+        h->op_ns = TUNE_HOST_LONG_OP_NS; /* ops are longer than estimated, so the next thread is woken at once */
 }
 
 static void sleep_locked(host_backend *h)
@@ -169,7 +169,7 @@ static void sleep_locked(host_backend *h)
     h->sleepers--;
 }
 
-/* Completions are told before the next op runs: it may take long. */
+/* Main function of an executor. It notifies the core before it runs the next op, which may take long. */
 static void *executor(void *arg)
 {
     host_runner *runner = arg;
@@ -177,7 +177,7 @@ static void *executor(void *arg)
     uint32_t slot;
     uint64_t took_ns = UINT64_MAX;
 
-    pin(runner);
+    pin_runner(runner);
     acs_inside_set(true); /* host bodies run here; nothing else on this thread calls the library */
     acs_lock_acquire(&h->lock);
     for (;;) {
@@ -223,7 +223,7 @@ static acs_status start_threads(host_backend *h)
     return ACS_OK;
 }
 
-/* Threads leave only when nothing is left that can run; close comes when all ops have completed. */
+/* Threads leave only when no op can run any more. The core closes the backend when all ops have completed. */
 static void join_threads(host_backend *h)
 {
     acs_lock_acquire(&h->lock);
@@ -286,7 +286,7 @@ static acs_status make_links(host_backend *h)
     return ACS_OK;
 }
 
-/* Everything but the lock and its condition; whatever was made is released by release_parts. */
+/* Make everything but the lock and its conditions. On failure release_parts releases the parts that were made. */
 static acs_status make_parts(host_backend *h)
 {
     ACS_TRY(acs_host_slots_init(&h->slots, h->config.slots));
@@ -323,7 +323,7 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->base.pages = acs_host_pages;
     h->config = *config;
     h->config.inline_only = ops->single_thread;
-    h->base.devices = config->devices ? config->devices : 1; /* virtual: as many as are wanted */
+    h->base.devices = config->devices ? config->devices : 1; /* virtual devices, any number */
     h->config.slots = acs_backend_slots(config->slots, h->base.devices);
     h->op_ns = TUNE_HOST_LONG_OP_NS;
     h->runner_count = h->base.parallel = runners_wanted(&h->config);
@@ -379,7 +379,7 @@ static void host_give_up(acs_backend *backend)
     acs_lock_release(&h->lock);
 }
 
-/* An executor that is idle stays so: nothing can be claimed any more. */
+/* Whether an executor is inside an op. After the give-up an idle one stays idle, for no op can be claimed. */
 static bool is_busy(host_backend *h, const host_runner *runner)
 {
     acs_lock_acquire(&h->lock);
@@ -388,7 +388,7 @@ static bool is_busy(host_backend *h, const host_runner *runner)
     return busy;
 }
 
-/* An executor inside an op is on its own from now on: when the op ends, if ever, it finds `closing` and leaves too. */
+/* Detach executors that are inside an op, and join the others. A detached one leaves when its op ends, if ever. */
 static acs_leave host_leave(acs_backend *backend)
 {
     host_backend *h = (host_backend *)backend;
@@ -406,13 +406,13 @@ static acs_leave host_leave(acs_backend *backend)
             pthread_join(h->runners[i].thread, NULL);
         }
     }
-    h->started = 0; /* close has nobody to join */
+    h->started = 0; /* so host_close joins no thread */
     return left ? ACS_LEFT_THREADS : ACS_LEFT_NOTHING;
 }
 
 /* ----------------------------------------------------------------------------------------------- submit and poll */
 
-/* Inline: run all that can run. False: another thread does. The lock is released while an op runs. */
+/* Inline: run all ops that can run. False: another thread does. Releases the lock while an op runs. */
 static bool drain_locked(host_backend *h)
 {
     acs_record *op;
@@ -434,8 +434,8 @@ static bool drain_locked(host_backend *h)
 }
 
 /*
- * There is no memory for a larger queue: wait until an entry leaves one. All that the entries wait for was submitted before
- * them, so it comes to that. Until the device is given up: then nothing begins any more.
+ * There is no memory for a larger queue: wait until an entry leaves it. Entries wait only for ops that were submitted
+ * before them, so one will leave, unless the device is given up.
  */
 static void wait_for_room_locked(host_backend *h)
 {
@@ -458,7 +458,7 @@ static void issue_locked(host_backend *h, const acs_batch *batch, acs_item *item
         }
         wait_for_room_locked(h);
     }
-    /* In any other state the slot comes to the new entry by itself. */
+    /* In any other state the slot reaches the new entry by itself. */
     if (item->slot >= 0 && h->links[item->slot].state == HOST_IDLE)
         acs_host_queue_push_locked(h, (uint32_t)item->slot);
 }
@@ -478,7 +478,7 @@ static void host_submit(acs_backend *backend, acs_batch *batch)
         notify(h);
 }
 
-/* Without the lock: a timeline is published by a release, which acs_host_completed pairs with. */
+/* Takes no lock: acs_host_completed pairs with the release by which a timeline is moved. */
 static acs_status host_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
 {
     host_backend *h = (host_backend *)backend;

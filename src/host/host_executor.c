@@ -1,6 +1,6 @@
 /*
- * Slots of the host backend: queues of entries and timelines, a state machine that its owner advances under a lock.
- * Called by the host backend. Never runs an op, takes a lock or chooses among slots.
+ * Slots of the host backend (host_executor.h): queues of entries, and timelines. A state machine that the backend
+ * advances under its lock. Never runs an op, takes a lock or chooses among slots.
  */
 #include "host/host_executor.h"
 
@@ -13,14 +13,14 @@ enum { RING_FIRST = 64 };
 
 /* ------------------------------------------------------------------------------------------------- queue entries */
 
-/* Positions run free and are masked here alone (EXEC-1). */
+/* Positions run free, and only this function masks them (EXEC-1). */
 static acs_host_entry *entry_at(const acs_host_slot *slot, uint32_t position)
 {
     ACS_ASSERT(slot->tail - slot->head <= slot->capacity && !(slot->capacity & (slot->capacity - 1))); /* EXEC-1 */
     return &slot->ring[position & (slot->capacity - 1)];
 }
 
-/* `capacity` is a power of two, and larger than it was. */
+/* Replace the ring by a larger one. `capacity` is a power of two. */
 static bool ring_grow(acs_host_slot *slot, uint32_t capacity)
 {
     uint32_t used = slot->tail - slot->head;
@@ -28,7 +28,7 @@ static bool ring_grow(acs_host_slot *slot, uint32_t capacity)
 
     if (!ring)
         return false;
-    /* Unrolled to the front, since positions are masked by a new capacity from here on. */
+    /* Entries move to the front, since the new capacity masks positions differently. */
     for (uint32_t i = 0; i < used; i++)
         ring[i] = *entry_at(slot, slot->head + i);
     free(slot->ring);
@@ -74,24 +74,26 @@ void acs_host_slots_fini(acs_host_slots *slots)
     slots->count = 0;
 }
 
-/* A mark behind an older value may come here too, so a timeline is only ever moved forward. */
-static void publish(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
+/*
+ * Move a timeline to `value`, but never back: the value may be that of an old mark. A: pairs with acs_host_completed.
+ */
+static void move_timeline(acs_host_slots *slots, acs_host_slot *slot, uint64_t value)
 {
-    /* Relaxed: only written under the lock, which is held here. */
+    /* Relaxed: written only under the lock, which this thread holds. */
     if (value <= atomic_load_explicit(&slot->completed, memory_order_relaxed))
         return;
     atomic_store_explicit(&slot->completed, value, memory_order_release); /* A */
     slots->progress = true;
 }
 
-/* A mark needs no entry: it raises the value of the last one, and completes with it (see the header). */
+/* Raise the value of the last entry to that of the mark, which completes with it (see the header). */
 static void record_mark(acs_host_slots *slots, const acs_mark *mark)
 {
     acs_host_slot *slot = &slots->slot[mark->slot];
     acs_host_entry *last;
 
     if (slot->head == slot->tail) {
-        publish(slots, slot, mark->value);
+        move_timeline(slots, slot, mark->value);
         return;
     }
     last = entry_at(slot, slot->tail - 1);
@@ -101,8 +103,8 @@ static void record_mark(acs_host_slots *slots, const acs_mark *mark)
 
 /* --------------------------------------------------------------------------------------------------------- issue */
 
-/* Set the item's status where it cannot be issued. */
-static void judge(const acs_batch *batch, acs_item *item)
+/* Set the item's status if it cannot be issued. */
+static void refuse_unfit_item(const acs_batch *batch, acs_item *item)
 {
     if (!acs_item_may_follow(batch, item)) {
         acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
@@ -112,13 +114,13 @@ static void judge(const acs_batch *batch, acs_item *item)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of a CPU backend");
 }
 
-/* A refused op leaves its waits behind: the core counts on the order that they make. */
+/* Number of entries of an item that is issued. A refused one has its waits only: the core relies on their order. */
 static uint32_t entries_of(const acs_item *item)
 {
     return item->wait_count ? item->wait_count : 1;
 }
 
-/* One entry per wait, the last of them carrying the op. There is room. */
+/* Append one entry per wait; the last one has the op, too. The caller reserved room. */
 static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *item)
 {
     acs_host_slot *slot = &slots->slot[item->slot];
@@ -131,7 +133,7 @@ static void enqueue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
     for (uint32_t i = 0; i < count; i++) {
         acs_host_entry entry = {NULL, 0, 0, 0};
         if (i < item->wait_count) {
-            /* The name is all that is needed: on a CPU a mark is a value of its slot's timeline. */
+            /* On a CPU a mark is nothing but a value of its slot's timeline. */
             const acs_mark *mark = &batch->waits[item->first_wait + i];
             entry.wait_slot = mark->slot;
             entry.wait_value = mark->value;
@@ -151,7 +153,7 @@ bool acs_host_issue(acs_host_slots *slots, const acs_batch *batch, acs_item *ite
     /* Marks first: the item's own waits may name them. */
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(slots, &batch->marks[item->first_mark + i]);
-    judge(batch, item);
+    refuse_unfit_item(batch, item);
     if (item->slot >= 0)
         enqueue(slots, batch, item);
     if (item->mark_after)
@@ -167,6 +169,7 @@ const acs_host_entry *acs_host_head(const acs_host_slots *slots, uint32_t slot)
     return s->head == s->tail ? NULL : entry_at(s, s->head);
 }
 
+/* A: acquire; pairs with move_timeline. Seeing a value implies seeing the writes of the ops up to it. */
 uint64_t acs_host_completed(const acs_host_slots *slots, uint32_t slot)
 {
     return atomic_load_explicit(&slots->slot[slot].completed, memory_order_acquire); /* A */
@@ -177,7 +180,7 @@ bool acs_host_satisfied(const acs_host_slots *slots, const acs_host_entry *entry
     return entry->wait_value <= acs_host_completed(slots, entry->wait_slot);
 }
 
-/* The entry is left before the value is published: whoever sees the value finds the slot advanced under the lock. */
+/* The entry is removed before the value is published: a thread that sees the value finds the slot advanced. */
 void acs_host_finish(acs_host_slots *slots, uint32_t slot)
 {
     acs_host_slot *s = &slots->slot[slot];
@@ -185,7 +188,7 @@ void acs_host_finish(acs_host_slots *slots, uint32_t slot)
     uint64_t value = entry_at(s, s->head)->value;
 
     s->head++;
-    publish(slots, s, value);
+    move_timeline(slots, s, value);
 }
 
 /* Marks of a slot complete in order, so the count says which ones. */

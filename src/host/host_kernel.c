@@ -1,7 +1,7 @@
 /*
- * What an op does on a CPU: checks a launch as CUDA would, runs kernel bodies, copies and fills, and allocates memory.
- * Called by the host and the sim backend: check on the launching thread, run on whichever thread executes.
- * Never queues, orders or locks anything, and cannot fail once an op runs: its memory is set aside beforehand.
+ * Running ops on a CPU: checks a launch as CUDA would, runs kernel bodies, copies and fills, and allocates memory.
+ * Called by the host and the sim backend: the check on the launching thread, the run on an executor. Never queues,
+ * orders or locks anything. A running op cannot fail, for its memory was allocated before.
  */
 #include "host/host_kernel.h"
 
@@ -14,14 +14,16 @@
 #include <unistd.h>
 
 enum {
-    /* As the ops table promises, and as cudaMalloc aligns; the limits below are those of CUDA devices. */
+    /*
+     * The alignment that the ops table promises, and that cudaMalloc has. The limits below are those of CUDA devices.
+     */
     MEMORY_ALIGN = 256,
     GRID_X_MAX = INT32_MAX,
     GRID_YZ_MAX = 65535,
     BLOCK_XY_MAX = 1024,
     BLOCK_Z_MAX = 64,
     BLOCK_THREADS_MAX = 1024,
-    CLUSTER_BLOCKS_MAX = 16 /* the most that any device offers */
+    CLUSTER_BLOCKS_MAX = 16 /* most blocks of a cluster on any device */
 };
 
 acs_status acs_host_scratch_init(acs_host_scratch *scratch)
@@ -45,8 +47,8 @@ void acs_host_scratch_fini(acs_host_scratch *scratch)
 /* ------------------------------------------------------------------------------------------------------- running */
 
 /*
- * Shared memory is zeroed before each kernel: runs repeat even where a body reads before it writes. The body gets the
- * arguments as a launch of CUDA does, as an array of pointers to their values.
+ * Shared memory is zeroed before each kernel, so that runs repeat even if a body reads before it writes. The body gets
+ * its arguments as cudaLaunchKernel takes them: an array of pointers to their values.
  */
 static void run_kernel(const acs_record *op, acs_host_scratch *scratch)
 {
@@ -67,7 +69,7 @@ bool acs_host_runs(const acs_record *op)
            op->kind == ACS_KIND_STREAM_WAIT;
 }
 
-static void copy_rows(const acs_record *op)
+static void run_copy(const acs_record *op)
 {
     for (uint64_t row = 0; row < op->u.copy.rows; row++)
         memmove((char *)op->u.copy.dst + row * op->u.copy.pitch, (const char *)op->u.copy.src + row * op->u.copy.pitch,
@@ -80,14 +82,14 @@ void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
     if (op->kind == ACS_KIND_KERNEL)
         run_kernel(op, scratch);
     else if (op->kind == ACS_KIND_MEMCPY && op->u.copy.bytes)
-        copy_rows(op);
+        run_copy(op);
     else if (op->kind == ACS_KIND_MEMSET && op->u.copy.bytes)
         memset(op->u.copy.dst, op->u.copy.value, op->u.copy.bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------------ checking */
 
-static bool fits(acs_dim3 d, acs_dim3 max)
+static bool dims_fit(acs_dim3 d, acs_dim3 max)
 {
     return d.x && d.y && d.z && d.x <= max.x && d.y <= max.y && d.z <= max.z;
 }
@@ -109,7 +111,7 @@ static acs_status check_cluster(const acs_record *op, acs_dim3 cluster, acs_dim3
 
     if (!cluster.x && !cluster.y && !cluster.z)
         return ACS_OK;
-    if (!fits(cluster, max))
+    if (!dims_fit(cluster, max))
         return refuse_dims(op, "cluster", cluster, max);
     blocks = cluster.x * cluster.y * cluster.z; /* at most 16 * 16 * 16 */
     if (blocks > CLUSTER_BLOCKS_MAX)
@@ -124,8 +126,8 @@ static acs_status check_cluster(const acs_record *op, acs_dim3 cluster, acs_dim3
 }
 
 /*
- * A program for GPUs makes thousands of such launches where none answers. Each has its error; a context logs one, with the
- * reason why it has no GPU.
+ * Refuse a kernel without a host body. A program for GPUs makes thousands of such launches on a machine without a GPU.
+ * Each sets its thread's error, but the context logs only one, with the reason why it has no GPU.
  */
 static acs_status refuse_bodiless(acs_backend *backend, const acs_record *op)
 {
@@ -134,15 +136,15 @@ static acs_status refuse_bodiless(acs_backend *backend, const acs_record *op)
     acs_error_fill(error, ACS_ERR_UNSUPPORTED, 0, "acs_host_check",
                    "kernel '%.80s' has no host body, without which it cannot run on this backend%s%s%s", acs_record_name(op),
                    *reason ? " (host, since " : "", reason, *reason ? ")" : "");
-    /* relaxed: it guards no other data */
+    /* relaxed: the flag guards no other data */
     if (!atomic_exchange_explicit(&backend->refusals_told, 1, memory_order_relaxed))
         acs_log(ACS_LOG_ERROR, "%s; this context logs no other launch that is refused for want of one", error->text);
     return error->status;
 }
 
 /*
- * Two errors: a kernel that can run nowhere is a mistake of the program's, one without a host body only does not fit
- * here.
+ * Check that the kernel can run here. With neither function nor body it is a mistake of the program (ACS_ERR_ARGUMENT);
+ * with a function only, it does not fit this backend (ACS_ERR_UNSUPPORTED).
  */
 static acs_status check_body(acs_backend *backend, const acs_record *op)
 {
@@ -166,9 +168,9 @@ acs_status acs_host_check(acs_backend *backend, acs_record *op)
         return ACS_OK;
     block = op->u.launch.block;
     ACS_TRY(check_body(backend, op));
-    if (ACS_UNLIKELY(!fits(op->grid, grid_max)))
+    if (ACS_UNLIKELY(!dims_fit(op->grid, grid_max)))
         return refuse_dims(op, "grid", op->grid, grid_max);
-    if (ACS_UNLIKELY(!fits(block, block_max)))
+    if (ACS_UNLIKELY(!dims_fit(block, block_max)))
         return refuse_dims(op, "block", block, block_max);
     if (block.x * block.y * block.z > BLOCK_THREADS_MAX) /* at most 2^26 */
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "kernel '%s': block has %" PRIu32 " threads; at most %d are possible",
@@ -231,7 +233,7 @@ acs_status acs_host_memory_free(acs_backend *backend, int memory, void *ptr)
     return ACS_OK;
 }
 
-/* The machine's memory, as each virtual device has it. What is left is told by no figure that holds for the next moment. */
+/* Each virtual device reports the machine's memory. The free part is unknown, for it changes at any moment. */
 acs_status acs_host_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -242,7 +244,10 @@ acs_status acs_host_memory_state(acs_backend *backend, uint32_t device, char id[
     return ACS_OK;
 }
 
-/* Of an H200's order: what virtual devices are for is the choice of places, which looks at proportions. */
+/*
+ * Links of virtual devices, about as fast as an H200's. They serve to test the choice of devices, which compares speeds
+ * with each other.
+ */
 acs_status acs_host_links(acs_backend *backend, acs_topology *topology)
 {
     static const acs_route between = {TUNE_LINK_PEER_GB_S * 1e9, TUNE_LINK_US / 1e6, true},
@@ -257,7 +262,7 @@ acs_status acs_host_links(acs_backend *backend, acs_topology *topology)
     return ACS_OK;
 }
 
-/* As an H200's. */
+/* The capacity of an H200. */
 acs_status acs_host_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity)
 {
     (void)backend, (void)device;

@@ -1,5 +1,5 @@
 /*
- * What an op does on a CPU, for the host and the sim backend. A kernel is its host body: one call runs the grid.
+ * Running ops on a CPU, for the host and the sim backend. A kernel is its host body, of which one call runs the grid.
  */
 #ifndef ACS_HOST_KERNEL_H
 #define ACS_HOST_KERNEL_H
@@ -8,7 +8,7 @@
 
 enum { ACS_HOST_SHARED_MAX = 227 * 1024 };
 
-/* Memory for one op at a time, sized for the largest, so that running one cannot fail. One per thread that runs ops. */
+/* Memory for one op at a time, large enough for any, so that running one cannot fail. One per thread that runs ops. */
 typedef struct acs_host_scratch {
     void *shared; /* ACS_HOST_SHARED_MAX bytes */
     void **args;  /* ACS_ARG_BYTES_MAX pointers */
@@ -17,7 +17,7 @@ typedef struct acs_host_scratch {
 acs_status acs_host_scratch_init(acs_host_scratch *scratch);
 void acs_host_scratch_fini(acs_host_scratch *scratch);
 
-/* Does the backend issue this kind to a slot? */
+/* Whether CPU backends issue this kind of op to a slot. */
 bool acs_host_runs(const acs_record *op);
 /* Run a KERNEL, MEMCPY, MEMSET or STREAM_WAIT op to its end on this thread. */
 void acs_host_run(const acs_record *op, acs_host_scratch *scratch);

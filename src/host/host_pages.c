@@ -1,6 +1,6 @@
 /*
- * Pages of device memory where that is the CPU's (see pool/pages.h): addresses that nobody may touch, until they are filled.
- * Called by the pools. Contents do not move with a piece: nobody is promised what is in memory that was free.
+ * Pages of device memory for the CPU backends (pool/pages.h): addresses are reserved without access, and get memory
+ * when a piece is mapped. Called by the pools. Contents do not move with a piece: free memory has no promised contents.
  */
 #include "host/host_kernel.h"
 
@@ -10,32 +10,32 @@
 
 enum { PAGE_BYTES = 2 << 20 }; /* as a GPU has them */
 
-static acs_status failed(const char *what, size_t bytes)
+static acs_status page_failed(const char *what, size_t bytes)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, errno, "%s of %zu bytes: %s", what, bytes, strerror(errno));
 }
 
-static acs_status reserve(void *user, size_t bytes, uint64_t *base)
+static acs_status reserve_addresses(void *user, size_t bytes, uint64_t *base)
 {
     (void)user;
     char *at = mmap(NULL, bytes + PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        return failed("reserving addresses", bytes);
-    const size_t before = (size_t)(-(uintptr_t)at % PAGE_BYTES); /* not every system aligns it */
+        return page_failed("reserving addresses", bytes);
+    const size_t before = (size_t)(-(uintptr_t)at % PAGE_BYTES); /* mmap need not align to PAGE_BYTES */
     if (before)
-        (void)munmap(at, before); /* more addresses than needed, if it fails */
+        (void)munmap(at, before); /* a failure only leaves addresses unused */
     (void)munmap(at + before + bytes, PAGE_BYTES - before);
     *base = (uint64_t)(uintptr_t)(at + before);
     return ACS_OK;
 }
 
-static acs_status unreserve(void *user, uint64_t base, size_t bytes)
+static acs_status unreserve_addresses(void *user, uint64_t base, size_t bytes)
 {
     (void)user;
-    return munmap((void *)(uintptr_t)base, bytes) == 0 ? ACS_OK : failed("giving back addresses", bytes);
+    return munmap((void *)(uintptr_t)base, bytes) == 0 ? ACS_OK : page_failed("giving back addresses", bytes);
 }
 
-/* Memory comes with the addresses that it is mapped to. */
+/* A piece is only a name: the mapping itself brings memory. */
 acs_status acs_host_page_create(void *user, size_t bytes, uint64_t *piece)
 {
     (void)user, (void)bytes;
@@ -49,11 +49,12 @@ static acs_status destroy(void *user, uint64_t piece, size_t bytes)
     return ACS_OK;
 }
 
-/* Never by a new mapping over the old one: where that fails, the addresses may be anybody's. */
+/* mprotect, not a new mapping over the old one: if that failed, another mapping could take the addresses. */
 static acs_status map(void *user, uint64_t base, size_t bytes, uint64_t piece)
 {
     (void)user, (void)piece;
-    return mprotect((void *)(uintptr_t)base, bytes, PROT_READ | PROT_WRITE) == 0 ? ACS_OK : failed("mapping", bytes);
+    void *const at = (void *)(uintptr_t)base;
+    return mprotect(at, bytes, PROT_READ | PROT_WRITE) == 0 ? ACS_OK : page_failed("mapping", bytes);
 }
 
 static acs_status unmap(void *user, uint64_t base, size_t bytes)
@@ -61,14 +62,14 @@ static acs_status unmap(void *user, uint64_t base, size_t bytes)
     (void)user;
     void *const at = (void *)(uintptr_t)base;
     bool done = madvise(at, bytes, MADV_DONTNEED) == 0 && mprotect(at, bytes, PROT_NONE) == 0;
-    return done ? ACS_OK : failed("unmapping", bytes);
+    return done ? ACS_OK : page_failed("unmapping", bytes);
 }
 
 const acs_page_ops acs_host_pages = {
     .page = PAGE_BYTES,
     .span = (size_t)4 << 30,
-    .reserve = reserve,
-    .unreserve = unreserve,
+    .reserve = reserve_addresses,
+    .unreserve = unreserve_addresses,
     .create = acs_host_page_create,
     .destroy = destroy,
     .map = map,

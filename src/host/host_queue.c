@@ -1,10 +1,11 @@
 /*
- * The run queue of the host backend: which slots can advance, in the order in which they became able to, and which wait for
- * another slot's timeline. Called by host.c under the backend's lock, but for the hints. Runs no op and wakes no thread.
+ * The run queue of the host backend: slots that can advance, in the order in which they became able to, and lists of
+ * slots blocked behind another slot's timeline. Called by host.c under the backend's lock, except for the two hints.
+ * Never runs an op or wakes an executor.
  */
 #include "host/host_internal.h"
 
-/* Relaxed: a hint for those without the lock (see the struct). */
+/* Relaxed: a hint for threads without the lock (see the struct). */
 static void count_runnable_locked(host_backend *h, uint32_t more)
 {
     uint32_t count = atomic_load_explicit(&h->runnable, memory_order_relaxed) + more;
@@ -77,7 +78,6 @@ void acs_host_finish_locked(host_backend *h, uint32_t slot)
     unblock_locked(h, slot);
 }
 
-/* Advance one slot to its next op. NULL: it has none that can run now. */
 acs_record *acs_host_advance_locked(host_backend *h, uint32_t slot)
 {
     const acs_host_entry *head;

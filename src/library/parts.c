@@ -4,6 +4,8 @@
  * acs_op_hooks alone. Keeps nothing.
  */
 #include "api/program_order.h"
+#include "api/draft.h"
+#include "api/failures.h"
 #include "bundles/bundler.h"
 #include "capture/capture.h"
 #include "checks/check_outputs.h"

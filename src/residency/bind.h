@@ -7,6 +7,7 @@
 #define ACS_BIND_H
 
 #include "residency/relocatable.h"
+#include "api/draft.h"
 
 /*
  * Bind the op of a record that is filled in, but for what the backend adds: point it to the newest contents, or bring

@@ -7,6 +7,7 @@
 #define ACS_DEVICE_CHOICE_H
 
 #include "base/tuning.h"
+#include "api/draft.h"
 #include "devices/placement.h"
 #include "residency/relocatable.h"
 

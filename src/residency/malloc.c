@@ -6,6 +6,8 @@
  * while earlier ops may run, the next op that is queued orders its users behind them (recycle.h). Called by the
  * program's threads; waits only where there is no room.
  */
+#include "api/failures.h"
+#include "api/threads.h"
 #include "capture/capture.h"
 #include "debug/memory_log.h"
 #include "residency/device_choice.h"

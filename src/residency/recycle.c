@@ -4,6 +4,7 @@
  */
 #include "residency/recycle.h"
 
+#include "api/threads.h"
 #include "capture/capture.h"
 #include "residency/room.h"
 

@@ -5,7 +5,7 @@
 #ifndef ACS_RECYCLE_H
 #define ACS_RECYCLE_H
 
-#include "api/context.h"
+#include "api/draft.h"
 
 /* Memory that ops may still use begins a new life (acs_reuse) with the next op that is queued. ACS_ERR_MEMORY. */
 acs_status acs_recycle_add(acs_context *context, uint64_t base, uint64_t bytes);

@@ -12,7 +12,7 @@
 #ifndef ACS_RELOCATABLE_H
 #define ACS_RELOCATABLE_H
 
-#include "api/context.h"
+#include "api/draft.h"
 
 enum { ACS_CUTS = 15 };
 

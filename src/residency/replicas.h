@@ -16,6 +16,7 @@
 #define ACS_REPLICAS_H
 
 #include "devices/coherence.h"
+#include "api/draft.h"
 #include "devices/affinity.h"
 #include "residency/device_choice.h"
 

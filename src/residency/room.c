@@ -5,6 +5,8 @@
  */
 #include "residency/room.h"
 
+#include "api/threads.h"
+#include "api/wait.h"
 #include "capture/capture.h"
 
 #include <sched.h>

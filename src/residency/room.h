@@ -5,7 +5,7 @@
 #ifndef ACS_ROOM_H
 #define ACS_ROOM_H
 
-#include "api/context.h"
+#include "api/draft.h"
 
 /* Make room in a device's memory by other means than waiting. False: there is none. */
 typedef bool (*acs_room_fn)(acs_context *context, uint32_t device);

@@ -1,34 +1,35 @@
 /*
- * Stepping on the sim backend: one thread plays several workers. Each takes the three parts of a step (decide,
- * perform, book) one at a time. ACS_SIM_ORDER=seed: in an order that the seed chooses, so that every interleaving of
- * workers, callers and completions can happen and can be replayed. =time: each worker has a clock that its calls and
- * its own work move on, and who is earliest goes next. Used instead of threads when the backend is `sim`; never sleeps
- * and never reads a clock.
+ * Stepping on the sim backend, in place of threads: one thread plays several workers. Each takes the three parts of a
+ * step (decide, perform, book) one at a time. With ACS_SIM_ORDER=seed the seed chooses the order, so that every
+ * interleaving of workers, callers and completions can happen and can be replayed. With =time each worker has a clock,
+ * which its calls and its own work advance, and the earliest worker is next. Called through the stepper of the context
+ * (api/hooks.h). Never sleeps and never reads a clock.
  */
 #include "simulator/sim.h"
 #include "simulator/sim_driver.h"
+#include "api/watchdog.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
 enum {
-    STEPS_AFTER_CALL = 4,
-    STILL_MOST = 2000, /* steps without progress, with nothing left that could happen by itself: several rounds of all
-                          workers, and of all completions that a seed may hide */
-    /* What the library's own work takes of a thread, ns, as measured on the machine of gpus.c with `acs-micro` and with
-     * bench/results (own work per op 0.9 to 1.3 us in all): a call, a step, each op of a batch, and of a bundle. */
-    CALL_NS = 150,
-    STEP_NS = 100,
-    OP_NS = 850,
-    BUNDLED_OP_NS = 350
+    STEPS_AFTER_CALL = 4, /* by seed: most steps after a call */
+    STILL_MOST = 2000, /* steps without progress after which the run stands still: several rounds of all workers, and of
+                          all completions that a seed may hide */
+    /* Time in ns that the library's own work takes of a thread, measured on the machine of gpus.c with `acs-micro`.
+     * bench/results agree: own work per op is 0.9 to 1.3 us in all. */
+    CALL_NS = 150,      /* a call */
+    STEP_NS = 100,      /* a step */
+    OP_NS = 850,        /* each op of a batch */
+    BUNDLED_OP_NS = 350 /* each op of a bundle */
 };
 
 static bool stepping_take(acs_context *context)
 {
     uint32_t idle = 0;
-    /* D: one thread at a time plays; what it did is visible to the next */
+    /* D: acquire; pairs with stepping_give. One thread at a time plays, and sees the writes of the one before. */
     return atomic_compare_exchange_strong_explicit(&context->sim_driver->stepping, &idle, 1, memory_order_acquire,
-                                                   memory_order_relaxed); /* relaxed: nothing was read */
+                                                   memory_order_relaxed); /* relaxed on failure: nothing is read then */
 }
 
 static void stepping_give(acs_context *context)
@@ -38,14 +39,14 @@ static void stepping_give(acs_context *context)
 
 /* --------------------------------------------------------------------------------------------------------- one step */
 
-/* One part of one worker's step. */
+/* Take one part of a worker's step. False: nothing changed. */
 static bool advance(acs_context *context, acs_sim_worker *worker)
 {
     acs_core *core = &context->core;
     if (worker->stage == 0) {
         if (!acs_core_next(core, ACS_MAY_ALL, worker->action))
             return worker->action->news.condition_met;
-        worker->stage = worker->action->type != ACS_ACTION_NONE; /* none: ops were inserted, and that is all */
+        worker->stage = worker->action->type != ACS_ACTION_NONE; /* none: the step only inserted ops */
     } else if (worker->stage == 1) {
         acs_inside_set(true);
         acs_core_perform(core, worker->action);
@@ -78,7 +79,7 @@ static acs_sim_worker *earliest(acs_context *context)
     return first;
 }
 
-/* Who has nothing to do looks again when there is news at `when`. */
+/* There is news at virtual time `when`: idle workers look again, then or later. */
 static void rouse(acs_context *context, uint64_t when)
 {
     for (uint32_t i = 0; i < context->sim_driver->count; i++) {
@@ -89,7 +90,7 @@ static void rouse(acs_context *context, uint64_t when)
     }
 }
 
-/* Whether somebody is to look once more, although nothing more happens. */
+/* Whether a worker missed news at its latest look and has to look once more. Clears the marks. */
 static bool take_missed(acs_context *context)
 {
     bool missed = false;
@@ -100,7 +101,7 @@ static bool take_missed(acs_context *context)
     return missed;
 }
 
-/* The earliest worker's turn; if none has anything to do, the next thing happens. */
+/* The earliest worker takes one part of a step. If all are idle, time passes to the next event of the backend. */
 static bool step_by_time(acs_context *context)
 {
     acs_sim_worker *worker = earliest(context);
@@ -148,7 +149,7 @@ static bool step(acs_context *context)
 
 /* ---------------------------------------------------------------------------------------------------------- callers */
 
-/* What a producer's thread keeps for itself is as it was, whoever went on meanwhile. */
+/* For tests: let other producers go on. They play on this thread, so its error is saved. */
 static void yield(acs_context *context)
 {
     if (!context->sim_driver->yield)
@@ -158,7 +159,7 @@ static void yield(acs_context *context)
     *acs_error_thread() = error;
 }
 
-/* The caller's time passes, and that of the workers until they are level with it or idle. */
+/* A call takes CALL_NS of the callers' time; workers step until their time is that of the callers, or they are idle. */
 static void interleave_by_time(acs_context *context)
 {
     context->sim_driver->caller_at += CALL_NS;
@@ -185,8 +186,8 @@ static void interleave(acs_context *context)
 }
 
 /*
- * While nothing can happen any more, and completions that were hidden have been shown, time passes for the watchdog. A
- * seed's durations are no time: then only such standstills count.
+ * Let the watchdog look. During a standstill (`still`) time passes for it, a quarter of the limit per step. By seed,
+ * durations are not times, so only standstills count.
  */
 static bool look_for_overdue(acs_context *context, bool still)
 {
@@ -197,8 +198,8 @@ static bool look_for_overdue(acs_context *context, bool still)
 }
 
 /*
- * A wait that could never end, without a watchdog: it is said, and every op ends. If that does not help, there is a
- * defect in the library, and waits end without what they waited for.
+ * A wait could never end, and the watchdog did not end it: report a lost device, so that every op ends. If that
+ * happened before and did not help, the library has a defect, and waits end without success.
  */
 static void end_standstill(acs_context *context)
 {
@@ -210,14 +211,14 @@ static void end_standstill(acs_context *context)
     acs_error_fill(&error, ACS_ERR_DEVICE, 0, __func__,
                    "simulation: nothing can make progress any more, but ops have not ended");
     acs_core_lose(&context->core, &error);
-    rouse(context, 0); /* to end what the FIFO still has */
+    rouse(context, 0); /* workers end the ops that are still in the FIFO */
 }
 
 /*
- * Whether this step left all as it was, for the core and for other threads alike. An op whose thread is still inside
- * the call that queues it comes yet, however long that thread is not scheduled.
+ * Whether the step changed nothing and nothing can change by itself: no op ended or was queued, and
+ * the backend has no event to come. Nor is a thread inside the call that queues an op, which may take it any time.
  */
-static bool is_still(acs_context *context, uint64_t ends)
+static bool check_still(acs_context *context, uint64_t ends)
 {
     acs_core *core = &context->core;
     const acs_op queued = acs_fifo_last(core->fifo);
@@ -226,35 +227,36 @@ static bool is_still(acs_context *context, uint64_t ends)
     return is_same && !acs_fifo_unfinished(core->fifo) && acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
 }
 
-static void judge(acs_context *context, uint64_t ends)
+/* Count standstills after a step of a waiting caller, and end one that lasts. `ends`: acs_core_ends before the step. */
+static void judge_standstill(acs_context *context, uint64_t ends)
 {
-    context->sim_driver->still = is_still(context, ends) ? context->sim_driver->still + 1 : 0;
+    context->sim_driver->still = check_still(context, ends) ? context->sim_driver->still + 1 : 0;
     if (look_for_overdue(context, context->sim_driver->still > STILL_MOST / 2))
         context->sim_driver->still = 0;
     if (context->sim_driver->still > STILL_MOST) {
         context->sim_driver->still = 0;
         end_standstill(context);
     }
-    for (uint32_t i = 0; i < context->sim_driver->count; i++) /* the caller learns of it when it happened */
+    for (uint32_t i = 0; i < context->sim_driver->count; i++) /* callers learn of it then */
         if (!by_seed(context) && context->sim_driver->caller_at < context->sim_driver->workers[i].at)
             context->sim_driver->caller_at = context->sim_driver->workers[i].at;
 }
 
-/* One step, judged by the thread that took it: a thread that finds another one at it knows nothing. */
+/* One step, then judge. False: another thread plays, so this one learned nothing. */
 static bool step_and_judge(acs_context *context)
 {
     uint64_t ends = acs_core_ends(&context->core);
     if (!stepping_take(context))
         return false;
     bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
-    judge(context, ends);
+    judge_standstill(context, ends);
     stepping_give(context);
     if (progress)
         acs_eventcount_notify(&context->ends);
     return true;
 }
 
-/* Ends the device's life where nothing could ever make progress. */
+/* acs_stepper.wait. Where nothing can make progress any more, the device is reported lost. */
 static bool wait_for_ops(acs_context *context)
 {
     if (context->sim_driver->stuck)
@@ -265,7 +267,7 @@ static bool wait_for_ops(acs_context *context)
     return true;
 }
 
-/* The device lives on, however long the other thread takes. */
+/* acs_stepper.wait_for_thread. Does not judge: however long the other thread takes, the device is not lost. */
 static void wait_for_thread(acs_context *context)
 {
     if (!step(context))

@@ -88,10 +88,10 @@ model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    if (!is_over(w)) {
+    if (!try_finish(w)) {
 ]==] [==[
     bool stepped = false;
-    bool over = is_over(w);
+    bool over = try_finish(w);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     if (!over) {
 ]==])

@@ -10,6 +10,9 @@
 #include "host/host_executor.h"
 #include "groups/admission.h"
 #include "api/context.h"
+#include "api/failures.h"
+#include "api/threads.h"
+#include "api/wait.h"
 
 enum { OPS = 4 };
 

@@ -1,0 +1,87 @@
+/*
+ * Drafts: the op that a public call fills in and queues. A call begins a draft, which takes a record; fills the record;
+ * binds it; and then queues or drops it. Used by all calls that queue an op, here and in capture, residency, groups and
+ * checks. A draft lives on the stack of its call and belongs to that thread. Defined in launch.c.
+ */
+#ifndef ACS_DRAFT_H
+#define ACS_DRAFT_H
+
+#include "api/context.h"
+
+typedef struct acs_draft {
+    acs_context *context;
+    acs_record *record;       /* owned by the draft until it is queued or dropped; NULL: none */
+    acs_record_pool *records; /* pool that the record comes from */
+    const acs_site *site;
+    const char *name; /* a kernel's own name; NULL: that of the call site */
+    bool no_wait;  /* a full FIFO gives ACS_ERR_FULL */
+    bool own;      /* an op of the runtime's own, which no group holds */
+    bool gives;    /* acs_stream_after: the program's stream may then write the op's segments, unseen */
+    uint8_t on;    /* number + 1 of the one device on which the op is to run; 0: any */
+    bool captured; /* the op becomes a node of a graph that the program captures; set by acs_draft_begin */
+    struct acs_group *group; /* group that holds the op, set by acs_draft_begin; NULL: none */
+    bool alone;    /* this thread holds the lock of program order (program_order.h) for the draft */
+    uint8_t places;   /* most segments that each named segment becomes when it is bound */
+    uint64_t modes;   /* acs_context.modes when the draft began */
+    uint32_t reuses;  /* number of lives of blocks that begin with the op */
+    bool bound;    /* the lock of renames (bind.h) is held until the draft is queued or dropped */
+    bool begun;    /* acs_draft_begin_contents was called */
+    bool kernel;   /* the program launched the op as a kernel; set by acs_draft_begin */
+    acs_op queued; /* number of the op; set by acs_draft_queue */
+    uint32_t parts;    /* number of `part`; 0: the op is `record` alone */
+    acs_record **part; /* records queued together, with no other op between them; part[0] is `record`. Borrowed */
+} acs_draft;
+
+/*
+ * Take a record of this kind. The caller has set context, site, name and no_wait. Waits while the FIFO is full.
+ * @return the record; NULL with an error: nothing is left to drop.
+ */
+acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
+/*
+ * Copy the footprint into the record, or compute it where `uses` has a function. Makes room for `args` arguments of
+ * `arg_bytes` bytes, too. On failure the caller drops the draft.
+ */
+acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
+                          uint32_t arg_bytes);
+/* Check the record's segments: their shape, and the memory that they name. Defined in check_segments.c. */
+acs_status acs_draft_check_segments(const acs_draft *draft);
+
+/* The op's label in errors: call site and name. */
+static inline acs_label acs_draft_label(const acs_draft *draft)
+{
+    return (acs_label){draft->site, draft->name || !draft->site ? draft->name : draft->site->name};
+}
+static inline const char *acs_draft_name(const acs_draft *draft)
+{
+    return acs_label_name(acs_draft_label(draft));
+}
+/* Write the draft's label into this thread's error. */
+void acs_draft_blame(const acs_draft *draft);
+
+/*
+ * Bind the record, which is filled in except for the backend's part: point it at the present contents of the blocks
+ * whose contents move. Does nothing in a context that never had such blocks. On failure the caller drops the draft.
+ */
+acs_status acs_draft_bind(acs_draft *draft);
+/*
+ * Give each block that a bound op writes as a whole its new contents now. acs_draft_queue does so for drafts for which
+ * this was not called. Ops queued between the two calls find the new contents. ACS_ERR_MEMORY: drop the draft.
+ * Defined in residency/bind.c.
+ */
+acs_status acs_draft_begin_contents(acs_draft *draft);
+/* Queue the record, waiting while the FIFO is full. 0 with an error: the draft was dropped. */
+acs_op acs_draft_queue(acs_draft *draft);
+/* Give the record back; keep this thread's error in the context, too. @return 0. */
+acs_op acs_draft_drop(acs_draft *draft);
+
+/* acs_launch for an entered context, without the checks of ACS_CHECK=written. */
+acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
+/* First half of a launch: begin the draft and copy the call into its record. False: refused, and dropped. */
+bool acs_launch_fill(acs_draft *draft, const acs_launch_params *params);
+/*
+ * Second half, before acs_draft_queue: bind the record, and have the backend check it. False: refused, and dropped;
+ * only copies that bring lazy blocks back may have been queued.
+ */
+bool acs_launch_bind(acs_draft *draft);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * Failures of a context (failures.c): the first error, and how each failed or skipped op ended. Written when the core
+ * reports an end and when a call is refused. Guarded by the core's lock, which the functions take that are not said to
+ * run under it. Calls that ask for errors begin with acs_failures_first and acs_failures_of of context.h.
+ */
+#ifndef ACS_FAILURES_H
+#define ACS_FAILURES_H
+
+#include "api/context.h"
+
+acs_status acs_failures_create(acs_failures **failures);
+void acs_failures_destroy(acs_failures *failures);
+
+/* An op failed or was skipped. Under the core's lock. */
+void acs_failures_end(acs_context *context, const acs_end *end);
+/* The device is lost. Under the core's lock. */
+void acs_failures_fault(acs_context *context, const acs_error *error);
+/* ACS_CHECK=overlap: `op` conflicts with `other` and is not ordered against it. Under the core's lock. */
+void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
+/*
+ * ACS_CHECK=written: kernel `op` left `left` of the `bytes` bytes of its out segment as they were. The first of them
+ * lies `first` bytes behind the beginning of the segment.
+ */
+void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
+                            uint64_t bytes, uint64_t first);
+/* A call found the device lost, as this thread's error says: end all ops under way, and wake all sleeping threads. */
+void acs_failures_lost(acs_context *context);
+/* Keep this thread's error in the context, if that has none yet. */
+void acs_failures_keep(acs_context *context);
+/* A call is refused: add the site to this thread's error, keep it unless it is ACS_ERR_FULL, return its status. */
+acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
+/* acs_clear: forget all failures but those of a lost device. */
+void acs_failures_clear(acs_context *context);
+
+/* As acs_failures_of (context.h), without the error. Under the core's lock. */
+acs_status acs_failures_of_locked(acs_context *context, acs_op op);
+
+#endif
