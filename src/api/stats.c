@@ -89,7 +89,7 @@ static acs_memory_counts count_memory(const acs_context *context)
     for (uint32_t d = 0; d < context->backend->devices; d++) {
         const acs_memory_counts one = acs_memory_count(context->memory, acs_memory_kind(d));
         all.live += one.live;
-        all.resting += one.resting;
+        all.quarantined += one.quarantined;
         all.reserved += one.reserved;
         all.peak += one.peak;
         all.obtained += one.obtained;
@@ -146,7 +146,7 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
     s->memory_peak = memory.peak;
     s->memory_obtained = memory.obtained;
     s->memory_moved = memory.moved;
-    s->memory_resting = memory.resting;
+    s->memory_resting = memory.quarantined;
     s->memory_early = memory.early;
     if (context->hooks)
         context->hooks->count(context, s);

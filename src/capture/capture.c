@@ -1,7 +1,7 @@
 /*
- * Ops inside somebody else's capture (capture.h): sections of threads, what sections of one capture share, and the way of
- * an op from its record to a node. Called by the public calls, on the thread that captures; everything happens inside the
- * call. It touches neither FIFO nor core, and starts nothing.
+ * Ops inside a capture that the program makes (see capture.h): sections of threads, the captures that sections share,
+ * and the way of an op from its record to a node. Called by the public calls, on the thread that captures; all of it
+ * happens inside the call. It uses neither FIFO nor core, and starts nothing.
  */
 #include "capture/capture.h"
 #include "api/draft.h"
@@ -16,10 +16,10 @@ struct acs_capture {
     acs_context *context;
     uint64_t id;
     acs_capture_order *order;
-    acs_nodes last;    /* without an order: what all ops so far end with */
-    uint32_t sections; /* open */
-    bool over;         /* nothing more may be added */
-    void *stream;      /* through which the section that is at work adds */
+    acs_nodes last;    /* without an order: end nodes of all ops so far */
+    uint32_t sections; /* number of open sections */
+    bool over;         /* whether it takes no more ops */
+    void *stream;      /* stream through which the current section adds nodes; NULL: none */
     acs_capture_scratches scratches;
 };
 
@@ -28,11 +28,11 @@ struct acs_section {
     uint64_t thread;
     acs_capture *capture;
     void *stream;
-    uint64_t first;  /* number of the op that stands for the stream's own work */
-    acs_nodes began; /* which was this */
+    uint64_t first;  /* number of the op that stands for the stream's work before the section */
+    acs_nodes began; /* nodes of that work */
 };
 
-/* Sections that this thread opened and did not close, in any context: threads that capture nothing take no lock. */
+/* Number of sections that this thread opened and did not close, in any context; a thread without any takes no lock. */
 static _Thread_local uint32_t tl_open;
 
 static const acs_capture_ops *ops_of(const acs_context *context)
@@ -67,10 +67,12 @@ static void section_close_locked(acs_context *context, acs_section *section)
         at = &(*at)->next;
     *at = section->next;
     section->capture->sections--;
-    tl_open -= section->thread == acs_thread_number(); /* another thread's count stays too high, which costs it a look */
+    /* The count of another thread stays too high, which costs it a search. */
+    tl_open -= section->thread == acs_thread_number();
     acs_nodes_fini(&section->began);
     free(section);
-    atomic_fetch_sub_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* sections are their threads' */
+    /* Relaxed: only its own thread looks for a section. */
+    atomic_fetch_sub_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed);
 }
 
 static acs_section *section_open_locked(acs_context *context, acs_capture *capture, void *stream)
@@ -87,7 +89,8 @@ static acs_section *section_open_locked(acs_context *context, acs_capture *captu
     context->captures->sections = section;
     capture->sections++;
     tl_open++;
-    atomic_fetch_add_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* as above */
+    /* Relaxed: as in section_close_locked. */
+    atomic_fetch_add_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed);
     return section;
 }
 
@@ -102,11 +105,11 @@ void acs_capture_abandon(acs_context *context)
 
 /* ------------------------------------------------------------------------------------------------------------- captures */
 
-static acs_status join(void *user, const acs_nodes *behind, acs_nodes *end)
+static acs_status add_join_node(void *user, const acs_nodes *behind, acs_nodes *end)
 {
     acs_capture *capture = user;
     if (!capture->stream)
-        return ACS_ERR_STATE; /* idle: the order does without */
+        return ACS_ERR_STATE; /* no section is at work, so no join is made */
     return ops_of(capture->context)->add(capture->context->backend, capture->stream, capture->id, NULL, NULL, behind,
                                          end);
 }
@@ -117,21 +120,24 @@ static acs_status order_create(acs_capture *capture)
     const acs_capture_order_config config = {
         .limit = TUNE_CAPTURE_WINDOW,
         .in_order = options->serial || options->disable,
-        .join = join,
+        .join = add_join_node,
         .user = capture,
     };
     return acs_capture_order_create(&config, &capture->order);
 }
 
-/* Take an op that may touch anything: behind all that there is. */
+/* Take an op that may touch any memory, behind all others. */
 static acs_status take_all(acs_capture *capture, bool observer, acs_nodes *behind)
 {
     acs_record all = {.kind = ACS_KIND_STREAM_WAIT, .any = 1};
-    all.segments = all.inline_segments; /* none, but never at NULL */
+    all.segments = all.inline_segments; /* no segments, but not NULL */
     return acs_capture_order_take(capture->order, &all, observer, behind);
 }
 
-/* An idle capture may go on, for all that is known here; what its ops end with is enough to keep their order. */
+/*
+ * Free the order of an idle capture. The capture may go on later; the end nodes of its ops are enough to keep them in
+ * order.
+ */
 static void order_drop(acs_capture *capture)
 {
     capture->stream = NULL;
@@ -141,7 +147,7 @@ static void order_drop(acs_capture *capture)
     capture->order = NULL;
 }
 
-static acs_status order_again(acs_capture *capture)
+static acs_status order_recreate(acs_capture *capture)
 {
     uint64_t number;
     acs_nodes none = {NULL, 0, 0};
@@ -162,7 +168,7 @@ static void capture_free(acs_capture *capture)
     free(capture);
 }
 
-/* Nobody tells when a capture is over: those that were not used for longest go, their order first. */
+/* No call tells when a capture is over, so the captures that were not used for longest are freed, their order first. */
 static void captures_trim_locked(acs_captures *captures)
 {
     uint32_t idle = 0;
@@ -188,7 +194,7 @@ static acs_capture *capture_find_locked(acs_context *context, uint64_t id)
     return capture;
 }
 
-static void capture_first_locked(acs_captures *captures, acs_capture *capture)
+static void capture_move_first_locked(acs_captures *captures, acs_capture *capture)
 {
     acs_capture **at = &captures->captures;
     while (*at && *at != capture)
@@ -199,7 +205,7 @@ static void capture_first_locked(acs_captures *captures, acs_capture *capture)
     captures->captures = capture;
 }
 
-/* The capture of this id, new or as it was left. */
+/* Find or make the capture with this id. */
 static acs_status capture_get_locked(acs_context *context, uint64_t id, acs_capture **found)
 {
     acs_capture *capture = capture_find_locked(context, id);
@@ -210,10 +216,10 @@ static acs_status capture_get_locked(acs_context *context, uint64_t id, acs_capt
         capture->context = context;
         capture->id = id;
     }
-    capture_first_locked(context->captures, capture);
+    capture_move_first_locked(context->captures, capture);
     captures_trim_locked(context->captures);
     *found = capture;
-    return capture->order ? ACS_OK : order_again(capture);
+    return capture->order ? ACS_OK : order_recreate(capture);
 }
 
 acs_status acs_captures_init(acs_context *context)
@@ -294,7 +300,7 @@ static acs_status check_over(const acs_capture *capture, void *stream)
                     stream);
 }
 
-/* Hand the op to the backend. */
+/* Hand the op to the backend, which makes its node. */
 static acs_status send_locked(acs_section *section, acs_record *op, void *scratch, const acs_nodes *behind, acs_nodes *ends)
 {
     ACS_NOT_CANCELLED;
@@ -307,8 +313,8 @@ static acs_status send_locked(acs_section *section, acs_record *op, void *scratc
     return status;
 }
 
-/* Put the record into the graph. Ops that could not be sent keep their place in the order, without a node. */
-static acs_status add_locked(acs_section *section, acs_record *op)
+/* Add the record to the graph. An op that could not be sent keeps its place in the order, without a node. */
+static acs_status add_node_locked(acs_section *section, acs_record *op)
 {
     acs_capture *capture = section->capture;
     acs_nodes behind = {NULL, 0, 0}, ends = {NULL, 0, 0};
@@ -336,7 +342,7 @@ static acs_status add_locked(acs_section *section, acs_record *op)
     return status;
 }
 
-/* The record has done its part. Returns the op's number, which is none of the FIFO's. */
+/* Release the draft's record. Returns the op's number, which is not of the FIFO. */
 static acs_op finish_locked(acs_draft *draft)
 {
     acs_context *context = draft->context;
@@ -350,10 +356,10 @@ acs_op acs_capture_add(acs_draft *draft)
     acs_captures *captures = draft->context->captures;
     acs_op op = 0;
     acs_lock_acquire(&captures->lock);
-    acs_status status = add_locked(section_mine_locked(draft->context), draft->record);
+    acs_status status = add_node_locked(section_mine_locked(draft->context), draft->record);
     if (status == ACS_OK) {
         op = finish_locked(draft);
-        atomic_fetch_add_explicit(&captures->nodes, 1, memory_order_relaxed); /* a counter */
+        atomic_fetch_add_explicit(&captures->nodes, 1, memory_order_relaxed); /* relaxed: a counter */
     }
     acs_lock_release(&captures->lock);
     return op ? op : acs_draft_drop(draft);
@@ -361,14 +367,14 @@ acs_op acs_capture_add(acs_draft *draft)
 
 uint64_t acs_captures_count(acs_context *context)
 {
-    return atomic_load_explicit(&context->captures->nodes, memory_order_relaxed); /* a counter */
+    return atomic_load_explicit(&context->captures->nodes, memory_order_relaxed); /* relaxed: a counter */
 }
 
 /* --------------------------------------------------------------------------------------------------------------- streams */
 
 /*
- * What a foreign stream is to the calling thread. NOT_READY: neither is it captured nor are the thread's ops. A section
- * whose own capture is over was left behind, by an error perhaps: a new acs_after_stream begins anew.
+ * Find the section to which a call on the stream belongs. ACS_NOT_READY: neither the stream nor the thread's ops are
+ * captured. A section whose own capture is over was left open, perhaps after an error: a new acs_after_stream closes it.
  */
 static acs_status meet_locked(acs_context *context, void *stream, uint64_t id, bool begins, acs_section **mine)
 {
@@ -392,7 +398,7 @@ static acs_status meet_locked(acs_context *context, void *stream, uint64_t id, b
     return ACS_OK;
 }
 
-/* An op without a node of its own: it stands for what the stream's next work would run behind. */
+/* Take an op without a node of its own: it stands for the work behind which the stream's next work would run. */
 static acs_status stand_for(acs_section *section, acs_record *op, const acs_nodes *nodes, uint64_t *number)
 {
     acs_capture *capture = section->capture;
@@ -401,7 +407,7 @@ static acs_status stand_for(acs_section *section, acs_record *op, const acs_node
     ACS_TRY(check_over(capture, section->stream));
     acs_status status = acs_capture_order_take(capture->order, op, false, &ends);
     bool room = true;
-    if (status == ACS_OK && nodes->count && ends.count) /* the stream's work came behind earlier sections, most often */
+    if (status == ACS_OK && nodes->count && ends.count) /* most often the stream's work came behind earlier sections */
         ops_of(capture->context)->implied(capture->context->backend, nodes, &ends);
     for (uint32_t i = 0; i < nodes->count && status == ACS_OK; i++)
         room &= acs_nodes_add(&ends, nodes->list[i]);
@@ -431,7 +437,7 @@ static acs_status begin_locked(acs_draft *draft, void *stream, uint64_t id, cons
     if (status == ACS_OK && opens) {
         section->first = number;
         if (!acs_nodes_set(&section->began, nodes->list, nodes->count))
-            section->began.count = 0; /* then it only compares unequal */
+            section->began.count = 0; /* without memory it only compares unequal */
     }
     if (status == ACS_OK)
         *op = finish_locked(draft);
@@ -460,8 +466,8 @@ acs_status acs_capture_begin(acs_draft *draft, void *stream, acs_op *op)
 }
 
 /*
- * The stream's next work comes behind its own work and the ops. Where its own is what the section began with, and the ops
- * are behind that, they alone are enough.
+ * Make the stream's next work come behind its own work and the ops. If its own work is what the section began with, and
+ * the ops come behind that, the ops alone are enough.
  */
 static acs_status follow_locked(acs_capture *capture, const acs_section *section, void *stream, acs_record *op,
                                 const acs_nodes *own)
@@ -502,10 +508,10 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
                         stream);
     acs_status status = check_over(capture, stream);
     if (status == ACS_OK && !capture->order)
-        status = order_again(capture);
+        status = order_recreate(capture);
     if (status == ACS_OK)
         status = follow_locked(capture, section, stream, draft->record, own);
-    /* Also where the capture is over: then there is nothing left that could be ended. */
+    /* Also if the capture is over, since the section can then end in no other way. */
     if (section && section->stream == stream && (status == ACS_OK || status == ACS_ERR_STATE))
         section_close_locked(context, section);
     if (status == ACS_OK)
@@ -513,7 +519,7 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
     return status;
 }
 
-/* A stream that another capture took over since is no longer the section's. */
+/* Close the thread's section if its stream is part of another capture by now. */
 static acs_status close_void(acs_context *context, void *stream, acs_status status)
 {
     acs_lock_acquire(&context->captures->lock);

@@ -1,9 +1,10 @@
 /*
- * Ops inside somebody else's capture: which threads' ops become nodes, and of which graph. Private to src/capture.
+ * Ops inside a capture that the program makes: whose ops become nodes, and of which graph. Private to the modules above
+ * src/api.
  *
- * A *section* belongs to a thread: from its acs_after_stream on a stream that is being captured to its acs_stream_after on
- * that stream. A *capture* is what sections of the same CUDA capture share: the order of all ops that became nodes of it.
- * What others launch on the context meanwhile runs as always, and is neither waited for nor waits.
+ * A *section* belongs to a thread: from its acs_after_stream on a stream that is being captured to its acs_stream_after
+ * on that stream. A *capture* is what sections of the same CUDA capture share: the order of all ops that became nodes of
+ * it. Ops that other threads launch on the context meanwhile run as always, and are not ordered against captured ops.
  */
 #ifndef ACS_CAPTURE_H
 #define ACS_CAPTURE_H
@@ -19,13 +20,13 @@ typedef struct acs_section acs_section;
 typedef struct acs_capture acs_capture;
 struct acs_draft;
 
-/* Of one context. */
+/* The captures of a context. */
 typedef struct acs_captures {
-    acs_lock lock;           /* rank CAPTURE; guards what follows, and the calls that add nodes */
-    acs_section *sections;   /* open ones */
-    acs_capture *captures;   /* the one used last first */
-    acs_op ops;              /* numbers given to captured calls */
-    _Atomic(uint64_t) nodes; /* ops that became nodes */
+    acs_lock lock;           /* rank CAPTURE; guards all fields below, and the calls that add nodes */
+    acs_section *sections;   /* list of open sections */
+    acs_capture *captures;   /* list of captures, the latest used first */
+    acs_op ops;              /* number of captured ops so far */
+    _Atomic(uint64_t) nodes; /* counter: ops that became nodes */
 } acs_captures;
 
 acs_status acs_captures_init(acs_context *context);
@@ -33,26 +34,29 @@ void acs_captures_fini(acs_context *context);
 
 /* Whether the calling thread has a section open in the context. */
 bool acs_capture_mine(acs_context *context);
-/* The same. Most often no thread has one, which costs the call a load. */
+/* The same. As long as no thread has a section this costs a call one load. */
 static inline bool acs_capture_on(acs_context *context)
 {
     return ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS) && acs_capture_mine(context);
 }
-/* Refuse kinds of ops that cannot be nodes, and waits, inside a section. */
+/* Refuse ops that cannot be nodes, and waits, inside a section. */
 acs_status acs_capture_check(acs_op_kind kind);
-/* acs_sync and its like inside a section. */
+/* Refuse a wait inside a section. Returns ACS_ERR_STATE. */
 acs_status acs_capture_no_wait(const char *function);
-/* A captured op's number stands for a node: nothing of it can be asked. ACS_OK for other ops. */
+/* Refuse a captured op: its number stands for a node, of which nothing can be asked. ACS_OK for other ops. */
 acs_status acs_capture_check_op(acs_op op, const char *function);
 
-/* The record becomes a node of the section's graph. 0 with an error, as acs_draft_queue. */
+/* Make the record a node of the section's graph. 0 with an error, as acs_draft_queue. */
 acs_op acs_capture_add(struct acs_draft *draft);
-/* acs_after_stream and acs_stream_after. ACS_NOT_READY: nothing is captured here; go on with an op that runs. */
+/*
+ * acs_after_stream and acs_stream_after on a captured stream. ACS_NOT_READY: nothing is captured here, so the caller
+ * queues an op.
+ */
 acs_status acs_capture_begin(struct acs_draft *draft, void *stream, acs_op *op);
 acs_status acs_capture_end(struct acs_draft *draft, void *stream);
-/* Ops that became nodes. */
+/* The number of ops that became nodes. */
 uint64_t acs_captures_count(acs_context *context);
-/* acs_clear: a section of the calling thread, if there is one, is over. */
+/* acs_clear: close the calling thread's section, if there is one. */
 void acs_capture_abandon(acs_context *context);
 
 #endif

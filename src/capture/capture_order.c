@@ -1,7 +1,7 @@
 /*
- * The order of captured ops (capture_order.h): from the links that the window finds to edges of a graph. Called by the
- * runtime under the lock of its captures. It adds no node itself, but for joins through its configuration, and never
- * forgets an order: where it runs short of room it makes more of it.
+ * The order of captured ops (see capture_order.h): from the dependencies that the window finds to edges of a graph.
+ * Called by capture.c and dot.c, each under its own lock. It adds no node itself, except for joins through its
+ * configuration. It never forgets a dependency: where it runs short of room it adds more order.
  */
 #include "capture/capture_order.h"
 
@@ -14,8 +14,8 @@ enum { REACH_WORDS = TUNE_CAPTURE_REACH / 64 };
 /* A node that an op may have to run behind. */
 typedef struct upstream {
     void *node;
-    uint64_t number;     /* of the op that ends with it */
-    uint32_t entry;      /* the op's, while its generation is this one; 0: none */
+    uint64_t number;     /* number of the op that ends with it */
+    uint32_t entry;      /* entry of that op, as long as its generation is this one; 0: none */
     uint32_t generation;
 } upstream;
 
@@ -24,15 +24,15 @@ typedef struct upstreams {
     uint32_t count, capacity;
 } upstreams;
 
-/* What is known of a window's entry: its end nodes; of a join, those of all that it stands for. */
+/* End nodes of a window's entry; of a join, those of all ops that it stands for. */
 typedef struct knowledge {
     upstreams ends;
     uint32_t generation;
-    uint32_t uses;  /* of a join, by ops */
-    bool followed;  /* an op that is no observer is behind it */
+    uint32_t uses;  /* of a join: number of ops that used it */
+    bool followed;  /* whether an op that is no observer comes behind it */
 } knowledge;
 
-/* The ops that an op is behind: bit d - 1 stands for the one that was d numbers earlier. */
+/* The ops that an op is behind: bit d - 1 is the op with a number lower by d. */
 typedef struct reach {
     uint64_t words[REACH_WORDS];
 } reach;
@@ -40,26 +40,26 @@ typedef struct reach {
 struct acs_capture_order {
     acs_capture_order_config config;
     acs_window window;
-    knowledge *entries;  /* by index of the window's */
-    uint32_t *joins;     /* entries that are joins */
+    knowledge *entries;  /* by index of the window's entries */
+    uint32_t *joins;     /* indices of the entries that are joins */
     uint32_t join_count;
-    uint32_t sweep_at;   /* live ops at which to look who may leave */
+    uint32_t sweep_at;   /* number of live ops at which the next sweep is due */
     uint64_t taken, numbers;
-    reach ring[TUNE_CAPTURE_REACH]; /* by number */
-    acs_reduction graph; /* of all numbers: what lies further back than the ring tells */
-    uint32_t *kept;      /* numbers that what was reduced last is behind; then those that these imply */
+    reach ring[TUNE_CAPTURE_REACH]; /* reaches of the latest ops, at their number modulo TUNE_CAPTURE_REACH */
+    acs_reduction graph; /* graph of all numbers, for ops further back than the ring */
+    uint32_t *kept; /* result of the latest reduction: numbers that the op is behind, then those that these imply */
     uint32_t kept_count, kept_room;
-    upstreams found;     /* of the op being taken */
-    reach found_reach;   /* what that op is behind */
+    upstreams found;     /* upstream nodes of the op that is being taken */
+    reach found_reach;   /* numbers that that op is behind */
     uint32_t current;    /* its entry */
-    bool observing;      /* it is an observer */
-    bool broken;         /* memory ran out: an order may be lost */
+    bool observing;      /* whether it is an observer */
+    bool broken;         /* whether memory ran out, so that a dependency may be lost */
     acs_nodes scratch, made;
 };
 
 /* ---------------------------------------------------------------------------------------------------------------- lists */
 
-static bool upstreams_add(upstreams *to, const upstream *list, uint32_t count)
+static bool add_upstream(upstreams *to, const upstream *list, uint32_t count)
 {
     if (to->count + count > to->capacity) {
         uint32_t capacity = acs_round_up_pow2(to->count + count < 4 ? 4 : to->count + count);
@@ -83,7 +83,7 @@ static bool reach_has(const reach *r, uint64_t distance)
            (r->words[(distance - 1) / 64] >> ((distance - 1) % 64) & 1);
 }
 
-/* The op so far back, and what that one was behind. */
+/* Add the op at that distance, and the ops that it is behind. */
 static void reach_add(reach *r, const reach *of, uint64_t distance)
 {
     if (distance < 1 || distance > TUNE_CAPTURE_REACH)
@@ -106,13 +106,13 @@ static int newest_first(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Something that follows the op is there as well, where everything is. */
+/* Whether an op that follows this one is among the upstream ops, when these are all ops. */
 static bool is_followed(const acs_capture_order *o, const upstream *up)
 {
     return o->entries[up->entry].followed && o->entries[up->entry].generation == up->generation;
 }
 
-/* Room for a list of numbers; false: there is no memory. */
+/* Make room for `count` numbers. False: there is no memory. */
 static bool reserve_kept(acs_capture_order *o, uint32_t count)
 {
     if (count <= o->kept_room)
@@ -126,7 +126,7 @@ static bool reserve_kept(acs_capture_order *o, uint32_t count)
     return true;
 }
 
-/* An upstream op to which no newer one leads, as far as the ring knows, goes to `kept`. */
+/* Write upstream ops to `kept` that no newer upstream op is behind, as far as the ring knows. */
 static void keep_near(acs_capture_order *o, const upstreams *from, bool everything, reach *reached)
 {
     const uint64_t own = o->numbers + 1;
@@ -145,7 +145,7 @@ static void keep_near(acs_capture_order *o, const upstreams *from, bool everythi
     }
 }
 
-/* Of numbers that are sorted, newest first: which are left when those that others lead to are taken away. */
+/* Reduce `kept`, which is sorted newest first, also by ops further back. Returns the number that is left. */
 static uint32_t keep_far(acs_capture_order *o)
 {
     if (o->kept_count < 2 || o->numbers + 1 - o->kept[o->kept_count - 1] <= TUNE_CAPTURE_REACH)
@@ -154,8 +154,8 @@ static uint32_t keep_far(acs_capture_order *o)
 }
 
 /*
- * From the newest op to the oldest: one that the newer ones are behind adds nothing. To an op that is behind everything, one
- * that is followed adds nothing either.
+ * Reduce upstream nodes to `behind`, from the newest op to the oldest: an op that a newer one is behind adds nothing. If
+ * the op is behind everything, an op that is followed adds nothing, either.
  */
 static bool reduce(acs_capture_order *o, upstreams *from, bool everything, acs_nodes *behind, reach *reached)
 {
@@ -176,10 +176,10 @@ static bool reduce(acs_capture_order *o, upstreams *from, bool everything, acs_n
     return true;
 }
 
-/* What was reduced last gets a number. 0: no memory. */
+/* Give the result of the latest reduction a number. 0: no memory. */
 static uint64_t number_next(acs_capture_order *o, const reach *reached)
 {
-    if (!acs_reduction_add(&o->graph, o->kept, o->kept_count)) /* it counts as `numbers` does */
+    if (!acs_reduction_add(&o->graph, o->kept, o->kept_count)) /* nodes of the graph are numbered like `numbers` */
         return 0;
     uint64_t number = ++o->numbers;
     ACS_ASSERT(number + 1 == o->graph.node_count); /* CAP-2 */
@@ -199,8 +199,8 @@ static void mark_followed(acs_capture_order *o, const upstreams *list)
 }
 
 /*
- * A join that is used again and again gets a node: n edges to it and m from it, instead of n times m. The first use goes
- * without, since a node costs time when the graph runs. Without a node all is right too.
+ * Use a join. From the second use on a large join gets a node: n edges to it and m from it, instead of n times m. The
+ * first use goes without, since a node costs time when the graph runs. Without a node the order is the same.
  */
 static void join_use(acs_capture_order *o, knowledge *join)
 {
@@ -213,7 +213,7 @@ static void join_use(acs_capture_order *o, knowledge *join)
         return;
     const uint64_t number = number_next(o, &reached);
     if (!number) {
-        o->broken = true; /* the join is in the graph already */
+        o->broken = true; /* the join node is in the graph already */
         return;
     }
     if (!o->observing)
@@ -222,7 +222,7 @@ static void join_use(acs_capture_order *o, knowledge *join)
     join->ends.count = 1;
 }
 
-/* The window found that `down` depends on `up`. */
+/* Callback of the window: `down` depends on `up`. */
 static void linked(void *user, acs_entry *up, acs_entry *down)
 {
     acs_capture_order *o = user;
@@ -244,7 +244,7 @@ static void linked(void *user, acs_entry *up, acs_entry *down)
     } else if (up->kind == ACS_KIND_JOIN) {
         join_use(o, from);
     }
-    o->broken |= !upstreams_add(to, from->ends.list, from->ends.count);
+    o->broken |= !add_upstream(to, from->ends.list, from->ends.count);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- leaving */
@@ -263,8 +263,8 @@ static void leave(acs_capture_order *o, acs_entry *entry)
 }
 
 /*
- * No region names it any more, so what it touched was touched by ops behind it; or all memory was, by one behind it. An op
- * that touches all memory looks at ops and at no regions: so one that only a join stands for has to stay.
+ * Whether the entry may leave: no region names it any more, so later ops touched its memory, or a later op touched all
+ * memory. An op that touches all memory looks at ops, not at regions; so an op that only a join stands for has to stay.
  */
 static bool may_leave(const acs_capture_order *o, const acs_entry *entry, uint64_t all_writer)
 {
@@ -306,7 +306,7 @@ static bool writes_all(const acs_record *op)
     return all;
 }
 
-/* Insert the op and reduce what it was found to depend on. */
+/* Insert the op into the window, and reduce the nodes that it depends on. */
 static bool insert(acs_capture_order *o, acs_record *op, bool observer, acs_nodes *behind)
 {
     const acs_entry_traits traits = {.observer = observer};
@@ -315,7 +315,7 @@ static bool insert(acs_capture_order *o, acs_record *op, bool observer, acs_node
     o->observing = observer;
     op->seq = ++o->taken;
     if (observer)
-        op->kind = ACS_KIND_OBSERVE; /* the window ends it at once */
+        op->kind = ACS_KIND_OBSERVE; /* the window ends an observer at once */
     entry = acs_window_insert(&o->window, op, &traits);
     (void)acs_window_pop_ready(&o->window);
     entry->op = NULL;
@@ -329,12 +329,14 @@ static bool insert(acs_capture_order *o, acs_record *op, bool observer, acs_node
     return true;
 }
 
-/* A node behind everything, which stands for everything from then on. Without one, what it would be behind does. */
-static bool cut(acs_capture_order *o)
+/*
+ * Make a node behind everything, which stands for all ops so far. Without such a node its upstream nodes stand for them.
+ */
+static bool cut_order(acs_capture_order *o)
 {
     acs_record all = {.kind = ACS_KIND_KERNEL, .any = 1};
     uint64_t number;
-    all.segments = all.inline_segments; /* none, but never at NULL */
+    all.segments = all.inline_segments; /* no segments, but not NULL */
     if (!insert(o, &all, false, &o->scratch))
         return false;
     o->made.count = 0;
@@ -350,14 +352,14 @@ static bool has_room(const acs_capture_order *o, const acs_record *op)
     return o->window.live < o->config.limit && acs_window_has_room(&o->window, op);
 }
 
-/* Room for one more op, whatever it takes. */
+/* Make room for one more op. */
 static bool make_room(acs_capture_order *o, acs_record *op)
 {
     if (o->window.live >= o->sweep_at || !has_room(o, op))
         sweep(o);
-    if (!has_room(o, op) && !cut(o))
+    if (!has_room(o, op) && !cut_order(o))
         return false;
-    /* More segments than the window has joins for: it counts as one that may touch anything. */
+    /* An op with more segments than the window has joins counts as one that may touch any memory. */
     if (!has_room(o, op))
         op->any = 1;
     return true;
@@ -384,8 +386,9 @@ static const upstream *upstream_of(const acs_capture_order *o, const void *node)
 }
 
 /*
- * An op without a node of its own ends with those of ops upstream. They keep their ops' numbers, which say more exactly
- * what is behind what; but only all of them: what an op is behind is true of all its ends together.
+ * Whether the op has no node of its own, and ends with nodes of upstream ops. These keep their ops' numbers, which tell
+ * more exactly what is behind what. If it has any end of its own, all ends get its number, since it is behind its
+ * upstream ops with all of them.
  */
 static bool is_transparent(const acs_capture_order *o, const acs_nodes *ends)
 {
@@ -409,7 +412,7 @@ acs_status acs_capture_order_put(acs_capture_order *o, const acs_nodes *ends, ui
         upstream end = {ends->list[i], *number, o->current, known->generation};
         if (transparent)
             end.number = upstream_of(o, end.node)->number;
-        o->broken |= !upstreams_add(&known->ends, &end, 1);
+        o->broken |= !add_upstream(&known->ends, &end, 1);
     }
     return o->broken ? ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the order of captured ops; the capture cannot go on")
                      : ACS_OK;

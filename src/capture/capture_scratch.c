@@ -1,16 +1,18 @@
 /*
- * Scratch memory of a capture's library calls (capture_scratch.h). Called by capture.c. It allocates nothing itself: memory
- * comes from the backend and is the graph's. It never gives a block to two calls that may run at once.
+ * Scratch memory for library calls of a capture (see capture_scratch.h). Called by capture.c. It allocates nothing
+ * itself: memory comes from the backend and belongs to the graph. Two calls that may run at once never get the same
+ * block.
  */
 #include "capture/capture_scratch.h"
 
 #include "base/tuning.h"
 
 /*
- * A block whose last user the call is behind anyway; else a new one; else the one that was used longest ago. Sharing makes
- * an order that the footprints do not ask for, but memory for each call of a large graph would be more than there is.
+ * Choose a block: one whose latest user the call is behind anyway; else a new one; else the one that was used longest
+ * ago. Sharing a block orders calls that their footprints do not order, but a large graph cannot have memory for each of
+ * its calls.
  */
-static acs_capture_scratch *choose(acs_capture_scratches *scratches, const acs_capture_order *order, uint64_t bytes)
+static acs_capture_scratch *choose_scratch(acs_capture_scratches *scratches, const acs_capture_order *order, uint64_t bytes)
 {
     acs_capture_scratch *oldest = NULL;
     for (uint32_t i = 0; i < scratches->count; i++) {
@@ -23,12 +25,12 @@ static acs_capture_scratch *choose(acs_capture_scratches *scratches, const acs_c
     return scratches->count < TUNE_CAPTURE_SCRATCHES ? &scratches->blocks[scratches->count] : oldest;
 }
 
-/* A block that is too small is replaced: the graph keeps the old memory for those who were given it. */
+/* A block that is too small is replaced. The graph keeps the old memory for its users. */
 acs_status acs_capture_scratch_get(acs_capture_scratches *scratches, const acs_capture_at *at,
                                    const acs_capture_order *order, uint64_t bytes, acs_nodes *behind,
                                    acs_capture_scratch **chosen)
 {
-    acs_capture_scratch *block = choose(scratches, order, bytes);
+    acs_capture_scratch *block = choose_scratch(scratches, order, bytes);
     if (block->bytes < bytes) {
         ACS_TRY(at->backend->ops->capture->scratch(at->backend, at->stream, at->id, bytes, &block->memory));
         block->bytes = bytes;

@@ -1,6 +1,6 @@
 /*
- * The transitive reduction of a growing graph (reduction.h). Called by capture_order.c, under the lock of whoever owns
- * the order. Never looks at an op.
+ * The transitive reduction of a growing graph (see reduction.h). Called by capture_order.c, under the lock of the
+ * order's owner. Never looks at an op.
  */
 #include "capture/reduction.h"
 
@@ -10,24 +10,24 @@
 #include <string.h>
 
 typedef struct acs_reduction_node {
-    uint32_t first, count; /* edges to older nodes */
-    uint32_t depth;        /* most nodes on a way to here, itself included */
-    uint32_t seen;         /* the newest reduction of which a walk came here */
+    uint32_t first, count; /* its edges to older nodes */
+    uint32_t depth;        /* most nodes on a path to it, itself included */
+    uint32_t seen;         /* number of the latest reduction whose walk came here */
 } node;
 
-/* What a walk looks for. */
+/* A search for nodes of a list. */
 typedef struct search {
     const uint32_t *list; /* newest first */
     uint32_t count;
-    uint32_t next;        /* place in the list of the node from which the walk began: what is sought comes behind it */
-    uint32_t last;        /* place of the oldest that is sought */
-    uint32_t shallowest;  /* no node that is sought is less deep */
-    uint32_t left;        /* nodes that are sought: to which no walk came yet */
-    uint32_t visits;      /* that are still allowed */
+    uint32_t next;        /* index of the node at which the walk began; sought nodes come later in the list */
+    uint32_t last;        /* index of the oldest sought node */
+    uint32_t shallowest;  /* least depth of the sought nodes */
+    uint32_t left;        /* number of sought nodes that no walk has reached */
+    uint32_t visits;      /* number of nodes that walks may still visit */
 } search;
 
-/* Room for so many; false: there is no memory. */
-static bool reserve(void **array, uint32_t *room, uint64_t wanted, size_t bytes)
+/* Make room for `wanted` elements. False: there is no memory. */
+static bool grow_array(void **array, uint32_t *room, uint64_t wanted, size_t bytes)
 {
     if (wanted <= *room)
         return true;
@@ -63,7 +63,7 @@ static bool was_seen(const acs_reduction *r, uint32_t number)
     return r->nodes[number].seen == r->walks;
 }
 
-/* All of the list but the first is sought. */
+/* Begin a search: all nodes of the list but the first are sought. */
 static search search_begin(const acs_reduction *r, const uint32_t *list, uint32_t count)
 {
     search s = {.list = list, .count = count, .left = count - 1, .shallowest = UINT32_MAX,
@@ -74,7 +74,7 @@ static search search_begin(const acs_reduction *r, const uint32_t *list, uint32_
     return s;
 }
 
-/* The next place in the list to which no walk came; no node before it is sought any more. */
+/* Go on to the next node of the list that no walk has reached; earlier ones are no longer sought. */
 static void search_next(const acs_reduction *r, search *s)
 {
     for (s->next++; s->next < s->count && was_seen(r, s->list[s->next]); s->next++)
@@ -89,13 +89,13 @@ static bool is_sought(const search *s, uint32_t number)
     return bsearch(&number, s->list + s->next + 1, s->count - s->next - 1, sizeof number, newest_first) != NULL;
 }
 
-/* Whether a way may lead from there to what is sought. */
+/* Whether a path may lead from the node to a sought one. */
 static bool may_lead(const acs_reduction *r, const search *s, uint32_t number)
 {
     return number > s->list[s->last] && r->nodes[number].depth > s->shallowest;
 }
 
-/* From one node of the list back. */
+/* Walk back from the current node of the list. */
 static void walk(acs_reduction *r, search *s)
 {
     uint32_t height = 0;
@@ -142,12 +142,12 @@ uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
 
 /* ---------------------------------------------------------------------------------------------------------------- add */
 
-/* For one more node with so many edges. */
+/* Make room for one more node with `count` edges. */
 static bool reserve_node(acs_reduction *r, uint32_t count)
 {
-    return reserve((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
-           reserve((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
-           reserve((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
+    return grow_array((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
+           grow_array((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
+           grow_array((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
 }
 
 uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)

@@ -1,22 +1,22 @@
 /*
- * The transitive reduction of a graph that grows at its end: nodes come in an order in which edges lead back, and of the
- * edges of a new node those that others imply are told apart. Used by capture_order.c. A state machine; no threads.
+ * The transitive reduction of a graph that grows at its end: edges lead from new nodes to older ones, and of a new
+ * node's edges those are found that others imply. Used by capture_order.c. A state machine; no threads.
  *
  * RED-1  the edges that are kept lead wherever those lead that were given.
  * RED-2  no kept edge is implied by others, but where a search was given up after TUNE_REDUCTION_VISITS nodes.
  *
- * Whether an edge is implied is found by a walk from the newer nodes back. It stops at nodes that are older than what it
- * looks for, or no deeper in the graph. So it takes time where an edge leads far back, and is exact for graphs of as many
- * nodes as may be visited. A node takes 20 bytes, an edge 4.
+ * A walk back from the newer nodes tells whether an edge is implied. It stops at nodes that are older than the sought
+ * ones, or not deeper in the graph. So an edge that leads far back takes time, and the result is exact for graphs of at
+ * most TUNE_REDUCTION_VISITS nodes. A node takes 20 bytes, an edge 4.
  */
 #ifndef ACS_REDUCTION_H
 #define ACS_REDUCTION_H
 
 #include "base/base.h"
 
-/* All zero: empty. Its owner frees it. */
+/* Empty when all zero. Its owner frees it. */
 typedef struct acs_reduction {
-    struct acs_reduction_node *nodes; /* by number; 0 is none */
+    struct acs_reduction_node *nodes; /* by number from 1 */
     uint32_t node_count, node_room;
     uint32_t *edges;
     uint32_t edge_count, edge_room;
@@ -27,13 +27,13 @@ typedef struct acs_reduction {
 
 void acs_reduction_fini(acs_reduction *reduction);
 /*
- * Sort nodes, each of which is there once: first those that none of the others is behind, newest first, then those to which
- * the others lead. Returns how many the first are.
+ * Sort a list of different nodes: first those that no other one is behind, newest first, then those that others are
+ * behind. Returns the number of the former.
  */
 uint32_t acs_reduction_reduce(acs_reduction *reduction, uint32_t *list, uint32_t count);
 /*
- * Add a node behind others, with edges that are implied or without them: walks are shorter with them. Returns the node: 1, 2
- * and so on. 0: no memory; nothing was added.
+ * Add a node behind others, with or without implied edges; with them walks are shorter. Returns the node's number: 1, 2
+ * and so on. 0: no memory, and nothing was added.
  */
 uint32_t acs_reduction_add(acs_reduction *reduction, const uint32_t *behind, uint32_t count);
 

@@ -1,11 +1,12 @@
 /*
- * Streams of the program: ops that come behind the work of a stream, and streams that come behind ops. On a stream that is
- * being captured the two begin and end a section of the capture (capture.h). Waits only where the backend has no streams.
+ * Streams of the program: ops that come behind the work of a stream, and streams that come behind ops. On a stream that
+ * is being captured these two calls begin and end a section of the capture (see capture.h). Waits only where the backend
+ * has no streams.
  */
 #include "capture/capture.h"
 #include "api/draft.h"
 
-static bool begin(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
+static bool begin_stream_op(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
 {
     *draft = (acs_draft){.context = acs_context_enter_op(context, function, site), .site = site};
     return draft->context != NULL;
@@ -15,7 +16,7 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
 {
     static const acs_site site = {"acs_after_stream", NULL, 0};
     acs_draft draft;
-    if (!begin(&draft, context, &site, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
+    if (!begin_stream_op(&draft, context, &site, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
         return 0;
     acs_backend *backend = draft.context->backend;
     acs_footprint_input input = {.name = site.name, .user = uses.user};
@@ -42,7 +43,7 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
 {
     static const acs_site site = {"acs_stream_after", NULL, 0};
     acs_draft draft;
-    if (!begin(&draft, context, &site, __func__))
+    if (!begin_stream_op(&draft, context, &site, __func__))
         return acs_error_thread()->status;
     acs_backend *backend = draft.context->backend;
     acs_op_kind kind = backend->ops->host_calls ? ACS_KIND_OBSERVE : ACS_KIND_STREAM_SIGNAL;
@@ -62,5 +63,5 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
     acs_op op = status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
     if (op)
         return acs_wait(draft.context, op);
-    return status != ACS_OK ? status : acs_error_thread()->status; /* the queue had no room for it */
+    return status != ACS_OK ? status : acs_error_thread()->status; /* the op could not be queued */
 }

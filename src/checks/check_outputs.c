@@ -1,10 +1,11 @@
 /*
- * Ops around a kernel that find what it left unwritten (see check_outputs.h). Called by acs_launch where ACS_CHECK asks
- * for it; they are ordinary ops: a copy of made-up bytes to each out segment, and behind the kernel a copy back and a
- * host function that compares. The launch waits for that: a program that knows its kernel to have ended may do as it
- * likes with the memory. Out segments that overlap what the kernel reads are left alone: their bytes have to be there.
- * The first copy is queued once the kernel's record is bound and checked, so a launch that is refused has filled
- * nothing.
+ * Ops around a kernel that find bytes which it did not write (see check_outputs.h). Called by acs_launch where ACS_CHECK
+ * asks for it. Before the kernel a copy fills each out segment with made-up bytes; behind it a copy brings them back,
+ * and a host function compares. The launch waits for that, since a program that knows its kernel to have ended may
+ * change the memory.
+ *
+ * Out segments that overlap what the kernel reads are not checked, since their bytes have to stay. The first copy is
+ * queued once the kernel's record is bound and checked, so a refused launch fills nothing.
  */
 #include "checks/check_outputs.h"
 
@@ -25,25 +26,25 @@ enum { SEGMENTS_MOST = 64 };
 
 static const acs_site g_unnamed = {"(unnamed op)", NULL, 0};
 
-/* An out segment, and the pinned memory through which its bytes come and go: its rows behind each other. */
-typedef struct watch {
+/* An out segment that is checked, and the pinned memory through which its bytes come and go, row after row. */
+typedef struct checked_segment {
     acs_context *context;
     acs_segment segment;
     uint32_t index;
-    uint64_t rows; /* that are looked at */
+    uint64_t rows; /* number of rows that are checked */
     uint64_t seed;
     unsigned char *bytes;
-    const acs_site *site; /* the kernel's */
-    const char *name;     /* the kernel's own, or NULL */
+    const acs_site *site; /* call of the kernel */
+    const char *name;     /* name of the kernel, or NULL */
     acs_op kernel;
-} watch;
+} checked_segment;
 
-static acs_label watch_label(const watch *w)
+static acs_label label_of(const checked_segment *w)
 {
     return (acs_label){w->site, w->name ? w->name : w->site->name};
 }
 
-static void fill(const watch *w, uint64_t row, unsigned char *to)
+static void fill_pattern(const checked_segment *w, uint64_t row, unsigned char *to)
 {
     acs_random random = {w->seed + row};
     for (uint64_t i = 0; i < w->segment.row_bytes; i += sizeof random.state) {
@@ -54,13 +55,16 @@ static void fill(const watch *w, uint64_t row, unsigned char *to)
 
 /* ------------------------------------------------------------------------------------------------------------- look */
 
-/* What is left of a row. */
+/* Made-up bytes that remained. */
 typedef struct leftover {
-    uint64_t bytes, row, offset; /* in all; of the first */
+    uint64_t bytes, row, offset; /* number of bytes; place of the first one */
 } leftover;
 
-/* Sequences that are too long to be chance. A row that is shorter counts if all of it is left. */
-static void look_at_row(const watch *w, uint64_t row, leftover *found)
+/*
+ * Count sequences of made-up bytes in the row that are too long to be chance. A shorter row counts if all of it
+ * remained.
+ */
+static void look_at_row(const checked_segment *w, uint64_t row, leftover *found)
 {
     const uint64_t bytes = w->segment.row_bytes, least = bytes < TUNE_CHECK_LEFT ? bytes : TUNE_CHECK_LEFT;
     const unsigned char *now = w->bytes + row * bytes;
@@ -85,12 +89,12 @@ static void look_at_row(const watch *w, uint64_t row, leftover *found)
 
 static int look(void *closure)
 {
-    const watch *w = closure;
+    const checked_segment *w = closure;
     leftover found = {0};
     for (uint64_t row = 0; row < w->rows; row++)
         look_at_row(w, row, &found);
     if (found.bytes)
-        acs_failures_unwritten(w->context, w->kernel, watch_label(w), w->index, found.bytes, w->rows * w->segment.row_bytes,
+        acs_failures_unwritten(w->context, w->kernel, label_of(w), w->index, found.bytes, w->rows * w->segment.row_bytes,
                                found.row * w->segment.pitch_bytes + found.offset);
     return 0;
 }
@@ -110,8 +114,8 @@ static bool overlaps_what_is_read(const acs_segment *segments, size_t count, con
     return false;
 }
 
-/* Can it be looked at? Segments that are wrong are acs_launch's to refuse. */
-static bool is_watched(const acs_segment *segments, size_t count, const acs_segment *s)
+/* Whether the segment can be checked. acs_launch refuses wrong segments. */
+static bool can_be_checked(const acs_segment *segments, size_t count, const acs_segment *s)
 {
     acs_shape shape;
     if (s->access != ACS_WRITE || s->extent != ACS_EXTENT_BYTES || s->row_bytes < TUNE_CHECK_TAIL ||
@@ -120,19 +124,19 @@ static bool is_watched(const acs_segment *segments, size_t count, const acs_segm
     return (s->rows == 1 || s->pitch_bytes >= s->row_bytes) && !overlaps_what_is_read(segments, count, &shape);
 }
 
-static void *row_at(const watch *w, uint64_t row)
+static void *row_at(const checked_segment *w, uint64_t row)
 {
     return (void *)(uintptr_t)(w->segment.base + row * w->segment.pitch_bytes);
 }
 
-/* Takes pinned memory for the made-up bytes. False: there is none, and the segment is not looked at. */
-static bool take_bytes(watch *w)
+/* Take pinned memory for the made-up bytes. False: there is none, and the segment is not checked. */
+static bool take_bytes(checked_segment *w)
 {
     const acs_op_params params = {w->site, 0};
-    const acs_error before = *acs_error_thread(); /* that it is not looked at is no error of the launch */
+    const acs_error before = *acs_error_thread(); /* a segment that is not checked is no error of the launch */
     void *memory = NULL;
     if (acs_malloc_op(w->context, (size_t)(w->rows * w->segment.row_bytes), ACS_MEMORY_HOST, &memory, &params) != ACS_OK) {
-        acs_log(ACS_LOG_WARN, "'%s': segment %u is not looked at: %s", acs_label_name(watch_label(w)), w->index,
+        acs_log(ACS_LOG_WARN, "'%s': segment %u is not looked at: %s", acs_label_name(label_of(w)), w->index,
                 acs_error_thread()->text);
         *acs_error_thread() = before;
         return false;
@@ -141,8 +145,11 @@ static bool take_bytes(watch *w)
     return true;
 }
 
-/* `to` is an address that devices know. The caller holds the lock of relocatable blocks, so the block stays there. */
-static acs_op queue_fill(const watch *w, uint64_t to, const void *from, uint64_t bytes)
+/*
+ * Queue a copy to `to`, an address that devices know. The caller holds the lock of relocatable blocks, so the block
+ * stays there.
+ */
+static acs_op queue_fill(const checked_segment *w, uint64_t to, const void *from, uint64_t bytes)
 {
     acs_draft draft = {.context = w->context, .site = w->site, .own = true};
     acs_backend *backend = w->context->backend;
@@ -163,20 +170,20 @@ static acs_op queue_fill(const watch *w, uint64_t to, const void *from, uint64_t
     return acs_draft_queue(&draft);
 }
 
-/* Queues the fills of one segment. `bound` is the same segment in the kernel's record, which is bound. */
-static void poison(watch *w, const acs_segment *bound)
+/* Queue the fills of one segment. `bound` is the same segment in the kernel's record, which is bound. */
+static void poison(checked_segment *w, const acs_segment *bound)
 {
     const uint64_t bytes = w->segment.row_bytes;
     for (uint64_t row = 0; row < w->rows; row++) {
         unsigned char *from = w->bytes + row * bytes;
-        fill(w, row, from);
+        fill_pattern(w, row, from);
         if (!queue_fill(w, bound->base + row * bound->pitch_bytes, from, bytes))
-            w->rows = row; /* an error that the context keeps; no more of it is looked at */
+            w->rows = row; /* the context keeps the error; the other rows are not checked */
     }
 }
 
-/* The last op, or 0 with an error. */
-static acs_op compare(const watch *w)
+/* Queue the comparison of one segment. Returns its last op, or 0 with an error. */
+static acs_op compare(const checked_segment *w)
 {
     const uint64_t bytes = w->segment.row_bytes;
     const acs_op_params params = {w->site, 0};
@@ -187,30 +194,30 @@ static acs_op compare(const watch *w)
     return acs_host_op(w->context, look, w, sizeof *w, (acs_uses){&all, 1, NULL, NULL, 0}, &params);
 }
 
-/* Program order is this thread's. An exception out of a footprint function may leave it. */
+/* A launch with its checks. It holds program order; its cleanup also runs when a footprint function throws. */
 typedef struct filled_launch {
     acs_context *context;
-    watch watches[SEGMENTS_MOST];
+    checked_segment segments[SEGMENTS_MOST];
     uint32_t count;
 } filled_launch;
 
 static void filled_left(filled_launch *f)
 {
     for (uint32_t i = 0; i < f->count; i++)
-        (void)acs_free_op(f->context, f->watches[i].bytes, NULL);
+        (void)acs_free_op(f->context, f->segments[i].bytes, NULL);
     acs_order_unlock(f->context);
 }
 
-/* The record is not bound yet, so its segments are those of the program. */
-static void choose_watches(filled_launch *f, const acs_record *record, const acs_site *site)
+/* Choose the segments to check. The record is not bound yet, so its segments are those of the program. */
+static void choose_segments(filled_launch *f, const acs_record *record, const acs_site *site)
 {
     const uint32_t named = record->segment_count;
     for (uint32_t i = 0; i < named && named <= SEGMENTS_MOST; i++) {
         const acs_segment *s = &record->segments[i];
-        if (!is_watched(record->segments, named, s))
+        if (!can_be_checked(record->segments, named, s))
             continue;
-        watch *w = &f->watches[f->count];
-        *w = (watch){.context = f->context, .segment = *s, .index = i, .site = site,
+        checked_segment *w = &f->segments[f->count];
+        *w = (checked_segment){.context = f->context, .segment = *s, .index = i, .site = site,
                      .name = record->u.launch.kernel.name,
                      .rows = s->rows < TUNE_CHECK_ROWS ? s->rows : TUNE_CHECK_ROWS,
                      .seed = (acs_fifo_last(f->context->core.fifo) << 20) + i};
@@ -218,31 +225,34 @@ static void choose_watches(filled_launch *f, const acs_record *record, const acs
     }
 }
 
-/* Everything that can refuse the launch comes before the first fill. After it only a lost device can. */
+/*
+ * Launch the kernel behind its fills. All checks that can refuse the launch come before the first fill; after it only a
+ * lost device can.
+ */
 static acs_op launch_filled(filled_launch *f, const acs_launch_params *p)
 {
     acs_draft draft = {.context = f->context};
     if (!acs_launch_fill(&draft, p))
         return 0;
-    choose_watches(f, draft.record, p->site ? p->site : &g_unnamed);
+    choose_segments(f, draft.record, p->site ? p->site : &g_unnamed);
     if (!acs_launch_bind(&draft))
         return 0;
     if (acs_draft_begin_contents(&draft) != ACS_OK)
         return acs_draft_drop(&draft);
     for (uint32_t i = 0; i < f->count; i++)
-        poison(&f->watches[i], &draft.record->segments[f->watches[i].index]);
+        poison(&f->segments[i], &draft.record->segments[f->segments[i].index]);
     return acs_draft_queue(&draft);
 }
 
-/* The kernel; *last becomes the last op that looks at what it wrote, or 0. */
+/* Launch the kernel and queue the comparisons. *last: the last of them, or 0. */
 static acs_op launch_compared(acs_context *context, const acs_launch_params *p, acs_op *last)
 {
     __attribute__((cleanup(filled_left))) filled_launch f = {.context = context};
     acs_order_lock(context);
     const acs_op op = launch_filled(&f, p);
     for (uint32_t i = 0; i < f.count; i++) {
-        f.watches[i].kernel = op;
-        const acs_op compared = op ? compare(&f.watches[i]) : 0;
+        f.segments[i].kernel = op;
+        const acs_op compared = op ? compare(&f.segments[i]) : 0;
         *last = compared ? compared : *last;
     }
     return op;

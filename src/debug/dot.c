@@ -1,8 +1,9 @@
 /*
- * ACS_DOT. Ops are written as they enter the window, are issued and fail, so that a program that dies leaves what there was.
- * The edges are not the window's, which forgets ops that have ended, but those of a window of the file's own
- * (capture/capture_order.h), in which none ever ends: the same program has the same edges however fast it ran. Hook of the
- * core (scheduler/trace.h), under its lock; called by context.c.
+ * ACS_DOT (see dot.h). Ops are written when they enter the window, are issued, or fail, so the file of a program that
+ * dies is complete up to then. Hook of the core (scheduler/trace.h), under its lock.
+ *
+ * The edges come from a window of the file's own (capture/capture_order.h) in which no op ends, since the core's window
+ * forgets ops that have ended. So a program has the same edges however fast it ran.
  */
 #include "debug/dot.h"
 
@@ -20,12 +21,12 @@
 /* Graphviz' colour scheme set312. */
 enum { COLOURS = 12, NAME_MOST = 120 };
 
-/* A node of the order is a number: of an op, or of a join with this bit. */
+/* A node of the order is a number: of an op, or with this bit of a join. */
 static const uintptr_t JOIN = (uintptr_t)1 << 63;
 
 struct acs_dot {
     FILE *file;
-    acs_capture_order *order; /* NULL: memory ran out, and there are no more edges */
+    acs_capture_order *order; /* NULL: memory ran out, and no more edges are written */
     uintptr_t joins;
     acs_nodes behind, own;
     uint32_t devices;
@@ -33,7 +34,7 @@ struct acs_dot {
     void *next_user;
 };
 
-/* Errors are told at the end. */
+/* Write a line. Errors are reported when the file ends. */
 __attribute__((format(printf, 2, 3))) static void put(acs_dot *dot, const char *format, ...)
 {
     char text[2 * NAME_MOST + 120];
@@ -44,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void put(acs_dot *dot, const char *
     (void)fputs(text, dot->file);
 }
 
-/* A name between quotes. */
+/* Escape a name that is written between quotes. */
 static const char *quoted(const char *name, char text[NAME_MOST])
 {
     size_t used = 0;
@@ -83,7 +84,7 @@ static acs_status write_join(void *user, const acs_nodes *behind, acs_nodes *end
     return ACS_OK;
 }
 
-/* On what it depends, and what it is to later ops. Its record stays as it is. */
+/* Find the edges to the op, and note the op for later ones. The record stays as it is. False: no memory. */
 static bool order_op(acs_dot *dot, const acs_record *op, acs_op seq, bool observer)
 {
     acs_record copy = *op;
@@ -131,7 +132,7 @@ static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
     put(dot, "%s]\n", transfer ? ", style=\"filled,dashed\"" : "");
 }
 
-/* What only looks at others is none of the program's work. */
+/* Whether the op is work of the program; ops that only observe others are not. */
 static bool is_drawn(const acs_record *op)
 {
     return op->kind != ACS_KIND_OBSERVE && op->kind != ACS_KIND_CALLBACK;
@@ -192,12 +193,12 @@ static void write_head(acs_dot *dot)
                 device, device, colour(device));
 }
 
-/* Without a file, and with ACS_OK, the program runs without a graph. */
+/* Open the file. ACS_OK without a file: the program runs without a graph. */
 static acs_status open_file(acs_context *context, acs_dot *dot)
 {
     static _Atomic(uint32_t) contexts;
     char path[sizeof context->options.dot + 16];
-    const uint32_t number = atomic_fetch_add_explicit(&contexts, 1, memory_order_relaxed) + 1; /* a counter */
+    const uint32_t number = atomic_fetch_add_explicit(&contexts, 1, memory_order_relaxed) + 1; /* relaxed: a counter */
     int length = snprintf(path, sizeof path, "%s", context->options.dot);
     if (number > 1)
         (void)snprintf(path + length, sizeof path - (size_t)length, ".%" PRIu32, number);

@@ -1,6 +1,7 @@
 /*
- * ACS_MEMORY_LOG, a line of CSV for each acs_malloc and acs_free, which acs-memory can replay (bench/memory), and the report
- * of blocks that were never freed. Called by memory.c and context.c. Writes through stdio, whose lock keeps lines whole.
+ * ACS_MEMORY_LOG: a line of CSV for each acs_malloc and acs_free, which acs-memory can replay (bench/memory); and the
+ * report of blocks that were never freed. Called by malloc.c, group.c and parts.c. Writes through stdio, whose lock
+ * keeps lines whole.
  */
 #include "debug/memory_log.h"
 
@@ -29,7 +30,7 @@ acs_status acs_memory_log_open(acs_context *context)
     return acs_options_no_file(&context->options, "ACS_MEMORY_LOG", path, error);
 }
 
-/* A file's name as a field: what would end it is replaced. */
+/* A file's name as a field, with characters replaced that would end it. */
 static const char *field(const acs_site *site, char *text)
 {
     (void)snprintf(text, NAME_MOST, "%s", site && site->file ? site->file : "");
@@ -47,7 +48,7 @@ void acs_memory_log_block(acs_context *context, const char *event, const acs_blo
     (void)snprintf(line, sizeof line, "%s,%" PRIu64 ",%zu,%s,%" PRIu64 ",%s,%d\n", event, block->id, block->bytes,
                    acs_memory_is_device(block->kind) ? "device" : "host", last, field(block->site, name),
                    block->site ? block->site->line : 0);
-    (void)fputs(line, context->memory_log); /* errors are told at the end */
+    (void)fputs(line, context->memory_log); /* errors are reported at the end */
 }
 
 void acs_memory_log_close(acs_context *context)
@@ -65,7 +66,7 @@ typedef struct leaks {
     struct {
         const acs_site *site;
         uint64_t blocks, bytes;
-    } sites[TUNE_LEAK_SITES]; /* the last: of all that had no place */
+    } sites[TUNE_LEAK_SITES]; /* the last one stands for all further sites */
     uint32_t count;
     uint64_t blocks, bytes;
 } leaks;

@@ -1,6 +1,6 @@
 /*
- * Sets of blocks (see affinity.h). Called where ops are placed, and blocks made and freed. What a block pointed to
- * stays as long as others come by it.
+ * Sets of blocks (see affinity.h). Called where ops are placed, and where blocks are made and freed. A node stays as
+ * long as its block lives or another node has it as its parent.
  */
 #include "devices/affinity.h"
 

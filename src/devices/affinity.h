@@ -1,27 +1,27 @@
 /*
- * Families: blocks that kernels use together, which had better be on one device. Sets that only grow, as a forest of
- * parent links (union-find, by size). Pure bookkeeping; not thread-safe.
+ * Affinity: sets of blocks that kernels use together, which had better be on one device. Sets only grow; they are a
+ * forest of parent links (union-find, by size). Pure bookkeeping; not thread-safe.
  */
-#ifndef ACS_DEVICES_FAMILY_H
-#define ACS_DEVICES_FAMILY_H
+#ifndef ACS_DEVICES_AFFINITY_H
+#define ACS_DEVICES_AFFINITY_H
 
 #include "base/base.h"
 
 typedef struct acs_affinity {
-    struct acs_affinity *parent; /* NULL: it stands for its set, and what follows is the set's */
-    uint32_t refs;             /* its block, as long as that lives, and those whose parent it is */
-    uint32_t device;           /* where its blocks were used last, and one; 0: nowhere */
-    uint64_t decided;          /* a number of the owner's: when that was decided */
-    uint64_t bytes;            /* of its blocks */
+    struct acs_affinity *parent; /* NULL: it is the root of its set, and the following fields are the set's */
+    uint32_t refs;             /* references: its block while that lives, and its children */
+    uint32_t device;           /* one plus the device where its blocks were used last; 0: none */
+    uint64_t decided;          /* the owner's number of when `device` was decided */
+    uint64_t bytes;            /* bytes of its blocks */
 } acs_affinity;
 
-/* A family of one block. NULL through ACS_FAIL. */
+/* Make a set of one block. NULL through ACS_FAIL. */
 acs_affinity *acs_affinity_make(uint64_t bytes);
-/* The one that stands for the set. */
+/* The root of the set. */
 acs_affinity *acs_affinity_of(acs_affinity *family);
-/* Both are one set from here on, unless it would have more bytes than `most`. True: they are. */
+/* Join two sets, unless together they would have more than `most` bytes. True: they are one set. */
 bool acs_affinity_join(acs_affinity *a, acs_affinity *b, uint64_t most);
-/* A block of so many bytes is gone. NULL is allowed. */
+/* A block of `bytes` leaves its set. NULL is allowed. */
 void acs_affinity_leave(acs_affinity *family, uint64_t bytes);
 
 #endif

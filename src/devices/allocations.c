@@ -1,9 +1,10 @@
 /*
- * The table of allocations: blocks in use in a balanced tree by address (tsearch), those that are being freed also in a
- * list, and the latest freed ones in a ring for diagnostics. Called by acs_malloc, acs_free, ACS_CHECK and close, from any
- * thread, under one lock. It allocates only its own nodes, never the blocks, and never calls a backend.
+ * The table of allocations (see allocations.h): blocks in use are in a balanced tree by address (tsearch), those that
+ * are being freed also in a list. The latest freed ones are in a ring for diagnostics. Called by acs_malloc, acs_free,
+ * ACS_CHECK and acs_close, from any thread, under one lock. It allocates only its own nodes, and never calls a backend.
  *
- * Blocks in the tree never overlap, and two that overlap compare as equal: so a byte finds the block that holds it.
+ * Blocks in the tree never overlap, and overlapping ranges compare as equal. So a single byte finds the block that holds
+ * it.
  */
 #include "devices/allocations.h"
 
@@ -14,17 +15,17 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* Of the tree, and of one of the lists. */
+/* A node of the tree, and of one of the lists. */
 typedef struct node {
     acs_allocation block;
     struct node *next, *previous;
 } node;
 
 struct acs_allocations {
-    acs_lock lock; /* rank POOL; guards everything below */
-    void *tree;    /* of nodes, LIVE and FREEING */
-    node live, freeing; /* heads of rings; FREEING by when it began */
-    acs_allocation freed[TUNE_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
+    acs_lock lock; /* rank POOL; guards all fields below */
+    void *tree;    /* tree of nodes, LIVE and FREEING */
+    node live, freeing; /* heads of rings; FREEING ones in the order in which they began */
+    acs_allocation freed[TUNE_FREED_KEPT]; /* ring of freed blocks; freed_total counts all that ever entered */
     uint64_t freed_total;
     uint32_t last_id;
 };
@@ -95,7 +96,7 @@ static node *in_range_locked(acs_allocations *table, uint64_t base, uint64_t byt
 /* The block that holds the address, or NULL. */
 static node *holding_locked(acs_allocations *table, uint64_t address)
 {
-    return address == UINT64_MAX ? NULL : in_range_locked(table, address, 1); /* no block ends behind it */
+    return address == UINT64_MAX ? NULL : in_range_locked(table, address, 1); /* no block contains the last address */
 }
 
 /* The block that starts at ptr, or NULL. */
@@ -111,8 +112,8 @@ static bool holds(const acs_allocation *block, uint64_t address)
 }
 
 /*
- * Newest first: one address may have been in several blocks that were freed. The ring is for diagnostics, so a walk
- * will do.
+ * Newest first, since an address may have been in several freed blocks. A linear search: the ring is only for
+ * diagnostics.
  */
 static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address)
 {
@@ -142,8 +143,8 @@ static void remember_freed_locked(acs_allocations *table, node *n)
 /* --------------------------------------------------------------------------------------------------------------- add */
 
 /*
- * Make the range free of blocks. The allocator gave it out again, so a block there that is being freed has been given
- * back already and its end_free is on the way; a live one is a defect.
+ * Remove blocks from the range, which the allocator gave out again. So a block there that is being freed was given back
+ * already, and its acs_allocations_end_free will follow; a live block is a defect.
  */
 static acs_status clear_range_locked(acs_allocations *table, uint64_t base, uint64_t bytes)
 {
@@ -159,7 +160,7 @@ static acs_status clear_range_locked(acs_allocations *table, uint64_t base, uint
     return ACS_OK;
 }
 
-static acs_status add_locked(acs_allocations *table, const acs_allocation *block)
+static acs_status insert_block_locked(acs_allocations *table, const acs_allocation *block)
 {
     ACS_TRY(clear_range_locked(table, block->base, block->bytes));
     if (table->last_id == UINT32_MAX)
@@ -183,7 +184,7 @@ acs_status acs_allocations_add(acs_allocations *table, acs_block *from)
     if (!from->ptr || from->bytes == 0 || block.base + block.bytes < block.base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", from->bytes, from->ptr);
     acs_lock_acquire(&table->lock);
-    acs_status status = add_locked(table, &block);
+    acs_status status = insert_block_locked(table, &block);
     from->id = table->last_id;
     acs_lock_release(&table->lock);
     return status;
@@ -191,7 +192,7 @@ acs_status acs_allocations_add(acs_allocations *table, acs_block *from)
 
 /* -------------------------------------------------------------------------------------------------------------- free */
 
-/* Say why ptr cannot be freed: the message is all that a program's author gets to see. */
+/* Say why `ptr` cannot be freed: a program's author sees this message alone. */
 static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
@@ -214,8 +215,8 @@ static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
 }
 
 /*
- * The state changes when the free is asked for, not when it runs: a second acs_free and a later op that names the block
- * are refused on the caller's thread, where the mistake is.
+ * The state changes when the free is asked for, not when it runs. So a second acs_free, and a later op that names the
+ * block, are refused on the caller's thread, where the mistake is.
  */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy)
 {
@@ -246,7 +247,7 @@ void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
     acs_lock_release(&table->lock);
 }
 
-/* The block with this id, if it is still remembered. */
+/* The freed block with this id, if it is still remembered. */
 static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
 {
     uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
@@ -256,7 +257,7 @@ static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
     return NULL;
 }
 
-/* The free op may have run already when its queuing thread comes here, and the address may be another block's. */
+/* The free op may have run already when its queueing thread comes here, and the address may be another block's. */
 void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint32_t id, acs_op op)
 {
     acs_lock_acquire(&table->lock);
@@ -267,7 +268,7 @@ void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint3
     acs_lock_release(&table->lock);
 }
 
-/* Nothing to do where the address was given out again already: clear_range_locked has moved the block. */
+/* Does nothing if the address was given out again already: clear_range_locked has moved the block. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr)
 {
     acs_lock_acquire(&table->lock);

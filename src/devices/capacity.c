@@ -1,6 +1,6 @@
 /*
- * Which device has the most left (see capacity.h). Called where groups are submitted, under the lock of who counts them.
- * Knows nothing of ops.
+ * Which device has the most left (see capacity.h). Called where groups are submitted, under the lock of the caller that
+ * counts them. Knows nothing of ops.
  */
 #include "devices/capacity.h"
 
@@ -22,20 +22,20 @@ double acs_capacity_left(const acs_device_load *d, const acs_demand *g)
     return (double)d->of.sms - larger(threads, larger(registers, shared));
 }
 
-static uint64_t rest(uint64_t all, uint64_t in_use)
+static uint64_t left_of(uint64_t all, uint64_t in_use)
 {
     return all > in_use ? all - in_use : 0;
 }
 
 uint64_t acs_capacity_memory_left(const acs_device_load *d)
 {
-    return rest(d->of.memory, d->in_use.memory);
+    return left_of(d->of.memory, d->in_use.memory);
 }
 
 static bool has_room(const acs_device_load *d, const acs_demand *g)
 {
     const uint64_t queues = g->queues < d->of.queues ? g->queues : d->of.queues;
-    return g->memory <= acs_capacity_memory_left(d) && queues <= rest(d->of.queues, d->in_use.queues);
+    return g->memory <= acs_capacity_memory_left(d) && queues <= left_of(d->of.queues, d->in_use.queues);
 }
 
 int acs_capacity_choose(const acs_device_load *devices, uint32_t count, const acs_demand *group)

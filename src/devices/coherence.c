@@ -1,6 +1,6 @@
 /*
  * Sorted pieces of a block, each with the places that hold it (see coherence.h). Called where ops are placed on devices.
- * Never touches the block.
+ * Never touches the block's memory.
  */
 #include "devices/coherence.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* pieces that a change can add */ };
+enum { FIRST_CAPACITY = 4, CUTS_MOST = 2 /* most pieces that a change adds */ };
 
 acs_status acs_coherence_init(acs_coherence *c, uint64_t bytes)
 {
@@ -62,8 +62,8 @@ acs_status acs_coherence_reserve(acs_coherence *c, uint32_t changes)
     return ACS_OK;
 }
 
-/* A piece begins at this byte; returns which. There is room. */
-static uint32_t cut(acs_coherence *c, uint64_t byte)
+/* Make a piece begin at the byte, and return its index. There is room. */
+static uint32_t split_at(acs_coherence *c, uint64_t byte)
 {
     uint32_t i = byte < c->bytes ? piece_of(c, byte) : c->count;
     if (i == c->count || c->pieces[i].from == byte)
@@ -79,8 +79,8 @@ static bool alike(const acs_validity *a, const acs_validity *b)
     return a->places == b->places && a->origin == b->origin && a->inherited == b->inherited;
 }
 
-/* Neighbours from piece `first` on, up to `last`, that say the same become one. */
-static void join(acs_coherence *c, uint32_t first, uint32_t last)
+/* Merge neighbours that say the same, among pieces `first` to `last`. */
+static void merge_alike(acs_coherence *c, uint32_t first, uint32_t last)
 {
     uint32_t kept = first;
     for (uint32_t i = first + 1; i <= last && i < c->count; i++) {
@@ -113,7 +113,7 @@ static void leave(acs_validity *piece, uint32_t place)
     piece->inherited = piece->places != 0;
 }
 
-/* Nothing would change, as most often where ops write the same bytes again and again. */
+/* Whether the change would change nothing, as usual where ops write the same bytes repeatedly. */
 static bool is_so(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
 {
     const acs_validity *piece = &c->pieces[piece_of(c, from)];
@@ -122,13 +122,13 @@ static bool is_so(const acs_coherence *c, uint64_t from, uint64_t to, uint32_t p
     return alone ? piece->places == bit_of(place) && !piece->inherited : !piece->places || (piece->places & bit_of(place));
 }
 
-/* `alone`: the place is the only one. */
+/* Make [from, to) valid at the place; `alone`: there alone. */
 static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place, bool alone)
 {
     if (from >= to || is_so(c, from, to, place, alone))
         return ACS_OK;
     ACS_TRY(acs_coherence_reserve(c, 1));
-    const uint32_t first = cut(c, from), last = cut(c, to) - 1;
+    const uint32_t first = split_at(c, from), last = split_at(c, to) - 1;
     for (uint32_t i = first; i <= last; i++) {
         acs_validity *piece = &c->pieces[i];
         if (alone)
@@ -136,7 +136,7 @@ static acs_status change(acs_coherence *c, uint64_t from, uint64_t to, uint32_t 
         else if (piece->places)
             piece->places |= bit_of(place);
     }
-    join(c, first ? first - 1 : 0, last + 1);
+    merge_alike(c, first ? first - 1 : 0, last + 1);
     ACS_ASSERT(c->count > TUNE_CHECKED_PIECES || acs_coherence_check(c)); /* COH-1, COH-2 */
     return ACS_OK;
 }
@@ -155,22 +155,22 @@ void acs_coherence_drop(acs_coherence *c, uint32_t place)
 {
     for (uint32_t i = 0; i < c->count; i++)
         leave(&c->pieces[i], place);
-    join(c, 0, c->count - 1);
+    merge_alike(c, 0, c->count - 1);
     ACS_ASSERT(c->count > TUNE_CHECKED_PIECES || acs_coherence_check(c)); /* COH-1, COH-2 */
 }
 
-static void settle(acs_validity *piece, uint32_t place)
+static void settle_piece(acs_validity *piece, uint32_t place)
 {
     if (piece->places & bit_of(place))
         keep_at(piece, place);
 }
 
-static void restore(acs_validity *piece, uint32_t place)
+static void restore_piece(acs_validity *piece, uint32_t place)
 {
     if (piece->inherited && piece->origin == place && piece->places != bit_of(place))
         leave(piece, place);
     else
-        settle(piece, piece->origin);
+        settle_piece(piece, piece->origin);
 }
 
 static void for_pieces(acs_coherence *c, uint64_t from, uint64_t to, void (*act)(acs_validity *piece, uint32_t place),
@@ -179,22 +179,22 @@ static void for_pieces(acs_coherence *c, uint64_t from, uint64_t to, void (*act)
     if (from >= to)
         return;
     const bool room = acs_coherence_reserve(c, 1) == ACS_OK;
-    const uint32_t first = room ? cut(c, from) : piece_of(c, from);
-    const uint32_t last = room ? cut(c, to) - 1 : piece_of(c, to - 1);
+    const uint32_t first = room ? split_at(c, from) : piece_of(c, from);
+    const uint32_t last = room ? split_at(c, to) - 1 : piece_of(c, to - 1);
     for (uint32_t i = first; i <= last; i++)
         act(&c->pieces[i], place);
-    join(c, first ? first - 1 : 0, last + 1);
+    merge_alike(c, first ? first - 1 : 0, last + 1);
     ACS_ASSERT(c->count > TUNE_CHECKED_PIECES || acs_coherence_check(c)); /* COH-1, COH-2 */
 }
 
 void acs_coherence_restore(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
 {
-    for_pieces(c, from, to, restore, place);
+    for_pieces(c, from, to, restore_piece, place);
 }
 
 void acs_coherence_settle(acs_coherence *c, uint64_t from, uint64_t to, uint32_t place)
 {
-    for_pieces(c, from, to, settle, place);
+    for_pieces(c, from, to, settle_piece, place);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- ask */
@@ -205,7 +205,7 @@ static acs_validity within(const acs_validity *piece, uint64_t from, uint64_t to
                           piece->origin, piece->inherited};
 }
 
-/* Piece i, with those behind it that the same places hold: they are copied in one. */
+/* Piece i, with the pieces behind it that are valid at the same places, since one copy can bring them. */
 static acs_validity stretch(const acs_coherence *c, uint32_t i, uint64_t from, uint64_t to)
 {
     acs_validity all = c->pieces[i];
@@ -260,7 +260,7 @@ bool acs_coherence_piece(const acs_coherence *c, uint64_t from, uint64_t to, acs
     return true;
 }
 
-/* COH-1, COH-2. */
+/* Checks COH-1 and COH-2. */
 bool acs_coherence_check(const acs_coherence *c)
 {
     uint64_t at = 0;

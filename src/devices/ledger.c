@@ -1,7 +1,7 @@
 /*
- * A table in shared memory, guarded and kept alive by locks on its file (see ledger.h). Called when pools grow and shrink,
- * and by groups that wait for memory; each call takes some microseconds. Owns its entry and the mapping; trusts of others'
- * entries only what cannot harm.
+ * A table in shared memory, guarded and kept alive by locks on its file (see ledger.h). Called when pools grow and
+ * shrink, and by groups that wait for memory; each call takes some microseconds. Owns its entry and the mapping. Uses
+ * other programs' entries only in ways that cannot harm this one.
  */
 #include "devices/ledger_internal.h"
 
@@ -21,10 +21,13 @@
 
 enum { VERSION = 4 };
 #define MAGIC UINT64_C(0x3172656764656c61)   /* "aledger1" */
-#define MUTEX_BYTE ((off_t)1 << 40)          /* the locks are on bytes behind all that is there */
+#define MUTEX_BYTE ((off_t)1 << 40)          /* the locks are on bytes behind the table */
 #define ENTRY_BYTE(index) (MUTEX_BYTE + 1 + (off_t)(index))
 
-/* All of this process, so that a child of fork can let go of them: a lock lasts as long as somebody has its file open. */
+/*
+ * All ledgers of this process, so that a child of fork can close them: a lock lasts as long as any process has its file
+ * open.
+ */
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 static acs_ledger *g_ledgers;
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
@@ -43,27 +46,28 @@ static int lock_byte(int file, off_t byte, short type, int command)
 
 void acs_ledger_leave(acs_ledger *l)
 {
-    (void)lock_byte(l->file, MUTEX_BYTE, F_UNLCK, F_OFD_SETLK); /* was taken */
+    (void)lock_byte(l->file, MUTEX_BYTE, F_UNLCK, F_OFD_SETLK); /* it was taken */
     pthread_mutex_unlock(&l->lock);
 }
 
 /*
- * Its owner may truncate the file, and to touch a page that is gone is SIGBUS. A ledger that lost pages stays unusable: the
- * account was in them. Who truncates it between this look and the use, within microseconds, still ends the program.
+ * The user may truncate the file, and touching a page that is gone is SIGBUS. A ledger that lost pages stays unusable,
+ * since the account was in them. A truncation between this check and the use, within microseconds, still ends the
+ * program.
  */
 static bool confirm_whole(acs_ledger *l)
 {
     struct stat is;
     if (fstat(l->file, &is) != 0 || is.st_size < (off_t)sizeof *l->table)
-        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* for good; guards no other data */
+        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* relaxed: for good, and guards no other data */
     return !atomic_load_explicit(&l->cut, memory_order_relaxed);
 }
 
-/* Another program may have made a new table where the file was truncated: this one's entry is not in it. */
+/* Another program may have made a new table after the file was truncated; this program's entry is not in it. */
 static bool confirm_entry(acs_ledger *l)
 {
     if (l->own && !acs_ledger_get(&l->own->used))
-        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* as in confirm_whole */
+        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* relaxed: as in confirm_whole */
     return !atomic_load_explicit(&l->cut, memory_order_relaxed);
 }
 
@@ -86,7 +90,7 @@ bool acs_ledger_usable(acs_ledger *l)
     return confirm_whole(l);
 }
 
-/* Whether somebody holds the entry, this process included. */
+/* Whether a process, this one included, holds the entry. */
 static bool is_alive(const acs_ledger *l, uint32_t index)
 {
     const acs_ledger_entry *e = &l->table->entries[index];
@@ -105,7 +109,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-/* Contexts are the parent's alone, and so are their entries; the mapping was not inherited. */
+/* Contexts and their entries belong to the parent alone; the mapping was not inherited. */
 static void in_child(void)
 {
     for (acs_ledger *l = g_ledgers; l; l = l->next)
@@ -114,9 +118,9 @@ static void in_child(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-static void watch_forks(void)
+static void watch_ledger_forks(void)
 {
-    (void)pthread_atfork(before_fork, after_fork, in_child); /* without it a child keeps entries alive, no worse */
+    (void)pthread_atfork(before_fork, after_fork, in_child); /* on failure a child keeps entries alive, which is all */
 }
 
 static void ledgers_remove(const acs_ledger *l)
@@ -147,20 +151,21 @@ static acs_status unusable(const char *path, int native, const char *why)
     return ACS_FAIL(ACS_ERR_STATE, native, "the ledger %s cannot be used: %s", path, native ? strerror(native) : why);
 }
 
-/* Nobody else is in it. A table that was begun and not finished is begun again. */
+/* Make the table under the lock, if there is none. A table that was begun and not finished is begun again. */
 static acs_status make_table(acs_ledger_table *t, const char *path)
 {
     if (acs_ledger_get(&t->magic) == 0) {
         t->version = VERSION;
         t->bytes = sizeof *t;
-        atomic_store_explicit(&t->magic, MAGIC, memory_order_release); /* who is killed before left no table */
+        /* Release: the fields above are stored first, so a program that is killed before this leaves no table. */
+        atomic_store_explicit(&t->magic, MAGIC, memory_order_release);
     }
     if (acs_ledger_get(&t->magic) != MAGIC || t->version != VERSION || t->bytes != sizeof *t)
         return unusable(path, 0, "it has another layout, or is damaged");
     return ACS_OK;
 }
 
-/* Nobody else's, before anything of it is used: whoever owns it could keep its locks. */
+/* Check that the file is this user's before anything of it is used: another owner could keep its locks. */
 static acs_status check_owner(int file, const char *path)
 {
     struct stat is;
@@ -173,7 +178,7 @@ static acs_status check_owner(int file, const char *path)
     return ACS_OK;
 }
 
-/* All of it is there: a page that the system cannot give would end the program when it is touched. */
+/* Make sure that all pages are there: touching one that the system cannot give would end the program. */
 static acs_status fill_file(int file, const char *path)
 {
     const off_t bytes = sizeof(acs_ledger_table);
@@ -182,7 +187,7 @@ static acs_status fill_file(int file, const char *path)
     if (fstat(file, &is) != 0)
         return unusable(path, errno, NULL);
     if (is.st_size < bytes && getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (rlim_t)bytes)
-        return unusable(path, EFBIG, NULL); /* to try is a signal */
+        return unusable(path, EFBIG, NULL); /* an attempt raises a signal */
     int result;
     do
         result = fallocate(file, 0, 0, bytes);
@@ -219,12 +224,12 @@ static acs_status map_table(acs_ledger *l, const char *path)
     return status;
 }
 
-/* With no entry of its own yet. */
+/* Open the file and map the table, without an entry yet. */
 static acs_status attach(acs_ledger *l, const char *name, int flags)
 {
     char path[ACS_LEDGER_NAME_BYTES];
     ACS_TRY(path_of(name, path, sizeof path));
-    pthread_once(&g_once, watch_forks);
+    pthread_once(&g_once, watch_ledger_forks);
     pthread_mutex_lock(&g_mutex); /* no fork falls between */
     l->file = shm_open(path, flags | O_RDWR | O_CLOEXEC, 0600);
     const int error = errno;
@@ -244,13 +249,13 @@ static void detach(acs_ledger *l)
         (void)munmap(l->table, sizeof *l->table);
     if (l->file >= 0) {
         ledgers_remove(l);
-        (void)close(l->file); /* gives all its locks up */
+        (void)close(l->file); /* releases all its locks */
     }
     pthread_mutex_destroy(&l->lock);
     pthread_mutex_destroy(&l->waiting);
 }
 
-static void prepare(acs_ledger *l)
+static void init_ledger(acs_ledger *l)
 {
     *l = (acs_ledger){.file = -1};
     pthread_mutex_init(&l->lock, NULL); /* cannot fail with these attributes */
@@ -298,7 +303,7 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
     acs_ledger *l = malloc(sizeof *l);
     if (!l)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the ledger");
-    prepare(l);
+    init_ledger(l);
     l->config = *config;
     (void)snprintf(l->device, sizeof l->device, "%s", config->device);
     l->config.device = l->device;
@@ -320,8 +325,9 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
 void acs_ledger_tell(acs_ledger *l)
 {
     if (!confirm_whole(l))
-        return; /* those that wait look by themselves, too */
-    atomic_fetch_add_explicit(&l->table->changes, 1, memory_order_release); /* who sees it sees what was given */
+        return; /* waiting programs look by themselves, too */
+    /* Release: a waiter that sees the change sees what was given; pairs with changes_seen. */
+    atomic_fetch_add_explicit(&l->table->changes, 1, memory_order_release);
     (void)syscall(SYS_futex, &l->table->changes, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
@@ -340,28 +346,28 @@ void acs_ledger_close(acs_ledger *l)
 
 /* ------------------------------------------------------------------------------------------------------------- room */
 
-/* Entries that wait since before a ticket, and were passed as often as may be. */
-typedef struct passed_often {
+/* Entries that wait with an earlier ticket, and were overtaken TUNE_LEDGER_PASSES times. */
+typedef struct overtaken_entries {
     const acs_ledger_entry *entries[ACS_LEDGER_ENTRIES];
     uint32_t count;
-} passed_often;
+} overtaken_entries;
 
-static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, passed_often *often)
+static void account_wait(acs_ledger_account *a, const acs_ledger_entry *e, uint64_t ticket, overtaken_entries *often)
 {
     const uint64_t wanted = acs_ledger_get(&e->wanted);
     if (!wanted || acs_ledger_get(&e->ticket) >= ticket)
         return;
     if (a->before == 0 || wanted < a->before)
         a->before = wanted;
-    if (acs_ledger_get(&e->passed) >= TUNE_LEDGER_PASSES)
+    if (acs_ledger_get(&e->overtaken) >= TUNE_LEDGER_PASSES)
         often->entries[often->count++] = e;
 }
 
 /*
- * The first of them that will have room beside what is kept. One that waits for memory which is kept waits for its owner to
- * go on, and nobody is to wait for that one.
+ * Find the first of them that will have room beside what is kept. An entry that waits for memory which is kept depends
+ * on what its owner does, so no program waits for that entry.
  */
-static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_often *often)
+static void find_due(const acs_ledger *l, acs_ledger_account *a, const overtaken_entries *often)
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < often->count; i++) {
@@ -369,7 +375,7 @@ static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_of
         if (its < first && wanted <= acs_ledger_room_locked(l, a) + a->reclaimable) {
             a->due = wanted;
             a->due_ticket = first = its;
-            a->due_in_vain = acs_ledger_get(&often->entries[i]->in_vain);
+            a->due_backoff = acs_ledger_get(&often->entries[i]->backoff);
         }
     }
 }
@@ -377,7 +383,7 @@ static void find_due(const acs_ledger *l, acs_ledger_account *a, const passed_of
 static acs_ledger_account account_locked(const acs_ledger *l, uint64_t ticket, bool own_waits_too)
 {
     acs_ledger_account a = {0};
-    passed_often often = {.count = 0};
+    overtaken_entries often = {.count = 0};
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         const acs_ledger_entry *e = &l->table->entries[i];
         if (!acs_ledger_get(&e->used) || strncmp(e->device, l->config.device, sizeof e->device) != 0 || !is_alive(l, i))
@@ -419,7 +425,7 @@ static uint64_t room_of(const acs_ledger *l, const acs_ledger_account *a)
     uint64_t left = 0;
     if (!l->config.left || room == 0)
         return room;
-    const acs_error before = *acs_error_thread(); /* that it does not answer shows when memory is asked for */
+    const acs_error before = *acs_error_thread(); /* an error shows when memory is asked for */
     const bool known = l->config.left(l->config.user, l->config.number, &left) == ACS_OK;
     *acs_error_thread() = before;
     const uint64_t given = acs_ledger_less(left, a->to_come);
@@ -434,30 +440,30 @@ uint64_t acs_ledger_room_locked(const acs_ledger *l, acs_ledger_account *a)
     return a->room;
 }
 
-/* Of this device, and began before. */
+/* Whether the entry waits for this device with an earlier ticket. */
 static bool waits_before(const acs_ledger *l, const acs_ledger_entry *e, uint64_t ticket)
 {
     return acs_ledger_get(&e->used) && acs_ledger_get(&e->wanted) && acs_ledger_get(&e->ticket) < ticket &&
            strncmp(e->device, l->config.device, sizeof e->device) == 0;
 }
 
-void acs_ledger_pass_locked(acs_ledger *l, uint64_t ticket)
+void acs_ledger_count_overtaken_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
         if (waits_before(l, e, ticket))
-            acs_ledger_set(&e->passed, acs_ledger_get(&e->passed) + 1);
+            acs_ledger_set(&e->overtaken, acs_ledger_get(&e->overtaken) + 1);
     }
 }
 
-void acs_ledger_pass_anew_locked(acs_ledger *l, uint64_t ticket)
+void acs_ledger_reset_overtaken_locked(acs_ledger *l, uint64_t ticket)
 {
     for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++) {
         acs_ledger_entry *e = &l->table->entries[i];
-        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->passed) < TUNE_LEDGER_PASSES)
+        if (!waits_before(l, e, ticket) || acs_ledger_get(&e->overtaken) < TUNE_LEDGER_PASSES)
             continue;
-        acs_ledger_set(&e->passed, 0);
-        acs_ledger_set(&e->in_vain, acs_ledger_get(&e->in_vain) + 1);
+        acs_ledger_set(&e->overtaken, 0);
+        acs_ledger_set(&e->backoff, acs_ledger_get(&e->backoff) + 1);
     }
 }
 
@@ -468,19 +474,19 @@ acs_status acs_ledger_take(acs_ledger *l, uint64_t bytes)
     const uint64_t own = acs_ledger_get(&l->own->reserved);
     const bool room = (own > 0 || !a.due) && acs_ledger_fits_locked(l, &a, bytes);
     if (room && a.before)
-        acs_ledger_pass_locked(l, UINT64_MAX);
+        acs_ledger_count_overtaken_locked(l, UINT64_MAX);
     if (room)
         acs_ledger_set(&l->own->reserved, own + bytes);
     acs_ledger_leave(l);
     return room ? ACS_OK : ACS_NOT_READY;
 }
 
-acs_status acs_ledger_pass(acs_ledger *l)
+acs_status acs_ledger_try_overtake(acs_ledger *l)
 {
     ACS_TRY(acs_ledger_enter(l));
     const acs_ledger_account a = acs_ledger_account_all_locked(l, UINT64_MAX);
     if (a.before && !a.due)
-        acs_ledger_pass_locked(l, UINT64_MAX);
+        acs_ledger_count_overtaken_locked(l, UINT64_MAX);
     acs_ledger_leave(l);
     return a.due ? ACS_NOT_READY : ACS_OK;
 }
@@ -489,13 +495,14 @@ void acs_ledger_reclaimable(acs_ledger *l, uint64_t bytes)
 {
     if (!confirm_whole(l))
         return;
-    acs_ledger_set(&l->own->reclaimable, bytes); /* its own, and one store: who reads it sees this or what was before */
+    /* Its own entry, and one store: a reader sees the old or the new value. */
+    acs_ledger_set(&l->own->reclaimable, bytes);
 }
 
 void acs_ledger_obtained(acs_ledger *l, uint64_t bytes)
 {
     if (acs_ledger_enter(l) != ACS_OK)
-        return; /* counts as to come until it goes back: others wait longer than they need */
+        return; /* counts as not given yet until it goes back: others wait longer than they need */
     acs_ledger_set(&l->own->obtained, acs_ledger_get(&l->own->obtained) + bytes);
     acs_ledger_leave(l);
 }
@@ -503,8 +510,8 @@ void acs_ledger_obtained(acs_ledger *l, uint64_t bytes)
 void acs_ledger_give(acs_ledger *l, uint64_t bytes, uint64_t obtained)
 {
     if (bytes == 0 || acs_ledger_enter(l) != ACS_OK)
-        return; /* the same */
-    /* First: who is killed here has more to come, not less. */
+        return; /* as in acs_ledger_obtained */
+    /* This store comes first: a program that is killed in between has more to come, not less. */
     acs_ledger_set(&l->own->obtained, acs_ledger_less(acs_ledger_get(&l->own->obtained), obtained));
     acs_ledger_set(&l->own->reserved, acs_ledger_less(acs_ledger_get(&l->own->reserved), bytes));
     acs_ledger_leave(l);
@@ -527,7 +534,8 @@ void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
 {
     if (!confirm_whole(l))
         return;
-    acs_ledger_set(&l->own->threads, demand->threads); /* its own; who reads between these sees some of each */
+    /* Its own entry; a reader in between sees some old and some new values. */
+    acs_ledger_set(&l->own->threads, demand->threads);
     acs_ledger_set(&l->own->registers, demand->registers);
     acs_ledger_set(&l->own->shared, demand->shared);
 }
@@ -558,7 +566,7 @@ acs_status acs_ledger_each(const char *name, void (*visit)(void *user, const acs
     acs_ledger l;
     acs_ledger_line lines[ACS_LEDGER_ENTRIES];
     uint32_t count = 0;
-    prepare(&l);
+    init_ledger(&l);
     acs_status status = attach(&l, name, 0);
     if (status == ACS_OK && (status = acs_ledger_enter(&l)) == ACS_OK) {
         for (uint32_t i = 0; i < ACS_LEDGER_ENTRIES; i++)

@@ -1,6 +1,6 @@
 /*
- * The ledger's table in shared memory, and what both of its parts do: ledger.c, which keeps the account, and ledger_wait.c,
- * which waits for others. Private to those two.
+ * The ledger's table in shared memory, and functions that its two files share: ledger.c keeps the account, ledger_wait.c
+ * waits for other programs.
  */
 #ifndef ACS_DEVICES_LEDGER_INTERNAL_H
 #define ACS_DEVICES_LEDGER_INTERNAL_H
@@ -13,14 +13,14 @@
 enum { ACS_LEDGER_ENTRIES = 512 };
 
 typedef struct acs_ledger_entry {
-    _Atomic(uint64_t) used; /* stored last when it is made; without its lock it counts for nothing */
+    _Atomic(uint64_t) used;   /* whether the entry is used; stored last. Without its file lock it does not count */
     _Atomic(uint64_t) reserved, obtained;
-    _Atomic(uint64_t) waits;  /* its program does, for this device or another */
-    _Atomic(uint64_t) wanted; /* of this one; stored behind `ticket`; 0: none */
-    _Atomic(uint64_t) ticket, passed;
-    _Atomic(uint64_t) in_vain; /* how often others let it go first and it got nothing */
-    _Atomic(uint64_t) busy;   /* of a program that waits: some of what it has is in use by work that ends */
-    _Atomic(uint64_t) reclaimable; /* bytes of what is reserved that it does not keep, as it said last */
+    _Atomic(uint64_t) waits;  /* whether its program waits, for this device or another */
+    _Atomic(uint64_t) wanted; /* bytes of this device that it waits for; stored after `ticket`; 0: none */
+    _Atomic(uint64_t) ticket, overtaken;
+    _Atomic(uint64_t) backoff; /* times that others let it go first, and it got nothing */
+    _Atomic(uint64_t) busy;   /* of a waiting program: whether work that will end uses some of its memory */
+    _Atomic(uint64_t) reclaimable; /* bytes of `reserved` that it does not keep, as it last said */
     _Atomic(uint64_t) threads, registers, shared; /* of its groups that run */
     int64_t pid;
     char device[ACS_LEDGER_DEVICE_BYTES], program[ACS_LEDGER_PROGRAM_BYTES];
@@ -30,24 +30,24 @@ typedef struct acs_ledger_table {
     _Atomic(uint64_t) magic; /* stored last when the table is made */
     uint64_t version, bytes;
     _Atomic(uint64_t) tickets;
-    _Atomic(uint32_t) changes; /* who waits sleeps on it */
+    _Atomic(uint32_t) changes; /* futex on which waiting programs sleep */
     uint32_t unused;
     acs_ledger_entry entries[ACS_LEDGER_ENTRIES];
 } acs_ledger_table;
 
 struct acs_ledger {
-    acs_ledger_config config; /* the texts copied below, or done with */
+    acs_ledger_config config; /* its device is a copy below; its name is used only while opening */
     char device[ACS_LEDGER_DEVICE_BYTES];
     int file;
     acs_ledger_table *table;
     acs_ledger_entry *own;
-    atomic_bool cut; /* its file was truncated once: the table is not touched any more */
-    pthread_mutex_t lock;    /* threads of this process: the file's locks are one for all of them */
-    pthread_mutex_t waiting; /* one thread waits at a time: there is one acs_ledger_entry */
+    atomic_bool cut;         /* whether its file was ever truncated; the table is not touched any more then */
+    pthread_mutex_t lock;    /* taken with the file's lock, which is one for all threads of the process */
+    pthread_mutex_t waiting; /* held by the one thread that may wait at a time, since there is one entry */
     acs_ledger *next;
 };
 
-/* All under the file's lock, so their order is that lock's. */
+/* Relaxed: accesses are under the file's lock, or single stores of the entry's owner. */
 static inline uint64_t acs_ledger_get(const _Atomic(uint64_t) *value)
 {
     return atomic_load_explicit((_Atomic(uint64_t) *)(uintptr_t)value, memory_order_relaxed); /* see above */
@@ -60,46 +60,57 @@ static inline void acs_ledger_set(_Atomic(uint64_t) *value, uint64_t to)
 
 static inline uint64_t acs_ledger_less(uint64_t a, uint64_t b)
 {
-    return a > b ? a - b : 0; /* nobody's mistake is to become everybody's */
+    return a > b ? a - b : 0; /* a mistake of one program must not become one of all */
 }
 
-/* The lock over all entries, which threads of this process take, too. ACS_ERR_STATE, also where the file was truncated. */
+/*
+ * Take the lock over all entries, also against threads of this process. ACS_ERR_STATE, also if the file was truncated.
+ */
 acs_status acs_ledger_enter(acs_ledger *ledger);
 void acs_ledger_leave(acs_ledger *ledger);
-/* Whether the table may be touched, for what is read without the lock. */
+/* Whether the table may be touched, for reads without the lock. */
 bool acs_ledger_usable(acs_ledger *ledger);
-/* Those that wait look again. */
+/* Wake all programs that wait, to look again. */
 void acs_ledger_tell(acs_ledger *ledger);
 
-/* What the other entries of the device come to. */
+/* The account of a device: all its entries, as one program sees them. */
 typedef struct acs_ledger_account {
-    uint64_t reserved;   /* by all, with one's own */
-    acs_demand others;   /* what their groups take */
-    uint64_t to_come;    /* of that, what the device has not given yet */
-    uint64_t before;     /* the least of what others wait for that began before; 0: there are none */
-    uint64_t due;        /* what the first of them waits for that was passed as often as may be, and will have room beside
-                            what all keep: it goes before others; 0: there is none */
-    uint64_t due_ticket, due_in_vain; /* of that one */
-    uint64_t reclaimable; /* of what is reserved, what is not kept */
-    uint64_t room;       /* acs_ledger_room_locked, */
-    bool asked;          /* once it was asked for */
-    bool somebody_runs;  /* another has memory, and does not wait or has work under way */
-    bool waits_later;    /* another waits that began later */
+    uint64_t reserved;   /* bytes reserved by all, this program included */
+    acs_demand others;   /* memory and running groups of other programs */
+    uint64_t to_come;    /* bytes of `reserved` that the device has not given yet */
+    uint64_t before;     /* least bytes that an entry waits for which began earlier; 0: there is none */
+    /*
+     * bytes that the first of those waits for which was overtaken TUNE_LEDGER_PASSES times and will have room beside
+     * what all keep; it goes before others; 0: there is none
+     */
+    uint64_t due;
+    uint64_t due_ticket, due_backoff; /* ticket of that entry, and its `backoff` */
+    uint64_t reclaimable; /* bytes of `reserved` that are not kept */
+    uint64_t room;       /* result of acs_ledger_room_locked */
+    bool asked;          /* whether `room` is known */
+    bool somebody_runs;  /* whether another program has memory, and does not wait or has work under way */
+    bool waits_later;    /* whether another program with memory waits that began later */
 } acs_ledger_account;
 
-/* Under that lock. */
+/* The account for a thread that waits with the ticket. Under the lock. */
 acs_ledger_account acs_ledger_account_locked(const acs_ledger *ledger, uint64_t ticket);
-/* The same with threads of this program among those that wait. */
+/* The same, where waits of this program count, too. */
 acs_ledger_account acs_ledger_account_all_locked(const acs_ledger *ledger, uint64_t ticket);
-/* By the account, and by what the device says: programs that did not join take memory, too. */
+/*
+ * Bytes that can be taken: by the account, and by what the device says, since programs outside of the ledger take
+ * memory, too.
+ */
 uint64_t acs_ledger_room_locked(const acs_ledger *ledger, acs_ledger_account *account);
 static inline bool acs_ledger_fits_locked(const acs_ledger *ledger, acs_ledger_account *account, uint64_t bytes)
 {
     return bytes <= acs_ledger_room_locked(ledger, account);
 }
-/* Those that began before, and have no room yet, were passed once more. */
-void acs_ledger_pass_locked(acs_ledger *ledger, uint64_t ticket);
-/* Those of them that were passed as often as may be have to be passed as often again. */
-void acs_ledger_pass_anew_locked(acs_ledger *ledger, uint64_t ticket);
+/* Count that entries which wait with an earlier ticket were overtaken once more. */
+void acs_ledger_count_overtaken_locked(acs_ledger *ledger, uint64_t ticket);
+/*
+ * Backoff: entries with an earlier ticket that were overtaken TUNE_LEDGER_PASSES times have to be overtaken as often
+ * again.
+ */
+void acs_ledger_reset_overtaken_locked(acs_ledger *ledger, uint64_t ticket);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Policies (see placement.h). Called for each op that may run on more than one device, by one thread at a time. Knows no op
- * but by what it reads, and no device but by its links and what it was given.
+ * Policies (see placement.h). Called for each op that may run on more than one device, by one thread at a time. Knows of
+ * an op only what it reads, and of a device only its links and the ops that it was given.
  */
 #include "devices/placement.h"
 
@@ -37,7 +37,7 @@ static acs_place_set bit_of(uint32_t place)
 
 /* -------------------------------------------------------------------------------------------------- what has to come */
 
-/* By each way: each read from the fastest place that has it, or the slowest. */
+/* Seconds of copies by each way: each read from the fastest place that has it, or the slowest. */
 static void transfer_by(const acs_topology *t, const acs_placement_op *op, uint32_t device, bool slowest,
                         double by[ACS_WAYS])
 {
@@ -75,7 +75,10 @@ static uint64_t missing_bytes(const acs_placement_op *op, uint32_t device)
     return sum;
 }
 
-/* GrCUDA's exploration: with less than a share a device has nothing, so that not all goes where the first op went. */
+/*
+ * GrCUDA's exploration: a device with less than TUNE_PLACEMENT_SHARE of the bytes counts as having none, so that not all
+ * ops go where the first one went.
+ */
 static bool has_enough(const acs_placement_op *op, uint32_t device)
 {
     uint64_t held = 0, all = 0;
@@ -88,7 +91,7 @@ static bool has_enough(const acs_placement_op *op, uint32_t device)
 
 /* ----------------------------------------------------------------------------------------------------------- policies */
 
-/* The first of the candidates from the one on whose turn it is. */
+/* The first of the candidates from the device on whose turn it is. */
 static uint32_t in_turn(acs_placement *p, acs_place_set candidates)
 {
     for (uint32_t i = 0; i < p->topology->count; i++) {
@@ -98,10 +101,10 @@ static uint32_t in_turn(acs_placement *p, acs_place_set candidates)
         p->next = (device + 1) % p->topology->count;
         return device;
     }
-    return (uint32_t)__builtin_ctz(candidates); /* none of the topology's: not asked for */
+    return (uint32_t)__builtin_ctz(candidates); /* never: candidates are devices of the topology */
 }
 
-/* Those of the candidates whose figure is the least, or larger by `slack` at most. */
+/* The candidates whose figure is at most `slack` above the least one. */
 static acs_place_set least_of(acs_place_set candidates, const double figures[ACS_DEVICES_MOST], double slack)
 {
     acs_place_set best = 0;
@@ -113,7 +116,7 @@ static acs_place_set least_of(acs_place_set candidates, const double figures[ACS
     return best;
 }
 
-/* Of those that have some of it; where none has, nothing speaks against the next in turn. */
+/* Of the devices that have enough of the bytes, those with the least to copy; if none has, all candidates. */
 static acs_place_set nearest_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
 {
     double figures[ACS_DEVICES_MOST];
@@ -133,7 +136,7 @@ static double seconds_of(const acs_placement *p, const acs_placement_op *op)
     return op->seconds > 0 ? op->seconds : p->guess;
 }
 
-/* When all that it reads is there, and what each way has brought by then. */
+/* When all that the op reads is on the device; in_free_at: when each way is free again then. */
 static double there_on(const acs_placement *p, const acs_placement_op *op, uint32_t device, double in_free_at[ACS_WAYS])
 {
     double by[ACS_WAYS], there = op->ready;
@@ -148,7 +151,7 @@ static double there_on(const acs_placement *p, const acs_placement_op *op, uint3
     return there;
 }
 
-/* What has to come can come while the device works on something else. */
+/* When the op ends on the device. Copies proceed while the device works on other ops. */
 static double end_on(const acs_placement *p, const acs_placement_op *op, uint32_t device)
 {
     double in_free_at[ACS_WAYS];
@@ -159,8 +162,8 @@ static double end_on(const acs_placement *p, const acs_placement_op *op, uint32_
 }
 
 /*
- * A transfer counts twice: though it may cost this op nothing, others may want the way, and those that come later the data
- * where they were.
+ * The devices where the op ends first. A transfer counts twice: even if it does not delay this op, other ops may want
+ * the way, and later ones the bytes where they were.
  */
 static acs_place_set earliest_of(const acs_placement *p, const acs_placement_op *op, acs_place_set candidates)
 {
@@ -188,11 +191,14 @@ static acs_place_set best_of(const acs_placement *p, const acs_placement_op *op,
         const acs_place_set best = earliest_of(p, op, candidates);
         return best & op->preferred ? best & op->preferred : best;
     }
-    default: return candidates; /* in turn */
+    default: return candidates; /* ROUND_ROBIN: in turn */
     }
 }
 
-/* An op that goes on in an upstream op's stream goes where one of those is (GrCUDA); automatic asks where it ends first. */
+/*
+ * Whether an op that can take over an upstream op's stream goes to one of the devices of those (GrCUDA). AUTO looks at
+ * expected ends instead.
+ */
 static bool follows(acs_policy policy)
 {
     return policy != ACS_POLICY_SINGLE && policy != ACS_POLICY_AUTO;

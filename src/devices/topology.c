@@ -1,6 +1,6 @@
 /*
- * Links between devices (see topology.h): what is possible, what a copy takes, and their text. Called by whoever places ops
- * or shows the machine. Never calls a device.
+ * Links between devices (see topology.h): what is possible, what a copy takes, and their text. Called where ops are
+ * placed and where the machine is shown. Never calls a device.
  */
 #include "devices/topology.h"
 
@@ -17,7 +17,7 @@ static const char g_head[] = "acs-topology 1";
 typedef struct reading {
     acs_topology *t;
     acs_cache_lines in;
-    int links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* the line that says it; 0: none */
+    int links[ACS_DEVICES_MOST + 1][ACS_DEVICES_MOST + 1]; /* number of the line that gives the link; 0: none */
 } reading;
 
 void acs_topology_id(char id[ACS_DEVICE_ID_BYTES], const char uuid[16])
@@ -42,7 +42,7 @@ double acs_topology_seconds(const acs_topology *t, uint32_t from, uint32_t to, u
 
 /* -------------------------------------------------------------------------------------------------------------- check */
 
-/* Of one direction, and of both. Written so that what is no number fails. */
+/* Whether the figures of one direction are possible. The comparisons are written so that NaN fails. */
 static bool figures_can_be(const acs_topology *t, uint32_t from, uint32_t to, char why[WHY_BYTES])
 {
     const acs_route *link = &t->links[from][to];
@@ -65,7 +65,7 @@ static bool proportion_can_be(const acs_topology *t, uint32_t from, uint32_t to,
     return false;
 }
 
-/* The first link that cannot be, and why; false: all can. */
+/* Find the first link that is not possible, and why. False: all are. */
 static bool find_impossible(const acs_topology *t, uint32_t *from, uint32_t *to, char why[WHY_BYTES])
 {
     for (int both = 0; both < 2; both++)
@@ -85,11 +85,11 @@ acs_status acs_topology_check(const acs_topology *t)
 
 /* --------------------------------------------------------------------------------------------------------------- text */
 
-/* A decimal point is one, whatever the program has said of its language: for this thread, until leave_text. */
+/* Use decimal points in this thread, whatever the program's locale, until leave_text. */
 static locale_t enter_text(locale_t *before)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    *before = uselocale(plain); /* 0, without memory: stays as it is */
+    *before = uselocale(plain); /* 0, without memory: the locale stays as it is */
     return plain;
 }
 
@@ -124,8 +124,8 @@ acs_status acs_topology_write(const acs_topology *t, FILE *file)
     return well ? ACS_OK : ACS_FAIL(ACS_ERR_STATE, 0, "the topology could not be written");
 }
 
-/* count + 1: none of ours. */
-static uint32_t place_of(const acs_topology *t, const char *name)
+/* The place of that name; count + 1: there is none. */
+static uint32_t named_place(const acs_topology *t, const char *name)
 {
     for (uint32_t i = 0; i < t->count; i++)
         if (strcmp(t->id[i], name) == 0)
@@ -133,7 +133,7 @@ static uint32_t place_of(const acs_topology *t, const char *name)
     return strcmp(name, "host") == 0 ? t->count : t->count + 1;
 }
 
-/* A link's line; false: it is none. */
+/* Read the line of a link. False: it is none. */
 static bool read_link(reading *r, const char *line)
 {
     char from[ACS_DEVICE_ID_BYTES], to[ACS_DEVICE_ID_BYTES], how[8], more[2];
@@ -141,11 +141,11 @@ static bool read_link(reading *r, const char *line)
     if (sscanf(line, "link %63s %63s %lf %lf %7s %1s", from, to, &bandwidth, &latency, how, more) != 5)
         return false;
     const bool peer = strcmp(how, "peer") == 0;
-    const uint32_t a = place_of(r->t, from), b = place_of(r->t, to);
+    const uint32_t a = named_place(r->t, from), b = named_place(r->t, to);
     if ((!peer && strcmp(how, "staged") != 0) || strcmp(from, to) == 0)
         return false;
     if (a > r->t->count || b > r->t->count)
-        return true; /* of devices that are not ours */
+        return true; /* of other devices */
     r->t->links[a][b] = (acs_route){bandwidth * 1e9, latency * 1e-6, peer};
     r->links[a][b] = r->in.number;
     return true;
@@ -154,7 +154,7 @@ static bool read_link(reading *r, const char *line)
 static acs_status read_lines(reading *r)
 {
     char line[ACS_CACHE_LINE_BYTES];
-    bool begun = false; /* the head was there */
+    bool begun = false; /* whether the head was read */
     while (acs_cache_line(&r->in, line)) {
         char id[ACS_DEVICE_ID_BYTES];
         if (acs_cache_line_is_empty(line) || (begun && (sscanf(line, "device %63s", id) == 1 || read_link(r, line))))

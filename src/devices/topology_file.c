@@ -1,12 +1,12 @@
 /*
- * Where the links of a set of devices are kept between runs (see topology.h). Called where devices are opened. How a
- * file is replaced is cache_file.c's to know.
+ * The file that keeps the links of a set of devices between runs (see topology.h). Called where devices are opened.
+ * cache_file.c replaces the file.
  */
 #include "devices/topology.h"
 
 #include "base/cache_file.h"
 
-/* Of each id, added up: the same for any order. */
+/* The sum of a hash of each id, which is the same for any order. */
 static uint64_t set_hash(const acs_topology *t)
 {
     uint64_t sum = t->count;
@@ -29,7 +29,7 @@ acs_status acs_topology_load(acs_topology *t)
     if (!file)
         return ACS_NOT_READY;
     acs_status status = acs_topology_read(t, file, path);
-    (void)fclose(file); /* was read */
+    (void)fclose(file); /* was only read */
     return status;
 }
 
@@ -38,7 +38,7 @@ static acs_status write_links(const void *what, FILE *file)
     return acs_topology_write(what, file);
 }
 
-/* Under each name the whole text: who reads it passes by devices that are not its own. */
+/* Each file has the whole text; a reader skips devices that are not its own. */
 acs_status acs_topology_store(const acs_topology *t)
 {
     char path[ACS_TOPOLOGY_PATH_BYTES];

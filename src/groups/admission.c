@@ -1,112 +1,20 @@
 /*
- * Between the pools of a context and the ledger of all programs (see admission.h). What a group took or waited for is a
- * credit of its thread, which the next growths draw on; whatever else pools ask for is taken from the ledger, or not
- * there.
+ * Memory out of the ledger of all programs (see admission.h): for the pools of a context, which ask whenever they grow, and
+ * for its groups. What a group took or waited for is a credit of its thread, which the next growths of the pools draw on.
+ * Without a credit a growth takes its bytes from the ledger, or is refused.
  */
 #include "groups/admission.h"
-#include "api/threads.h"
 
-#include "base/inside.h"
-#include "groups/group_schedule.h"
-#include "residency/device_choice.h"
-
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { PAGE_BYTES = 2 << 20 }; /* by which devices give memory */
+enum { PAGE_BYTES = 2 << 20 }; /* unit by which devices give memory */
 
-/* What this thread may take before anybody else: it submits one group at a time, and ends this before the next. */
+/* Bytes that this thread may draw on. It submits one group at a time, and ends this credit before the next. */
 static _Thread_local struct {
     const acs_context *context;
     uint32_t device;
     uint64_t bytes;
 } tl_credit;
-
-static acs_status left(void *user, uint32_t device, uint64_t *bytes)
-{
-    acs_backend *backend = ((acs_context *)user)->backend;
-    char id[64];
-    uint64_t total;
-    return backend->ops->memory_state(backend, device, id, &total, bytes);
-}
-
-/* Who waits is the one that steps where there are no workers. What lies idle goes, whatever other threads do. */
-static bool busy(void *user)
-{
-    acs_context *context = user;
-    while (acs_context_unattended(context) && acs_context_step(context))
-        continue;
-    acs_admission_idle(context);
-    return acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE;
-}
-
-static bool ended(void *user)
-{
-    return acs_context_is_lost(user);
-}
-
-/* "on", "/name" or "/name:bytes". */
-static acs_status parse(const char *text, char name[ACS_OPTION_TEXT_BYTES], uint64_t *most)
-{
-    const char *colon = strchr(text, ':');
-    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    *most = UINT64_MAX;
-    if (strcmp(text, "on") == 0) {
-        memcpy(name, "/acs", 5);
-        return ACS_OK;
-    }
-    if (colon) {
-        char *end = NULL;
-        errno = 0;
-        *most = strtoull(colon + 1, &end, 10);
-        if (colon[1] < '0' || colon[1] > '9' || *end || errno || *most == 0)
-            return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": '%s' is no number of bytes", text, colon + 1);
-    }
-    if (*text != '/')
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\", not off, on, or /name[:bytes]", text);
-    memcpy(name, text, length);
-    name[length] = '\0';
-    return ACS_OK;
-}
-
-static acs_status join(acs_context *context, uint32_t device, const char *name, uint64_t most)
-{
-    acs_backend *backend = context->backend;
-    char id[64];
-    uint64_t total = 0, free_bytes = 0;
-    ACS_TRY(backend->ops->memory_state(backend, device, id, &total, &free_bytes));
-    const acs_ledger_config config = {.name = name, .device = id, .total = total < most ? total : most, .number = device,
-                                      .user = context, .left = left, .busy = busy, .ended = ended};
-    ACS_TRY(acs_ledger_open(&config, &context->ledgers[device]));
-    acs_context_add_mode(context, ACS_MODE_LEDGER);
-    return ACS_OK;
-}
-
-acs_status acs_admission_open(acs_context *context)
-{
-    const char *text = context->options.ledger;
-    char name[ACS_OPTION_TEXT_BYTES];
-    uint64_t most = 0;
-    if (!*text || strcmp(text, "off") == 0)
-        return ACS_OK;
-    ACS_TRY(parse(text, name, &most));
-    if (context->device_choice && context->device_choice->topology.shared)
-        return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_LEDGER is \"%s\": it knows no parts of GPUs, but devices share one "
-                        "(ACS_DEVICES_PER_GPU=%d)", text, (int)context->options.devices_per_gpu);
-    for (uint32_t d = 0; d < context->backend->devices; d++)
-        ACS_TRY(join(context, d, name, most));
-    return ACS_OK;
-}
-
-void acs_admission_close(acs_context *context)
-{
-    for (uint32_t d = 0; d < ACS_DEVICES_MOST; d++) {
-        acs_ledger_close(context->ledgers[d]);
-        context->ledgers[d] = NULL;
-    }
-}
 
 /* ----------------------------------------------------------------------------------------------- what the pools ask */
 
@@ -136,7 +44,7 @@ static void returned(void *user, int kind, uint64_t bytes, uint64_t that_came)
     acs_ledger_give(ledger_of(user, kind), bytes, that_came);
 }
 
-/* For an error of the pools. */
+/* Describe the ledger for an error of the pools. */
 static void describe(void *user, int kind, char *text, size_t bytes)
 {
     uint64_t room = 0;
@@ -201,9 +109,9 @@ void acs_admission_end(acs_context *context)
     give_credit(NULL, 0, 0);
 }
 
-bool acs_admission_pass(acs_context *context, uint32_t device)
+bool acs_admission_try_overtake(acs_context *context, uint32_t device)
 {
-    return acs_ledger_pass(context->ledgers[device]) != ACS_NOT_READY; /* no answer shows when memory is taken */
+    return acs_ledger_try_overtake(context->ledgers[device]) != ACS_NOT_READY; /* an error shows when memory is taken */
 }
 
 acs_status acs_admission_give_way(acs_context *context, uint32_t devices)
@@ -214,34 +122,15 @@ acs_status acs_admission_give_way(acs_context *context, uint32_t devices)
     return ACS_OK;
 }
 
-void acs_admission_kept(acs_context *context, int kind)
-{
-    if (acs_admission_on(context) && context->group_schedule && acs_memory_is_device(kind))
-        acs_group_schedule_kept(context, acs_memory_device(kind));
-}
-
 void acs_admission_reclaim(acs_context *context, uint32_t devices)
 {
-    if (!acs_admission_on(context) || acs_context_is_lost(context)) /* it may wait for an op that never ends */
+    /* Giving memory back may wait for an op that never ends. */
+    if (!acs_admission_on(context) || acs_context_is_lost(context))
         return;
-    const acs_error before = *acs_error_thread(); /* what is not given back stays: no error of whoever is idle */
+    /* Memory that cannot be given back stays, and is no error of the caller. */
+    const acs_error before = *acs_error_thread();
     for (uint32_t d = 0; d < context->backend->devices; d++)
         if (devices >> d & 1)
             (void)acs_memory_trim(context->memory, acs_memory_kind(d), 0);
     *acs_error_thread() = before;
-}
-
-void acs_admission_idle(acs_context *context)
-{
-    acs_admission_reclaim(context, UINT32_MAX);
-    if (acs_admission_on(context) && context->group_schedule && !acs_context_is_lost(context))
-        acs_group_schedule_rest(context);
-}
-
-void acs_admission_rest(acs_context *context)
-{
-    if (!acs_admission_on(context) || acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE)
-        return;
-    ACS_NOT_CANCELLED;
-    acs_admission_idle(context);
 }

@@ -1,6 +1,6 @@
 /*
- * Dependencies between all pairs of a group's ops (see footprints.h). Called by src/groups/group_submit.c. Pairs that are
- * known to be ordered through others are not looked at, so that long chains cost little.
+ * Dependencies between all pairs of a group's ops (see footprints.h). Called by group_submit.c. Pairs that are already
+ * ordered through other ops are skipped, so that long chains cost little.
  */
 #include "groups/footprints.h"
 
@@ -8,16 +8,16 @@
 
 #include <stdlib.h>
 
-/* A segment in normal form, or one of all memory. */
+/* A segment in normal form. */
 typedef struct touch {
     acs_shape shape;
     uint8_t access;
 } touch;
 
 typedef struct footprint {
-    uint32_t first, count; /* touches */
-    uint8_t access;        /* of all of them together */
-    uint8_t all;           /* to all memory */
+    uint32_t first, count; /* first of its touches, and their number */
+    uint8_t access;        /* access of all its segments together */
+    uint8_t all;           /* access to all memory */
 } footprint;
 
 static void look_at(const acs_record *op, footprint *f, touch *touches, uint32_t *used)
@@ -32,7 +32,7 @@ static void look_at(const acs_record *op, footprint *f, touch *touches, uint32_t
         else if (acs_shape_of(s, &t->shape) == ACS_OK)
             (*used)++;
         else
-            continue; /* empty */
+            continue; /* an empty segment */
         f->access |= s->access;
     }
     f->access |= f->all;

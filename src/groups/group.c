@@ -1,6 +1,6 @@
 /*
- * Groups (see group.h): which threads hold one, what they hold, and what is refused meanwhile. Called by the calls that
- * queue ops, and by the group's own. Never queues an op; group_submit.c does.
+ * Groups (see group.h): which threads hold one, the ops in them, and calls that are refused meanwhile. Called by the
+ * calls that queue ops, and by the group's own. Never queues an op; group_submit.c does.
  */
 #include "groups/group_internal.h"
 #include "api/draft.h"
@@ -16,7 +16,7 @@ enum { OPS_DEFAULT = 1024 };
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and each group's `next` and `thread` */
 static acs_group *g_groups;
 static uint64_t g_number;
-/* Groups that this thread began and did not end: threads without any take no lock. */
+/* Number of groups that this thread began and did not end; a thread without any takes no lock. */
 static _Thread_local uint32_t tl_open;
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 
@@ -32,7 +32,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-/* Groups are the parent's, as their contexts are. */
+/* Groups belong to the parent, like their contexts. */
 static void in_child(void)
 {
     g_groups = NULL;
@@ -40,15 +40,15 @@ static void in_child(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
-static void watch_forks(void)
+static void watch_group_forks(void)
 {
-    (void)pthread_atfork(before_fork, after_fork, in_child); /* without it children cannot make groups, no worse */
+    (void)pthread_atfork(before_fork, after_fork, in_child); /* on failure children cannot make groups, which is all */
 }
 
 /* ------------------------------------------------------------------------------------------------------------- list */
 
-/* Of this thread, in any context or in one. */
-static acs_group *find(const acs_context *context)
+/* The group that this thread holds in the context; NULL: in any context. */
+static acs_group *find_mine(const acs_context *context)
 {
     pthread_mutex_lock(&g_mutex);
     acs_group *group = g_groups;
@@ -60,7 +60,7 @@ static acs_group *find(const acs_context *context)
 
 acs_group *acs_group_mine(acs_context *context)
 {
-    return tl_open ? find(context) : NULL;
+    return tl_open ? find_mine(context) : NULL;
 }
 
 uint64_t acs_group_number(acs_context *context)
@@ -83,9 +83,11 @@ void acs_group_destroy(acs_group *group)
     while (*at != group)
         at = &(*at)->next;
     *at = group->next;
-    tl_open -= group->thread == acs_thread_number(); /* another thread's count stays too high, which costs it a look */
+    /* The count of another thread stays too high, which costs it a search. */
+    tl_open -= group->thread == acs_thread_number();
     pthread_mutex_unlock(&g_mutex);
-    atomic_fetch_sub_explicit(&group->context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* its thread's */
+    /* Relaxed: its thread alone looks for it. */
+    atomic_fetch_sub_explicit(&group->context->modes, ACS_MODE_SECTION, memory_order_relaxed);
     acs_record_pool_destroy(group->records);
     free(group->ops);
     free(group->frees);
@@ -117,14 +119,14 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    if (tl_open && find(NULL))
+    if (tl_open && find_mine(NULL))
         return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds a group; acs_group_submit or acs_group_cancel comes first");
     if (acs_capture_on(context))
         return ACS_FAIL(ACS_ERR_STATE, 0, "the ops of this thread are being captured; acs_stream_after ends that");
     if (ops_most > ACS_GROUP_OPS_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a group of %zu ops: at most %d can be held", ops_most, ACS_GROUP_OPS_MAX);
     ACS_TRY(make(context, ops_most ? (uint32_t)ops_most : OPS_DEFAULT, &group));
-    pthread_once(&g_once, watch_forks);
+    pthread_once(&g_once, watch_group_forks);
     pthread_mutex_lock(&g_mutex);
     group->thread = acs_thread_number();
     group->number = ++g_number;
@@ -132,7 +134,8 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most)
     g_groups = group;
     pthread_mutex_unlock(&g_mutex);
     tl_open++;
-    atomic_fetch_add_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed); /* as above */
+    /* Relaxed: as in acs_group_destroy. */
+    atomic_fetch_add_explicit(&context->modes, ACS_MODE_SECTION, memory_order_relaxed);
     return ACS_OK;
 }
 
@@ -180,7 +183,7 @@ bool acs_group_begin_op(acs_draft *draft, acs_op_kind kind)
         return true;
     ACS_FAIL(ACS_ERR_FULL, 0, "the group holds %u ops, as many as acs_group_begin was asked for", group->most);
     acs_draft_blame(draft);
-    if (!draft->no_wait) /* who does not ask for ACS_ERR_FULL need not look for it */
+    if (!draft->no_wait) /* a caller that does not ask for ACS_ERR_FULL does not look for it */
         acs_failures_keep(draft->context);
     return false;
 }
@@ -212,7 +215,7 @@ static acs_status add_free(acs_group *group, void *ptr, const acs_site *site)
     return ACS_OK;
 }
 
-/* The start of a live block, as far as can be told now. */
+/* Whether a live block begins there, as far as can be told now. */
 static bool is_block(acs_context *context, const void *ptr)
 {
     const uint64_t address = (uint64_t)(uintptr_t)ptr;
@@ -227,7 +230,7 @@ static bool is_block(acs_context *context, const void *ptr)
            block.ptr == ptr;
 }
 
-/* Blocks that the group plans are marked; others wait in a list. */
+/* Note a free: blocks that the group may plan are marked, others are added to a list. */
 static acs_status hold_free(acs_context *context, acs_group *group, void *ptr, const acs_site *site)
 {
     if (!is_block(context, ptr))
@@ -237,7 +240,7 @@ static acs_status hold_free(acs_context *context, acs_group *group, void *ptr, c
         return add_free(group, ptr, site);
     if (m->dying)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in the same group", ptr);
-    m->dying = true; /* nobody else names it */
+    m->dying = true; /* no other thread names it */
     return ACS_OK;
 }
 
@@ -270,7 +273,7 @@ void acs_group_free_blocks(acs_group *group)
         if (m->group != group->number)
             continue;
         m->group = 0;
-        if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->home, &block) == ACS_OK)
+        if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->canonical, &block) == ACS_OK)
             acs_memory_log_block(context, "free", &block, acs_fifo_last(context->core.fifo));
     }
     acs_relocatables_leave(context);

@@ -1,4 +1,4 @@
-/* What group.c (holding) and group_submit.c (planning, queueing) share. */
+/* Shared by group.c, which holds ops, and group_submit.c, which plans and queues them. */
 #ifndef ACS_GROUP_INTERNAL_H
 #define ACS_GROUP_INTERNAL_H
 
@@ -10,11 +10,15 @@ typedef struct acs_held_free {
     const acs_site *site;
 } acs_held_free;
 
-/* Its thread's alone, but for the list. */
+/* Used by its thread alone, except for the fields of the list. */
 struct acs_group {
-    acs_group *next;       /* list of all; guarded by its mutex */
+    acs_group *next;       /* next in the list of all groups; guarded by the list's mutex */
     acs_context *context;
-    uint64_t thread;       /* the same: 0 while it is being submitted, so that the thread's own ops are not held */
+    /*
+     * number of the thread that holds it, guarded by the list's mutex; 0 while it is submitted: the thread's ops are not
+     * held
+     */
+    uint64_t thread;
     uint64_t number;       /* from 1; never used again */
     acs_record_pool *records;
     acs_record **ops;      /* in program order */
@@ -23,11 +27,13 @@ struct acs_group {
     uint32_t free_count, free_room;
 };
 
-/* Out of the list, and given back. What it held is dropped; the frees that it holds are not made. */
+/* Take the group out of the list, and free it. Its ops are dropped; the frees that it holds are not made. */
 void acs_group_destroy(acs_group *group);
-/* The thread's ops are held, or go on as always, from here on. */
+/* From here on the ops of `thread` are held in the group; 0: no thread's are. */
 void acs_group_set_thread(acs_group *group, uint64_t thread);
-/* Blocks that were freed in it go, and others that were made in it are like any. */
+/*
+ * Free the blocks that were made and freed in the group; others that were made in it are ordinary blocks from here on.
+ */
 void acs_group_free_blocks(acs_group *group);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Where groups run (see group_schedule.h). Called by threads that submit groups; one that waits steps the core, and
+ * Where groups run (see group_schedule.h). Called by threads that submit groups; a thread that waits steps the core, and
  * holds no lock meanwhile. A group that has ended is forgotten when the next one comes.
  */
 #include "groups/group_schedule.h"
@@ -8,30 +8,33 @@
 
 #include "base/tuning.h"
 #include "groups/admission.h"
-#include "residency/device_choice.h"
+#include "residency/room.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-typedef struct running {
+typedef struct running_group {
     uint64_t ticket;
     uint32_t device;
     acs_demand demand;
-    acs_op at;   /* ops before it have ended */
-    acs_op last; /* 0: it is being queued */
-    bool reserved; /* its memory counts among what is in use */
-    struct running *next;
-} running;
+    acs_op at;   /* op before which all have ended */
+    acs_op last; /* latest op of the group; 0: it is being queued */
+    bool reserved; /* whether the pools count its memory as in use */
+    struct running_group *next;
+} running_group;
 
 struct acs_group_schedule {
-    pthread_mutex_t lock; /* guards all that follows; nothing is waited for under it */
-    uint64_t tickets;     /* handed out */
-    uint64_t served;      /* tickets up to this one have their device */
-    running *first;
+    pthread_mutex_t lock; /* guards all fields below; nothing is waited for under it */
+    uint64_t tickets;     /* number of tickets handed out */
+    uint64_t served;      /* ticket up to which all groups have their device */
+    running_group *first;
     acs_device_load devices[ACS_DEVICES_MOST];
-    /* Bytes that lay idle when nothing was under way, and could not go back for the blocks beside them. */
+    /*
+     * Bytes of each device that lay idle when no op was under way, and could not be given back because of blocks beside
+     * them.
+     */
     uint64_t leftover[ACS_DEVICES_MOST];
-    uint64_t told[ACS_DEVICES_MOST]; /* that could go back, as others know */
+    uint64_t told[ACS_DEVICES_MOST]; /* bytes that other programs were told could go back */
 };
 
 acs_status acs_group_schedule_open(acs_context *context)
@@ -48,7 +51,7 @@ acs_status acs_group_schedule_open(acs_context *context)
     for (uint32_t i = 0; i < backend->devices; i++) {
         acs_capacity *of = &d->devices[i].of;
         ACS_TRY(backend->ops->capacity(backend, i, of));
-        /* HuntKTm's bound: with fewer slots ops take turns in them, but groups need not wait for that. */
+        /* HuntKTm's bound. With fewer slots ops take turns in them, but groups need not wait for that. */
         of->queues = context->core.slots.count / backend->devices;
         of->queues = of->queues < TUNE_GROUP_QUEUES ? TUNE_GROUP_QUEUES : of->queues;
         if (context->options.memory_limit && (uint64_t)context->options.memory_limit < of->memory)
@@ -61,7 +64,7 @@ void acs_group_schedule_close(acs_context *context)
 {
     acs_group_schedule *d = context->group_schedule;
     while (d && d->first) {
-        running *next = d->first->next;
+        running_group *next = d->first->next;
         free(d->first);
         d->first = next;
     }
@@ -71,24 +74,24 @@ void acs_group_schedule_close(acs_context *context)
     context->group_schedule = NULL;
 }
 
-/* Other programs look at what runs on a device. */
-static void publish(const acs_context *context, const acs_group_schedule *d, uint32_t device)
+/* Tell other programs what runs on the device. */
+static void publish_load(const acs_context *context, const acs_group_schedule *d, uint32_t device)
 {
     if (acs_admission_on(context))
         acs_ledger_runs(context->ledgers[device], &d->devices[device].in_use);
 }
 
-static void forget(const acs_context *context, acs_group_schedule *d, running **at)
+static void forget_running(const acs_context *context, acs_group_schedule *d, running_group **at)
 {
-    running *r = *at;
+    running_group *r = *at;
     acs_capacity_remove(&d->devices[r->device], &r->demand);
-    publish(context, d, r->device);
+    publish_load(context, d, r->device);
     *at = r->next;
     free(r);
 }
 
-/* Groups end in any order. */
-static bool has_ended(acs_context *context, running *r)
+/* Whether all ops of the group have ended; moves its `at` on. */
+static bool has_ended(acs_context *context, running_group *r)
 {
     acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP};
     const acs_op settled = acs_core_settled(&context->core);
@@ -103,13 +106,13 @@ static bool has_ended(acs_context *context, running *r)
     return true;
 }
 
-/* Those that have ended go. Whether others have all their ops queued, so that an end of one tells of theirs. */
+/* Forget groups that have ended. True: another group's ops are all queued, so that their end can be waited for. */
 static bool forget_ended(acs_context *context, acs_group_schedule *d)
 {
     bool queued = false;
-    for (running **at = &d->first; *at;) {
+    for (running_group **at = &d->first; *at;) {
         if (has_ended(context, *at)) {
-            forget(context, d, at);
+            forget_running(context, d, at);
             continue;
         }
         queued |= (*at)->last != 0;
@@ -118,16 +121,16 @@ static bool forget_ended(acs_context *context, acs_group_schedule *d)
     return queued;
 }
 
-/* What groups have that are being queued: it goes back behind their ops. */
+/* Memory of groups that are being queued: it goes back behind their ops. */
 static uint64_t queued_bytes(const acs_group_schedule *d, uint32_t device)
 {
     uint64_t bytes = 0;
-    for (const running *r = d->first; r; r = r->next)
+    for (const running_group *r = d->first; r; r = r->next)
         bytes += r->device == device && r->reserved && !r->last ? r->demand.memory : 0;
     return bytes;
 }
 
-/* Memory of a device that goes back without more of the program: it lies idle, or ops have it that end. */
+/* Memory of a device that goes back without further calls of the program: it lies idle, or ops use it that will end. */
 static uint64_t reclaimable(const acs_context *context, const acs_group_schedule *d, uint32_t device)
 {
     const acs_memory_counts memory = acs_memory_count(context->memory, acs_memory_kind(device));
@@ -146,16 +149,16 @@ static void tell_reclaimable(const acs_context *context, acs_group_schedule *d, 
     tell(context, d, device, reclaimable(context, d, device));
 }
 
-/* With nothing under way, what lies idle has gone but for this. */
+/* If no op is under way, note which memory could not be given back. */
 static void note_leftover(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
-    if (queued_bytes(d, device) || acs_memory_rests_until(context->memory, acs_memory_kind(device)))
+    if (queued_bytes(d, device) || acs_memory_quarantined_until(context->memory, acs_memory_kind(device)))
         return;
     const acs_memory_counts memory = acs_memory_note(context->memory, acs_memory_kind(device));
     d->leftover[device] = memory.reserved - memory.live;
 }
 
-void acs_group_schedule_rest(acs_context *context)
+void acs_group_schedule_gave_back(acs_context *context)
 {
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
@@ -172,21 +175,27 @@ void acs_group_schedule_kept(acs_context *context, uint32_t device)
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
     const uint64_t bytes = reclaimable(context, d, device);
-    if (bytes < d->told[device]) /* who makes no groups gives nothing back while he is busy */
+    if (bytes < d->told[device]) /* a program without groups gives nothing back while it is busy */
         tell(context, d, device, bytes);
     pthread_mutex_unlock(&d->lock);
 }
 
-/* Blocks that are of no group take memory, too, and groups are about to. */
+/*
+ * Memory in use on the device: that of the pools, with what groups are about to take, or that of the groups if it is
+ * more.
+ */
 static uint64_t memory_in_use(const acs_group_schedule *d, uint32_t device, uint64_t live)
 {
     uint64_t soon = live;
-    for (const running *r = d->first; r; r = r->next)
+    for (const running_group *r = d->first; r; r = r->next)
         soon += r->device == device && !r->reserved ? r->demand.memory : 0;
     return soon > d->devices[device].in_use.memory ? soon : d->devices[device].in_use.memory;
 }
 
-/* A device as a group finds it; *idle is memory that the context has of it and does not use. *awaited: others wait. */
+/*
+ * The load of a device as a group finds it. *idle: memory that the context has there and does not use. *awaited: other
+ * programs wait for the device.
+ */
 static acs_device_load load_of(const acs_context *context, const acs_group_schedule *d, uint32_t device, uint64_t *idle,
                                bool *awaited)
 {
@@ -198,43 +207,46 @@ static acs_device_load load_of(const acs_context *context, const acs_group_sched
     *idle = memory.reserved > load.in_use.memory ? memory.reserved - load.in_use.memory : 0;
     *awaited = false;
     if (!acs_admission_on(context) || acs_ledger_look(context->ledgers[device], &room, &others, awaited) != ACS_OK)
-        return load; /* that it cannot be asked shows when memory is taken */
-    others.memory = 0; /* is not in the room */
+        return load; /* an error shows when memory is taken */
+    others.memory = 0; /* the room does not contain it */
     acs_capacity_add(&load, &others);
-    const uint64_t lacks = load.of.memory > room ? load.of.memory - room : 0; /* whoever has it */
+    const uint64_t lacks = load.of.memory > room ? load.of.memory - room : 0; /* whichever program has it */
     if (lacks > *idle && lacks - *idle > load.in_use.memory)
         load.in_use.memory = lacks - *idle;
     return load;
 }
 
-/* What the ticket's owner is to do next. */
+/* What the owner of a ticket has to do next. */
 typedef enum turn {
-    TURN_OVER,   /* it has its device */
-    TURN_ALONE,  /* it is the first, and none of the context's groups runs: other programs have what it lacks */
+    TURN_OVER,   /* the group has its device */
+    TURN_ALONE,  /* it is first, and no group of the context runs: other programs have the memory that it lacks */
     TURN_LATER
 } turn;
 
-/* A group that looks for its device, and what came of it so far. */
+/* A group that looks for its device. */
 typedef struct attempt {
     const acs_demand *demand;
-    running *r;
+    running_group *r;
     acs_scheduled_group *to;
     turn turn;
-    bool queued; /* other groups run, whose ends can be waited for */
-    uint32_t full;   /* a bit for each device that had too little after all */
-    uint32_t barred; /* and for each that would have room if others did not come first */
-    bool insists;    /* it has let them go first */
+    bool queued;     /* whether other groups run whose ends can be waited for */
+    uint32_t full;   /* a bit for each device that turned out to have too little */
+    uint32_t barred; /* a bit for each device that would have room if other programs did not come first */
+    bool insists;    /* whether it has let other programs go first */
 } attempt;
 
-/* Other programs that wait for the device may be passed. */
-static bool passes(acs_context *context, acs_group_schedule *d, uint32_t device)
+/* Whether the group may overtake other programs that wait for the device. Tells them what could go back. */
+static bool try_overtake(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
     tell_reclaimable(context, d, device);
-    return acs_admission_pass(context, device);
+    return acs_admission_try_overtake(context, device);
 }
 
-/* With a ledger the group's memory is taken there, too, as far as the context lacks it. */
-static int choose(acs_context *context, attempt *a)
+/*
+ * Choose a device for the group; -1: none has room. Without a ledger, and while no group runs, it is at least the device
+ * with the most memory left. With a ledger the memory that the context lacks is taken there, too.
+ */
+static int choose_group_device(acs_context *context, attempt *a)
 {
     acs_group_schedule *d = context->group_schedule;
     const acs_demand *demand = a->demand;
@@ -252,32 +264,35 @@ static int choose(acs_context *context, attempt *a)
     }
     while ((device = acs_capacity_choose(now, context->backend->devices, demand)) >= 0) {
         const uint64_t lacks = demand->memory > idle[device] ? demand->memory - idle[device] : 0;
-        const bool may_pass = !awaited[device] || demand->memory == 0 || a->insists;
-        const bool in_turn = may_pass || passes(context, d, (uint32_t)device);
+        const bool may_overtake = !awaited[device] || demand->memory == 0 || a->insists;
+        const bool in_turn = may_overtake || try_overtake(context, d, (uint32_t)device);
         if (in_turn && (!acs_admission_on(context) || lacks == 0 ||
                         acs_admission_take(context, (uint32_t)device, lacks) == ACS_OK)) {
             a->to->beside = true;
             return device;
         }
         a->barred |= in_turn ? 0 : 1u << device;
-        now[device].in_use.memory = now[device].of.memory; /* somebody was faster, or comes first */
+        now[device].in_use.memory = now[device].of.memory; /* another program was faster, or comes first */
     }
     return d->first || acs_admission_on(context) ? -1 : most;
 }
 
-static void place_locked(acs_context *context, running *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
+static void place_locked(acs_context *context, running_group *r, uint64_t ticket, uint32_t device, const acs_demand *demand)
 {
     acs_group_schedule *d = context->group_schedule;
     d->served = ticket;
-    *r = (running){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
-    r->at = acs_fifo_last(context->core.fifo) + 1; /* its ops come behind */
+    *r = (running_group){.ticket = ticket, .device = device, .demand = *demand, .next = d->first};
+    r->at = acs_fifo_last(context->core.fifo) + 1; /* its ops come later */
     d->first = r;
     acs_capacity_add(&d->devices[device], demand);
-    publish(context, d, device);
+    publish_load(context, d, device);
 }
 
-/* True: there is nothing more to wait for, or not in this way. Who waits may ask again after that. */
-static bool try(acs_context *context, void *argument)
+/*
+ * Try to place the group. True: there is nothing more to wait for in this way; the waiting thread may call it again
+ * after that.
+ */
+static bool try_place(acs_context *context, void *argument)
 {
     attempt *a = argument;
     acs_group_schedule *d = context->group_schedule;
@@ -286,7 +301,7 @@ static bool try(acs_context *context, void *argument)
     pthread_mutex_lock(&d->lock);
     a->queued = forget_ended(context, d);
     const bool next = d->served + 1 == a->to->ticket;
-    const int device = next ? choose(context, a) : -1;
+    const int device = next ? choose_group_device(context, a) : -1;
     if (device >= 0)
         place_locked(context, a->r, a->to->ticket, (uint32_t)device, a->demand);
     a->turn = device >= 0 ? TURN_OVER : next && !d->first ? TURN_ALONE : TURN_LATER;
@@ -296,7 +311,7 @@ static bool try(acs_context *context, void *argument)
     return a->turn != TURN_LATER || !a->queued;
 }
 
-/* Whoever has it first gives; the context's other groups come behind. */
+/* Wait for the device that other programs leave first. Other groups of the context wait behind this one. */
 static acs_status wait_for_others(acs_context *context, attempt *a)
 {
     acs_group_schedule *d = context->group_schedule;
@@ -313,7 +328,7 @@ static acs_status wait_for_others(acs_context *context, attempt *a)
     return status;
 }
 
-/* Until another thread has queued its group, which may have to wait for other programs. */
+/* Wait until another thread has queued its group, which may have to wait for other programs. */
 static void wait_for_threads(acs_context *context)
 {
     if (context->stepper)
@@ -324,22 +339,25 @@ static void wait_for_threads(acs_context *context)
         sched_yield();
 }
 
-/* Until the context's ops get on; it stays at TURN_LATER where a simulated device is stuck for good. */
+/* Wait for the context's own ops. The turn stays TURN_LATER where a simulated device is stuck for good. */
 static void wait_for_own(acs_context *context, attempt *a)
 {
-    (void)try(context, a);
+    (void)try_place(context, a);
     while (a->turn == TURN_LATER && !(context->stepper && context->stepper->is_stuck(context))) {
         if (a->queued) {
-            acs_context_wait_room(context, try, a);
+            acs_context_wait_room(context, try_place, a);
         } else {
             wait_for_threads(context);
-            (void)try(context, a);
+            (void)try_place(context, a);
         }
     }
 }
 
-/* What it lacks other programs have; those come first that were passed too often, once. */
-static acs_status place(acs_context *context, attempt *a)
+/*
+ * Place the group. If other programs have the memory that it lacks, those that were overtaken too often come first,
+ * once.
+ */
+static acs_status place_group(acs_context *context, attempt *a)
 {
     acs_group_schedule *d = context->group_schedule;
     wait_for_own(context, a);
@@ -358,22 +376,22 @@ static acs_status place(acs_context *context, attempt *a)
     return a->turn == TURN_ALONE ? wait_for_others(context, a) : ACS_OK;
 }
 
-/* The only device: other programs first that were passed too often. What was freed goes back to them. */
+/* A single device: let other programs go first that were overtaken too often. Memory that was freed goes to them. */
 static acs_status let_others(acs_context *context, uint64_t bytes)
 {
     acs_group_schedule *d = context->group_schedule;
     const uint32_t device = 0;
     pthread_mutex_lock(&d->lock);
-    const bool goes_on = bytes == 0 || passes(context, d, device);
+    const bool goes_on = bytes == 0 || try_overtake(context, d, device);
     pthread_mutex_unlock(&d->lock);
     if (goes_on)
         return ACS_OK;
-    acs_memory_wait_rests(context, acs_memory_kind(device));
+    acs_room_wait_quarantine(context, acs_memory_kind(device));
     return acs_admission_give_way(context, 1u << device);
 }
 
-/* The same: nothing else is waited for, and the ledger is asked when the pools grow. */
-static void place_alone(acs_context *context, const acs_demand *demand, running *r, acs_scheduled_group *to)
+/* A single device: nothing else is waited for, and the ledger is asked when the pools grow. */
+static void place_alone(acs_context *context, const acs_demand *demand, running_group *r, acs_scheduled_group *to)
 {
     acs_group_schedule *d = context->group_schedule;
     uint64_t idle;
@@ -405,12 +423,12 @@ acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *dema
                                     acs_scheduled_group *to)
 {
     acs_group_schedule *d = context->group_schedule;
-    running *r = malloc(sizeof *r);
+    running_group *r = malloc(sizeof *r);
     attempt a = {.demand = demand, .r = r, .to = to, .turn = TURN_LATER, .full = full};
     acs_status status = ACS_OK;
     *to = (acs_scheduled_group){0};
     if (!r)
-        return ACS_OK; /* uncounted: no memory for so little will show elsewhere */
+        return ACS_OK; /* the group is not counted; so little memory will be missing elsewhere, too */
     pthread_mutex_lock(&d->lock);
     to->ticket = ++d->tickets;
     pthread_mutex_unlock(&d->lock);
@@ -420,7 +438,7 @@ acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *dema
             place_alone(context, demand, r, to);
         a.turn = TURN_OVER;
     } else {
-        status = place(context, &a);
+        status = place_group(context, &a);
     }
     if (status == ACS_OK && a.turn != TURN_LATER) {
         to->device = r->device;
@@ -431,9 +449,9 @@ acs_status acs_group_schedule_begin(acs_context *context, const acs_demand *dema
     return status;
 }
 
-static running **find(acs_group_schedule *d, uint64_t ticket)
+static running_group **find_running(acs_group_schedule *d, uint64_t ticket)
 {
-    running **at = &d->first;
+    running_group **at = &d->first;
     while (*at && (*at)->ticket != ticket)
         at = &(*at)->next;
     return at;
@@ -443,7 +461,7 @@ void acs_group_schedule_reserved(acs_context *context, uint64_t ticket)
 {
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
-    running *r = *find(d, ticket);
+    running_group *r = *find_running(d, ticket);
     if (r)
         r->reserved = true;
     if (r && acs_admission_on(context))
@@ -455,10 +473,10 @@ void acs_group_schedule_queued(acs_context *context, uint64_t ticket, acs_op las
 {
     acs_group_schedule *d = context->group_schedule;
     pthread_mutex_lock(&d->lock);
-    running **at = find(d, ticket);
+    running_group **at = find_running(d, ticket);
     if (*at && last)
         (*at)->last = last;
     else if (*at)
-        forget(context, d, at);
+        forget_running(context, d, at);
     pthread_mutex_unlock(&d->lock);
 }

@@ -1,19 +1,22 @@
 /*
- * acs_group_submit: plan what a group takes, reserve that at once, and queue its ops (see group.h). Called by the
- * thread that holds the group. Until everything is reserved nothing changes but idle memory, so that the group can be
- * tried again.
+ * acs_group_submit: plan the memory of a group, reserve it at once, and queue the group's ops (see group.h). Called by
+ * the thread that holds the group. Until everything is reserved only idle memory changes, so the group can be submitted
+ * again.
  */
 #include "groups/group_internal.h"
 #include "api/draft.h"
 #include "api/failures.h"
 
 #include "base/tuning.h"
-#include "groups/admission.h"
-#include "residency/bind.h"
-#include "groups/group_schedule.h"
 #include "debug/memory_log.h"
-#include "residency/replicas.h"
+#include "groups/admission.h"
 #include "groups/footprints.h"
+#include "groups/group_schedule.h"
+#include "residency/naming.h"
+#include "residency/recycle.h"
+#include "residency/replicas.h"
+#include "residency/room.h"
+#include "residency/spill.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,18 +28,18 @@ typedef struct submission {
     acs_context *context;
     acs_op_sets before;
     acs_liveness plan;
-    acs_relocatable **relocatables; /* for each block of the plan */
-    uint32_t *users;        /* of all blocks */
+    acs_relocatable **relocatables; /* the relocatable block of each block of the plan */
+    uint32_t *users;        /* users of all blocks, block after block */
     bool *soon;
-    uint64_t outside;       /* most bytes of other lazy blocks that an op names */
-    acs_scheduled_group place; /* where it runs */
-    acs_block memory;       /* where its blocks lie; no bytes: there are none */
-    bool *lent;             /* for each block */
+    uint64_t outside;       /* most bytes of lazy blocks outside of the plan that one op names */
+    acs_scheduled_group place; /* device and ticket of the group */
+    acs_block memory;       /* memory for the plan's blocks; without bytes: none is reserved */
+    bool *borrowed;         /* whether each block has its memory */
     uint64_t queued;
     acs_group_report report;
 } submission;
 
-static void release(submission *s)
+static void free_submission(submission *s)
 {
     acs_op_sets_destroy(&s->before);
     free(s->plan.blocks);
@@ -44,41 +47,44 @@ static void release(submission *s)
     free(s->relocatables);
     free(s->users);
     free(s->soon);
-    free(s->lent);
+    free(s->borrowed);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* The block of the plan that an address lies in, or NULL. */
+/* The relocatable block of the plan that holds the address, or NULL. */
 static acs_relocatable *planned_around(const submission *s, uint64_t address)
 {
     acs_relocatable *m = s->plan.block_count ? acs_relocatable_at(s->context, address) : NULL;
     return m && m->group == s->group->number && m->planned != NOT_PLANNED ? m : NULL;
 }
 
-/* The block of the plan that a segment names, or NULL. */
+/* The relocatable block of the plan in which the segment begins, or NULL. */
 static acs_relocatable *planned_at(const submission *s, const acs_segment *segment)
 {
     return acs_segment_has_bytes(segment) ? planned_around(s, segment->base) : NULL;
 }
 
-/* It lives and dies in the group, and nobody else has used it. */
+/* Whether the block was made and freed in the group, and has no contents yet. */
 static bool can_be_planned(const submission *s, const acs_relocatable *m)
 {
     return m->group == s->group->number && m->dying && !m->at && !m->host_valid && !acs_replicas_used(m);
 }
 
-/* Ways in which the op can reach blocks, at most. */
+/* Most ways in which the op can reach blocks: its segments, and pointers that may touch any memory. */
 static uint64_t ways_of(const acs_record *op)
 {
     acs_pointer_walk walk = {0};
     uint64_t count = op->segment_count;
-    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+    for (uint64_t address; acs_naming_is_any(op) && acs_naming_next_pointer(op, &walk, &address);)
         count++;
     return count;
 }
 
-/* Blocks that live and die in the group, and room for as many users as there are ways to reach blocks. */
+/*
+ * List the blocks that are made and freed in the group, and allocate room for their users: as many as there are ways to
+ * reach blocks.
+ */
 static acs_status find_blocks(submission *s)
 {
     const acs_relocatables *r = s->context->relocatables;
@@ -90,9 +96,9 @@ static acs_status find_blocks(submission *s)
         count += can_be_planned(s, m) && count < TUNE_GROUP_PLAN_BLOCKS;
     s->plan.blocks = calloc((size_t)count + 1, sizeof *s->plan.blocks);
     s->relocatables = calloc((size_t)count + 1, sizeof(acs_relocatable *));
-    s->lent = calloc((size_t)count + 1, sizeof *s->lent);
+    s->borrowed = calloc((size_t)count + 1, sizeof *s->borrowed);
     s->users = calloc(ways + 1, sizeof *s->users);
-    if (!s->plan.blocks || !s->relocatables || !s->lent || !s->users)
+    if (!s->plan.blocks || !s->relocatables || !s->borrowed || !s->users)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the plan of %u blocks", count);
     for (acs_relocatable *m = r ? r->first.next : NULL; m && m != &r->first; m = m->next) {
         m->planned = NOT_PLANNED;
@@ -105,13 +111,13 @@ static acs_status find_blocks(submission *s)
     return ACS_OK;
 }
 
-/* Counts the op among the block's users, or puts it there, once. NULL: there is no block. */
+/* Count the op as a user of the block; `put`: also store it, once. NULL: there is no block. */
 static void add_user(submission *s, const acs_relocatable *m, uint32_t op, bool put)
 {
     if (!m)
         return;
     acs_live_block *block = &s->plan.blocks[m->planned];
-    uint32_t *users = s->users + (block->users - s->users); /* the same, to be written */
+    uint32_t *users = s->users + (block->users - s->users); /* the same array, writable */
     if (put && block->user_count && users[block->user_count - 1] == op)
         return;
     if (put)
@@ -119,7 +125,10 @@ static void add_user(submission *s, const acs_relocatable *m, uint32_t op, bool 
     block->user_count++;
 }
 
-/* An op that may touch anything uses each block that its pointers reach: there is no other way to a lazy block. */
+/*
+ * Count or store the users of all blocks. An op that may touch any memory uses the blocks that its pointers reach: it
+ * can reach lazy blocks in no other way.
+ */
 static void walk_users(submission *s, bool put)
 {
     for (uint32_t i = 0; i < s->group->count; i++) {
@@ -127,7 +136,7 @@ static void walk_users(submission *s, bool put)
         acs_pointer_walk walk = {0};
         for (uint32_t k = 0; k < op->segment_count; k++)
             add_user(s, planned_at(s, &op->segments[k]), i, put);
-        for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+        for (uint64_t address; acs_naming_is_any(op) && acs_naming_next_pointer(op, &walk, &address);)
             add_user(s, planned_around(s, address), i, put);
     }
 }
@@ -144,7 +153,7 @@ static void find_users(submission *s)
         s->plan.blocks[b].user_count = 0;
     }
     walk_users(s, true);
-    uint32_t kept = 0; /* a block that no op names needs no memory */
+    uint32_t kept = 0; /* a block without users needs no memory, and leaves the plan */
     for (uint32_t b = 0; b < s->plan.block_count; b++)
         if (s->plan.blocks[b].user_count) {
             s->plan.blocks[kept] = s->plan.blocks[b];
@@ -155,7 +164,7 @@ static void find_users(submission *s)
     s->plan.block_count = kept;
 }
 
-/* Copies out of the group's memory let it go. */
+/* Copies out of the plan's blocks go early: they are often the last users of their block. */
 static void find_soon(submission *s)
 {
     for (uint32_t i = 0; i < s->group->count; i++) {
@@ -164,7 +173,7 @@ static void find_soon(submission *s)
     }
 }
 
-/* Bytes of the lazy block around the address, if it is none of the plan and was not counted in this turn. */
+/* Bytes of the lazy block around the address, if the block is not in the plan and was not counted in this turn. */
 static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t turn)
 {
     acs_relocatable *m = acs_relocatable_at(s->context, address);
@@ -174,7 +183,7 @@ static uint64_t bytes_outside(const submission *s, uint64_t address, uint64_t tu
     return m->bytes;
 }
 
-/* Bytes of lazy blocks that the op reaches beside those of the plan. */
+/* Bytes of lazy blocks outside of the plan that the op reaches. */
 static uint64_t outside_bytes(const submission *s, const acs_record *op)
 {
     const uint64_t turn = ++s->context->relocatables->namings;
@@ -182,7 +191,7 @@ static uint64_t outside_bytes(const submission *s, const acs_record *op)
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < op->segment_count; k++)
         bytes += acs_segment_has_bytes(&op->segments[k]) ? bytes_outside(s, op->segments[k].base, turn) : 0;
-    for (uint64_t address; acs_bind_is_any(op) && acs_bind_next_pointer(op, &walk, &address);)
+    for (uint64_t address; acs_naming_is_any(op) && acs_naming_next_pointer(op, &walk, &address);)
         bytes += bytes_outside(s, address, turn);
     return bytes;
 }
@@ -223,7 +232,7 @@ static acs_status make_plan(submission *s, uint32_t slots)
 
 /* ----------------------------------------------------------------------------------------------------------- report */
 
-/* As many as can be told. */
+/* The product, or the largest number if it is larger than that. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -235,7 +244,7 @@ static uint64_t product(acs_dim3 d)
     return times(times(d.x, d.y), d.z);
 }
 
-/* What a kernel takes while it runs, if all of it runs at once. */
+/* Resources of a kernel while all of its thread blocks run at once. */
 typedef struct needs {
     uint64_t threads, shared, registers;
 } needs;
@@ -254,7 +263,10 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* HuntKTm, section 5.3: what the kernels of a slot ask for at most, one after the other; slots run at once. */
+/*
+ * HuntKTm, section 5.3: kernels of a slot run one after the other, so a slot takes the most that one of them needs.
+ * Slots run at once, so their needs add up.
+ */
 static acs_status count_needs(submission *s)
 {
     const uint32_t count = s->group->count;
@@ -296,14 +308,14 @@ static void hand_over(const submission *s, acs_group_report *report)
         return;
     size_t size = report->size < sizeof s->report ? report->size : sizeof s->report;
     if (size < sizeof report->size)
-        return; /* it was not set: nothing can be written safely */
+        return; /* the caller did not set the size, so nothing can be written safely */
     memcpy(report, &s->report, size);
     report->size = size;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ queue */
 
-/* Behind the group's ops. */
+/* Give the group's memory back, behind its ops. */
 static void give_back(submission *s)
 {
     acs_block block;
@@ -312,8 +324,8 @@ static void give_back(submission *s)
     s->memory.bytes = 0;
 }
 
-/* Before anything is waited for. */
-static acs_status check_fits(const submission *s)
+/* Refuse a group that needs more than any device has, before anything is waited for. */
+static acs_status check_peak(const submission *s)
 {
     const uint64_t limit = (uint64_t)s->context->options.memory_limit;
     if (limit && (s->plan.peak > limit || s->outside > limit - s->plan.peak))
@@ -329,7 +341,7 @@ static acs_status check_fits(const submission *s)
     return ACS_OK;
 }
 
-static acs_status reserve(submission *s)
+static acs_status reserve_memory(submission *s)
 {
     static const acs_site site = {"acs_group_submit", NULL, 0};
     acs_context *context = s->context;
@@ -345,39 +357,39 @@ static acs_status reserve(submission *s)
         status = acs_memory_take(context->memory, &of_its_own, &s->memory);
     }
     if (status == ACS_NOT_READY)
-        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
-    if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* what it could do by itself is done */
+        status = acs_room_find(context, request, acs_spill, &s->memory);
+    if (status == ACS_ERR_MEMORY && acs_admission_on(context)) { /* the context has given up all that it can */
         uint32_t which;
-        acs_admission_end(context); /* it was not enough, in one piece */
+        acs_admission_end(context); /* the bytes that were taken were not in one piece */
         ACS_TRY(acs_admission_wait(context, 1u << s->place.device, s->plan.peak, &which));
-        status = acs_memory_find_room(context, request, acs_lazy_spill, &s->memory);
+        status = acs_room_find(context, request, acs_spill, &s->memory);
     }
     if (status != ACS_OK)
         return status;
-    status = acs_memory_begin_life(context, &s->memory);
+    status = acs_recycle_begin_life(context, &s->memory);
     if (status != ACS_OK)
         give_back(s);
     return status;
 }
 
-/* Memory for the blocks that the op is the first to use, behind who had it before. */
-static acs_status lend(submission *s, uint32_t op)
+/* Give memory to the blocks that the op is the first to use, behind the former users of that memory. */
+static acs_status give_blocks_memory(submission *s, uint32_t op)
 {
     for (uint32_t b = 0; b < s->plan.block_count; b++) {
         const acs_live_block *block = &s->plan.blocks[b];
         bool uses = false;
-        for (uint32_t i = 0; i < block->user_count && !s->lent[b]; i++)
+        for (uint32_t i = 0; i < block->user_count && !s->borrowed[b]; i++)
             uses |= block->users[i] == op;
         if (!uses)
             continue;
         uint64_t at = (uint64_t)(uintptr_t)s->memory.ptr + block->offset;
         if (block->taken_over)
-            ACS_TRY(acs_reuse_add(s->context, at, block->bytes));
+            ACS_TRY(acs_recycle_add(s->context, at, block->bytes));
         acs_relocatables_enter(s->context);
-        if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it just now, and it has memory */
-            acs_lazy_lend(s->relocatables[b], s->place.device, at);
+        if (can_be_planned(s, s->relocatables[b])) /* else another thread has used it meanwhile, and it has memory */
+            acs_lazy_borrow(s->relocatables[b], s->place.device, at);
         acs_relocatables_leave(s->context);
-        s->lent[b] = true;
+        s->borrowed[b] = true;
     }
     return ACS_OK;
 }
@@ -394,7 +406,8 @@ static acs_op queue_op(submission *s, const acs_record *held)
     if (status == ACS_OK)
         status = acs_draft_bind(&draft);
     if (status == ACS_OK && held->kind == ACS_KIND_KERNEL)
-        status = backend->ops->check(backend, draft.record); /* again: what it knows of arguments has changed */
+        /* Checked again: what the backend knows of arguments may have changed. */
+        status = backend->ops->check(backend, draft.record);
     if (status == ACS_OK && backend->ops->adapt && (held->kind == ACS_KIND_MEMCPY || held->kind == ACS_KIND_MEMSET))
         backend->ops->adapt(backend, draft.record);
     return status == ACS_OK ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
@@ -404,7 +417,7 @@ static acs_status queue_ops(submission *s)
 {
     for (; s->queued < s->group->count; s->queued++) {
         uint32_t op = s->plan.order[s->queued];
-        ACS_TRY(lend(s, op));
+        ACS_TRY(give_blocks_memory(s, op));
         acs_op number = queue_op(s, s->group->ops[op]);
         if (!number)
             return acs_error_thread()->status;
@@ -414,7 +427,7 @@ static acs_status queue_ops(submission *s)
     return ACS_OK;
 }
 
-/* The group is over: its memory goes back behind its ops, and other blocks that were freed in it go. */
+/* End the group: free the blocks that were freed in it, and its memory, behind its ops. */
 static void finish(submission *s)
 {
     acs_group *group = s->group;
@@ -422,28 +435,28 @@ static void finish(submission *s)
     give_back(s);
     for (uint32_t i = 0; i < group->free_count; i++)
         (void)acs_free_op(s->context, group->frees[i].ptr, &(acs_op_params){group->frees[i].site, 0});
-    acs_group_set_thread(group, acs_thread_number()); /* who counts it as open */
+    acs_group_set_thread(group, acs_thread_number()); /* the thread that counts it in tl_open */
     acs_group_destroy(group);
 }
 
 /*
- * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams; here slots are everybody's,
- * and a plan's slots say how its memory is shared, so a group asks for one, without which it could not get on beside
- * others.
+ * HuntKTm, Algorithm 1. There a task has as many queues to itself as its plan has streams. Here all groups share the
+ * slots, and a plan's slots only tell how its memory is shared. So a group asks for one queue, which lets it proceed
+ * beside others.
  */
-static acs_status dispatch(submission *s, uint32_t full)
+static acs_status schedule(submission *s, uint32_t full)
 {
     const acs_demand demand = {.threads = s->report.threads, .registers = s->report.registers,
                                .shared = s->report.shared_bytes, .memory = s->plan.peak, .queues = s->report.slots > 0};
     return acs_group_schedule_begin(s->context, &demand, full, &s->place);
 }
 
-/* On a device that is not full, if one will have it. Without a ticket nothing of it is left. */
+/* Take a place and its memory on a device that is not `full`. On failure the group has no place. */
 static acs_status take_place(submission *s, uint32_t full)
 {
-    acs_status status = s->context->group_schedule ? dispatch(s, full) : ACS_OK;
+    acs_status status = s->context->group_schedule ? schedule(s, full) : ACS_OK;
     if (status == ACS_OK)
-        status = reserve(s);
+        status = reserve_memory(s);
     if (acs_admission_on(s->context))
         acs_admission_end(s->context);
     if (status == ACS_OK && s->place.ticket)
@@ -453,7 +466,10 @@ static acs_status take_place(submission *s, uint32_t full)
     return status;
 }
 
-/* Counts say that a device has room, but it may lie in pieces: then another may have it. */
+/*
+ * Find a device with room for the group. A device may have enough bytes, but not in one piece; then other devices are
+ * tried.
+ */
 static acs_status find_place(submission *s)
 {
     const uint32_t all = (1u << s->context->backend->devices) - 1;
@@ -465,22 +481,25 @@ static acs_status find_place(submission *s)
         full |= 1u << s->place.device;
     } while (status == ACS_ERR_MEMORY && s->place.ticket && full != all);
     if (status == ACS_OK)
-        *acs_error_thread() = before; /* what was tried on the way is nobody's error */
+        *acs_error_thread() = before; /* errors of devices that were tried before do not count */
     return status;
 }
 
-/* The group can be tried again; or it is over, and the error is of an op, or of the device. */
+/*
+ * Submit the group. ACS_ERR_MEMORY and ACS_ERR_STATE: it is held as before, and can be submitted again. Other errors are
+ * an op's or the device's, and the group has ended.
+ */
 static acs_status submit(submission *s, uint32_t slots)
 {
     acs_status status = make_plan(s, slots);
     if (status == ACS_OK)
         status = fill_report(s);
     if (status == ACS_OK)
-        status = check_fits(s);
+        status = check_peak(s);
     acs_group_set_thread(s->group, 0);
     if (status == ACS_OK)
         status = find_place(s);
-    if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* or the ledger cannot be asked */
+    if (status == ACS_ERR_MEMORY || status == ACS_ERR_STATE) { /* ACS_ERR_STATE: the ledger cannot be asked */
         acs_group_set_thread(s->group, acs_thread_number());
         return status;
     }
@@ -496,7 +515,7 @@ static acs_status submit(submission *s, uint32_t slots)
         return ACS_FAIL(ACS_ERR_LAUNCH, error.native, "%llu of %llu ops of the group were queued, then: %s",
                         (unsigned long long)s->queued, (unsigned long long)s->report.ops, error.text);
     if (status != ACS_OK)
-        *acs_error_thread() = error; /* the first counts */
+        *acs_error_thread() = error; /* the first error is reported */
     return status;
 }
 
@@ -514,6 +533,6 @@ acs_status acs_group_submit(acs_context *context, const acs_group_params *params
                         params->size, sizeof *params, params->reserved);
     acs_status status = submit(&s, params ? params->slots : 0);
     hand_over(&s, report);
-    release(&s);
+    free_submission(&s);
     return status;
 }

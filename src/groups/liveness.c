@@ -1,5 +1,5 @@
 /*
- * Plans of groups (see liveness.h): an order, result by result, slots, and places. Called by src/groups/group.c and by
+ * Plans of groups (see liveness.h): an order, result by result; slots; and places. Called by group_submit.c and by
  * tests. Never knows what an op is or where memory lies.
  */
 #include "groups/liveness.h"
@@ -40,7 +40,7 @@ void acs_op_sets_behind(acs_op_sets *sets, uint32_t op, uint32_t upstream)
     include(to, upstream);
 }
 
-/* All of `inner` is in `outer`. */
+/* Whether all of `inner` is in `outer`. */
 static bool is_subset(const uint64_t *inner, const uint64_t *outer, uint32_t words)
 {
     for (uint32_t i = 0; i < words; i++)
@@ -51,7 +51,7 @@ static bool is_subset(const uint64_t *inner, const uint64_t *outer, uint32_t wor
 
 /* -------------------------------------------------------------------------------------------------------------- work */
 
-/* A block that has a place, while others look for one. */
+/* Place of a block that is in the way of another one. */
 typedef struct place {
     uint64_t from, to;
 } place;
@@ -59,22 +59,22 @@ typedef struct place {
 typedef struct work {
     acs_liveness *plan;
     uint32_t ops, blocks;
-    uint32_t *direct;       /* upstream ops that no other upstream op is behind, op by op, each rising */
-    uint32_t *direct_first; /* where those of an op begin; one more than there are ops */
-    bool *source;           /* depends on none, and others depend on it: a copy or fill of what comes in */
-    acs_op_sets emitted;    /* one set: has its place in the order */
-    uint32_t done;          /* entries of the order */
-    uint32_t *stack, *next; /* ops that wait for those above them, and which upstream op comes next */
-    acs_op_sets order;      /* for each op those that it is behind, by slots too */
-    acs_op_sets users, meet; /* for each block its users; the ops that all of them are behind */
-    uint32_t *rank;         /* of an op in the order */
-    uint32_t *sorted;       /* blocks, in the order in which they look for a place */
+    uint32_t *direct;       /* direct upstream ops: those that no other upstream op depends on; op by op, each rising */
+    uint32_t *direct_first; /* index in `direct` of each op's first one; one more entry than ops */
+    bool *source;           /* whether an op depends on none, and others on it: a copy or fill of input */
+    acs_op_sets emitted;    /* one set: ops that have their place in the order */
+    uint32_t done;          /* number of those ops */
+    uint32_t *stack, *next; /* ops that wait for those above them; index of their next upstream op */
+    acs_op_sets order;      /* for each op all ops that it is behind, by slots too */
+    acs_op_sets users, meet; /* for each block its users; the ops that all its users are behind */
+    uint32_t *rank;         /* place of each op in the order */
+    uint32_t *sorted;       /* blocks, in the order in which they get places */
     uint64_t *offsets;
     place *places;
-    int64_t *level, *most;  /* of each slot: bytes, and the most that there were */
+    int64_t *level, *most;  /* of each slot: bytes in use, and their maximum */
 } work;
 
-static void release(work *w)
+static void free_work(work *w)
 {
     free(w->direct);
     free(w->direct_first);
@@ -91,7 +91,7 @@ static void release(work *w)
     acs_op_sets_destroy(&w->meet);
 }
 
-static acs_status prepare(work *w)
+static acs_status alloc_work(work *w)
 {
     ACS_TRY(acs_op_sets_create(&w->emitted, 1, w->ops));
     ACS_TRY(acs_op_sets_create(&w->order, w->ops, w->ops));
@@ -114,7 +114,7 @@ static acs_status prepare(work *w)
 
 /* ------------------------------------------------------------------------------------------------------------- order */
 
-/* What is left of the relation without what follows from the rest. */
+/* Reduce the dependencies to those that do not follow from others. */
 static acs_status find_direct(work *w)
 {
     uint32_t count = 0, room = 0;
@@ -137,7 +137,7 @@ static acs_status find_direct(work *w)
             for (uint32_t i = 0; i < w->order.words; i++)
                 covered[i] |= acs_op_set(w->plan->before, up)[i];
         }
-        for (uint32_t i = w->direct_first[op], k = count; i + 1 < k; i++) { /* found falling */
+        for (uint32_t i = w->direct_first[op], k = count; i + 1 < k; i++) { /* they were found in falling order */
             uint32_t last = w->direct[--k];
             w->direct[k] = w->direct[i];
             w->direct[i] = last;
@@ -164,7 +164,7 @@ static void emit(work *w, uint32_t op)
     include(w->emitted.bits, op);
 }
 
-/* What lets memory go does so at once. */
+/* Emit the ops that free memory as soon as their upstream ops are emitted. */
 static void emit_soon(work *w)
 {
     for (uint32_t op = 0; op < w->ops; op++)
@@ -173,16 +173,16 @@ static void emit_soon(work *w)
             emit(w, op);
 }
 
-/* What comes in for the op just before it. */
+/* Emit the op, and just before it the sources that it needs. */
 static void emit_with_sources(work *w, uint32_t op)
 {
     for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
-        if (!has_gone(w, w->direct[k])) /* a source: others have gone by now */
+        if (!has_gone(w, w->direct[k])) /* a source; other upstream ops are emitted already */
             emit(w, w->direct[k]);
     emit(w, op);
 }
 
-/* The op, and before it what it depends on, each behind what that depends on. */
+/* Emit the op, and before it what it depends on, each behind its own upstream ops. */
 static void emit_with_upstream(work *w, uint32_t op)
 {
     uint32_t depth = 0;
@@ -207,8 +207,8 @@ static void emit_with_upstream(work *w, uint32_t op)
 }
 
 /*
- * Result by result, what each needs just before it: so a block is filled late, and its last user comes early, wherever the
- * program does it. (HuntKTm's algorithm 2 moves allocations and copies alone.)
+ * Emit result by result, each behind what it needs. So a block is filled late, and its last user comes early, wherever
+ * the program has them. (HuntKTm's algorithm 2 moves allocations and copies alone.)
  */
 static void find_order(work *w)
 {
@@ -226,10 +226,10 @@ static void find_order(work *w)
 
 typedef struct slots {
     uint32_t count, most;
-    uint32_t *last, *load; /* the last op of each, and how many it has */
+    uint32_t *last, *load; /* last op of each slot, and number of its ops */
 } slots;
 
-/* That of which the last op is upstream, the latest of them; else a new one, or the one with the fewest ops. */
+/* The slot whose last op is upstream, the latest of them; else a new slot, or the one with the fewest ops. */
 static uint32_t choose_slot(const work *w, slots *s, uint32_t op)
 {
     const uint64_t *before = acs_op_set(w->plan->before, op);
@@ -245,7 +245,7 @@ static uint32_t choose_slot(const work *w, slots *s, uint32_t op)
     return s->count < s->most ? s->count++ : least;
 }
 
-static void put(work *w, slots *s, uint32_t op, uint32_t slot)
+static void put_in_slot(work *w, slots *s, uint32_t op, uint32_t slot)
 {
     for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
         acs_op_sets_behind(&w->order, op, w->direct[k]);
@@ -256,7 +256,7 @@ static void put(work *w, slots *s, uint32_t op, uint32_t slot)
     s->load[slot]++;
 }
 
-/* What comes in goes in the slot of who needs it first, just before it: HuntKTm, algorithm 2. */
+/* A source goes into the slot of the first op that needs it, just before that op: HuntKTm, algorithm 2. */
 static acs_status assign_slots(work *w)
 {
     acs_liveness *p = w->plan;
@@ -274,8 +274,8 @@ static acs_status assign_slots(work *w)
         uint32_t slot = choose_slot(w, &s, op);
         for (uint32_t k = w->direct_first[op]; k < w->direct_first[op + 1]; k++)
             if (p->slot[w->direct[k]] == NO_SLOT)
-                put(w, &s, w->direct[k], slot);
-        put(w, &s, op, slot);
+                put_in_slot(w, &s, w->direct[k], slot);
+        put_in_slot(w, &s, op, slot);
     }
     free(s.last);
     return ACS_OK;
@@ -300,7 +300,7 @@ static void look_at_users(work *w, uint32_t b)
     }
 }
 
-/* All users of the one are before all of the other. */
+/* Whether all users of block `one` are before all users of block `other`. */
 static bool precedes(const work *w, uint32_t one, uint32_t other)
 {
     return is_subset(acs_op_set(&w->users, one), acs_op_set(&w->meet, other), w->order.words);
@@ -312,7 +312,7 @@ static int compare_places(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The lowest place that none of the first `count` blocks has which may be in use together with it. */
+/* The lowest place that overlaps none of the first `count` blocks that may be in use together with block `b`. */
 static uint64_t lowest_place(work *w, uint32_t b, uint32_t count)
 {
     const uint64_t bytes = rounded(&w->plan->blocks[b]);
@@ -330,7 +330,7 @@ static uint64_t lowest_place(work *w, uint32_t b, uint32_t count)
     return at;
 }
 
-/* In which order blocks look for a place: each is the best for some programs. */
+/* Orders in which blocks get places: each is the best for some programs. */
 enum { BY_SIZE, BY_TIME, BY_AREA, WAYS };
 
 typedef struct key {
@@ -348,7 +348,7 @@ static int compare_keys(const void *a, const void *b)
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* When its first and its last user go. */
+/* Places in the order of the block's first and last user. */
 static void lifetime(const work *w, const acs_live_block *block, uint32_t *first, uint32_t *last)
 {
     *first = UINT32_MAX;
@@ -416,13 +416,13 @@ static void find_taken_over(const work *w)
 }
 
 /*
- * HuntKTm, section 5.4: what each slot allocates and frees, one after the other, has a most of its own, and the sum of these
- * is never exceeded.
+ * HuntKTm, section 5.4: the allocations and frees of each slot, one after the other, have a maximum, and the sum of
+ * these maxima is never exceeded.
  */
 static void find_bound(work *w)
 {
     const acs_liveness *p = w->plan;
-    uint64_t *frees = w->offsets; /* not in use any more, and there may be fewer blocks than ops: by block */
+    uint64_t *frees = w->offsets; /* not in use any more; indexed by block, since there may be fewer blocks than ops */
     for (uint32_t b = 0; b < w->blocks; b++) {
         uint32_t first, last;
         lifetime(w, &p->blocks[b], &first, &last);
@@ -435,7 +435,7 @@ static void find_bound(work *w)
             w->level[slot] += w->sorted[b] == i ? (int64_t)rounded(&p->blocks[b]) : 0;
         if (w->level[slot] > w->most[slot])
             w->most[slot] = w->level[slot];
-        for (uint32_t b = 0; b < w->blocks; b++) /* below 0 where it frees what another slot allocated */
+        for (uint32_t b = 0; b < w->blocks; b++) /* below 0 where it frees an allocation of another slot */
             w->level[slot] -= frees[b] == i ? (int64_t)rounded(&p->blocks[b]) : 0;
     }
     w->plan->bound = 0;
@@ -445,7 +445,7 @@ static void find_bound(work *w)
 
 static acs_status plan_with(work *w)
 {
-    ACS_TRY(prepare(w));
+    ACS_TRY(alloc_work(w));
     ACS_TRY(find_direct(w));
     find_order(w);
     ACS_TRY(assign_slots(w));
@@ -465,6 +465,6 @@ acs_status acs_liveness_plan(acs_liveness *plan)
 {
     work w = {.plan = plan, .ops = plan->before->count, .blocks = plan->block_count};
     acs_status status = plan_with(&w);
-    release(&w);
+    free_work(&w);
     return status;
 }

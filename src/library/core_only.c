@@ -1,5 +1,5 @@
 /*
- * What a library of the core alone is made of (libacs_core.a): the backend of CPU threads, and nothing else. Ops are issued
+ * The parts of a library of the core alone (libacs_core.a): the backend of CPU threads, and nothing else. Ops are issued
  * one by one; there is no acs_malloc, no group and no capture. It shows that the core needs no other part.
  */
 #include "api/parts.h"

@@ -1,7 +1,7 @@
 /*
- * What this library is made of: its backends, its batcher, and what optional parts do beside a launch and a wait, and
- * while a context opens and closes, one part after the other, in the order that matters. src/api calls it through the
- * tables acs_parts and acs_op_hooks alone. Keeps nothing.
+ * The parts of this library: its backends, its batcher, and what optional parts do beside a launch or a wait, and while
+ * a context opens and closes. The order of the parts matters. src/api calls it through the tables acs_parts and
+ * acs_op_hooks alone. Keeps nothing.
  */
 #include "api/program_order.h"
 #include "api/draft.h"
@@ -14,14 +14,17 @@
 #include "groups/admission.h"
 #include "groups/group_schedule.h"
 #include "groups/group.h"
+#include "groups/ledger_member.h"
 #include "library/select.h"
+#include "residency/bind.h"
 #include "residency/device_choice.h"
+#include "residency/recycle.h"
 #include "simulator/sim_driver.h"
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
 
-/* Ops that cannot become nodes are refused; they leave a hole in program order, which a wait does not. */
-static bool may_capture(acs_draft *draft, acs_op_kind kind)
+/* Refuse an op that cannot become a node. It leaves a hole in program order, which a wait does not. */
+static bool admit_to_capture(acs_draft *draft, acs_op_kind kind)
 {
     if (acs_capture_check(kind) == ACS_OK)
         return true;
@@ -31,7 +34,7 @@ static bool may_capture(acs_draft *draft, acs_op_kind kind)
     return false;
 }
 
-/* What looks at a block that is at several places looks at all of them. */
+/* Most places at which an op may have to look at a block: an op that only observes looks at all places. */
 static uint8_t places_of(const acs_context *context, acs_op_kind kind)
 {
     const bool looks = kind == ACS_KIND_OBSERVE || kind == ACS_KIND_STREAM_WAIT || kind == ACS_KIND_STREAM_SIGNAL;
@@ -44,7 +47,7 @@ static bool begin_op(acs_draft *draft, acs_op_kind kind)
     draft->captured = acs_capture_on(draft->context);
     draft->group = draft->own ? NULL : acs_group_on(draft->context);
     draft->places = places_of(draft->context, kind);
-    if ((draft->captured && !may_capture(draft, kind)) || (draft->group && !acs_group_begin_op(draft, kind))) {
+    if ((draft->captured && !admit_to_capture(draft, kind)) || (draft->group && !acs_group_begin_op(draft, kind))) {
         acs_order_leave(draft);
         return false;
     }
@@ -60,13 +63,16 @@ static acs_status bind(acs_draft *draft)
 
 static void queued(acs_draft *draft, acs_op op)
 {
-    acs_reuse_queued(draft);
+    acs_recycle_queued(draft);
     if (draft->bound)
-        acs_bound(draft, op);
+        acs_bind_end(draft, op);
     acs_order_leave(draft);
 }
 
-/* Held, or made a node. Else what it begins anew begins now, and it takes the lives that begin with the next op. */
+/*
+ * Hold the op in a group, or make it a node. Otherwise blocks that it overwrites begin a new life, and it takes the
+ * lives that begin with the next op. False: the caller queues it.
+ */
 static bool submit(acs_draft *draft, acs_op *op)
 {
     if (draft->group) {
@@ -83,18 +89,19 @@ static bool submit(acs_draft *draft, acs_op *op)
         queued(draft, *op);
         return true;
     }
-    if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* what it begins anew may have begun lives */
-        acs_reuse_attach(draft);
+    if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* blocks that it overwrites may have begun lives */
+        acs_recycle_attach(draft);
     return false;
 }
 
 static void drop(acs_draft *draft)
 {
     if (draft->context->device_choice && draft->record)
-        acs_device_choice_drop(draft->context, draft->record); /* while it is bound, or it is not counted */
+        /* Under the lock while it is bound; else it is not counted. */
+        acs_device_choice_drop(draft->context, draft->record);
     if (draft->bound)
-        acs_bound(draft, 0);
-    acs_reuse_put_back(draft);
+        acs_bind_end(draft, 0);
+    acs_recycle_put_back(draft);
     acs_order_leave(draft);
 }
 
@@ -114,14 +121,14 @@ static acs_status may_wait(acs_context *context, const char *function)
 
 static void before_drain(acs_context *context)
 {
-    (void)acs_relocatables_home(context);
+    (void)acs_relocatables_make_canonical(context);
 }
 
 static void waited(acs_context *context, acs_op op)
 {
     if (op)
         acs_device_choice_waited(context, op);
-    acs_admission_rest(context);
+    acs_ledger_member_give_back_if_idle(context);
 }
 
 static acs_status check_op(acs_op op, const char *function)
@@ -157,17 +164,17 @@ static const acs_op_hooks g_hooks = {
     .ended = ended,
     .may_wait = may_wait,
     .before_drain = before_drain,
-    .drained = acs_relocatables_came_home,
-    .came_home = acs_relocatable_part_came_home,
+    .drained = acs_relocatables_hand_over,
+    .came_home = acs_relocatables_hand_over_part,
     .waited = waited,
     .check_op = check_op,
     .free = free_in_group,
     .group_number = acs_group_number,
-    .kept = acs_admission_kept,
+    .kept = acs_ledger_member_kept,
     .count = count,
     .report = acs_device_choice_report,
     .clear = acs_capture_abandon,
-    .idle = acs_admission_rest,
+    .idle = acs_ledger_member_give_back_if_idle,
 };
 
 /* --------------------------------------------------------------------------------------------------- open and close */
@@ -181,7 +188,10 @@ static acs_status begin_parts(acs_context *context)
     return acs_captures_init(context);
 }
 
-/* Most of each device. Those that share a GPU have a share of it each: what one leaves idle is not given to others. */
+/*
+ * Limit each device's memory. Devices that share a GPU have a share of it each; what one of them leaves idle is not
+ * given to the others.
+ */
 static acs_status find_limit(acs_context *context, uint64_t *limit)
 {
     acs_backend *backend = context->backend;
@@ -198,7 +208,7 @@ static acs_status find_limit(acs_context *context, uint64_t *limit)
 static acs_status open_pools(acs_context *context, acs_memory_config *config)
 {
     ACS_TRY(find_limit(context, &config->limit));
-    ACS_TRY(acs_admission_open(context));
+    ACS_TRY(acs_ledger_member_join(context));
     acs_admission_config(context, config);
     ACS_TRY(acs_memory_log_open(context));
     return acs_relocatables_open(context);
@@ -234,7 +244,7 @@ static void close_parts(acs_context *context)
 static void pools_closed(acs_context *context, bool keep)
 {
     acs_memory_destroy(context->addresses, keep);
-    acs_admission_close(context);
+    acs_ledger_member_leave(context);
     acs_order_close(context);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Chooses and opens the backend that the options ask for. Called once per context, before its threads exist.
- * Never falls back from an explicit choice; falling back from `auto` is logged with the reason.
+ * Chooses and opens the backend that the options ask for. Called once per context, before its threads exist. Never falls
+ * back from an explicit choice; falling back from `auto` is logged with the reason.
  */
 #include "library/select.h"
 
@@ -20,8 +20,8 @@ static acs_status open_cuda(const acs_backend_config *config, acs_backend **back
 }
 
 /*
- * A GPU that does not answer is no error of the caller's: its latest error stays as it was, and the log has a warning. An
- * option that cannot be is an error, and no reason for another backend.
+ * A GPU that does not answer is no error of the caller: its latest error stays as it was, and the log has a warning. An
+ * invalid option is an error, and no reason for another backend.
  */
 static acs_status open_auto(const acs_backend_config *config, acs_backend **backend)
 {
@@ -61,7 +61,7 @@ static acs_status open_auto(const acs_backend_config *config, acs_backend **back
 
 #endif
 
-/* acs_open has checked the options; the default case keeps a slip there from choosing a backend in silence. */
+/* acs_open has checked the options. The default case keeps a mistake there from choosing a backend in silence. */
 acs_status acs_backend_open(const acs_backend_config *config, acs_backend **backend)
 {
     switch (config->options->backend) {

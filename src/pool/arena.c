@@ -1,6 +1,6 @@
 /*
- * Free ranges in bins by size (see arena.h): sixteen to each power of two, a bitmap of those that are not empty, neighbours
- * by pointers. Called by src/pool/memory.c under its lock, and by tests. Never touches the memory that it hands out.
+ * Free ranges in bins by size (see arena.h): sixteen bins for each power of two, and a bitmap of the bins that are not
+ * empty. Called by the files of the pools under their lock, and by tests. Never touches the memory that it hands out.
  */
 #include "pool/arena.h"
 
@@ -21,9 +21,9 @@ typedef struct slab {
 
 struct acs_arena {
     acs_range *bins[BINS], *tails[BINS];
-    uint64_t filled[WORDS]; /* bins that are not empty */
+    uint64_t filled[WORDS]; /* a bit for each bin that is not empty */
     acs_range *holes;
-    acs_range *spare;       /* descriptors without a range, through `next` */
+    acs_range *spare;       /* list of unused descriptors, through `next` */
     slab *slabs;
     acs_arena_counts counts;
 };
@@ -74,7 +74,9 @@ static void discard(acs_arena *arena, acs_range *range)
 
 /* -------------------------------------------------------------------------------------------------------------- bins */
 
-/* Below 16 units a bin for each size, from there on 16 for each power of two. Never falls as sizes grow. */
+/*
+ * Up to 15 units each size has a bin; above, each power of two has 16. The number of the bin never falls as sizes grow.
+ */
 static uint32_t bin_of(uint64_t bytes)
 {
     uint64_t units = bytes / ACS_ARENA_ALIGN;
@@ -85,7 +87,10 @@ static uint32_t bin_of(uint64_t bytes)
     return (shift + 1) * SHARES + (uint32_t)(units >> shift) % SHARES;
 }
 
-/* What no op uses in front, since it is still warm; the rest behind, since it is the better the longer one waits. */
+/*
+ * A range that no op uses goes to the front, since its memory may still be in caches. Others go to the end: the longer a
+ * range waits, the sooner its ops have settled.
+ */
 static void bin_add(acs_arena *arena, acs_range *range)
 {
     uint32_t bin = bin_of(range->bytes);
@@ -112,7 +117,7 @@ static void bin_remove(acs_arena *arena, acs_range *range)
         arena->filled[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
 
-/* The first bin from `bin` on that is not empty; BINS: none. */
+/* The first bin from `bin` on that is not empty; BINS: there is none. */
 static uint32_t next_filled(const acs_arena *arena, uint32_t bin)
 {
     for (uint32_t word = bin / 64; word < WORDS; word++) {
@@ -126,8 +131,8 @@ static uint32_t next_filled(const acs_arena *arena, uint32_t bin)
 }
 
 /*
- * The smallest that is large enough; of equals the lowest, so that the high end of chunks becomes free. What fits exactly is
- * taken at once: programs ask for the same sizes again and again.
+ * The smallest range of the bin that is large enough, among its first `looks`; of equal ones the lowest, so that the
+ * high ends of chunks become free. An exact fit is taken at once, since programs ask for the same sizes again and again.
  */
 static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, acs_op settled, uint32_t looks)
 {
@@ -143,7 +148,7 @@ static acs_range *best_in(const acs_arena *arena, uint32_t bin, uint64_t bytes, 
     return best;
 }
 
-static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
+static acs_range *find_best_fit(const acs_arena *arena, uint64_t bytes, acs_op settled)
 {
     uint32_t own = bin_of(bytes);
     acs_range *range = best_in(arena, own, bytes, settled, TUNE_ARENA_SEARCHED);
@@ -154,7 +159,7 @@ static acs_range *find(const acs_arena *arena, uint64_t bytes, acs_op settled)
 
 /* ------------------------------------------------------------------------------------------------------------- ranges */
 
-static acs_status add(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range **range)
+static acs_status add_chunk(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range **range)
 {
     if (bytes == 0 || base % ACS_ARENA_ALIGN || bytes % ACS_ARENA_ALIGN || base + bytes < base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%llu bytes at 0x%llx are no chunk of an arena", (unsigned long long)bytes,
@@ -170,13 +175,13 @@ static acs_status add(acs_arena *arena, uint64_t base, uint64_t bytes, acs_range
 acs_status acs_arena_add(acs_arena *arena, uint64_t base, uint64_t bytes)
 {
     acs_range *range;
-    ACS_TRY(add(arena, base, bytes, &range));
+    ACS_TRY(add_chunk(arena, base, bytes, &range));
     bin_add(arena, range);
     arena->counts.reserved += bytes;
     return ACS_OK;
 }
 
-/* What is more than so many bytes becomes a range of its own. NULL: there is nothing more, or no descriptor for it. */
+/* Make the bytes behind the first `bytes` a range of their own. NULL: there are none, or no descriptor for them. */
 static acs_range *cut_off(acs_arena *arena, acs_range *range, uint64_t bytes)
 {
     acs_range *rest = range->bytes > bytes ? descriptor(arena) : NULL;
@@ -192,7 +197,7 @@ static acs_range *cut_off(acs_arena *arena, acs_range *range, uint64_t bytes)
     return rest;
 }
 
-/* What is too much of it is free; without a descriptor it stays, and is lent with the rest. */
+/* Free what the range has beyond `bytes`. Without a descriptor it stays, and is handed out with the range. */
 static void split(acs_arena *arena, acs_range *range, uint64_t bytes)
 {
     acs_range *rest = cut_off(arena, range, bytes);
@@ -205,7 +210,7 @@ acs_range *acs_arena_take(acs_arena *arena, uint64_t bytes, acs_op settled)
     if (bytes == 0 || bytes > UINT64_MAX - ACS_ARENA_ALIGN)
         return NULL;
     bytes = (bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
-    acs_range *range = find(arena, bytes, settled);
+    acs_range *range = find_best_fit(arena, bytes, settled);
     if (!range)
         return NULL;
     bin_remove(arena, range);
@@ -291,7 +296,7 @@ static void hole_remove(acs_arena *arena, acs_range *range)
 acs_status acs_arena_add_hole(acs_arena *arena, uint64_t base, uint64_t bytes)
 {
     acs_range *range;
-    ACS_TRY(add(arena, base, bytes, &range));
+    ACS_TRY(add_chunk(arena, base, bytes, &range));
     hole_add(arena, range);
     return ACS_OK;
 }
@@ -359,7 +364,7 @@ acs_range *acs_arena_fill(acs_range *range, uint64_t least, acs_op settled)
     }
     acs_range *rest = cut_off(arena, range, least);
     if (rest)
-        acs_arena_give(rest); /* merged with what lies behind it */
+        acs_arena_give(rest); /* merges with the free range behind it */
     return range;
 }
 
@@ -381,7 +386,7 @@ acs_range *acs_arena_cut(acs_range *range, uint64_t base, uint64_t bytes)
             bin_add(arena, low);
         return range;
     }
-    if (low && range) /* no descriptor: as it was */
+    if (low && range) /* no descriptor: undo the first cut */
         absorb(arena, low, range);
     bin_add(arena, low ? low : range);
     return NULL;
@@ -417,7 +422,7 @@ static bool is_sound(const acs_range *range, uint32_t bin)
     return range->free && bin_of(range->bytes) == bin && bound && left && right;
 }
 
-/* ARENA-1, ARENA-2, ARENA-3, of what is free. */
+/* Checks ARENA-1, ARENA-2 and ARENA-3 for free ranges and holes. */
 bool acs_arena_check(const acs_arena *arena)
 {
     uint64_t free_bytes = 0;

@@ -1,6 +1,6 @@
 /*
- * An index of blocks by address (see blocks.h): a hash table for who knows where a block begins, and for those who do
- * not the places of all beginnings, in a table of chunks. Called by memory.c for each block that is taken or given back.
+ * An index of blocks by address (see blocks.h): a hash table for the starts of blocks, and for other addresses a set of
+ * all starts in each chunk. Called by memory_blocks.c for each block that is taken, freed or looked up.
  */
 #include "pool/blocks.h"
 
@@ -18,7 +18,7 @@ void acs_blocks_clear(acs_blocks *b)
 
 /* ------------------------------------------------------------------------------------------------------------ chunks */
 
-/* How many chunks begin at the address or below it. */
+/* The number of chunks that begin at the address or below it. */
 static uint32_t chunks_up_to(const acs_blocks *b, uint64_t address)
 {
     uint32_t from = 0, to = b->chunk_count;
@@ -50,7 +50,7 @@ const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
     return count < b->chunk_count ? &b->chunks[count] : NULL;
 }
 
-static bool chunks_reserve(acs_blocks *b)
+static bool reserve_chunks(acs_blocks *b)
 {
     if (b->chunk_count < b->chunk_capacity)
         return true;
@@ -66,7 +66,7 @@ static bool chunks_reserve(acs_blocks *b)
 acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 {
     acs_places starts = {.depth = 0};
-    if (!chunks_reserve(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
+    if (!reserve_chunks(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
     uint32_t at = chunks_up_to(b, base);
     ACS_ASSERT(at == 0 || b->chunks[at - 1].base + b->chunks[at - 1].bytes <= base);
@@ -117,7 +117,7 @@ acs_range *acs_blocks_at(const acs_blocks *b, uint64_t address)
     return range;
 }
 
-/* Of most addresses a block begins there. */
+/* Most addresses that are looked up are starts of blocks, so the hash table is asked first. */
 acs_range *acs_blocks_holding(const acs_blocks *b, uint64_t address)
 {
     uint64_t place;

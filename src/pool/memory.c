@@ -1,10 +1,7 @@
 /*
- * Pools of memory (see memory.h): an arena for each kind and size, so that small blocks do not cut up large chunks, and a
- * queue of blocks that rest; memory_grow.c asks the device for more. Called by acs_malloc and acs_free on callers' threads,
- * and where blocks are apart by whoever runs the op that frees one. Never waits for ops, and never touches a block.
- *
- * Whether a range may be in use is told by its `last` op, not by where it lies: those that were handed out early, and came
- * back, are free ranges like others, and quiet as soon as that op has settled.
+ * Opening and closing pools, and the calls that may grow them (see memory.h). An arena for each kind of memory and size of
+ * block keeps small blocks from cutting up large chunks. Called by acs_malloc on callers' threads, and without pools by the
+ * thread that runs a free op. Never waits for ops, and never touches a block.
  */
 #include "pool/memory_internal.h"
 
@@ -64,31 +61,11 @@ acs_status acs_memory_create(const acs_memory_config *config, acs_memory **memor
     return status;
 }
 
-/* The block that has rested for longest becomes a free range, though ops may use it. */
-static void end_rest_locked(acs_pool *p, acs_rest *rest)
-{
-    acs_range *range = rest->first;
-    ACS_ASSERT(rest->bytes >= range->bytes && p->counts.resting >= range->bytes);
-    rest->first = range->next;
-    rest->bytes -= range->bytes;
-    p->counts.resting -= range->bytes;
-    acs_arena_give(range);
-}
-
-void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most)
-{
-    for (int i = 0; i < 2; i++)
-        for (acs_rest *rest = &p->rests[i]; rest->first && rest->first->last <= settled && most > 0; most--) {
-            rest->first->last = 0;
-            end_rest_locked(p, rest);
-        }
-}
-
 void acs_memory_destroy(acs_memory *m, bool keep)
 {
     if (!m)
         return;
-    m->config.forget = NULL; /* nobody gets it next */
+    m->config.forget = NULL; /* the memory gets no next owner */
     while (m->blocks.table) {
         acs_range *range = m->blocks.table;
         acs_blocks_remove(&m->blocks, range);
@@ -96,93 +73,16 @@ void acs_memory_destroy(acs_memory *m, bool keep)
         acs_arena_give(range);
     }
     for (int kind = 0; kind < kinds(m) && !keep && m->config.pooled; kind++)
-        (void)acs_pool_trim(m, kind, UINT64_MAX, 0); /* closing: nobody left to tell, and nothing that runs */
+        (void)acs_pool_trim(m, kind, UINT64_MAX, 0); /* closing: no caller is left to tell, and no op runs */
     arenas_destroy(m, keep);
     acs_lock_fini(&m->lock);
     pthread_mutex_destroy(&m->growing);
     free(m);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ blocks */
+/* ------------------------------------------------------------------------------------------------------------- take */
 
-static void count_taken_locked(acs_pool *p, uint64_t bytes)
-{
-    p->counts.live += bytes;
-    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
-    if (p->counts.peak < p->counts.live + p->counts.resting)
-        p->counts.peak = p->counts.live + p->counts.resting;
-}
-
-/* What the oldest blocks at rest leave, though ops may use it: until something fits. */
-static acs_range *take_early_locked(acs_pool *p, acs_arena *arena, size_t bytes)
-{
-    acs_range *range = NULL;
-    for (int i = 0; i < 2; i++)
-        while (!range && p->rests[i].first) {
-            end_rest_locked(p, &p->rests[i]);
-            range = acs_arena_take(arena, bytes, UINT64_MAX);
-        }
-    return range;
-}
-
-static bool has_settled_locked(const acs_pool *p, acs_op settled)
-{
-    return (p->rests[0].first && p->rests[0].first->last <= settled) ||
-           (p->rests[1].first && p->rests[1].first->last <= settled);
-}
-
-/* As much as is in use, within bounds. */
-static uint64_t rest_most(const acs_memory *m, const acs_pool *p)
-{
-    uint64_t most = p->counts.live > TUNE_POOL_QUARANTINE_LEAST ? p->counts.live : TUNE_POOL_QUARANTINE_LEAST;
-    return most < m->config.slack ? most : m->config.slack;
-}
-
-acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled)
-{
-    const acs_memory_request *r = s->request;
-    acs_pool *p = &m->pools[r->kind];
-    range->kind = (uint8_t)r->kind;
-    range->asked = r->bytes;
-    range->of_group = r->of_group;
-    range->site = r->site;
-    range->mark = NULL;
-    range->id = ++m->taken_total;
-    ACS_ASSERT(m->taken_total % TUNE_CHECKED_TAKES || acs_arena_check(range->arena)); /* ARENA-1, ARENA-2, ARENA-3 */
-    if (!acs_blocks_add(&m->blocks, range)) {
-        acs_arena_give(range);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of blocks");
-    }
-    acs_op behind = range->last > settled ? range->last : 0;
-    p->counts.early += behind != 0;
-    count_taken_locked(p, range->bytes);
-    *s->block = (acs_block){(void *)(uintptr_t)range->base, r->bytes, r->kind, range, behind, r->site, range->id};
-    return ACS_OK;
-}
-
-acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests)
-{
-    acs_pool *p = &m->pools[s->request->kind];
-    acs_arena *arena = p->arenas[s->size];
-    acs_status status = ACS_NOT_READY;
-    acs_lock_acquire(&m->lock);
-    acs_op settled = m->config.settled(m->config.user);
-    acs_pool_settle_locked(p, settled, TUNE_POOL_SETTLED_AT_ONCE);
-    const acs_op most = s->early ? UINT64_MAX : settled;
-    acs_range *range = acs_arena_take(arena, s->request->bytes, most);
-    if (!range && has_settled_locked(p, settled)) {
-        acs_pool_settle_locked(p, settled, UINT32_MAX);
-        range = acs_arena_take(arena, s->request->bytes, most);
-    }
-    if (!range && s->early && rests)
-        range = take_early_locked(p, arena, s->request->bytes);
-    if (range)
-        status = acs_pool_hand_out_locked(m, s, range, settled);
-    acs_lock_release(&m->lock);
-    return status;
-}
-
-static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status status)
+static acs_status refuse_request(acs_memory *m, const acs_memory_request *r, acs_status status)
 {
     char name[32] = "pinned host", others[128] = "";
     acs_memory_counts counts = acs_memory_count(m, r->kind);
@@ -195,7 +95,7 @@ static acs_status refuse(acs_memory *m, const acs_memory_request *r, acs_status 
     return ACS_FAIL(ACS_ERR_MEMORY, native,
                     "no %zu bytes of %s memory: %llu are in use, %llu were freed and ops use them, %llu are reserved, "
                     "the limit is %llu%s%s",
-                    r->bytes, name, (unsigned long long)counts.live, (unsigned long long)counts.resting,
+                    r->bytes, name, (unsigned long long)counts.live, (unsigned long long)counts.quarantined,
                     (unsigned long long)counts.reserved, (unsigned long long)limit, limit ? "" : " (none)", others);
 }
 
@@ -204,11 +104,11 @@ static acs_status take_apart(acs_memory *m, const acs_memory_request *r, acs_blo
     void *ptr = NULL;
     acs_status status = acs_pool_obtain(m, r->kind, r->bytes, &ptr);
     if (acs_pool_is_short(status))
-        return r->quiet ? ACS_NOT_READY : refuse(m, r, status);
+        return r->quiet ? ACS_NOT_READY : refuse_request(m, r, status);
     if (status != ACS_OK)
         return status;
     acs_lock_acquire(&m->lock);
-    count_taken_locked(&m->pools[r->kind], r->bytes);
+    acs_pool_count_taken_locked(&m->pools[r->kind], r->bytes);
     acs_lock_release(&m->lock);
     *block = (acs_block){.ptr = ptr, .bytes = r->bytes, .kind = r->kind, .site = r->site};
     return ACS_OK;
@@ -218,19 +118,21 @@ static acs_pool_size size_of(acs_memory *m, const acs_memory_request *r)
 {
     if (r->bytes <= TUNE_POOL_SMALL_BLOCK)
         return ACS_POOL_SMALL;
-    /* relaxed: who reads too early looks again under `growing` */
+    /* relaxed: grow_and_take asks again under `growing` */
     bool paged = r->kind == ACS_MEMORY_DEVICE && atomic_load_explicit(&m->paged, memory_order_relaxed);
     return paged ? ACS_POOL_PAGED : ACS_POOL_LARGE;
 }
 
-/* One thread at a time: what another is about to add, or to give back, is neither asked for twice nor missing. */
+/*
+ * One thread grows at a time, so that memory that another thread is about to add or give back is not asked for twice.
+ */
 static acs_status grow_and_take(acs_memory *m, acs_search *s)
 {
     pthread_mutex_lock(&m->growing);
     s->size = size_of(m, s->request);
     acs_status status = acs_pool_take(m, s, false);
     bool looking = status == ACS_NOT_READY;
-    while (looking) { /* again where a thread that found something free was quicker */
+    while (looking) { /* again where another thread took the memory that was added */
         status = acs_pool_grow(m, s, &looking);
         if (status != ACS_OK)
             break;
@@ -243,12 +145,15 @@ static acs_status grow_and_take(acs_memory *m, acs_search *s)
     return status;
 }
 
-/* What may not be handed out early is waited for rather than to reserve without bounds while one op runs. */
-static bool rests_too_much(acs_memory *m, const acs_search *s)
+/*
+ * Without early blocks the caller waits for the quarantine, so that the pool does not grow without bounds while one op
+ * runs.
+ */
+static bool has_full_quarantine(acs_memory *m, const acs_search *s)
 {
     const acs_pool *p = &m->pools[s->request->kind];
     acs_lock_acquire(&m->lock);
-    bool too_much = !s->early && p->rests[0].bytes > rest_most(m, p);
+    bool too_much = !s->early && p->quarantines[0].bytes > acs_pool_quarantine_most(m, p);
     acs_lock_release(&m->lock);
     return too_much;
 }
@@ -256,25 +161,20 @@ static bool rests_too_much(acs_memory *m, const acs_search *s)
 acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block *block)
 {
     acs_search s = {r, block, size_of(m, r), r->early && acs_memory_is_device(r->kind)};
-    if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* no size may wrap when it is rounded up */
-        return r->quiet ? ACS_NOT_READY : refuse(m, r, ACS_NOT_READY);
+    if (r->bytes > SIZE_MAX - 2 * ACS_MIB) /* so that rounding up cannot wrap */
+        return r->quiet ? ACS_NOT_READY : refuse_request(m, r, ACS_NOT_READY);
     if (!m->config.pooled)
         return take_apart(m, r, block);
     acs_status status = acs_pool_take(m, &s, false);
-    if (status != ACS_NOT_READY || (!r->beside && rests_too_much(m, &s)))
+    if (status != ACS_NOT_READY || (!r->beside && has_full_quarantine(m, &s)))
         return status;
     status = grow_and_take(m, &s);
     if ((r->optional || r->quiet) && acs_pool_is_short(status))
         return ACS_NOT_READY;
-    return acs_pool_is_short(status) ? refuse(m, r, status) : status;
+    return acs_pool_is_short(status) ? refuse_request(m, r, status) : status;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- free */
-
-static acs_block block_of(const acs_range *range)
-{
-    return (acs_block){(void *)(uintptr_t)range->base, range->asked, range->kind, NULL, 0, range->site, range->id};
-}
 
 acs_status acs_memory_give(acs_memory *m, const acs_block *block)
 {
@@ -286,204 +186,4 @@ acs_status acs_memory_give(acs_memory *m, const acs_block *block)
     acs_status status = m->config.release(m->config.user, block->kind, block->ptr, block->bytes);
     acs_pool_release_count(m, block->kind, block->bytes);
     return status;
-}
-
-/* It rests, behind those that do. Who gave it in time finds it quiet at once. */
-static void rest_locked(acs_memory *m, acs_range *range, acs_op last)
-{
-    acs_pool *p = &m->pools[range->kind];
-    if (range->last < last)
-        range->last = last;
-    if (p->last < range->last)
-        p->last = range->last;
-    if (range->last <= m->config.settled(m->config.user)) {
-        range->last = 0;
-        acs_arena_give(range);
-        return;
-    }
-    acs_rest *rest = &p->rests[range->of_group];
-    range->next = NULL;
-    *(rest->first ? &rest->newest->next : &rest->first) = range;
-    rest->newest = range;
-    rest->bytes += range->bytes;
-    p->counts.resting += range->bytes;
-    while (acs_memory_is_device(range->kind) && p->rests[0].bytes > rest_most(m, p))
-        end_rest_locked(p, &p->rests[0]); /* to be handed out early */
-}
-
-/* The latest of the blocks that held the address, or NULL. The ring is for diagnostics, so a walk will do. */
-static const acs_pool_freed *latest_freed_locked(const acs_memory *m, uint64_t address)
-{
-    for (uint64_t i = 1; i <= TUNE_FREED_KEPT && i <= m->freed_total; i++) {
-        const acs_pool_freed *f = &m->freed[(m->freed_total - i) % TUNE_FREED_KEPT];
-        if (address - f->base < f->bytes) /* below the base the difference wraps and is large */
-            return f;
-    }
-    return NULL;
-}
-
-static const char *file_of(const acs_site *site)
-{
-    return site && site->file ? site->file : "?";
-}
-
-/* Say why ptr cannot be freed: the message is all that a program's author gets to see. */
-static acs_status refuse_free_locked(acs_memory *m, const void *ptr)
-{
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
-    const acs_range *holder = acs_blocks_holding(&m->blocks, address);
-    const acs_pool_freed *f = latest_freed_locked(m, address);
-    if (holder)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
-                        "%p lies %llu bytes inside the block of %llu bytes at 0x%llx (%s:%d); free its start", ptr,
-                        (unsigned long long)(address - holder->base), (unsigned long long)holder->asked,
-                        (unsigned long long)holder->base, file_of(holder->site), holder->site ? holder->site->line : 0);
-    if (f)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
-                        "%p was freed before, behind op %llu, as the block of %llu bytes at 0x%llx (%s:%d)", ptr,
-                        (unsigned long long)f->last, (unsigned long long)f->bytes, (unsigned long long)f->base,
-                        file_of(f->site), f->site ? f->site->line : 0);
-    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is not a block of acs_malloc of this context", ptr);
-}
-
-acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_block *block)
-{
-    acs_status status = ACS_OK;
-    acs_lock_acquire(&m->lock);
-    acs_range *range = acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr);
-    if (range) {
-        m->freed[m->freed_total++ % TUNE_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
-        *block = block_of(range);
-        acs_blocks_remove(&m->blocks, range);
-        acs_pool *p = &m->pools[range->kind];
-        ACS_ASSERT(p->counts.live >= range->bytes && !range->free && !range->hole); /* MEM-1 */
-        p->counts.live -= range->bytes;
-        p->counts.changed |= range->id <= p->noted;
-        rest_locked(m, range, last);
-    } else {
-        status = refuse_free_locked(m, ptr);
-    }
-    acs_lock_release(&m->lock);
-    return status;
-}
-
-bool acs_memory_oldest(acs_memory *m, int kind, acs_block *block)
-{
-    acs_pool *p = &m->pools[kind];
-    acs_lock_acquire(&m->lock);
-    acs_range *range = p->rests[0].first, *of_group = p->rests[1].first;
-    if (!range || (of_group && of_group->last < range->last))
-        range = of_group;
-    if (range)
-        *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, range->last, NULL, 0};
-    acs_lock_release(&m->lock);
-    return range != NULL;
-}
-
-void acs_memory_settled(acs_memory *m, const acs_block *block)
-{
-    acs_pool *p = &m->pools[block->kind];
-    acs_lock_acquire(&m->lock);
-    for (int i = 0; i < 2; i++) {
-        acs_rest *rest = &p->rests[i];
-        acs_range *before = NULL, *range = rest->first;
-        for (; range && (range != block->range || range->last != block->behind); range = range->next)
-            before = range;
-        if (!range)
-            continue;
-        *(before ? &before->next : &rest->first) = range->next;
-        if (rest->newest == range)
-            rest->newest = before;
-        rest->bytes -= range->bytes;
-        p->counts.resting -= range->bytes;
-        range->last = 0;
-        acs_arena_give(range);
-        break;
-    }
-    acs_lock_release(&m->lock);
-}
-
-acs_op acs_memory_rests_until(acs_memory *m, int kind)
-{
-    if (!m->config.pooled)
-        return 0;
-    acs_lock_acquire(&m->lock);
-    acs_op last = m->pools[kind].last;
-    acs_op op = last > m->config.settled(m->config.user) ? last : 0;
-    acs_lock_release(&m->lock);
-    return op;
-}
-
-/* --------------------------------------------------------------------------------------------------------------- ask */
-
-acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *block)
-{
-    acs_memory_place place = ACS_PLACE_FOREIGN;
-    acs_lock_acquire(&m->lock);
-    const acs_range *range = acs_blocks_holding(&m->blocks, address);
-    if (range) {
-        place = ACS_PLACE_BLOCK;
-        *block = block_of(range);
-    } else if (acs_blocks_chunk(&m->blocks, address)) {
-        const acs_pool_freed *f = latest_freed_locked(m, address);
-        place = f ? ACS_PLACE_FREED : ACS_PLACE_IDLE;
-        if (f)
-            *block = (acs_block){(void *)(uintptr_t)f->base, f->bytes, 0, NULL, f->last, f->site, 0};
-    }
-    acs_lock_release(&m->lock);
-    return place;
-}
-
-uint64_t acs_memory_chunk_behind(acs_memory *m, uint64_t address)
-{
-    acs_lock_acquire(&m->lock);
-    const acs_chunk *chunk = acs_blocks_chunk_behind(&m->blocks, address);
-    uint64_t base = chunk ? chunk->base : UINT64_MAX;
-    acs_lock_release(&m->lock);
-    return base;
-}
-
-void acs_memory_mark(acs_memory *m, const void *ptr, void *mark)
-{
-    acs_lock_acquire(&m->lock);
-    acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr)->mark = mark;
-    acs_lock_release(&m->lock);
-}
-
-void *acs_memory_marked(acs_memory *m, uint64_t address)
-{
-    acs_lock_acquire(&m->lock);
-    const acs_range *range = acs_blocks_holding(&m->blocks, address);
-    void *mark = range ? range->mark : NULL;
-    acs_lock_release(&m->lock);
-    return mark;
-}
-
-void acs_memory_each(acs_memory *m, void (*visit)(void *user, const acs_block *block), void *user)
-{
-    acs_lock_acquire(&m->lock);
-    for (const acs_range *range = acs_blocks_next(&m->blocks, NULL); range; range = acs_blocks_next(&m->blocks, range)) {
-        const acs_block block = block_of(range);
-        visit(user, &block);
-    }
-    acs_lock_release(&m->lock);
-}
-
-acs_memory_counts acs_memory_count(acs_memory *m, int kind)
-{
-    acs_lock_acquire(&m->lock);
-    acs_memory_counts counts = m->pools[kind].counts;
-    acs_lock_release(&m->lock);
-    return counts;
-}
-
-acs_memory_counts acs_memory_note(acs_memory *m, int kind)
-{
-    acs_lock_acquire(&m->lock);
-    acs_pool *p = &m->pools[kind];
-    p->counts.changed = false;
-    p->noted = m->taken_total;
-    acs_memory_counts counts = p->counts;
-    acs_lock_release(&m->lock);
-    return counts;
 }

@@ -1,12 +1,13 @@
 /*
- * How pools grow and shrink (see memory.h): chunks, which the device gives and takes back in one piece, and pages (pages.h),
- * which can be moved to where they are missing. Called by memory.c, one thread at a time, when nothing that is free fits.
+ * How pools grow and shrink (see memory.h): by chunks, which the device gives and takes back in one piece, and by pages
+ * (pages.h), which can move to where they are missing. Called by memory.c, one thread at a time, when no free block
+ * fits.
  */
 #include "pool/memory_internal.h"
 
 #include "base/tuning.h"
 
-/* The device's allocators give memory by 2 MiB. Blocks of up to half a chunk share it. */
+/* Chunks by size. The device's allocators give memory by 2 MiB; blocks of up to half a chunk share one. */
 static const struct {
     uint64_t block_most, chunk;
 } g_chunks[] = {[ACS_POOL_SMALL] = {TUNE_POOL_SMALL_BLOCK, TUNE_POOL_SMALL_CHUNK},
@@ -14,7 +15,7 @@ static const struct {
 
 /* ------------------------------------------------------------------------------------------------------- the limit */
 
-static bool reserve_locked(acs_memory *m, int kind, uint64_t bytes)
+static bool reserve_within_limit_locked(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_pool *p = &m->pools[kind];
     uint64_t limit = m->config.limit && acs_memory_is_device(kind) ? m->config.limit : UINT64_MAX;
@@ -30,7 +31,7 @@ static bool is_shared(const acs_memory *m, int kind)
     return m->config.admit && acs_memory_is_device(kind);
 }
 
-/* The context's limit had room; whether others leave it, who count it as taken then. */
+/* Whether other programs leave the memory to this context; if so they count it as taken. */
 static bool try_admit(acs_memory *m, int kind, uint64_t bytes)
 {
     return !is_shared(m, kind) || bytes == 0 || m->config.admit(m->config.user, kind, bytes) == ACS_OK;
@@ -44,10 +45,10 @@ static void count_off(acs_memory *m, int kind, uint64_t bytes)
     acs_lock_release(&m->lock);
 }
 
-static bool reserve(acs_memory *m, int kind, uint64_t bytes)
+static bool reserve_within_limit(acs_memory *m, int kind, uint64_t bytes)
 {
     acs_lock_acquire(&m->lock);
-    bool room = reserve_locked(m, kind, bytes);
+    bool room = reserve_within_limit_locked(m, kind, bytes);
     acs_lock_release(&m->lock);
     if (!room || try_admit(m, kind, bytes))
         return room;
@@ -55,32 +56,32 @@ static bool reserve(acs_memory *m, int kind, uint64_t bytes)
     return false;
 }
 
-/* It came from the device. */
+/* Tell other programs that the device gave the memory. */
 static void note_came(acs_memory *m, int kind, uint64_t bytes)
 {
     if (is_shared(m, kind) && bytes)
         m->config.came(m->config.user, kind, bytes);
 }
 
-/* So much went back to the device, `came` of it, or never came. */
+/* Tell other programs that `bytes` are no longer asked for; the device had given `came` of them, and has them back. */
 static void note_returned(acs_memory *m, int kind, uint64_t bytes, uint64_t came)
 {
     if (is_shared(m, kind) && bytes)
         m->config.returned(m->config.user, kind, bytes, came);
 }
 
-/* Reserved for nothing. */
+/* Bytes that are reserved, but neither in use nor in quarantine. */
 static uint64_t idle_locked(const acs_pool *p)
 {
-    ACS_ASSERT(p->counts.live + p->counts.resting <= p->counts.reserved); /* MEM-1 */
-    return p->counts.reserved - p->counts.live - p->counts.resting;
+    ACS_ASSERT(p->counts.live + p->counts.quarantined <= p->counts.reserved); /* MEM-1 */
+    return p->counts.reserved - p->counts.live - p->counts.quarantined;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ chunks */
 
 acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr)
 {
-    if (!reserve(m, kind, bytes))
+    if (!reserve_within_limit(m, kind, bytes))
         return ACS_NOT_READY;
     acs_status status = m->config.obtain(m->config.user, kind, bytes, ptr);
     if (status != ACS_OK) {
@@ -116,13 +117,13 @@ static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
     acs_lock_release(&m->lock);
     if (status == ACS_OK)
         return ACS_OK;
-    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error counts */
+    (void)m->config.release(m->config.user, kind, ptr, bytes); /* the first error is reported */
     acs_pool_release_count(m, kind, bytes);
     return status;
 }
 
-/* A chunk of which nothing is in use, the largest of the kind. */
-static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
+/* Remove the largest chunk of the kind of which nothing is in use, while more than `keep` bytes lie idle. */
+static bool remove_chunk(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
 {
     acs_pool *p = &m->pools[kind];
     bool found = false;
@@ -138,12 +139,12 @@ static bool chunk_remove(acs_memory *m, int kind, acs_op settled, uint64_t keep,
     return found;
 }
 
-/* One that the device does not take back keeps none of the others. The first error counts. */
-static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
+/* A chunk that the device does not take back does not keep the others. Returns the first error. */
+static acs_status trim_chunks(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status status = ACS_OK;
     acs_chunk chunk;
-    while (chunk_remove(m, kind, settled, keep, &chunk)) {
+    while (remove_chunk(m, kind, settled, keep, &chunk)) {
         if (m->config.forget)
             m->config.forget(m->config.user, chunk.base, chunk.bytes);
         acs_status released = m->config.release(m->config.user, kind, (void *)(uintptr_t)chunk.base, chunk.bytes);
@@ -155,12 +156,14 @@ static acs_status chunks_trim(acs_memory *m, int kind, acs_op settled, uint64_t 
 
 /* ------------------------------------------------------------------------------------------------------------- pages */
 
-/* Where there are no addresses at all, large blocks come out of chunks from now on, which is no error. */
-static acs_status span_add(acs_memory *m, uint64_t bytes)
+/*
+ * Add another span. If there are no addresses at all, large blocks come out of chunks from now on, which is no error.
+ */
+static acs_status add_span(acs_memory *m, uint64_t bytes)
 {
     uint64_t base = 0, span = 0;
     acs_status status = acs_pages_reserve(m->pages, bytes, &base, &span);
-    const bool usual = bytes <= m->config.pages->span; /* else it is the block that is too large */
+    const bool usual = bytes <= m->config.pages->span; /* else the block itself is too large */
     if (status == ACS_ERR_MEMORY && !m->spans && usual) {
         acs_log(ACS_LOG_WARN, "pools: no pages, large blocks come out of chunks: %s", acs_error_thread()->text);
         atomic_store_explicit(&m->paged, false, memory_order_relaxed); /* under `growing` */
@@ -180,15 +183,18 @@ static acs_status span_add(acs_memory *m, uint64_t bytes)
     return status;
 }
 
-/* As much as the program had in use at once, the block that is looked for included, and what may lie idle beside that. */
+/*
+ * Most bytes to reserve: the peak of what was in use, the block that is looked for included, and what may lie idle
+ * beside that.
+ */
 static uint64_t reserved_most_locked(const acs_pool *p, uint64_t least)
 {
-    const uint64_t now = p->counts.live + p->counts.resting + least;
+    const uint64_t now = p->counts.live + p->counts.quarantined + least;
     const uint64_t peak = now > p->counts.peak ? now : p->counts.peak;
     return peak + peak / 16 + TUNE_POOL_IDLE_MOST;
 }
 
-/* Plan a growth, its memory reserved. *room false: the limit has none. False: another span is needed. */
+/* Plan a growth, and reserve its memory. *room false: the limit has none. Returns false if another span is needed. */
 static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan, bool *room)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
@@ -200,12 +206,12 @@ static bool plan_locked(acs_memory *m, acs_page_wish *wish, acs_page_plan *plan,
     wish->added = wish->move || p->counts.reserved + wish->least + added > most ? 0 : added;
     if (!acs_pages_plan_growth(m->pages, wish, plan))
         return false;
-    *room = plan->range && reserve_locked(m, ACS_MEMORY_DEVICE, plan->fresh);
+    *room = plan->range && reserve_within_limit_locked(m, ACS_MEMORY_DEVICE, plan->fresh);
     return true;
 }
 
-/* Map memory so that the block fits. ACS_OK: it was found. Else as acs_pool_grow, where *looking stays true. */
-static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish wish, bool *looking)
+/* Map memory so that the block fits. ACS_OK and *looking false: the block was found. Otherwise as acs_pool_grow. */
+static acs_status grow_pages(acs_memory *m, const acs_search *s, acs_page_wish wish, bool *looking)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
     acs_page_plan plan = {0};
@@ -218,7 +224,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
         planned = plan_locked(m, &wish, &plan, &room);
         acs_lock_release(&m->lock);
         if (!planned)
-            ACS_TRY(span_add(m, wish.least));
+            ACS_TRY(add_span(m, wish.least));
         if (!atomic_load_explicit(&m->paged, memory_order_relaxed)) /* under `growing` */
             return ACS_OK; /* look again, elsewhere */
     }
@@ -237,7 +243,7 @@ static acs_status pages_grow(acs_memory *m, const acs_search *s, acs_page_wish w
     return status;
 }
 
-static acs_status pages_trim(acs_memory *m, acs_op settled, uint64_t keep)
+static acs_status trim_pages(acs_memory *m, acs_op settled, uint64_t keep)
 {
     acs_pool *p = &m->pools[ACS_MEMORY_DEVICE];
     acs_page_plan plan = {0};
@@ -263,36 +269,39 @@ acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep)
 {
     acs_status paged = ACS_OK;
     if (m->pages && kind == ACS_MEMORY_DEVICE)
-        paged = pages_trim(m, settled, keep);
-    acs_status status = chunks_trim(m, kind, settled, keep);
+        paged = trim_pages(m, settled, keep);
+    acs_status status = trim_chunks(m, kind, settled, keep);
     return paged == ACS_OK ? status : paged;
 }
 
-/* Where a limit has room for the block, but not for whole pages: a chunk of its own. */
-static acs_status chunk_grow(acs_memory *m, const acs_search *s, uint64_t bytes, bool *looking)
+/* Give the block a chunk of its own, where a limit has room for that, but not for whole pages. */
+static acs_status grow_by_chunk(acs_memory *m, const acs_search *s, uint64_t bytes, bool *looking)
 {
     acs_search large = *s;
     large.size = ACS_POOL_LARGE;
     ACS_TRY(chunk_add(m, &large, bytes));
     acs_status status = acs_pool_take(m, &large, false);
-    *looking = status == ACS_NOT_READY; /* another thread was quicker */
+    *looking = status == ACS_NOT_READY; /* another thread took it */
     return *looking ? ACS_OK : status;
 }
 
-/* Attempts that ask for less and less: 0: what is usual; 1: pages, what lies idle among them first; 2: what has to be. */
+/*
+ * Add memory, in attempts that ask for less each time. 0: the usual amount; 1: pages, moved from where they lie idle
+ * first; 2: only what the block needs.
+ */
 static acs_status add_more(acs_memory *m, const acs_search *s, int attempt, bool *looking)
 {
     const uint64_t least = (s->request->bytes + ACS_ARENA_ALIGN - 1) / ACS_ARENA_ALIGN * ACS_ARENA_ALIGN;
     if (s->size == ACS_POOL_PAGED) {
-        acs_status status = pages_grow(m, s, (acs_page_wish){.move = attempt > 0}, looking);
-        return attempt == 2 && status == ACS_NOT_READY ? chunk_grow(m, s, least, looking) : status;
+        acs_status status = grow_pages(m, s, (acs_page_wish){.move = attempt > 0}, looking);
+        return attempt == 2 && status == ACS_NOT_READY ? grow_by_chunk(m, s, least, looking) : status;
     }
     const uint64_t rounded = (least + 2 * ACS_MIB - 1) / (2 * ACS_MIB) * (2 * ACS_MIB);
     const uint64_t usual = least <= g_chunks[s->size].block_most ? g_chunks[s->size].chunk : rounded;
     return attempt == 1 ? ACS_NOT_READY : chunk_add(m, s, attempt == 0 ? usual : least);
 }
 
-/* Where nothing more comes from the device: what blocks of other sizes leave free, such as those in chunks of small ones. */
+/* Take the block out of arenas of other sizes, where the device gives nothing more. */
 static bool take_elsewhere(acs_memory *m, const acs_search *s)
 {
     acs_search other = *s;
@@ -320,7 +329,7 @@ acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking)
         const acs_status trimmed = acs_pool_trim(m, kind, m->config.settled(m->config.user), 0);
         if (trimmed == ACS_ERR_DEVICE)
             return trimmed;
-        status = add_more(m, s, 0, looking); /* one chunk that stays keeps none of the others */
+        status = add_more(m, s, 0, looking); /* some chunks may have gone even if one stayed */
     }
     if (acs_pool_is_short(status))
         status = add_more(m, s, 2, looking);

@@ -1,6 +1,7 @@
 /*
- * What the halves of the pools share: memory.c hands blocks out and takes them back, memory_grow.c asks the device for more
- * and gives it back.
+ * What the files of the pools share. memory.c opens and closes them, and has the calls that may grow them. memory_grow.c
+ * asks the device for more memory, and gives it back. memory_blocks.c takes, frees and looks up blocks. Each calls the
+ * later ones.
  */
 #ifndef ACS_POOL_MEMORY_INTERNAL_H
 #define ACS_POOL_MEMORY_INTERNAL_H
@@ -14,7 +15,10 @@
 
 #define ACS_MIB (UINT64_C(1) << 20)
 
-/* Small blocks do not cut up large chunks, and what is mapped page by page is apart from what came in one piece. */
+/*
+ * Small blocks would cut up large chunks, and pages cannot merge with memory that came in one piece. So each size has an
+ * arena.
+ */
 typedef enum acs_pool_size {
     ACS_POOL_SMALL, /* blocks of up to 1 MiB, in chunks */
     ACS_POOL_LARGE, /* larger ones, in chunks */
@@ -22,21 +26,22 @@ typedef enum acs_pool_size {
     ACS_POOL_SIZES
 } acs_pool_size;
 
-/* Resting blocks, through `next`, by when they came. */
-typedef struct acs_rest {
+/* A queue of quarantined blocks, through `next`, in the order in which they were freed. */
+typedef struct acs_quarantine {
     acs_range *first, *newest;
     uint64_t bytes;
-} acs_rest;
+} acs_quarantine;
 
 typedef struct acs_pool {
-    acs_arena *arenas[ACS_POOL_SIZES]; /* of pages: only where there are some */
+    acs_arena *arenas[ACS_POOL_SIZES]; /* one for each size; that of pages only with pages */
     acs_memory_counts counts;
-    acs_rest rests[2]; /* blocks that were freed; those of groups, which rest to their end as long as there is room */
-    acs_op last;               /* the latest op that a block which was given back was behind */
-    uint64_t noted;            /* block by acs_memory_note */
+    /* [0]: of ordinary blocks; [1]: of groups' blocks, to the end of their ops while there is room */
+    acs_quarantine quarantines[2];
+    acs_op last;               /* latest op that any freed block was behind */
+    uint64_t noted;            /* number of the latest block at acs_memory_note */
 } acs_pool;
 
-/* Remembered for diagnostics. */
+/* A freed block, remembered for diagnostics. */
 typedef struct acs_pool_freed {
     uint64_t base, bytes;
     acs_op last;
@@ -44,19 +49,21 @@ typedef struct acs_pool_freed {
 } acs_pool_freed;
 
 struct acs_memory {
-    acs_memory_config config; /* constant until the end */
-    _Atomic(bool) paged;      /* large blocks of the device come out of pages; falls for good where there are no addresses */
-    pthread_mutex_t growing;  /* one thread asks the device for more, or gives it back, at a time; taken before `lock` */
-    acs_pages *pages;         /* NULL: none; guarded by `growing`, and where its arena changes by `lock` */
-    uint32_t spans;           /* of pages, so far; guarded by `growing` */
+    acs_memory_config config; /* constant until the pools are destroyed */
+    /* Whether large blocks of the device come out of pages; false for good once there are no addresses. */
+    _Atomic(bool) paged;
+    pthread_mutex_t growing;  /* held while a thread asks the device for memory or gives it back; taken before `lock` */
+    acs_pages *pages;         /* NULL: no pages; guarded by `growing`, and where its arena changes by `lock` */
+    uint32_t spans;           /* number of spans of pages so far; guarded by `growing` */
     acs_lock lock;            /* rank POOL; guards what follows */
-    acs_pool pools[1 + ACS_DEVICES_MOST]; /* config.kinds of them */
+    acs_pool pools[1 + ACS_DEVICES_MOST]; /* one for each kind of memory */
     acs_blocks blocks;
-    acs_pool_freed freed[TUNE_FREED_KEPT]; /* ring: freed_total counts all that ever entered */
+    /* Ring of the latest freed blocks; freed_total counts all that ever entered. */
+    acs_pool_freed freed[TUNE_FREED_KEPT];
     uint64_t freed_total, taken_total;
 };
 
-/* What a taker asks for, and what it gets. */
+/* A request for a block, and where the block is written. */
 typedef struct acs_search {
     const acs_memory_request *request;
     acs_block *block;
@@ -64,30 +71,39 @@ typedef struct acs_search {
     bool early;
 } acs_search;
 
-/* memory.c; _locked: under `lock` */
-/* What is free; `rests`: or what rests, if it may be handed out early. ACS_NOT_READY: there is none. */
-acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool rests);
-/* The range is the taker's from here on. ACS_ERR_MEMORY: it is free again. */
+/* memory_blocks.c; _locked: under `lock` */
+/*
+ * Take a free block; with `quarantined` also one out of quarantine, if it may be handed out early. ACS_NOT_READY: there
+ * is none.
+ */
+acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool quarantined);
+/* Hand the range out to the request. ACS_ERR_MEMORY: it is free again. */
 acs_status acs_pool_hand_out_locked(acs_memory *m, const acs_search *s, acs_range *range, acs_op settled);
-/* Blocks that rest and whose ops have ended are free, at most so many. */
+/* Free quarantined blocks whose ops have settled, at most `most`. */
 void acs_pool_settle_locked(acs_pool *p, acs_op settled, uint32_t most);
+/* Most bytes that may be in quarantine: as many as are in use, within bounds. */
+uint64_t acs_pool_quarantine_most(const acs_memory *m, const acs_pool *p);
+/* Count `bytes` more as in use. */
+void acs_pool_count_taken_locked(acs_pool *p, uint64_t bytes);
 
 /* memory_grow.c */
 static inline bool acs_pool_is_short(acs_status status)
 {
     return status == ACS_ERR_MEMORY || status == ACS_NOT_READY;
 }
-/* What acs_pool_obtain gave went back to the device. */
+/* Memory that acs_pool_obtain gave went back to the device. */
 void acs_pool_release_count(acs_memory *m, int kind, uint64_t bytes);
-/* A block of its own. ACS_NOT_READY: the limit has no room, and no error was made. */
+/* Take memory from the device, within the limit. ACS_NOT_READY: the limit has no room, and no error was made. */
 acs_status acs_pool_obtain(acs_memory *m, int kind, uint64_t bytes, void **ptr);
 /*
- * More memory; without room what rests is handed out early, then what lies idle goes, and at last it is only as much as it
- * has to be. ACS_OK: there is more now, or *looking is false and the block was found; ACS_NOT_READY: the limit has no room.
+ * Get more memory. Without room, a quarantined block is handed out early; then idle memory is released; at last no more
+ * than the block needs is asked for.
+ *
+ * ACS_OK: there is more memory now, or *looking is false and the block was found. ACS_NOT_READY: the limit has no room.
  * Under `growing`.
  */
 acs_status acs_pool_grow(acs_memory *m, const acs_search *s, bool *looking);
-/* As acs_memory_trim, for what only ops up to `settled` use. Under `growing`. */
+/* As acs_memory_trim, for memory that only ops up to `settled` use. Under `growing`. */
 acs_status acs_pool_trim(acs_memory *m, int kind, acs_op settled, uint64_t keep);
 
 #endif

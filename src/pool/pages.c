@@ -1,6 +1,6 @@
 /*
- * Pieces of memory, and where they are mapped (see pages.h). Called by memory_grow.c when pools grow and shrink, one thread
- * at a time. Touches no memory but its own tables.
+ * Pieces of memory, and where they are mapped (see pages.h). Called by memory_grow.c when pools grow and shrink, one
+ * thread at a time. Touches no memory but its own tables.
  */
 #include "pool/pages.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At the page with which it begins; elsewhere all zero. */
+/* Stored at the page with which the piece begins; all zero at other pages. */
 typedef struct piece {
     uint64_t handle;
     uint64_t pages;
@@ -17,10 +17,10 @@ typedef struct piece {
 
 typedef struct span {
     uint64_t base, bytes;
-    piece *pieces; /* by page */
+    piece *pieces; /* one for each page of the span */
 } span;
 
-/* Pieces that leave their place together: they lie behind each other. */
+/* Adjacent pieces that leave their place together. */
 struct page_run {
     acs_range *range;
     bool unmapped;
@@ -30,9 +30,9 @@ struct acs_pages {
     const acs_page_ops *ops;
     void *user;
     acs_arena *arena;
-    span *spans; /* in no order: there are few */
+    span *spans; /* in no order, since there are few */
     uint32_t span_count;
-    uint64_t piece_most; /* bytes of the largest ever */
+    uint64_t piece_most; /* bytes of the largest piece that was ever created */
 };
 
 acs_status acs_pages_create(const acs_page_ops *ops, void *user, acs_arena *arena, acs_pages **pages)
@@ -76,7 +76,7 @@ acs_status acs_pages_reserve(acs_pages *p, uint64_t bytes, uint64_t *base, uint6
 
 void acs_pages_unreserve(acs_pages *p, uint64_t base, uint64_t bytes)
 {
-    (void)p->ops->unreserve(p->user, base, bytes); /* addresses alone: nobody misses them */
+    (void)p->ops->unreserve(p->user, base, bytes); /* only addresses are lost on an error */
 }
 
 acs_status acs_pages_add(acs_pages *p, uint64_t base, uint64_t bytes)
@@ -101,7 +101,7 @@ static span *span_of(const acs_pages *p, uint64_t address)
     for (uint32_t i = 0; i < p->span_count; i++)
         if (address - p->spans[i].base < p->spans[i].bytes)
             return &p->spans[i];
-    return NULL; /* not of an address of ours */
+    return NULL; /* never for an address of the arena */
 }
 
 static piece *piece_at(const acs_pages *p, uint64_t address)
@@ -113,7 +113,7 @@ static piece *piece_at(const acs_pages *p, uint64_t address)
 
 /* -------------------------------------------------------------------------------------------------------------- runs */
 
-static bool run_add(acs_page_plan *plan, acs_range *range)
+static bool add_run(acs_page_plan *plan, acs_range *range)
 {
     if (plan->run_count == plan->run_capacity) {
         uint32_t capacity = plan->run_capacity ? 2 * plan->run_capacity : 8;
@@ -127,12 +127,15 @@ static bool run_add(acs_page_plan *plan, acs_range *range)
     return true;
 }
 
-/* Whole pieces of a free range, from its first on: at least `wanted` bytes if there are, and no more than `most`. */
+/*
+ * Find whole pieces in a free range, from the first on: at least `wanted` bytes if there are as many, at most `most`.
+ * Returns their bytes; *base is where they begin.
+ */
 static uint64_t whole_pieces(const acs_pages *p, const acs_range *range, uint64_t wanted, uint64_t most, uint64_t *base)
 {
     const uint64_t page = p->ops->page, end = range->base + range->bytes;
     uint64_t at = round_up(range->base, page), bytes = 0;
-    while (at < end && piece_at(p, at)->pages == 0) /* the end of a piece that begins before the range */
+    while (at < end && piece_at(p, at)->pages == 0) /* skip the end of a piece that begins before the range */
         at += page;
     for (*base = at; at < end && bytes < wanted;) {
         const uint64_t size = piece_at(p, at)->pages * page;
@@ -145,7 +148,9 @@ static uint64_t whole_pieces(const acs_pages *p, const acs_range *range, uint64_
     return bytes;
 }
 
-/* Cut idle pieces out of the arena, large ranges first, but for two that are left alone. Returns how many bytes. */
+/*
+ * Cut idle pieces out of the arena, out of large ranges first, but not out of the two in `spared`. Returns their bytes.
+ */
 static uint64_t collect(acs_pages *p, acs_page_plan *plan, uint64_t wanted, uint64_t most, acs_op settled,
                         const acs_range *const spared[2])
 {
@@ -161,12 +166,12 @@ static uint64_t collect(acs_pages *p, acs_page_plan *plan, uint64_t wanted, uint
         acs_range *cut = acs_arena_cut(range, base, bytes);
         if (!cut)
             break;
-        if (!run_add(plan, cut)) {
-            (void)acs_arena_fill(cut, 0, settled); /* as it was */
+        if (!add_run(plan, cut)) {
+            (void)acs_arena_fill(cut, 0, settled); /* free again, as before */
             break;
         }
         sum += bytes;
-        range = acs_arena_idle(p->arena, settled, NULL); /* what it was cut out of is elsewhere now */
+        range = acs_arena_idle(p->arena, settled, NULL); /* the range that it was cut out of changed its bin */
     }
     return sum;
 }
@@ -183,7 +188,7 @@ static uint64_t idle_bytes(const acs_range *range, acs_op settled)
     return range && range->free && range->last <= settled ? range->bytes : 0;
 }
 
-/* What has to be filled of a hole so that a block fits there, with what lies idle beside it. 0: it does not. */
+/* Bytes of a hole to fill so that the block fits there, together with idle neighbours. 0: it does not fit. */
 static uint64_t missing(const acs_pages *p, const acs_range *hole, const acs_page_wish *wish)
 {
     const uint64_t before = idle_bytes(hole->before, wish->settled), behind = idle_bytes(hole->behind, wish->settled);
@@ -195,7 +200,9 @@ static uint64_t missing(const acs_pages *p, const acs_range *hole, const acs_pag
     return before + hole->bytes + behind >= wish->least ? hole->bytes : 0;
 }
 
-/* The hole of which least is missing; of those where a piece more than that has place, if there are such. */
+/*
+ * The hole with the fewest bytes to fill. Holes that have place for one more piece come first, if pieces are to move.
+ */
 static acs_range *best_hole(const acs_pages *p, const acs_page_wish *wish, uint64_t *bytes)
 {
     acs_range *best = NULL;
@@ -256,13 +263,13 @@ acs_range *acs_pages_finish(acs_page_plan *plan, uint64_t least, acs_op settled)
 
 /* -------------------------------------------------------------------------------------------------- calls of the device */
 
-/* Pieces without a place. */
+/* Pieces that are mapped nowhere. */
 typedef struct loose {
     piece *pieces;
     uint64_t count, capacity;
 } loose;
 
-static bool loose_reserve(loose *l)
+static bool reserve_loose(loose *l)
 {
     if (l->count < l->capacity)
         return true;
@@ -280,12 +287,12 @@ static acs_status no_memory(void)
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the pieces of a growth");
 }
 
-/* The pieces of a run, before the run is unmapped: a failure changes nothing. */
+/* Unmap a run, and add its pieces to the loose ones. On a failure nothing changed. */
 static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
 {
     const uint64_t before = l->count, end = run->range->base + run->range->bytes;
     for (uint64_t at = run->range->base; at < end; at += piece_at(p, at)->pages * p->ops->page) {
-        if (!loose_reserve(l)) {
+        if (!reserve_loose(l)) {
             l->count = before;
             return no_memory();
         }
@@ -313,7 +320,7 @@ static acs_status create(acs_pages *p, uint64_t bytes, loose *l)
     while (bytes > 0) {
         const uint64_t size = bytes < usual ? bytes : usual;
         piece made = {0, size / page};
-        if (!loose_reserve(l))
+        if (!reserve_loose(l))
             return no_memory();
         ACS_TRY(p->ops->create(p->user, size, &made.handle));
         l->pieces[l->count++] = made;
@@ -335,7 +342,7 @@ static acs_status map_all(acs_pages *p, acs_page_plan *plan, const loose *l)
     }
     if (status != ACS_OK) {
         if (at > plan->range->base)
-            (void)p->ops->unmap(p->user, plan->range->base, at - plan->range->base); /* the first error counts */
+            (void)p->ops->unmap(p->user, plan->range->base, at - plan->range->base); /* the first error is reported */
         return status;
     }
     at = plan->range->base;
@@ -349,7 +356,7 @@ static acs_status map_all(acs_pages *p, acs_page_plan *plan, const loose *l)
     return ACS_OK;
 }
 
-/* What has no place goes back to the device. The first error counts. */
+/* Give loose pieces back to the device. Returns the first error, `status` included. */
 static acs_status drop(acs_pages *p, acs_page_plan *plan, const loose *l, acs_status status)
 {
     for (uint64_t i = 0; i < l->count; i++) {
@@ -361,7 +368,7 @@ static acs_status drop(acs_pages *p, acs_page_plan *plan, const loose *l, acs_st
     return status;
 }
 
-/* What is new is created first: where it is not to be had, all stays where it is. */
+/* New pieces are created first: where the device refuses, all others stay where they are. */
 acs_status acs_pages_carry_out(acs_pages *p, acs_page_plan *plan)
 {
     loose l = {0};
@@ -372,7 +379,8 @@ acs_status acs_pages_carry_out(acs_pages *p, acs_page_plan *plan)
     plan->created = l.count;
     plan->came = made;
     for (uint32_t i = 0; i < plan->run_count && (status == ACS_OK || !plan->range); i++) {
-        acs_status loosened = loosen(p, &plan->runs[i], &l); /* one that stays keeps none of the others, if all are to go */
+        /* when all are to go, one that stays does not keep the others */
+        acs_status loosened = loosen(p, &plan->runs[i], &l);
         status = status == ACS_OK ? loosened : status;
     }
     if (status == ACS_OK && plan->range)
@@ -380,7 +388,7 @@ acs_status acs_pages_carry_out(acs_pages *p, acs_page_plan *plan)
     if (!plan->done)
         status = drop(p, plan, &l, status);
     if (plan->range && !plan->done)
-        plan->gone += plan->fresh - made; /* what was not made did not stay either */
+        plan->gone += plan->fresh - made; /* bytes that were never created count as gone */
     free(l.pieces);
     return status;
 }

@@ -1,6 +1,6 @@
 /*
- * Bits in levels, 64 times fewer in each (see places.h). Called by blocks.c for each block that is taken, given back, or
- * looked for by an address in its middle.
+ * Bits in levels, each with 64 times fewer than the level below (see places.h). Called by blocks.c for each block that
+ * is taken or freed, and for each look-up of an address inside a block.
  */
 #include "pool/places.h"
 
@@ -11,7 +11,7 @@ bool acs_places_init(acs_places *p, uint64_t bound)
     uint64_t words[ACS_PLACES_LEVELS], all = 0;
     uint32_t depth = 0;
     do {
-        bound = bound / 64 + 1; /* one more than needed at times, so that an empty set has a word */
+        bound = bound / 64 + 1; /* sometimes one more than needed, so that an empty set has a word */
         words[depth] = bound;
         all += bound;
         depth++;
@@ -36,7 +36,7 @@ void acs_places_add(acs_places *p, uint64_t place)
     ACS_ASSERT(!(p->levels[0][place / 64] >> place % 64 & 1)); /* BLOCK-2 */
     for (uint32_t level = 0; level < p->depth; level++, place /= 64) {
         uint64_t *word = &p->levels[level][place / 64];
-        bool known = *word != 0; /* the level above says so already */
+        bool known = *word != 0; /* the level above has its bit already */
         *word |= UINT64_C(1) << place % 64;
         if (known)
             return;
@@ -59,7 +59,7 @@ static uint64_t highest(uint64_t word)
     return 63 - (uint64_t)__builtin_clzll(word);
 }
 
-/* Up until a word has a member that is low enough, then down to its largest. */
+/* Go up until a word has a member that is low enough, then down to the largest below it. */
 bool acs_places_up_to(const acs_places *p, uint64_t place, uint64_t *member)
 {
     uint64_t bits = p->levels[0][place / 64] & UINT64_MAX >> (63 - place % 64);

@@ -1,6 +1,6 @@
 /*
- * Which of several devices an op runs on (see device_choice.h). Called while ops are bound; owns the topology, the
- * placement and what they count.
+ * The device on which an op runs (see device_choice.h). Called while ops are bound, and when ops end. Owns the topology,
+ * the placement and their counts.
  */
 #include "residency/device_choice.h"
 
@@ -12,17 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What acs_on said last, of this thread. A context may lie where one lay that was closed. */
+/* Latest acs_on of this thread. opened_ns tells a context from a closed one that had the same address. */
 static _Thread_local struct {
     const acs_context *context;
     uint64_t opened_ns;
-    uint32_t device; /* and one */
+    uint32_t device; /* one plus the device; 0: none */
 } tl_on;
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
 
 /*
- * As measured, if it ever was. A bad file is nobody's error: there is an estimate. Virtual devices cannot be measured.
+ * Load measured links, if there are any. A bad file is no error of the caller, since there is an estimate. Virtual
+ * devices cannot be measured.
  */
 static void load_topology(acs_topology *t, const acs_context *context)
 {
@@ -51,7 +52,7 @@ static acs_status read_topology(acs_topology *t, const char *path)
     return status;
 }
 
-/* By the file that was named; else as measured; else as the backend estimates. */
+/* Read the links from the file that the options name; else as measured; else as the backend estimates them. */
 static acs_status open_topology(acs_context *context)
 {
     acs_topology *t = &context->device_choice->topology;
@@ -63,7 +64,7 @@ static acs_status open_topology(acs_context *context)
         ACS_TRY(read_topology(t, name));
     else
         load_topology(t, context);
-    /* What ops may do is the backend's to say: by a file devices can reach each other less, never more. */
+    /* The backend decides what ops may do: a file can remove peer access, but never add it. */
     for (uint32_t a = 0; a <= t->count; a++)
         for (uint32_t b = 0; b <= t->count; b++)
             t->links[a][b].peer = t->links[a][b].peer && found.links[a][b].peer;
@@ -121,12 +122,12 @@ acs_status acs_device_choice_restrict(const acs_draft *draft, acs_device_choice_
                                       uint32_t segment)
 {
     const acs_topology *t = &draft->context->device_choice->topology;
-    const bool copy = draft->record->kind == ACS_KIND_MEMCPY; /* the driver finds a way */
+    const bool copy = draft->record->kind == ACS_KIND_MEMCPY; /* the driver copies between any devices */
     acs_place_set reach = 0;
     for (uint32_t d = 0; d < t->count; d++)
         reach |= d == device || copy || t->links[d][device].peer ? 1u << d : 0;
     reach &= op->op.allowed;
-    /* Where it lies, as long as nothing speaks against that. */
+    /* The device of the memory itself, if that is allowed. */
     if (reach >> device & 1)
         reach = 1u << device;
     if (!reach)
@@ -161,17 +162,18 @@ void acs_device_choice_queued(acs_context *context, acs_op op)
 void acs_device_choice_waited(acs_context *context, acs_op op)
 {
     acs_device_choice *s = context->device_choice;
-    if (s) /* relaxed: a hint, and which of two threads' is kept makes no difference */
+    if (s) /* relaxed: a hint; either of two threads' values will do */
         atomic_store_explicit(&s->waited, op, memory_order_relaxed);
 }
 
 /*
- * Who waited for an op knows that all before it has ended, of which `ended` may tell late: else a device that had much
- * to do before would seem to have it still, and what follows would go elsewhere for that.
+ * Tell the placement of waits. A thread that waited for an op has seen all earlier ops end, and `ended` may tell so
+ * late. A device that had much to do before would else seem busy, and later ops would go elsewhere.
  */
 static void look_at_waits(acs_device_choice *s)
 {
-    const acs_op waited = atomic_load_explicit(&s->waited, memory_order_relaxed); /* as above */
+    /* Relaxed: a hint, see acs_device_choice_waited. */
+    const acs_op waited = atomic_load_explicit(&s->waited, memory_order_relaxed);
     const acs_expected_end *e = &s->ends[waited % TUNE_DEVICE_ENDS];
     if (waited != s->seen && e->op == waited && e->idles == s->idles)
         acs_placement_seen(&s->placement, e->end);
@@ -183,7 +185,8 @@ void acs_device_choice_refresh(acs_device_choice *s)
     uint64_t running = 0;
     look_at_waits(s);
     for (uint32_t d = 0; d < s->count; d++) {
-        uint64_t ended = atomic_load_explicit(&s->ended[d], memory_order_relaxed); /* a counter; a little late */
+        /* Relaxed: a counter, which may lag a little. */
+        uint64_t ended = atomic_load_explicit(&s->ended[d], memory_order_relaxed);
         s->placement.running[d] = (uint32_t)(s->placed[d] - ended);
         running += s->placement.running[d];
     }
@@ -203,7 +206,7 @@ void acs_device_choice_add(acs_context *context, acs_record *record, uint32_t de
 void acs_device_choice_drop(acs_context *context, acs_record *record)
 {
     if (!(record->flags & ACS_RECORD_PLACED))
-        return; /* and the lock need not be held */
+        return; /* not counted, so the lock need not be held */
     context->device_choice->placed[record->device]--;
     record->flags &= (uint8_t)~ACS_RECORD_PLACED;
 }
@@ -309,20 +312,20 @@ void acs_device_choice_count(acs_context *context, acs_statistics *s)
 {
     if (!context->device_choice)
         return;
-    s->transfers = atomic_load_explicit(&context->device_choice->transfers, memory_order_relaxed); /* counters */
+    s->transfers = atomic_load_explicit(&context->device_choice->transfers, memory_order_relaxed); /* relaxed: counters */
     s->transfer_bytes = atomic_load_explicit(&context->device_choice->transferred, memory_order_relaxed);
 }
 
-/* Ops as they were placed, the runtime's own among them. The context closes, so none is any more. */
+/* Report placed ops, with those of the library. The context closes, so no op is placed meanwhile. */
 void acs_device_choice_report(acs_context *context, const acs_statistics *s)
 {
-    const acs_device_choice *spread = context->device_choice;
-    if (!spread)
+    const acs_device_choice *choice = context->device_choice;
+    if (!choice)
         return;
     char ops[ACS_DEVICES_MOST * 24];
     size_t used = 0;
-    for (uint32_t d = 0; d < spread->count; d++)
-        used += (size_t)snprintf(ops + used, sizeof ops - used, "%s%" PRIu64, d ? ", " : "", spread->placed[d]);
+    for (uint32_t d = 0; d < choice->count; d++)
+        used += (size_t)snprintf(ops + used, sizeof ops - used, "%s%" PRIu64, d ? ", " : "", choice->placed[d]);
     fprintf(stderr, "acs: stats: ops by device: %s; %" PRIu64 " transfers of %" PRIu64 " bytes in all\n", ops, s->transfers,
             s->transfer_bytes);
 }

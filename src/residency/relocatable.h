@@ -1,195 +1,215 @@
 /*
- * Relocatable blocks: those whose contents need not lie at the address that acs_malloc returned. Which there are, where
- * their contents lie now, how these come home (relocatable.c); memory for those that have none by themselves
- * (lazy.c). Binding ops to them is rename.c's. Private to src/residency.
+ * Relocatable blocks: blocks whose contents need not lie at the address that acs_malloc returned, their canonical place.
+ * Which blocks there are, and how their contents come to their canonical place (relocatable.c); a single block, its
+ * memory, its copies (contents.c); blocks that have no memory at their address (lazy.c). Private to src/residency and
+ * src/groups.
  *
- * N1  a relocatable block's newest contents are at `at`: its own address, a version, or a lazy block's memory,
- * which then no
- *     other block has; or, while that is 0, in its host copy, or nowhere, since nobody has written them.
+ * N1  a relocatable block's newest contents are at `at`: its own address, a version, or a lazy block's memory, which
+ * then no other block has. While `at` is 0 they are in its host copy, or nowhere, since no op has written them.
  * N2  binding and queueing are one section under a lock, so program order is the order of versions.
  * N3  a host copy that counts (`host_valid`) holds the newest contents.
  */
 #ifndef ACS_RELOCATABLE_H
 #define ACS_RELOCATABLE_H
 
-#include "residency/malloc.h"
 #include "api/draft.h"
 
 enum { ACS_CUTS = 15 };
 
 struct acs_replicas;
 
-/* Rows of bytes, as far apart from start to start. */
+/* Rows of bytes; `pitch` is the distance between their starts. */
 typedef struct acs_rows {
     uint64_t bytes;
     uint32_t count;
     uint64_t pitch;
 } acs_rows;
 
-/* Rows of a block: its own offsets. They may reach behind its end, where nothing is theirs. */
+/* Rows of a block, by offsets in it. They may reach behind its end, where they hold nothing. */
 typedef struct acs_part {
     uint64_t first;
     acs_rows rows;
 } acs_part;
 
-/* How often an op names a block, and how. */
+/* How often an op names a block, and how; of the op of that turn of acs_naming_collect. */
 typedef struct acs_naming {
     uint64_t turn;
     uint32_t segments, pointers;
-    bool whole;  /* a segment writes all of it */
-    bool inside; /* all of these segments are in it */
+    bool whole;  /* whether a segment writes the whole block */
+    bool inside; /* whether all of these segments lie in the block */
 } acs_naming;
 
 typedef struct acs_relocatable {
-    uint64_t home, bytes; /* as acs_malloc returned it */
-    uint64_t number;      /* no other block has had it */
-    uint64_t at;          /* N1 */
-    uint64_t to;          /* where the op that is being bound finds or writes them */
-    acs_op last;          /* latest op that touches the contents there */
-    acs_op home_last;     /* while they are elsewhere: the same for the block's own memory */
-    uint64_t cuts[ACS_CUTS]; /* where parts that ops named begin and end, rising: failures of one are not those of others */
+    uint64_t canonical, bytes; /* address and bytes of acs_malloc; of a lazy block, without memory there */
+    uint64_t number;      /* number that no other block has had */
+    uint64_t at;          /* address of the newest contents (N1) */
+    uint64_t to;          /* address at which the op that is being bound uses them */
+    acs_op last;          /* latest op that touches the contents at `at` */
+    acs_op canonical_last; /* while they are elsewhere: latest op that touches the canonical place */
+    /* Rising offsets between parts that ops named: a failure in one part leaves the others valid. */
+    uint64_t cuts[ACS_CUTS];
     uint32_t cut_count;
     bool pinned;
     const acs_site *site;
     struct acs_relocatable *next, *previous;
     struct acs_relocatable *next_touched;
-    acs_naming naming;    /* of acs_bind_name, as long as it is of the latest turn */
-    bool touched;         /* by the op that is being bound */
-    bool anew;            /* and all of it is written */
-    bool written;         /* or some */
-    /* of a lazy block, whose home is an address without memory */
+    acs_naming naming;    /* of acs_naming_collect; valid in its latest turn */
+    bool touched;         /* whether the op that is being bound names it */
+    bool overwritten;     /* whether that op writes the whole block */
+    bool written;         /* whether that op writes some of it */
+    /* The following of a lazy block, whose canonical place is an address without memory. */
     bool lazy;
-    bool fresh;           /* its memory was taken for the op that is being bound, which reads none of it */
-    bool lent;            /* its memory is a group's */
-    bool host_valid;      /* N3 */
-    uint64_t host;        /* pinned memory for its copy; 0: none was needed yet */
-    acs_op host_last;     /* latest op that touches it */
-    bool filled;          /* an op has written some of it */
-    uint64_t named;       /* turn of the latest op */
-    uint64_t tried;       /* number of the search for room that has tried to move it out */
-    uint64_t group;       /* number of the group in which it was made, as long as that is held; 0: none */
-    bool dying;           /* and freed */
-    int32_t planned;      /* of those, its place in the group's plan; -1: it has none */
-    struct acs_replicas *replicas; /* on several devices, where its contents are then (N4); else NULL */
+    bool fresh;           /* whether its memory was taken for the op that is being bound, which reads none of it */
+    bool borrowed;        /* whether its memory is a group's */
+    bool host_valid;      /* whether the host copy holds the newest contents (N3) */
+    uint64_t host;        /* address of its host copy in pinned memory; 0: none was needed yet */
+    acs_op host_last;     /* latest op that touches the host copy */
+    bool filled;          /* whether an op has written some of it */
+    uint64_t named;       /* turn of the latest op that named it */
+    uint64_t tried;       /* number of the latest search for room that tried to move it out */
+    uint64_t group;       /* number of the group in which it was made, until that is submitted; 0: none */
+    bool dying;           /* whether it was freed in that group */
+    int32_t planned;      /* its index in the group's plan; -1: none */
+    struct acs_replicas *replicas; /* on several devices, where its contents are (N4); else NULL */
 } acs_relocatable;
 
-/* What bind.c found, as long as the lock is held: an op's addresses are asked for again and again. */
+/* A look-up by acs_naming_at, kept as long as the lock is held, since an op's addresses are looked up repeatedly. */
 typedef struct acs_found {
     uint64_t address;
-    uint64_t hold; /* of the lock: its number */
+    uint64_t hold; /* acs_relocatables.hold at the look-up */
     acs_relocatable *at;
 } acs_found;
 
 enum { ACS_FOUND = 16 };
 
 struct acs_relocatables {
-    pthread_mutex_t lock;     /* guards everything below, and program order among ops that name relocatable blocks */
-    acs_relocatable first;    /* head of a ring */
-    acs_relocatable *touched; /* by the op that is being bound */
-    uint64_t hold;            /* how often the lock was taken, or blocks came and went */
+    pthread_mutex_t lock;     /* guards all fields below, and program order among ops that name relocatable blocks */
+    acs_relocatable first;    /* head of the ring of all blocks */
+    acs_relocatable *touched; /* list of blocks that the op that is being bound names */
+    uint64_t hold;            /* number of times that the lock was taken, or a block came or went */
     acs_found found[ACS_FOUND]; /* by a hash of the address */
-    _Atomic(uint32_t) count;  /* blocks, and one once there was a lazy one; written under the lock */
-    uint64_t most;            /* bytes for versions; UINT64_MAX: as many as blocks have; 0: none */
-    uint64_t block_bytes;     /* of all relocatable blocks that have memory of their own */
-    uint64_t version_bytes;   /* of them, those that are not at home */
-    uint64_t host_most;       /* bytes for host copies */
-    uint64_t host_bytes;      /* that they have */
-    uint64_t made;            /* counts blocks */
-    uint64_t namings;         /* counts turns of acs_bind_name */
-    uint64_t turn;            /* counts ops that name lazy blocks */
-    uint64_t tries;           /* and searches for room */
-    bool no_wait;             /* the op that is being bound may not wait for room, */
-    bool short_of_wait;       /* and so contents could not be moved out */
-    acs_op again;             /* where there was no memory: from this op on more is asked for */
-    _Atomic(uint64_t) versions, homed;   /* counters */
-    _Atomic(uint64_t) spilled, returned; /* bytes */
+    _Atomic(uint32_t) count; /* number of blocks, plus one for good once there was a lazy one; written under the lock */
+    uint64_t most;            /* most bytes for versions; UINT64_MAX: as many as blocks have; 0: none */
+    uint64_t block_bytes;     /* bytes of all relocatable blocks that have memory of their own */
+    uint64_t version_bytes;   /* bytes of blocks whose contents are in a version, not at their canonical place */
+    uint64_t host_most;       /* most bytes for host copies */
+    uint64_t host_bytes;      /* bytes of host copies */
+    uint64_t made;            /* number of blocks ever made */
+    uint64_t namings;         /* number of turns of acs_naming_collect */
+    uint64_t turn;            /* number of ops that were bound */
+    uint64_t tries;           /* number of searches for room */
+    bool no_wait;             /* whether the op that is being bound must not wait for room */
+    bool short_of_wait;       /* whether contents could not be moved out for that reason */
+    acs_op again;             /* op from which on memory for versions is asked for again; 0: at once */
+    _Atomic(uint64_t) versions, homed; /* counters for acs_stats: versions made; copies to canonical places */
+    _Atomic(uint64_t) spilled, returned; /* counters for acs_stats: bytes copied to host copies, and back */
 };
 
-/* As options say, and the pools. ACS_ERR_OPTION: ACS_RENAME needs pools, and they were switched off. */
+/* Open the table, if there are pools. ACS_ERR_OPTION: ACS_RENAME needs pools, and they were switched off. */
 acs_status acs_relocatables_open(acs_context *context);
-/* No op is under way. What could not come home goes back. */
+/* Close the table; no op is under way. Contents that could not come to their canonical place are dropped. */
 void acs_relocatables_close(acs_context *context);
-/* On the sim backend producers are fibers of one thread: who waits for the lock lets others go on. */
+/*
+ * Take the lock. On the sim backend producers are fibers of one thread: one that waits for the lock lets others go on.
+ */
 void acs_relocatables_enter(acs_context *context);
 void acs_relocatables_leave(acs_context *context);
-/* The same without waiting. */
+/* Take the lock if that needs no wait. False: another thread has it. */
 bool acs_relocatables_try(acs_context *context);
-/* There are none, and never were lazy ones. */
-bool acs_relocatables_none(const acs_context *context);
+/* Whether there are no relocatable blocks, and never were lazy ones. */
+static inline bool acs_relocatables_none(const acs_context *context)
+{
+    /* Relaxed: the way by which a thread was told of a block orders the load. */
+    return !context->relocatables || atomic_load_explicit(&context->relocatables->count, memory_order_relaxed) == 0;
+}
 void acs_relocatables_count(const acs_context *context, acs_statistics *statistics);
 
-/* The block is relocatable block from here on, if any may be renamed, or there are several devices. ACS_ERR_MEMORY. */
+/* Make the block relocatable, if blocks may be renamed or there are several devices. ACS_ERR_MEMORY. */
 acs_status acs_relocatable_add(acs_context *context, const acs_block *block);
-/* The block is about to be freed, behind op `last`; returns the op behind which its memory is nobody's. */
+/* The block is about to be freed behind op `last`. Returns the op behind which its memory is unused. */
 acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last);
-/* All contents come home that have one: what the program does next may reach them in any way. Queues, does not wait. */
-acs_status acs_relocatables_home(acs_context *context);
 /*
- * On several devices: the copies home have ended, so what came is the program's. True: copies had failed; their bytes
- * are where they were.
+ * Bring all contents to their canonical place, except those of lazy blocks: the program's next action may reach them in
+ * any way. Queues copies, does not wait.
  */
-bool acs_relocatables_came_home(acs_context *context);
-/* The same of a part of a block, whose wait ended with `status`: well only where all of it came. */
-void acs_relocatable_part_came_home(acs_context *context, const void *ptr, size_t bytes, acs_status status);
+acs_status acs_relocatables_make_canonical(acs_context *context);
+/*
+ * On several devices: the copies to canonical places have ended, so the program may change the contents there. True:
+ * copies had failed; their bytes are valid where they were before.
+ */
+bool acs_relocatables_hand_over(acs_context *context);
+/* The same of a part of a block, once a wait for it ended with `status`; ACS_OK: all copies into it succeeded. */
+void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size_t bytes, acs_status status);
 
-/* The rest is for who holds the lock. */
+/* contents.c; callers of all that follows hold the lock */
 
 /* The relocatable block that holds the address, or NULL. */
 acs_relocatable *acs_relocatable_at(acs_context *context, uint64_t address);
-/* A new one; the first link of the chain is made. NULL through ACS_FAIL. */
+/* Make a relocatable block of the block, in the ring. NULL through ACS_FAIL. */
 acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *block);
-/* Out of the ring, and given back to the C library. */
+/* Refuse an op that reaches a lazy block in a way that cannot be bound. Returns ACS_ERR_UNSUPPORTED. */
+acs_status acs_relocatable_refuse_lazy(const acs_relocatable *m);
+/* Take the block out of the ring, and free its record. */
 void acs_relocatable_unlink(acs_context *context, acs_relocatable *m);
 /*
- * Queue copies of its contents, part by part, so that what failed in one keeps no other from coming; the failures of a
- * part go with it. The latest of them, or 0 with an error.
+ * Queue copies of the block's contents, part by part: a failure in one part keeps no other from coming. The failures of
+ * a part go with its copy. Returns the latest copy, or 0 with an error.
  */
 acs_op acs_relocatable_copy(acs_context *context, const acs_relocatable *m, uint64_t to, uint64_t from);
-/* Where a copy of the runtime's goes: addresses of the block's first byte; and, of several devices, to which place. */
+/*
+ * The way of a copy that the library queues: addresses of the block's first byte, and on several devices the place that
+ * it goes to.
+ */
 typedef struct acs_way {
     uint64_t to, from;
     uint32_t place;
-    uint32_t device; /* where it runs */
+    uint32_t device; /* device on which the copy runs */
 } acs_way;
-/* One copy of the runtime's, of a part that lies in the block, as the program would queue it. 0 with an error. */
+/* Queue one copy of a part that lies in the block. 0 with an error. */
 acs_op acs_relocatable_copy_part(acs_context *context, const acs_relocatable *m, const acs_way *way,
                                  const acs_part *part);
-/* What comes to this memory is behind whoever used it (up to `last`), and failures among those are no concern of it. */
-acs_status acs_relocatable_begin_anew(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last);
-/* The memory at m->at is nobody's: it goes back, behind all that was queued so far. */
+/*
+ * The memory at `base` begins a new life: later ops come behind its former users, up to op `last`, and do not inherit
+ * their failures.
+ */
+acs_status acs_relocatable_begin_life(acs_context *context, const acs_relocatable *m, uint64_t base, acs_op last);
+/*
+ * Give the memory at m->at back behind op `last`, unless that is the canonical place. The contents are then at the
+ * canonical place.
+ */
 void acs_relocatable_drop(acs_context *context, acs_relocatable *m, acs_op last);
-/* As acs_relocatables_home; of several devices, the contents are there alone at once. */
-acs_status acs_relocatables_home_locked(acs_context *context);
-/* Its contents come to its address. ACS_ERR_UNSUPPORTED: a lazy block has no memory there. */
-acs_status acs_relocatable_bring_home(acs_context *context, acs_relocatable *m);
+/* Give the host copy of a lazy block back, behind op `last`. */
+void acs_relocatable_drop_host(acs_context *context, acs_relocatable *m, acs_op last);
+
+/* relocatable.c */
+
+/* As acs_relocatables_make_canonical; on several devices the contents are then valid there alone. */
+acs_status acs_relocatables_make_canonical_locked(acs_context *context);
+/* Bring the block's contents to its canonical place. ACS_ERR_UNSUPPORTED: a lazy block has no memory there. */
+acs_status acs_relocatable_make_canonical(acs_context *context, acs_relocatable *m);
 
 /* lazy.c */
 
-/* A lazy block: an address of its own. Takes the lock itself. */
+/* Make a lazy block: an address without memory. Takes the lock itself. */
 acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *site, acs_block *block);
-/* Where `ptr` is one, free it. ACS_NOT_READY: it is none. The first takes the lock itself. */
+/* Free the lazy block at `ptr`. ACS_NOT_READY: there is none. acs_lazy_free takes the lock itself. */
 acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block);
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block);
-/* Memory of somebody else's, on this device, for it, with nothing in it: until acs_lazy_free, or it is dropped. */
-void acs_lazy_lend(acs_relocatable *m, uint32_t device, uint64_t at);
-/* Memory of a device for a block; waits, unless no_wait says not to, and spills. Errors as acs_malloc. */
-acs_status acs_lazy_find_memory(acs_context *context, const acs_relocatable *m, int kind, acs_block *block);
-/* Pinned memory for a copy of it; waits, unless no_wait says not to: ACS_ERR_FULL then. Errors as acs_malloc. */
-acs_status acs_lazy_find_pinned(acs_context *context, const acs_relocatable *m, acs_block *block);
-/* ACS_ERR_UNSUPPORTED: there is nothing at its address. */
-acs_status acs_lazy_refuse(const acs_relocatable *m);
-/* Before the op that is being bound names them: all lazy blocks that it touches get memory, and their contents back. */
+/*
+ * Give a lazy block memory on the device that belongs to a group, and holds nothing yet: until acs_lazy_free, or until
+ * it is dropped.
+ */
+void acs_lazy_borrow(acs_relocatable *m, uint32_t device, uint64_t at);
+/* Give memory to all lazy blocks that the op that is being bound touches, and bring their contents back. */
 acs_status acs_lazy_fetch(acs_draft *draft);
-/* The memory that it got for the op is not wanted: it was not queued. */
+/* The op was not queued: give back the memory that the block got for it. */
 void acs_lazy_undo(acs_context *context, acs_relocatable *m);
-/* Nothing runs any more: its memory goes back. */
+/* Give all memory of the block back; no op runs any more. */
 void acs_lazy_close(acs_context *context, acs_relocatable *m);
 /*
- * A device's memory is short: the contents of the lazy block that was named longest ago go to host memory. False: there
- * is none whose contents may go. Takes the lock itself.
+ * Check that a segment does not leave the lazy block in which it begins, and that the block was not freed.
+ * ACS_ERR_ARGUMENT.
  */
-bool acs_lazy_spill(acs_context *context, uint32_t device);
-/* ACS_ERR_ARGUMENT: the segment begins in a lazy block and leaves it, or in one that was freed. */
 acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *segment, uint32_t index);
 
 #endif

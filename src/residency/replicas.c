@@ -1,16 +1,16 @@
 /*
- * Where the contents of a block are, of several devices, and how they get elsewhere (see replicas.h). Called while ops
- * are bound and where blocks are made, freed and brought home.
+ * Where the contents of a block are on several devices, and the copies that move them (see replicas.h). Called while ops
+ * are bound, where memory is short, and where blocks are made, freed or brought to their canonical place.
  */
 #include "residency/replicas.h"
 
 #include <stdlib.h>
 
-acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t home)
+acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t canonical)
 {
     const uint32_t places = context->device_choice->count + 1;
     struct acs_replicas *r = calloc(1, sizeof *r + places * sizeof r->places[0]);
-    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->family = acs_affinity_make(m->bytes))) {
+    if (!r || acs_coherence_init(&r->valid, m->bytes) != ACS_OK || !(r->affinity = acs_affinity_make(m->bytes))) {
         if (r)
             acs_coherence_fini(&r->valid);
         free(r);
@@ -18,13 +18,14 @@ acs_status acs_replicas_make(acs_context *context, acs_relocatable *m, uint32_t 
     }
     context->device_choice->bytes += m->bytes;
     r->count = places;
-    r->home = home;
+    r->canonical = canonical;
     r->target = ACS_ANY_PLACE;
     m->replicas = r;
-    if (home == ACS_ANY_PLACE)
+    if (canonical == ACS_ANY_PLACE)
         return ACS_OK;
-    r->places[home].at = m->home;
-    (void)acs_coherence_write(&r->valid, 0, m->bytes, home); /* the program may write there by itself; all is one piece */
+    r->places[canonical].at = m->canonical;
+    /* The program may write there by itself. The block is one piece, so no memory is needed. */
+    (void)acs_coherence_write(&r->valid, 0, m->bytes, canonical);
     return ACS_OK;
 }
 
@@ -34,11 +35,11 @@ void acs_replicas_drop(acs_context *context, acs_relocatable *m, uint32_t place,
     acs_replica *replica = &r->places[place];
     acs_block block;
     acs_coherence_drop(&r->valid, place);
-    if (!replica->at || place == r->home)
+    if (!replica->at || place == r->canonical)
         return;
     if (place == context->device_choice->count)
         context->relocatables->host_bytes -= m->bytes;
-    if (!replica->lent) /* it is a block: cannot fail */
+    if (!replica->borrowed) /* it is a block: cannot fail */
         (void)acs_memory_free(context->memory, (void *)(uintptr_t)replica->at, last, &block);
     *replica = (acs_replica){0};
 }
@@ -57,67 +58,17 @@ void acs_replicas_free(acs_context *context, acs_relocatable *m, bool close)
     for (uint32_t p = 0; p <= context->device_choice->count; p++)
         acs_replicas_drop(context, m, p, close ? UINT64_MAX : r->places[p].last);
     acs_coherence_fini(&r->valid);
-    acs_affinity_leave(r->family, m->bytes);
+    acs_affinity_leave(r->affinity, m->bytes);
     context->device_choice->bytes -= m->bytes;
     free(r);
     m->replicas = NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- memory */
-
-/* It is not larger than all that there may be. */
-static bool has_host_room(const acs_relocatables *r, const acs_relocatable *m)
-{
-    return m->bytes <= r->host_most && r->host_bytes <= r->host_most - m->bytes;
-}
-
-/* What others have on the host and elsewhere, too, would save a copy at most. */
-static void make_host_room(acs_context *context, const acs_relocatable *m)
-{
-    acs_relocatables *r = context->relocatables;
-    const uint32_t host = context->device_choice->count;
-    if (!has_host_room(r, m)) /* a copy that failed is none */
-        (void)acs_replicas_restore(context);
-    for (acs_relocatable *o = r->first.next; o != &r->first && !has_host_room(r, m); o = o->next) {
-        acs_validity sole;
-        if (o->replicas->places[host].at && o->replicas->home != host && !o->touched && o != m &&
-            !acs_coherence_sole(&o->replicas->valid, 0, host, &sole))
-            acs_replicas_drop(context, o, host, o->replicas->places[host].last);
-    }
-}
-
-static acs_status find_host(acs_context *context, const acs_relocatable *m, acs_block *block)
-{
-    make_host_room(context, m);
-    if (!has_host_room(context->relocatables, m))
-        return ACS_NOT_READY;
-    ACS_TRY(acs_lazy_find_pinned(context, m, block));
-    context->relocatables->host_bytes += m->bytes;
-    return ACS_OK;
-}
-
-acs_status acs_replicas_take(acs_context *context, acs_relocatable *m, uint32_t place)
-{
-    acs_replica *replica = &m->replicas->places[place];
-    const bool host = place == context->device_choice->count;
-    acs_block block;
-    if (replica->at && (acs_coherence_any(&m->replicas->valid) >> place & 1))
-        return ACS_OK;
-    if (replica->at) /* its home, of which nothing counts any more: nor do failures there */
-        return acs_relocatable_begin_anew(context, m, replica->at, replica->last);
-    ACS_TRY(host ? find_host(context, m, &block) : acs_lazy_find_memory(context, m, acs_memory_kind(place), &block));
-    *replica = (acs_replica){.at = (uint64_t)(uintptr_t)block.ptr};
-    acs_status status = acs_memory_begin_life(context, &block);
-    if (status != ACS_OK)
-        acs_replicas_drop(context, m, place, 0);
-    return status;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- copies */
 
-/* One copy: what failed in one row goes with all. */
-static acs_status copy_rows(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
-                            acs_rows rows)
+/* Queue one copy of rows from one place to another. If one row carries a failure, all rows of the copy do. */
+static acs_status queue_rows(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
+                             acs_rows rows)
 {
     acs_device_choice *s = context->device_choice;
     struct acs_replicas *r = m->replicas;
@@ -126,24 +77,24 @@ static acs_status copy_rows(acs_context *context, acs_relocatable *m, uint32_t t
     acs_op op = acs_relocatable_copy_part(context, m, &way, &(acs_part){first, rows});
     if (!op)
         return acs_error_thread()->status;
-    for (uint32_t i = 0; i < rows.count; i++) /* there is room */
+    for (uint32_t i = 0; i < rows.count; i++) /* room was reserved */
         (void)acs_coherence_copy(&r->valid, first + i * rows.pitch, first + i * rows.pitch + rows.bytes, to);
     r->places[to].last = r->places[from].last = op;
-    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* counters */
+    atomic_fetch_add_explicit(&s->transfers, 1, memory_order_relaxed); /* relaxed: counters */
     atomic_fetch_add_explicit(&s->transferred, rows.count * rows.bytes, memory_order_relaxed);
     return ACS_OK;
 }
 
-/* Part by part, so that what failed in one keeps no other from coming. */
-static acs_status copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
-                       uint64_t end)
+/* Part by part, so that a failure in one part keeps no other from coming. */
+acs_status acs_replicas_copy(acs_context *context, acs_relocatable *m, uint32_t to, uint32_t from, uint64_t first,
+                             uint64_t end)
 {
     for (uint32_t i = 0; i <= m->cut_count; i++) {
         const uint64_t cut = i < m->cut_count ? m->cuts[i] : m->bytes;
         const uint64_t behind = cut < end ? cut : end;
         if (behind <= first)
             continue;
-        ACS_TRY(copy_rows(context, m, to, from, first, (acs_rows){behind - first, 1, 0}));
+        ACS_TRY(queue_rows(context, m, to, from, first, (acs_rows){behind - first, 1, 0}));
         first = behind;
     }
     return ACS_OK;
@@ -157,7 +108,7 @@ static bool is_cut(const acs_relocatable *m, uint64_t from, uint64_t to)
     return false;
 }
 
-/* The first bytes of the part, from `at` on, that are missing there. */
+/* Find the first bytes of the part from `at` on that are not valid at the place. */
 static bool find_missing(const acs_relocatable *m, const acs_part *part, uint64_t at, uint32_t place,
                          acs_validity *missing)
 {
@@ -171,7 +122,7 @@ static bool find_missing(const acs_relocatable *m, const acs_part *part, uint64_
     return false;
 }
 
-/* What is missing there from `first` on as rows from the same place, as long as each other and as far apart. */
+/* Missing bytes from `first` on, as rows of one copy: from the same places, equally long and equally far apart. */
 static acs_rows rows_of(const acs_relocatable *m, const acs_part *part, const acs_validity *first, uint32_t place)
 {
     acs_rows rows = {first->to - first->from, 1, 0};
@@ -198,29 +149,29 @@ acs_status acs_replicas_fetch(acs_context *context, acs_relocatable *m, uint32_t
         const bool whole = !is_cut(m, missing.from, missing.to);
         const acs_rows rows = whole ? rows_of(m, part, &missing, place) : (acs_rows){0};
         if (rows.count > 1)
-            ACS_TRY(copy_rows(context, m, place, source, missing.from, rows));
+            ACS_TRY(queue_rows(context, m, place, source, missing.from, rows));
         else
-            ACS_TRY(copy(context, m, place, source, missing.from, missing.to));
-    } /* what came with it is missing no more */
+            ACS_TRY(acs_replicas_copy(context, m, place, source, missing.from, missing.to));
+    } /* bytes that came with others are no longer missing */
     return ACS_OK;
 }
 
-acs_status acs_replicas_home(acs_context *context, acs_relocatable *m)
+acs_status acs_replicas_make_canonical(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     if (m->lazy)
-        return acs_lazy_refuse(m);
-    return acs_replicas_fetch(context, m, r->home, &(acs_part){0, {m->bytes, 1, 0}});
+        return acs_relocatable_refuse_lazy(m);
+    return acs_replicas_fetch(context, m, r->canonical, &(acs_part){0, {m->bytes, 1, 0}});
 }
 
-/* Memory away from home in which nothing counts goes back. Returns of how many places. */
+/* Give memory back at places where no byte is valid, but for the canonical place. Returns the number of places. */
 static uint32_t drop_idle(acs_context *context, acs_relocatable *m)
 {
     struct acs_replicas *r = m->replicas;
     const acs_place_set any = acs_coherence_any(&r->valid);
     uint32_t dropped = 0;
     for (uint32_t p = 0; p < r->count; p++)
-        if (p != r->home && !(any >> p & 1) && r->places[p].at && !r->places[p].lent) {
+        if (p != r->canonical && !(any >> p & 1) && r->places[p].at && !r->places[p].borrowed) {
             acs_replicas_drop(context, m, p, r->places[p].last);
             dropped++;
         }
@@ -229,14 +180,14 @@ static uint32_t drop_idle(acs_context *context, acs_relocatable *m)
 
 void acs_replicas_hand_over(acs_context *context, acs_relocatable *m, uint64_t from, uint64_t to)
 {
-    acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->home);
+    acs_coherence_settle(&m->replicas->valid, from, to, m->replicas->canonical);
     const uint32_t dropped = drop_idle(context, m);
-    atomic_fetch_add_explicit(&context->relocatables->homed, dropped, memory_order_relaxed); /* a counter */
+    atomic_fetch_add_explicit(&context->relocatables->homed, dropped, memory_order_relaxed); /* relaxed: a counter */
 }
 
 /* ---------------------------------------------------------------------------------------------------------- restore */
 
-static void restore(acs_relocatable *m, const acs_failed_copy *copy)
+static void restore_part(acs_relocatable *m, const acs_failed_copy *copy)
 {
     for (uint32_t i = 0; i < copy->part.rows.count; i++) {
         uint64_t from, to;
@@ -253,59 +204,10 @@ bool acs_replicas_restore(acs_context *context)
     for (acs_relocatable *m = s->first.next; m != &s->first && count; m = m->next) {
         for (uint32_t i = 0; i < count; i++)
             if (copies[i].block == m->number)
-                restore(m, &copies[i]);
-        if (!m->touched) /* else the op that is being bound uses it, and drops what it does not */
+                restore_part(m, &copies[i]);
+        if (!m->touched) /* else the op that is being bound uses it, and drops idle memory itself */
             (void)drop_idle(context, m);
     }
     free(copies);
     return count > 0;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ spill */
-
-/* The one that was named longest ago, of those that are not wanted now and were not tried. */
-static acs_relocatable *victim_of(const acs_relocatables *r, uint32_t device)
-{
-    acs_relocatable *best = NULL;
-    for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next) {
-        const acs_replica *replica = &m->replicas->places[device];
-        if (replica->at && !replica->lent && m->replicas->home != device && !m->touched && m->tried != r->tries &&
-            (!best || m->named < best->named))
-            best = m;
-    }
-    return best;
-}
-
-/* What is valid there alone goes to its home, or to a copy on the host. */
-static acs_status move_out(acs_context *context, acs_relocatable *m, uint32_t device)
-{
-    struct acs_replicas *r = m->replicas;
-    const uint32_t to = r->home == ACS_ANY_PLACE ? context->device_choice->count : r->home;
-    acs_validity sole;
-    uint64_t from = 0;
-    if (acs_coherence_sole(&r->valid, 0, device, &sole)) /* of which there may be more then: failures are looked at */
-        ACS_TRY(acs_replicas_take(context, m, to));
-    while (acs_coherence_sole(&r->valid, from, device, &sole)) {
-        ACS_TRY(copy(context, m, to, device, sole.from, sole.to));
-        atomic_fetch_add_explicit(&context->relocatables->spilled, sole.to - sole.from,
-                                  memory_order_relaxed); /* a counter */
-        from = sole.to;
-    }
-    acs_replicas_drop(context, m, device, r->places[device].last);
-    return ACS_OK;
-}
-
-bool acs_replicas_spill(acs_context *context, uint32_t device)
-{
-    acs_relocatables *r = context->relocatables;
-    (void)acs_replicas_restore(context); /* who has the only copy is to be known before one goes */
-    r->tries++;
-    for (acs_relocatable *m = victim_of(r, device); m; m = victim_of(r, device)) {
-        m->tried = r->tries;
-        acs_status status = move_out(context, m, device);
-        if (status == ACS_OK)
-            return true;
-        r->short_of_wait |= status == ACS_ERR_FULL;
-    }
-    return false;
 }

@@ -196,8 +196,8 @@ static void who_has_no_room_hides_nobody_who_has(void **state)
     start(&large, c, 700);
     await_waiting(2);
     for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
-        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
-    assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
+        assert_int_equal(acs_ledger_try_overtake(holder), ACS_OK);
+    assert_int_equal(acs_ledger_try_overtake(holder), ACS_NOT_READY);
     acs_ledger_give(holder, 400, 0);
     acs_ledger_reclaimable(holder, 0);
     assert_int_equal(acs_ledger_give_way(holder), ACS_OK);
@@ -225,14 +225,14 @@ static void who_gives_way_waits_for_those_that_were_there(void **state)
     acs_ledger *holder = NULL, *b = join();
     waiter large;
     const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL, .user = &holder,
-                                      .busy = give_when_asked};
+                                      .give_back = give_when_asked};
     assert_int_equal(acs_ledger_open(&config, &holder), ACS_OK);
     assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
     acs_ledger_reclaimable(holder, 600);
     start(&large, b, 900);
     await_waiting(1);
     for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
-        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+        assert_int_equal(acs_ledger_try_overtake(holder), ACS_OK);
     assert_int_equal(acs_ledger_give_way(holder), ACS_OK);
     assert_int_equal(acs_ledger_take(holder, 101), ACS_NOT_READY);
     assert_int_equal(end(&large), ACS_OK);
@@ -251,7 +251,7 @@ static bool take_and_give(void *user)
 
 static void pass_to_the_end(acs_ledger *l)
 {
-    while (acs_ledger_pass(l) == ACS_OK)
+    while (acs_ledger_try_overtake(l) == ACS_OK)
         continue;
 }
 
@@ -266,7 +266,7 @@ static void who_gives_way_in_vain_goes_on(void **state)
     acs_ledger *holder = join(), *b = join(), *c = NULL, *newcomer = join();
     waiter large, small;
     const acs_ledger_config config = {.name = g_name, .device = "GPU-1", .total = TOTAL, .user = &holder,
-                                      .busy = take_and_give};
+                                      .give_back = take_and_give};
     acs_ledger_patience(PATIENCE_MS);
     assert_int_equal(acs_ledger_open(&config, &c), ACS_OK);
     assert_int_equal(acs_ledger_take(holder, 600), ACS_OK);
@@ -276,8 +276,8 @@ static void who_gives_way_in_vain_goes_on(void **state)
     for (int turn = 0; turn < TURNS; turn++) {
         const uint64_t begun = acs_clock_ns();
         for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
-            assert_int_equal(acs_ledger_pass(c), ACS_OK);
-        assert_int_equal(acs_ledger_pass(c), ACS_NOT_READY);
+            assert_int_equal(acs_ledger_try_overtake(c), ACS_OK);
+        assert_int_equal(acs_ledger_try_overtake(c), ACS_NOT_READY);
         assert_int_equal(acs_ledger_give_way(c), ACS_OK);
         assert_true(acs_clock_ns() - begun >= (uint64_t)PATIENCE_MS * 1000000 << turn); /* at least, on any machine */
     }
@@ -305,12 +305,12 @@ static void who_takes_its_own_again_passes_others_so_many_times(void **state)
     start(&large, b, 800);
     await_waiting(1);
     for (int i = 0; i < 3 * TUNE_LEDGER_PASSES; i++)
-        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+        assert_int_equal(acs_ledger_try_overtake(holder), ACS_OK);
     acs_ledger_reclaimable(holder, 400); /* with the 300 that are left it is too little */
-    assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+    assert_int_equal(acs_ledger_try_overtake(holder), ACS_OK);
     acs_ledger_reclaimable(c, 5000);     /* no more than it has */
-    assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
-    assert_int_equal(acs_ledger_pass(c), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_try_overtake(holder), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_try_overtake(c), ACS_NOT_READY);
     acs_ledger_give(holder, 400, 0);
     acs_ledger_reclaimable(holder, 0);
     start(&again, holder, 100); /* it was first, but was told to wait */
@@ -321,7 +321,7 @@ static void who_takes_its_own_again_passes_others_so_many_times(void **state)
     assert_int_equal(look().waiting, 1);
     acs_ledger_give(b, 800, 0);
     assert_int_equal(end(&again), ACS_OK);
-    assert_int_equal(acs_ledger_pass(c), ACS_OK);
+    assert_int_equal(acs_ledger_try_overtake(c), ACS_OK);
     acs_ledger_close(holder);
     acs_ledger_close(b);
     acs_ledger_close(c);
@@ -337,9 +337,9 @@ static void who_holds_some_waits_for_nobody_who_waits_for_it(void **state)
     start(&large, b, 800);
     await_waiting(1);
     for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
-        assert_int_equal(acs_ledger_pass(holder), ACS_OK);
+        assert_int_equal(acs_ledger_try_overtake(holder), ACS_OK);
     acs_ledger_reclaimable(holder, 400);
-    assert_int_equal(acs_ledger_pass(holder), ACS_NOT_READY);
+    assert_int_equal(acs_ledger_try_overtake(holder), ACS_NOT_READY);
     acs_ledger_give(holder, 350, 0); /* the rest cannot go for what it keeps */
     acs_ledger_reclaimable(holder, 0);
     assert_int_equal(acs_ledger_wait(holder, 350), ACS_OK);
@@ -361,8 +361,8 @@ static void who_waits_is_passed_by_its_own_program_no_more(void **state)
     start(&own, a, 400);
     await_waiting(1);
     for (int i = 0; i < TUNE_LEDGER_PASSES; i++)
-        assert_int_equal(acs_ledger_pass(a), ACS_OK);
-    assert_int_equal(acs_ledger_pass(a), ACS_NOT_READY);
+        assert_int_equal(acs_ledger_try_overtake(a), ACS_OK);
+    assert_int_equal(acs_ledger_try_overtake(a), ACS_NOT_READY);
     acs_ledger_give(a, 600, 0);
     assert_int_equal(end(&own), ACS_OK);
     acs_ledger_close(a);

@@ -1,5 +1,5 @@
 /*
- * Unit tests of pool/liveness: programs whose least memory is known, and random ones against what a plan promises (LIVE-1,
+ * Unit tests of groups/liveness: programs whose least memory is known, and random ones against what a plan promises (LIVE-1,
  * LIVE-2, LIVE-3), looked at pair by pair.
  */
 #include <setjmp.h>

@@ -274,7 +274,7 @@ static void a_block_rests_until_its_ops_have_ended(void **state)
 
     assert_ptr_not_equal(first.ptr, second.ptr);
     assert_int_equal(counts.live, 1024);
-    assert_int_equal(counts.resting, 1024);
+    assert_int_equal(counts.quarantined, 1024);
     assert_int_equal(counts.peak, 2048);
     assert_ptr_equal(first.ptr, third.ptr);
     assert_int_equal(third.behind, 0);
@@ -300,7 +300,7 @@ static void what_rests_beyond_the_slack_is_handed_out_early(void **state)
     assert_int_equal(other.behind, 0); /* none of that size was given back */
     assert_int_equal(d.obtained, 3);
     assert_int_equal(acs_memory_count(memory, ACS_MEMORY_DEVICE).early, 1);
-    assert_int_equal(acs_memory_rests_until(memory, ACS_MEMORY_DEVICE), 5);
+    assert_int_equal(acs_memory_quarantined_until(memory, ACS_MEMORY_DEVICE), 5);
     /* Freed again before op 3 has ended: what it is behind stays with it. */
     give_behind(memory, early, 2);
     d.settled = 2;
@@ -309,7 +309,7 @@ static void what_rests_beyond_the_slack_is_handed_out_early(void **state)
     d.settled = 5;
     assert_int_equal(acs_memory_trim(memory, ACS_MEMORY_DEVICE, 0), ACS_OK);
     assert_int_equal(d.released, 2);
-    assert_int_equal(acs_memory_rests_until(memory, ACS_MEMORY_DEVICE), 0);
+    assert_int_equal(acs_memory_quarantined_until(memory, ACS_MEMORY_DEVICE), 0);
     give(memory, other);
     close_pools(memory, &d);
 }
@@ -344,11 +344,11 @@ static void pinned_memory_is_waited_for(void **state)
     acs_block large = take(memory, ACS_MEMORY_HOST, 20 * MIB), none, oldest;
     give_behind(memory, large, 4);
     assert_int_equal(ask(memory, ACS_MEMORY_HOST, 20 * MIB, true, &none), ACS_NOT_READY);
-    assert_true(acs_memory_oldest(memory, ACS_MEMORY_HOST, &oldest));
+    assert_true(acs_memory_oldest_quarantined(memory, ACS_MEMORY_HOST, &oldest));
     assert_ptr_equal(oldest.ptr, large.ptr);
-    acs_memory_settled(memory, &oldest);
-    assert_false(acs_memory_oldest(memory, ACS_MEMORY_HOST, &none));
-    acs_memory_settled(memory, &oldest);
+    acs_memory_end_quarantine(memory, &oldest);
+    assert_false(acs_memory_oldest_quarantined(memory, ACS_MEMORY_HOST, &none));
+    acs_memory_end_quarantine(memory, &oldest);
     acs_block again = take(memory, ACS_MEMORY_HOST, 20 * MIB);
 
     assert_ptr_equal(again.ptr, large.ptr);
