@@ -149,13 +149,17 @@ static void tell_reclaimable(const acs_context *context, acs_group_schedule *d, 
     tell(context, d, device, reclaimable(context, d, device));
 }
 
-/* If no op is under way, note which memory could not be given back. */
-static void note_leftover(acs_context *context, acs_group_schedule *d, uint32_t device)
+/*
+ * If no memory is about to go back, note which memory could not be given back. False: some is. What a thread frees after
+ * the note is not in it: others are not told of that memory before the context gives it back.
+ */
+static bool note_leftover(acs_context *context, acs_group_schedule *d, uint32_t device)
 {
     if (queued_bytes(d, device) || acs_memory_quarantined_until(context->memory, acs_memory_kind(device)))
-        return;
+        return false;
     const acs_memory_counts memory = acs_memory_note(context->memory, acs_memory_kind(device));
     d->leftover[device] = memory.reserved - memory.live;
+    return true;
 }
 
 void acs_group_schedule_gave_back(acs_context *context)
@@ -164,8 +168,10 @@ void acs_group_schedule_gave_back(acs_context *context)
     pthread_mutex_lock(&d->lock);
     (void)forget_ended(context, d);
     for (uint32_t i = 0; i < context->backend->devices; i++) {
-        note_leftover(context, d, i);
-        tell_reclaimable(context, d, i);
+        if (note_leftover(context, d, i))
+            tell(context, d, i, 0);
+        else
+            tell_reclaimable(context, d, i);
     }
     pthread_mutex_unlock(&d->lock);
 }
