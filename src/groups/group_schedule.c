@@ -168,10 +168,9 @@ void acs_group_schedule_gave_back(acs_context *context)
     pthread_mutex_lock(&d->lock);
     (void)forget_ended(context, d);
     for (uint32_t i = 0; i < context->backend->devices; i++) {
-        if (note_leftover(context, d, i))
-            tell(context, d, i, 0);
-        else
-            tell_reclaimable(context, d, i);
+        const uint64_t bytes = note_leftover(context, d, i) ? 0 : reclaimable(context, d, i);
+        if (bytes < d->told[i]) /* another thread may have queued ops, behind which memory goes back late */
+            tell(context, d, i, bytes);
     }
     pthread_mutex_unlock(&d->lock);
 }
