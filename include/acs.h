@@ -40,12 +40,14 @@
  * library call or a retire callback. A footprint function may throw one (acs_footprint).
  *
  * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure. acs_last_error() then tells the
- * calling thread what was wrong. The context keeps later failures, such as a launch that the driver refuses or a host
- * function that reports failure: acs_context_error(). Ops that conflict with a failed op, directly or through others,
- * are skipped; independent ones run. acs_clear() forgets failures and lets the program go on.
+ * calling thread what was wrong. If an op fails after its call returned, the context keeps the failure:
+ * acs_context_error(). Examples: the driver refuses a launch, or a host function reports failure. Ops that conflict
+ * with a failed op, directly or through others, are skipped; independent ones run. acs_clear() forgets failures and
+ * lets the program go on.
  *
- * **Ops that never end.** When an op has run for ACS_WATCHDOG_S seconds without an end, the context gives the device
- * up: ACS_ERR_DEVICE with native ETIMEDOUT. The error's text names the op, how long it took, and what waits for it. All
+ * **Ops that never end.** ACS_WATCHDOG_S sets a limit in seconds; 0, the default, sets none. If an op runs longer
+ * without an end, the context gives the device up: ACS_ERR_DEVICE with native ETIMEDOUT. The error's text names the op,
+ * the time that it has run, and the ops that wait for it. All
  * ops then end with ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun, the named one among
  * them, may still run and touch what they name, also after acs_close: leave that memory alone.
  *
@@ -209,7 +211,8 @@ typedef struct acs_context acs_context;
  * @retval ACS_ERR_UNSUPPORTED  the requested backend is not built in, or no device answers (ACS_BACKEND=cuda).
  * @retval ACS_ERR_STATE        two copies of ACS are in the process (the error names both files); or inside a callback.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  nothing was opened.
- * Blocks: may initialise the device. Starts as many threads as the options `workers` and `executors` say.
+ * Blocks: may initialise the device. Starts `workers` threads for each device. On the host backend it also starts
+ * `executors` threads (0: one for each CPU).
  */
 acs_status acs_open(const acs_options *options, acs_context **context);
 
@@ -218,10 +221,10 @@ acs_status acs_open(const acs_options *options, acs_context **context);
  * @param context  NULL is allowed. A handle that was closed already gets ACS_ERR_STATE, here and in every other call,
  *                 until its memory is given to a new context.
  * @return ACS_OK, or the context's first uncleared error. After ACS_WATCHDOG_S gave the device up: ACS_ERR_DEVICE. If
- *         an op may still run then, the call returns all the same, and leaves memory and threads behind until the
- *         process ends; acs_last_error says which. On a GPU these are the streams and the memory of acs_malloc, which
- *         no call can release without waiting for the op. On the CPU these are the threads inside an op, and the
- *         context. The op may end at any time.
+ *         an op may still run then, the call returns all the same. It leaves things behind until the process ends;
+ *         acs_last_error says which. If a thread is inside an op: that thread, the context and its memory. Otherwise,
+ *         on a GPU: the streams and the memory of acs_malloc, which no call can release without waiting for the op.
+ *         The op may end at any time.
  */
 acs_status acs_close(acs_context *context);
 
@@ -275,11 +278,11 @@ typedef struct acs_footprint_input {
 
 /**
  * Computes an op's segments from its argument bytes (ACS, section 4.1: get_addresses). Runs on the launching thread
- * inside the launch; must be pure and must not call ACS. A C++ exception or pthread_exit may leave it: they pass
- * through the launch, nothing was queued, and no error is kept. longjmp may not leave it.
+ * inside the call; must be pure and must not call ACS. A C++ exception or pthread_exit may leave it: they pass through
+ * the call that was given the footprint, nothing was queued, and no error is kept. longjmp may not leave it.
  * @param[out] out  Room for `capacity` segments.
  * @return how many segments the op has. If more than `capacity`, `out` is ignored, and the function is called again
- *         with room for that number.
+ *         with room for that number. It must then return the same number, else ACS_ERR_ARGUMENT.
  */
 typedef size_t (*acs_footprint)(const acs_footprint_input *in, acs_segment *out, size_t capacity);
 
@@ -417,7 +420,8 @@ typedef struct acs_attributes {
     int32_t priority;      /**< launch priority; 0: the stream's; negative: more urgent */
     uint8_t cooperative;   /**< nonzero: grid-wide synchronisation is used */
     uint8_t programmatic;  /**< programmatic dependent launch: refused, it weakens ordering against a neighbour */
-    uint8_t on;            /**< run on device number on - 1, if possible; 0: anywhere. See ACS_ON, acs_on */
+    uint8_t on;            /**< run on device number on - 1, if possible; 0: the device of acs_on, else where
+                                ACS_POLICY says. See ACS_ON */
     uint8_t reserved;      /**< 0 */
 } acs_attributes;
 
@@ -431,7 +435,7 @@ static inline acs_attributes acs_make_on(int64_t device)
 
 /**
  * Attributes of a launch that is to run on this device of the context: ACS_LAUNCH_WITH(context, ACS_ON(2), ...). A
- * hint, as acs_on; but a device that the context does not have is refused. ACS_ANY_DEVICE: no wish.
+ * hint, as acs_on; but a device that the context does not have is refused. ACS_ANY_DEVICE: as without ACS_ON.
  */
 #define ACS_ON(device) acs_make_on(device)
 
@@ -479,8 +483,8 @@ typedef struct acs_op_params {
 
 /**
  * Copy bytes between any two places, device or host. An op like others: neither range may be touched by the program
- * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU a copy or fill of at
- * most 64 KiB may go in a bundle, as a kernel. The call asks the driver about its memory.
+ * until the op retired. Pageable host memory works and makes the copy slow, as in CUDA. On a GPU the call asks the
+ * driver about the memory of a copy or fill of at most 64 KiB. Such an op may then go in a bundle, as a kernel.
  * @return as acs_launch.
  */
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params);
@@ -507,18 +511,19 @@ typedef struct acs_call_env {
     int slot;           /**< number of the slot, from 0; -1: the call is captured, its scratch memory is the graph's own */
     void *scratch;      /**< scratch_bytes of device memory, private to the slot; NULL if none was asked for */
     size_t scratch_bytes;
-    void **place;       /**< one pointer per slot and place key for handles of the program's, NULL at first */
+    void **place;       /**< address of one pointer per slot and place key, for handles of the program. *place is NULL
+                             at first. NULL without a place key; valid in this call alone */
 } acs_call_env;
 
 /**
  * A library call: issues work to env->stream and returns 0, or a code of its own (then the op failed).
  *
- * A *repeatable* call (acs_call_params.repeatable) keeps this contract. It issues kernels and fills, only to
- * env->stream, which may be captured. The work follows from its closure's bytes and its scratch memory, not from
- * memory, time or earlier calls. Its kernels stay loaded until acs_close. The pointers in its closure decide only
- * addresses in the arguments of that work. Apart from that the work may depend on their lowest 8 bits, and on which of
- * them are equal or NULL. Calls of cuBLAS and cuSOLVER with a workspace of their own keep the contract; calls that draw
- * random numbers or build plans do not.
+ * A *repeatable* call (acs_call_params.repeatable) keeps this contract. It issues nothing but kernels and
+ * fills, and issues them only to env->stream. That stream may be in a capture. The work follows from its closure's
+ * bytes and its scratch memory, not from memory, time or earlier calls. Its kernels stay loaded until acs_close. The
+ * pointers in its closure decide only addresses in the arguments of that work. Apart from that the work may depend on
+ * their lowest 8 bits, and on which of them are equal or NULL. Calls of cuBLAS and cuSOLVER with a workspace of their
+ * own keep the contract; calls that draw random numbers or build plans do not.
  *
  * On a GPU the library captures a repeatable call behind some of its first runs: the function then runs once more, into
  * a stream that executes nothing. Once it is known which addresses follow from which pointer, the function is no longer
@@ -545,7 +550,8 @@ typedef struct acs_call_params {
     const acs_site *site; /**< static storage; NULL: unknown */
     uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
     uint32_t repeatable;  /**< 1: the function keeps the contract of a repeatable call, see acs_call_fn. 0: no */
-    uint64_t pointers;    /**< of a repeatable call: bit w: a device pointer begins at byte 8 * w of the closure */
+    uint64_t pointers;    /**< for a repeatable call: if bit w is set, a device pointer begins at byte 8 * w of the
+                               closure */
 } acs_call_params;
 
 /**
@@ -560,40 +566,43 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
 enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
 /**
  * With ACS_MEMORY_DEVICE: a block whose contents may move. Ops reach it through plain pointer arguments only, each of
- * which points into the block. So the block may be renamed (ACS_RENAME): an op with one **out** segment over the whole
- * block gets memory of its own, and need not wait for users of the old contents. Pointers and segments of later ops
- * are changed accordingly.
+ * which points into the block. So ACS may rename the block, with up to ACS_RENAME bytes (0, the default: never). An op
+ * with one **out** segment over the whole block then gets other memory, and does not wait for users of the old
+ * contents. Without memory for it the op waits. Pointers and segments of later ops are changed accordingly.
  *
  * A copy brings the contents home, to the block's address, before anything that may reach the block in another way: an
- * op without footprint; a host function or library call on it; a kernel without a pointer argument into it; an op
- * inside a capture; acs_wait_range, acs_stream_after or acs_after_stream on it; acs_sync; acs_pin. acs_wait, acs_query
- * and acs_on_retire do not bring them home. Before work of your own on the block call one of the functions that do, and
- * acs_pin for a block that a graph uses.
+ * op that may touch anything (acs_uses.any); a host function or library call on it; a kernel without a pointer argument
+ * into it; an op inside a capture; acs_wait_range, acs_stream_after or acs_after_stream on it; acs_sync; acs_pin.
+ * acs_wait, acs_query and acs_on_retire do not bring them home. Before work of your own on the block call one of the
+ * functions that do, and acs_pin for a block that a graph uses.
  *
- * Failures: an op that writes the whole block is not skipped because of ops that failed on the block before. If that op
- * fails or is skipped itself, the contents are undefined. Suppose that an op failed which only read a part of the
- * block: it is not promised whether a later op that writes this part is skipped. If the block has more than 16 parts,
- * a failure in one part may cause ops on another part to be skipped, too.
+ * Failures: an op with one **out** segment over the whole block is not skipped because of earlier failures on it. If
+ * that op fails or is skipped itself, the contents are undefined. Suppose that an op failed which only read a part of
+ * the block: it is not promised whether a later op that writes this part is skipped. If the block has more than 16
+ * parts, a failure in one part may cause ops on another part to be skipped, too.
  *
  * On several devices (ACS_DEVICES) the contents are wherever ops need them. The same holds with ACS_MEMORY_HOST, where
- * the program itself may read and change them at the block's address, after an acs_wait_range that says which. Without
- * ACS_RELOCATABLE pinned memory stays where it is. acs_sync makes all of it the program's to write, so that devices
- * fetch it again: in loops wait by acs_wait, or acs_wait_range. See docs/devices.md, also for failures.
+ * the program itself may read and change them at the block's address, after an acs_wait_range whose `access` names the
+ * read or the write. acs_sync brings all ACS_RELOCATABLE blocks home, and the program may then write them. So devices
+ * fetch them again: in loops wait by acs_wait, or acs_wait_range. Pinned memory without ACS_RELOCATABLE stays where it
+ * is. See docs/devices.md, also for failures.
  */
 #define ACS_RELOCATABLE 0x100
-#define ACS_MOVABLE ACS_RELOCATABLE /* the name of version 0.1 */
+#define ACS_MOVABLE ACS_RELOCATABLE /* former name of ACS_RELOCATABLE; still accepted */
 /**
- * With ACS_MEMORY_DEVICE: a block that is at first only an address. The first op that names it brings memory. Where
- * device memory is short, the contents of the block that was named longest ago go to pinned host memory (ACS_SPILL).
- * They come back before the next op that reads them. So such blocks may together exceed the device's memory, or
- * ACS_MEMORY_LIMIT, as long as the operands of each op fit together. The address is the block's until acs_free.
+ * With ACS_MEMORY_DEVICE: a block that is at first only an address. The library gives it memory when the first op
+ * names it. Where device memory is short, the contents of the block that was named longest ago go to pinned host memory
+ * (ACS_SPILL). They come back before the next op that reads them. So such blocks may together exceed the device's
+ * memory, or ACS_MEMORY_LIMIT, as long as the operands of each op fit together. The address is the block's until
+ * acs_free.
  *
  * Ops reach the block as an ACS_RELOCATABLE one: kernels through plain pointer arguments into it (without a footprint
  * of their own, too), copies and fills. Other ways are refused with ACS_ERR_UNSUPPORTED: host functions and library
  * calls on the block, kernels that name it without a pointer argument into it, ops inside a capture, acs_pin.
- * ACS_ERR_ARGUMENT: an op reaches beyond the block, or names it after acs_free. ACS_ERR_MEMORY: an op's operands find
- * no room. Work of the program's own finds no memory at the address: read by acs_memcpy. Failures as with
- * ACS_RELOCATABLE: an op that writes the whole block is not skipped for earlier failures on it. With ACS_POOL=off the
+ * An op that reaches beyond the block, or names it after acs_free, is refused with ACS_ERR_ARGUMENT. An op whose
+ * operands find no room is refused with ACS_ERR_MEMORY. Work of the program's own finds no memory at the address: read
+ * by acs_memcpy. Failures as with ACS_RELOCATABLE: an op with one **out** segment over the whole block is not skipped
+ * for earlier failures on it. With ACS_POOL=off the
  * memory is there at once, and stays.
  */
 #define ACS_LAZY 0x200
@@ -606,10 +615,11 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
  * The memory is for ops of this context that are launched from now on, and acs_close frees it. ACS_CHECK=overlap finds
  * ops of another context that name it (ACS_ERR_CHECK), except where it is an ACS_LAZY block.
  *
- * Freed memory may still be in use by earlier ops. Where that is more than ACS_MEMORY_SLACK, device memory is handed
- * out all the same. The ops that touch the new block are then ordered behind the earlier ones. So order other work of
- * the program's on a new block (its own streams, cudaMemcpy) as on one that ops have touched before: by acs_wait_range
- * on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is not in use by any op when this returns.
+ * Freed memory may still be in use by earlier ops. If such device memory takes more than ACS_MEMORY_SLACK bytes, it is
+ * handed out before those ops end. The ops that touch the new block are then ordered behind the earlier ones. So order
+ * other work of the program's on a new block (its own streams, cudaMemcpy) as on one that ops have touched before: by
+ * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is not in use by any op when
+ * this returns.
  *
  * @param      kind  ACS_MEMORY_DEVICE, to which ACS_RELOCATABLE or ACS_LAZY may be added, or ACS_MEMORY_HOST, to which
  *                   ACS_RELOCATABLE may be added.
@@ -628,6 +638,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
  * queue an op.
  * @param ptr  Any address in the block.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  the contents may not be home.
+ * @retval ACS_ERR_UNSUPPORTED  the block is ACS_LAZY.
  */
 acs_status acs_pin(acs_context *context, const void *ptr);
 
@@ -644,9 +655,9 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
  * once, and earlier failures do not prevent it. NULL is allowed. With ACS_POOL, work of the program's own on the block,
  * in a foreign stream or a captured graph, is not waited for: order it before, by acs_after_stream or a
  * synchronisation.
- * @return the latest op: once all ops up to it have ended no op uses the memory. Without ACS_POOL an op of its own,
- *         which gives the block back to the device. For NULL the latest op; a context without any op queues one that
- *         does nothing (inside a capture ACS_OP_CAPTURED is returned instead). Never 0 on success. 0 with
+ * @return With ACS_POOL the latest op: once all ops up to it have ended, no op uses the memory. Without ACS_POOL an op
+ *         of its own, which gives the block back to the device. For NULL the latest op; a context without any op queues
+ *         one that does nothing (inside a capture ACS_OP_CAPTURED is returned instead). Never 0 on success. 0 with
  *         ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this context.
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
@@ -734,8 +745,8 @@ acs_status acs_step(acs_context *context);
  * numbers of captured ops have ACS_OP_CAPTURED set and cannot be waited for.
  *
  * Ops of other threads, and ops launched before, run as always and are not part of the graph: order the graph's
- * launches against them as you order other work of yours. Between acs_after_stream and acs_stream_after, a call that
- * names another stream of the same capture orders against that stream's nodes.
+ * launches against them as you order other work of yours. Between acs_after_stream and acs_stream_after, a
+ * further call of them that names another stream of the same capture orders against that stream's nodes.
  *
  * @param stream  cudaStream_t; on the host backends ignored.
  * @return the op, or 0. ACS_ERR_STATE: the stream's capture was invalidated, or is another than the one that the
@@ -748,9 +759,9 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
  * `uses`. Returns once those ops are issued; does not wait for their completion (on the host backends, which have no
  * streams, it does).
  *
- * Of a stream that is being captured, the next node comes behind the nodes of those ops. On the stream whose
- * acs_after_stream began it, this ends the capturing of the thread's ops. Call it before cudaStreamEndCapture:
- * ACS_ERR_STATE after that. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
+ * Of a stream that is being captured, the next node comes behind the nodes of those ops. If
+ * acs_after_stream on this stream began the capture of the thread's ops, this call ends that capture. Call it before
+ * cudaStreamEndCapture: ACS_ERR_STATE after that. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 
@@ -762,12 +773,13 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 /**
  * Hold the ops that this thread launches on the context from now on, until acs_group_submit (HuntKTm, sections 5.3 and
  * 5.4: its *lazy engine*). The ops of the group are then known as a whole, so memory is planned before anything runs.
- * An ACS_LAZY block that was allocated and freed in the group has memory only from its first use to its last. Blocks
- * that are not in use at the same time share memory.
+ * An ACS_LAZY block that was allocated and freed in the group has memory only from its first use to its last. Such
+ * blocks share memory where they are not in use at the same time.
  *
  * Held are acs_free and kernels, copies, fills, host functions and library calls. The numbers of these ops have
- * ACS_OP_HELD set and mean nothing outside the group. Their arguments and footprints are checked, copied and computed
- * in the call, as always. acs_malloc is not held; blocks of other kinds than ACS_LAZY have memory at once.
+ * ACS_OP_HELD set and mean nothing outside the group. acs_free returns the number of the latest held op. Their
+ * arguments and footprints are checked, copied and computed in the call, as always. acs_malloc is not held; blocks of
+ * other kinds than ACS_LAZY have memory at once.
  *
  * Waiting for ops that are held would last for ever. So acs_sync, acs_wait_range, acs_on_retire, acs_after_stream and
  * acs_stream_after are refused with ACS_ERR_STATE, and so is acs_wait for a held op. The context keeps such an error of
@@ -785,8 +797,8 @@ acs_status acs_group_begin(acs_context *context, size_t ops_most);
 typedef struct acs_group_params {
     size_t size;    /**< sizeof(acs_group_params) */
     uint32_t slots; /**< 0: ops are ordered by their footprints alone; blocks that are never in use at once in that order
-                         share memory. n: the plan also puts the ops one after the other into n slots. Fewer slots take
-                         less memory, and let less run at once */
+                         share memory. n: the plan also assigns each op to one of n slots, and the ops of a slot run
+                         one after the other. Fewer slots take less memory, and let less run at once */
     uint32_t reserved; /**< 0 */
 } acs_group_params;
 
@@ -822,7 +834,8 @@ typedef struct acs_group_report {
  *         the plan, and found none. That op and those behind it were not queued.
  * Blocks: while the FIFO is full, and as acs_malloc. On several devices (ACS_DEVICES) also while no device has room for
  * the group beside the groups that run. Groups get room in the order of the calls (HuntKTm, section 5.3, Algorithm 1).
- * With ACS_LEDGER also while other programs have the memory and may still give it, or have waited for it much longer.
+ * With ACS_LEDGER also while other programs have the memory and may still give it. It also waits for a program that
+ * was overtaken too often.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
 
@@ -865,14 +878,14 @@ acs_status acs_context_error(acs_context *context, acs_error *error);
  * all ops that are in no range then count as skipped, with `cause` 0 and a text that says so. Some of them may have
  * ended well. This function, acs_wait, acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that
  * failed or was skipped.
- * @param[out] error  `size` set by the caller, may be NULL.
+ * @param[out] error  `size` set by the caller, may be NULL; untouched if the op has not failed.
  * @return ACS_OK also for ops that have not failed yet.
  */
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
 
 /**
- * Wait for all ops, then forget all failures, so that the program can go on. ACS_ERR_DEVICE stays for good, of the
- * context and of each op that ended with it.
+ * Wait for all ops, then forget all failures, so that the program can go on. The context, and each op that
+ * ended with ACS_ERR_DEVICE, keep that error for good.
  * @return ACS_OK, or ACS_ERR_DEVICE.
  */
 acs_status acs_clear(acs_context *context);
@@ -924,7 +937,7 @@ typedef struct acs_statistics {
     uint64_t launched_refused; /**< kernels launched because the bundle that began with them was refused */
     uint64_t captured;         /**< ops that became nodes of a graph that the program captures; in no other count */
     uint64_t copies_as_kernels; /**< copies and fills issued as kernels of the library's own, which bundles can hold */
-    uint64_t nodes_built;      /**< nodes of graphs built to be kept, 10 to 30 us each; should stop to grow */
+    uint64_t nodes_built;      /**< nodes of graphs built to be kept, 10 to 30 us each; the count should stop growing */
     uint64_t memory_live;      /**< bytes of device memory in blocks of acs_malloc that have not been freed,
                                     with ACS_POOL as they were rounded up */
     uint64_t memory_reserved;  /**< bytes that the device gave for such blocks; with ACS_POOL more than are in use */
@@ -943,10 +956,10 @@ typedef struct acs_statistics {
     uint64_t calls_as_kernels; /**< of `calls`: kernels that repeatable calls came to, an op each; in no `issued_by` */
     /**
      * How many ops ran at once; with ACS_STATS=1 alone, else 0. On CPU threads these are the ops that threads were
-     * inside of. On a device they are the ops that may have been running. An issued op counts once everything before
-     * it, in its stream and by dependencies, was seen to have ended, until it is seen to end itself. A device may run
-     * fewer ops, and is idle for longer. Host functions, and library calls on CPU threads, count while they are
-     * called. Times are of the clock; on the sim backend of the simulated host.
+     * inside of. On a device they are the ops that may have been running. An issued op counts from the time when all
+     * work before it, in its stream and by dependencies, was seen to have ended. It counts until it is seen to end. A
+     * device may run fewer ops, and is idle for longer. Host functions, and library calls on CPU threads, count while
+     * they are called. Times are of the clock; on the sim backend of the simulated host.
      */
     uint64_t ran_high;         /**< most ops at once */
     uint64_t ran_ns;           /**< ops at once x time in ns; divided by (span_ns - idle_ns): the average while any ran */

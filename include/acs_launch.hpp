@@ -4,8 +4,9 @@
  *   acs_op op = ACS_LAUNCH(kernel<float, 4>, grid, block, shared_bytes, ACS_ARGS(n, 2.0, x, y), ACS_USES(ACS_IN(x, bytes)));
  *
  * kernel: a __global__ function, template arguments with commas included, or an acs_kernel (pointer or reference). For
- * a function the arguments are converted to its parameter types, and the compiler checks their number. In .cu files the
- * cudaKernel_t is resolved once per call site. grid, block: an integer, an acs_dim3, or anything with x, y, z.
+ * a function the arguments are converted to its parameter types, and the compiler checks their number. In .cu files
+ * each thread resolves the cudaKernel_t once per call site, and again when the call site launches another function.
+ * grid, block: an integer, an acs_dim3, or anything with x, y, z.
  */
 #ifndef ACS_LAUNCH_HPP
 #define ACS_LAUNCH_HPP
