@@ -47,9 +47,9 @@
  *
  * **Ops that never end.** ACS_WATCHDOG_S sets a limit in seconds; 0, the default, sets none. If an op runs longer
  * without an end, the context gives the device up: ACS_ERR_DEVICE with native ETIMEDOUT. The error's text names the op,
- * the time that it has run, and the ops that wait for it. All
- * ops then end with ACS_ERR_DEVICE, every wait returns, nothing more begins. Ops that had begun, the named one among
- * them, may still run and touch what they name, also after acs_close: leave that memory alone.
+ * the time that it has run, and the ops that wait for it. All ops then end with ACS_ERR_DEVICE, every wait returns,
+ * nothing more begins. Ops that had begun, the named one among them, may still run and touch what they name, also after
+ * acs_close: leave that memory alone.
  *
  * Time counts while the op can be running and no other op ends that it may have had to wait for. Ops of one stream
  * whose ends cannot be told apart share the limit: n of them get n times as long, and the text says so. There are at
@@ -602,8 +602,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
  * An op that reaches beyond the block, or names it after acs_free, is refused with ACS_ERR_ARGUMENT. An op whose
  * operands find no room is refused with ACS_ERR_MEMORY. Work of the program's own finds no memory at the address: read
  * by acs_memcpy. Failures as with ACS_RELOCATABLE: an op with one **out** segment over the whole block is not skipped
- * for earlier failures on it. With ACS_POOL=off the
- * memory is there at once, and stays.
+ * for earlier failures on it. With ACS_POOL=off the memory is there at once, and stays.
  */
 #define ACS_LAZY 0x200
 
@@ -759,9 +758,9 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
  * `uses`. Returns once those ops are issued; does not wait for their completion (on the host backends, which have no
  * streams, it does).
  *
- * Of a stream that is being captured, the next node comes behind the nodes of those ops. If
- * acs_after_stream on this stream began the capture of the thread's ops, this call ends that capture. Call it before
- * cudaStreamEndCapture: ACS_ERR_STATE after that. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
+ * Of a stream that is being captured, the next node comes behind the nodes of those ops. If acs_after_stream on this
+ * stream began the capture of the thread's ops, this call ends that capture. Call it before cudaStreamEndCapture:
+ * ACS_ERR_STATE after that. Errors as acs_after_stream; ACS_ERR_SKIPPED as acs_wait_range.
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 
@@ -884,8 +883,8 @@ acs_status acs_context_error(acs_context *context, acs_error *error);
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
 
 /**
- * Wait for all ops, then forget all failures, so that the program can go on. The context, and each op that
- * ended with ACS_ERR_DEVICE, keep that error for good.
+ * Wait for all ops, then forget all failures, so that the program can go on. The context, and each op that ended with
+ * ACS_ERR_DEVICE, keep that error for good.
  * @return ACS_OK, or ACS_ERR_DEVICE.
  */
 acs_status acs_clear(acs_context *context);

@@ -1,8 +1,8 @@
 /*
  * A check that this copy of the library is alone in the process. acs_open calls it before it makes anything.
  */
-#ifndef ACS_RUNTIME_COPIES_H
-#define ACS_RUNTIME_COPIES_H
+#ifndef ACS_DUPLICATE_LIBRARY_H
+#define ACS_DUPLICATE_LIBRARY_H
 
 #include "base/base.h"
 

@@ -7,8 +7,8 @@
  * LAYER-2  each op has a cell of its type for itself.
  * LAYER-3  a level of the bundle for which there are too few cells spills into the next ones.
  */
-#ifndef ACS_LAYERS_H
-#define ACS_LAYERS_H
+#ifndef ACS_LAYER_TEMPLATE_H
+#define ACS_LAYER_TEMPLATE_H
 
 #include "bundles/dag.h"
 
