@@ -8,14 +8,14 @@
 
 namespace {
 
-/* Hands out 256-byte aligned pieces, so that no two fields share a cache line. */
+/* Hands out 256-byte aligned pieces, so that no two fields share a cache line. Without a base it only measures. */
 struct cutter {
     char *base;
     size_t used;
 
     template <class T> T *take(size_t count)
     {
-        char *p = base + used;
+        char *p = base ? base + used : nullptr;
         used += (count * sizeof(T) + 255) / 256 * 256;
         return reinterpret_cast<T *>(p);
     }

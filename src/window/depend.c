@@ -498,6 +498,8 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
 static void register_life(acs_window *w, acs_entry *join, acs_region *block)
 {
     register_write(w, join, block);
+    if (!block->link_count) /* `links` may be NULL, to which C does not let 0 be added */
+        return;
     for (const acs_link *link = block->links, *end = link + block->link_count; link < end; link++)
         if (!link->covers)
             register_write(w, join, link->region);
