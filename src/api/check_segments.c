@@ -57,10 +57,11 @@ static acs_status check_pooled(const acs_draft *draft, const acs_segment *s, uin
     case ACS_PLACE_IDLE: return refuse_freed(draft, s, i, NULL, status);
     case ACS_PLACE_FOREIGN: break;
     }
-    if (draft->context->addresses && acs_memory_find(draft->context->addresses, s->base, &block) != ACS_PLACE_FOREIGN)
+    acs_memory *addresses = acs_context_addresses(draft->context);
+    if (addresses && acs_memory_find(addresses, s->base, &block) != ACS_PLACE_FOREIGN)
         return ACS_OK; /* residency/lazy.c checks lazy blocks */
     ACS_TRY(check_before(draft, s, i, draft->context->memory, status));
-    return check_before(draft, s, i, draft->context->addresses, status);
+    return check_before(draft, s, i, addresses, status);
 }
 
 /*

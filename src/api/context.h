@@ -48,7 +48,7 @@ struct acs_context {
     acs_relocatables *relocatables;     /* blocks whose contents move; NULL: a context without pools has none */
     acs_device_choice *device_choice;   /* NULL: there is one device */
     acs_group_schedule *group_schedule; /* turn and device of groups; NULL: there is one device */
-    acs_memory *addresses;   /* addresses of lazy blocks, without memory; NULL: there was no such block yet */
+    _Atomic(acs_memory *) addresses; /* addresses of lazy blocks, without memory; NULL: there was no such block yet */
     FILE *memory_log;        /* file of ACS_MEMORY_LOG; NULL: none */
     acs_dot *dot;            /* file of ACS_DOT; NULL: none */
     _Atomic(acs_reuse *) reuses; /* lives of blocks that begin with the next op */
@@ -104,6 +104,12 @@ struct acs_context {
 static inline uint64_t acs_context_modes(const acs_context *context)
 {
     return atomic_load_explicit(&context->modes, memory_order_acquire);
+}
+
+/* J: acquire; pairs with open_addresses of residency/lazy.c, which another thread may run. */
+static inline acs_memory *acs_context_addresses(const acs_context *context)
+{
+    return atomic_load_explicit(&context->addresses, memory_order_acquire);
 }
 
 /* E: release; pairs with acs_context_modes. */

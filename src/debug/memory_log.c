@@ -101,8 +101,8 @@ void acs_memory_log_leaks(acs_context *context)
         acs_memory_each(context->memory, add_leak, &l);
     else
         acs_allocations_each(context->allocations, add_leak, &l);
-    if (context->addresses)
-        acs_memory_each(context->addresses, add_leak, &l);
+    if (acs_context_addresses(context))
+        acs_memory_each(acs_context_addresses(context), add_leak, &l);
     if (l.blocks)
         acs_log(ACS_LOG_WARN, "acs_close: %" PRIu64 " blocks of %" PRIu64 " bytes were not freed", l.blocks, l.bytes);
     for (uint32_t i = 0; i < l.count; i++)

@@ -226,8 +226,8 @@ static bool is_block(acs_context *context, const void *ptr)
                allocation.state == ACS_ALLOCATION_LIVE;
     if (acs_memory_find(context->memory, address, &block) == ACS_PLACE_BLOCK)
         return block.ptr == ptr;
-    return context->addresses && acs_memory_find(context->addresses, address, &block) == ACS_PLACE_BLOCK &&
-           block.ptr == ptr;
+    acs_memory *addresses = acs_context_addresses(context);
+    return addresses && acs_memory_find(addresses, address, &block) == ACS_PLACE_BLOCK && block.ptr == ptr;
 }
 
 /* Note a free: blocks that the group may plan are marked, others are added to a list. */

@@ -199,7 +199,7 @@ static uint64_t outside_bytes(const submission *s, const acs_record *op)
 static void find_outside(submission *s)
 {
     for (uint32_t i = 0; i < s->group->count; i++) {
-        uint64_t bytes = s->context->addresses ? outside_bytes(s, s->group->ops[i]) : 0;
+        uint64_t bytes = acs_context_addresses(s->context) ? outside_bytes(s, s->group->ops[i]) : 0;
         s->outside = bytes > s->outside ? bytes : s->outside;
     }
 }

@@ -243,7 +243,7 @@ static void close_parts(acs_context *context)
 
 static void pools_closed(acs_context *context, bool keep)
 {
-    acs_memory_destroy(context->addresses, keep);
+    acs_memory_destroy(acs_context_addresses(context), keep);
     acs_ledger_member_leave(context);
     acs_order_close(context);
 }

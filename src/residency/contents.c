@@ -46,7 +46,10 @@ bool acs_relocatables_try(acs_context *context)
 acs_relocatable *acs_relocatable_at(acs_context *context, uint64_t address)
 {
     acs_relocatable *m = acs_memory_marked(context->memory, address);
-    return m || !context->addresses ? m : acs_memory_marked(context->addresses, address);
+    if (m)
+        return m;
+    acs_memory *addresses = acs_context_addresses(context);
+    return addresses ? acs_memory_marked(addresses, address) : NULL;
 }
 
 acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *block)

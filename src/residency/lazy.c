@@ -48,9 +48,11 @@ static acs_status open_addresses(acs_context *context)
 {
     const acs_memory_config config = {.pooled = true, .obtain = obtain_addresses, .release = release_addresses,
                                       .settled = settled};
-    if (context->addresses)
+    acs_memory *addresses;
+    if (acs_context_addresses(context))
         return ACS_OK;
-    ACS_TRY(acs_memory_create(&config, &context->addresses));
+    ACS_TRY(acs_memory_create(&config, &addresses));
+    atomic_store_explicit(&context->addresses, addresses, memory_order_release); /* J */
     atomic_fetch_add_explicit(&context->relocatables->count, 1,
                               memory_order_relaxed); /* plus one for good: see acs_relocatables_none */
     return ACS_OK;
@@ -61,20 +63,20 @@ static acs_status open_addresses(acs_context *context)
 static acs_status make(acs_context *context, const acs_memory_request *request, acs_block *block)
 {
     ACS_TRY(open_addresses(context));
-    ACS_TRY(acs_memory_take(context->addresses, request, block));
+    ACS_TRY(acs_memory_take(acs_context_addresses(context), request, block));
     acs_relocatable *m = acs_relocatable_make(context, block);
     if (m && context->device_choice && acs_replicas_make(context, m, ACS_ANY_PLACE) != ACS_OK) {
         acs_relocatable_unlink(context, m);
         m = NULL;
     }
     if (!m) {
-        (void)acs_memory_free(context->addresses, block->ptr, 0, block); /* it is a block: cannot fail */
+        (void)acs_memory_free(acs_context_addresses(context), block->ptr, 0, block); /* it is a block: cannot fail */
         return acs_error_thread()->status;
     }
     m->lazy = true;
     m->named = context->relocatables->turn;
     m->group = context->hooks->group_number(context);
-    acs_memory_mark(context->addresses, block->ptr, m);
+    acs_memory_mark(acs_context_addresses(context), block->ptr, m);
     block->id += IDS;
     return ACS_OK;
 }
@@ -98,12 +100,13 @@ acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block
 {
     const uint64_t address = (uint64_t)(uintptr_t)ptr;
     const acs_op last = acs_fifo_last(context->core.fifo);
-    if (!context->addresses || acs_memory_find(context->addresses, address, block) == ACS_PLACE_FOREIGN)
+    acs_memory *addresses = acs_context_addresses(context);
+    if (!addresses || acs_memory_find(addresses, address, block) == ACS_PLACE_FOREIGN)
         return ACS_NOT_READY;
-    acs_relocatable *m = acs_memory_marked(context->addresses, address);
+    acs_relocatable *m = acs_memory_marked(addresses, address);
     if (m && m->group && m->dying)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in a group that is held", ptr);
-    ACS_TRY(acs_memory_free(context->addresses, ptr, last, block));
+    ACS_TRY(acs_memory_free(addresses, ptr, last, block));
     if (m->replicas) {
         acs_replicas_free(context, m, false);
     } else {
@@ -127,7 +130,7 @@ acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block
 
 acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t i)
 {
-    acs_memory *addresses = draft->context->addresses;
+    acs_memory *addresses = acs_context_addresses(draft->context);
     acs_block block;
     if (!addresses || !acs_segment_has_bytes(s))
         return ACS_OK;

@@ -180,7 +180,7 @@ static acs_op latest_op(acs_context *context, const acs_site *site)
 static bool find_latest(acs_context *context, const void *ptr, const acs_site *site, acs_op *last)
 {
     *last = acs_fifo_last(context->core.fifo);
-    if (ACS_LIKELY(*last != 0) || !(begins_block(context->memory, ptr) || begins_block(context->addresses, ptr)))
+    if (ACS_LIKELY(*last != 0) || !(begins_block(context->memory, ptr) || begins_block(acs_context_addresses(context), ptr)))
         return true;
     *last = latest_op(context, site);
     return *last != 0;
