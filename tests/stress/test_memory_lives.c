@@ -3,23 +3,15 @@
  * say.
  */
 #include "lives.h"
+#include "sanitizers.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define STEPS 6000
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define STEPS 6000
-#endif
-#endif
-#ifndef STEPS
-#define STEPS 60000 /* of each way */
-#endif
-
+/* Of each way. A sanitizer makes each step slower: fewer show what it looks for. */
+enum { STEPS = UNDER_THREAD_SANITIZER ? 6000 : UNDER_ADDRESS_SANITIZER ? 30000 : 60000 };
 enum { SEEDS_MOST = 30, STEPS_TO_MOVE = 60000 };
 
 /* Where memory is short enough for a block to need pages of others: in most sequences, but in which hangs on addresses. */

@@ -5,6 +5,8 @@
  *
  * One source for C (host backend) and for nvcc (any backend; exit 77 where no GPU answers). Needs no test library.
  */
+#include "sanitizers.h"
+
 #include <acs.h>
 
 #include <stdio.h>
@@ -17,16 +19,8 @@
 #define GROWTH_MAX_KIB 4096
 #define WORD sizeof(uint64_t)
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0 /* sanitizers keep freed memory and shadows: growth says nothing there */
-#endif
+/* Sanitizers keep freed memory and shadows: growth says nothing there. */
+#define SANITIZED (UNDER_ADDRESS_SANITIZER || UNDER_THREAD_SANITIZER)
 
 #ifdef __CUDACC__
 #define ON_BOTH __host__ __device__

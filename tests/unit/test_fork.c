@@ -4,6 +4,7 @@
  * program again, with a word as argument.
  */
 #include "api_fixture.h"
+#include "sanitizers.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -95,14 +96,7 @@ static void *keep_opening(void *unused)
 /* The sanitizers' allocators of some compilers are not made ready for a fork beside other threads. */
 static bool fork_beside_malloc_works(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return false;
-#endif
-#endif
-    return true;
+    return !UNDER_ADDRESS_SANITIZER && !UNDER_THREAD_SANITIZER;
 }
 
 /* Whatever lock the other threads hold when the process forks, the loader's included. */

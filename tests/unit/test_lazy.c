@@ -11,18 +11,14 @@
 #include <cmocka.h>
 
 #include "memory_fixture.h"
+#include "sanitizers.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#if defined(__SANITIZE_THREAD__)
-enum { PROGRAMS = 50 }; /* each takes thirty times as long */
-#elif defined(__SANITIZE_ADDRESS__)
-enum { PROGRAMS = 200 };
-#else
-enum { PROGRAMS = 1000 };
-#endif
+/* With the thread sanitizer each takes thirty times as long. */
+enum { PROGRAMS = UNDER_THREAD_SANITIZER ? 50 : UNDER_ADDRESS_SANITIZER ? 200 : 1000 };
 enum { BYTES = 512 << 10, BLOCKS = 16, LIMIT = 4 << 20, LAZY = ACS_MEMORY_DEVICE | ACS_LAZY };
 
 static acs_context *open_with(int64_t limit, int64_t spill, int32_t pool)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "memory_fixture.h"
+#include "sanitizers.h"
 
 #include <stdbool.h>
 
@@ -65,11 +66,8 @@ static void a_small_block_fits_behind_large_ones(void **state)
 
 /* ---------------------------------------------------------------------------------------------------------------- lazy */
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { PROGRAMS = 2 }; /* one for each way to grow: each takes up to twenty times as long */
-#else
-enum { PROGRAMS = 8 };
-#endif
+/* With a sanitizer one for each way to grow: each takes up to twenty times as long. */
+enum { PROGRAMS = UNDER_THREAD_SANITIZER || UNDER_ADDRESS_SANITIZER ? 2 : 8 };
 enum { BLOCKS = 64, OPS = 300, OPERANDS = 16 };
 
 typedef struct lazy_block {
