@@ -861,6 +861,37 @@ acs_status acs_group_cancel(acs_context *context);
  */
 acs_status acs_mark_repeat(acs_context *context);
 
+/**
+ * Begin a pass through a part of the program that recurs: a scene's substep, an iteration, an inference. The calling
+ * thread's ops up to acs_repeat_end belong to it. The library learns the kernels of the first passes. From then on a
+ * kernel that a pass launches again costs much less: it is only compared, and goes to the GPU in one launch with the
+ * others. Results, errors and the order of ops are as without the two calls.
+ *
+ * A kernel is launched again if its function, block, shared memory, call site and segments are those of a kernel of
+ * earlier passes, in the same order. Its arguments and its grid's x may differ. A pass may leave kernels out, and may
+ * contain any other ops. Kernels that differ, and other ops, go the usual way.
+ *
+ * Kernels of a pass may be held back until it ends, or until the thread makes another call than launching a kernel that
+ * recurs, or until any thread waits. So do not compute for long inside a pass. Their numbers (acs_op) increase, and
+ * may leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE, ACS_ISSUE=launch,
+ * on the host backend, for groups, captures, and once the context has blocks whose contents move.
+ *
+ * Takes a lock of the context. Neither waits nor queues anything.
+ * @param context  NULL: the default context, opened if need be.
+ * @param key      Names the part within the context. Any number; the same one for each pass through the part.
+ * @return ACS_OK; as acs_open where the default context cannot be opened.
+ * @retval ACS_ERR_STATE   this thread is in a pass already, or another thread is in a pass of this part. Nothing changed.
+ * @retval ACS_ERR_MEMORY  Nothing changed.
+ */
+acs_status acs_repeat_begin(acs_context *context, uint64_t key);
+
+/**
+ * End the pass of the calling thread. Queues what is held back. Then and when its ops have changed, the library
+ * computes their dependencies: some milliseconds for hundreds of ops.
+ * @retval ACS_ERR_STATE  this thread is in no pass of this context.
+ */
+acs_status acs_repeat_end(acs_context *context);
+
 /* --------------------------------------------------------------------------------------------- errors of a context */
 
 /**
@@ -964,6 +995,10 @@ typedef struct acs_statistics {
     uint64_t ran_ns;           /**< ops at once x time in ns; divided by (span_ns - idle_ns): the average while any ran */
     uint64_t span_ns;          /**< ns from the first begin to the latest end, or to now while anything runs */
     uint64_t idle_ns;          /**< ns of span_ns in which nothing ran */
+    /** Between acs_repeat_begin and acs_repeat_end. */
+    uint64_t replays;          /**< times that ops of an earlier pass were queued again as one */
+    uint64_t replayed;         /**< kernels that these came to */
+    uint64_t unmatched;        /**< kernels queued by themselves: their first passes, and those that differed */
 } acs_statistics;
 
 /**

@@ -152,8 +152,8 @@ std::unique_ptr<runner> acs_runner_for(const driver_setup &setup, acs_context *c
 /* A context of its own for each ACS mode. The arenas are another context's, as far as this one knows foreign memory. */
 class acs_driver : public driver {
 public:
-    acs_driver(const driver_setup &setup, acs_context *context, bench_timeline *timeline)
-        : context_(context), timeline_(timeline), file_(setup.timeline),
+    acs_driver(const driver_setup &setup, acs_context *context, bench_timeline *timeline, bool repeats)
+        : context_(context), timeline_(timeline), repeats_(repeats), file_(setup.timeline),
           issued_(setup, acs_runner_for(setup, context, timeline), false)
     {
     }
@@ -173,7 +173,14 @@ public:
         if (timeline_)
             bench_timeline_restart(timeline_);
     }
-    void step() override { issued_.step(); }
+    void step() override
+    {
+        if (repeats_)
+            require_acs(acs_repeat_begin(context_, 1), "acs_repeat_begin");
+        issued_.step();
+        if (repeats_)
+            require_acs(acs_repeat_end(context_), "acs_repeat_end");
+    }
     void finish() override { issued_.finish(); }
     driver_counts counts() const override { return issued_.counts(); }
 
@@ -189,6 +196,7 @@ private:
 
     acs_context *const context_;
     bench_timeline *const timeline_;
+    const bool repeats_;
     const char *const file_;
     issued_driver issued_;
 };
@@ -203,7 +211,7 @@ std::unique_ptr<driver> make_stream_driver(const driver_setup &setup, bool strea
     return std::make_unique<issued_driver>(setup, std::move(r), fused);
 }
 
-std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &))
+std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats)
 {
     acs_options o;
     acs_context *context = nullptr;
@@ -216,12 +224,12 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
                  bench::spread_list(setup.cpu, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))).c_str());
     require_acs(acs_open(&o, &context), "acs_open");
     bench_timeline *timeline = nullptr;
-    if (setup.timeline && !adjust) {
+    if (setup.timeline && !adjust && !repeats) {
         timeline = bench_timeline_open(context, TIMELINE_OPS);
         if (!timeline) {
             fprintf(stderr, "physics-bench: no memory for a timeline\n");
             exit(1);
         }
     }
-    return std::make_unique<acs_driver>(setup, context, timeline);
+    return std::make_unique<acs_driver>(setup, context, timeline, repeats);
 }

@@ -40,6 +40,8 @@ const std::vector<variant> &all_variants()
          [](const setup &s) { return make_acs_driver(s, nullptr); }},
         {"acs-4", "ACS with 4 streams", true, false,
          [](const setup &s) { return make_acs_driver(s, four_streams); }},
+        {"acs-repeat", "ACS, and each step is a pass of a repeat (acs_repeat_begin)", true, false,
+         [](const setup &s) { return make_acs_driver(s, nullptr, true); }},
     };
     return table;
 }

@@ -34,6 +34,7 @@ typedef struct acs_relocatables acs_relocatables;
 typedef struct acs_device_choice acs_device_choice;
 typedef struct acs_group_schedule acs_group_schedule;
 typedef struct acs_dot acs_dot;
+typedef struct acs_repeats acs_repeats;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -51,6 +52,7 @@ struct acs_context {
     _Atomic(acs_memory *) addresses; /* addresses of lazy blocks, without memory; NULL: there was no such block yet */
     FILE *memory_log;        /* file of ACS_MEMORY_LOG; NULL: none */
     acs_dot *dot;            /* file of ACS_DOT; NULL: none */
+    acs_repeats *repeats;    /* parts of the program that recur; NULL: a library without them */
     _Atomic(acs_reuse *) reuses; /* lives of blocks that begin with the next op */
     _Atomic(uint64_t) modes;     /* ACS_MODE_ bits and counts; a launch takes the plain path where none is set */
     const acs_op_hooks *hooks;   /* NULL: none; constant, as the next one */

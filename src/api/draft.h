@@ -8,6 +8,9 @@
 
 #include "api/context.h"
 
+/* Of ops whose calls name no site. */
+extern const acs_site acs_unknown_site;
+
 typedef struct acs_draft {
     acs_context *context;
     acs_record *record;       /* owned by the draft until it is queued or dropped; NULL: none */

@@ -15,6 +15,7 @@ struct acs_draft;
 #define ACS_MODE_LOST ((uint64_t)1)             /* the device is lost; never cleared */
 #define ACS_MODE_REPEAT ((uint64_t)1 << 1)      /* the next op begins a repeat (acs_mark_repeat) */
 #define ACS_MODE_ISSUE_NOW ((uint64_t)1 << 2)   /* ACS_DISABLE; constant */
+#define ACS_MODE_REPEATS ((uint64_t)1 << 3)     /* a pass of a repeat is under way */
 #define ACS_MODE_CHECK ((uint64_t)1 << 4)       /* ACS_CHECK=written; constant */
 #define ACS_MODE_DEVICES ((uint64_t)1 << 5)     /* several devices; constant */
 #define ACS_MODE_BLOCKS ((uint64_t)1 << 6)      /* a block whose contents move was made; never cleared */
@@ -28,7 +29,7 @@ struct acs_draft;
 #define ACS_MODES_LAUNCH (~ACS_MODE_LEDGER)
 
 typedef struct acs_op_hooks {
-    /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK. */
+    /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK or ACS_MODE_REPEATS. */
     acs_op (*launch)(acs_context *context, const acs_launch_params *params);
     /*
      * An op begins. May set draft->record; then none is taken from the context's pool. False: refused, with an error.
@@ -46,6 +47,8 @@ typedef struct acs_op_hooks {
     void (*drop)(struct acs_draft *draft);
     /* An op ended. Under the core's lock. Called with ACS_MODE_DEVICES. */
     void (*ended)(acs_context *context, const acs_end *end);
+    /* A thread waits, or asks how ops do. Called with ACS_MODE_REPEATS. */
+    void (*flush)(acs_context *context);
     /* A call wants to wait for all ops. An error if the thread may not wait, since its ops are captured or held. */
     acs_status (*may_wait)(acs_context *context, const char *function);
     /* Before a wait for all ops. */

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static const acs_site g_unknown_site = {"(unnamed op)", NULL, 0};
+const acs_site acs_unknown_site = {"(unnamed op)", NULL, 0};
 static const char g_no_room_any_more[] = "the FIFO is full, and nothing will leave it any more; see acs_context_error";
 
 /* ----------------------------------------------------------------------------------------------------------- drafts */
@@ -92,7 +92,7 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
 {
     acs_context *context = draft->context;
     if (!draft->site)
-        draft->site = &g_unknown_site;
+        draft->site = &acs_unknown_site;
     draft->record = NULL;
     draft->records = context->records;
     draft->kernel = kind == ACS_KIND_KERNEL;
@@ -411,7 +411,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
 
 bool acs_launch_fill(acs_draft *draft, const acs_launch_params *p)
 {
-    draft->site = &g_unknown_site;
+    draft->site = &acs_unknown_site;
     if (ACS_UNLIKELY(!p || p->size != sizeof *p)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_launch: params %p, size %zu instead of %zu", (const void *)p, p ? p->size : 0,
                  sizeof *p);
@@ -465,7 +465,7 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     if (ACS_UNLIKELY(!entered))
         return refuse_launch(context, p);
     context = entered;
-    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_CHECK) && p && p->size == sizeof *p)
+    if (ACS_UNLIKELY(acs_context_modes(context) & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) && p && p->size == sizeof *p)
         return context->hooks->launch(context, p);
     return acs_launch_unchecked(context, p);
 }

@@ -108,8 +108,8 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
     const acs_window_counters *window = &core->window.counters;
     *s = (acs_statistics){
         .size = sizeof *s,
-        .queued = acs_fifo_last(core->fifo),
-        .retired = c->retired,
+        .queued = acs_fifo_last(core->fifo) - c->unused,
+        .retired = c->retired - c->unused_retired,
         .failed = c->failed,
         .skipped = c->skipped,
         .kernels = c->kinds[ACS_KIND_KERNEL],
@@ -138,6 +138,8 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
         .launched_refused = c->launched_refused,
         .copies_as_kernels = c->copies_as_kernels,
         .calls_as_kernels = c->calls_as_kernels,
+        .replays = c->replays,
+        .replayed = c->replayed,
         .nodes_built = atomic_load_explicit(&context->backend->nodes_built, memory_order_relaxed), /* a counter */
     };
     acs_memory_counts memory = count_memory(context);
@@ -222,6 +224,9 @@ void acs_stats_report(acs_context *context)
             s.edges, s.joins, s.same_slot, s.waits_sent, s.waits_implied, s.waits_complete, s.marks, s.submissions,
             s.caller_waits);
     report_methods(&s);
+    if (s.replays || s.unmatched)
+        fprintf(stderr, "acs: stats: repeats: %" PRIu64 " kernels in %" PRIu64 " replays; %" PRIu64 " by themselves\n",
+                s.replayed, s.replays, s.unmatched);
     if (context->hooks)
         context->hooks->report(context, &s);
     if (s.retired && possible < 1.25)

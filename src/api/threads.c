@@ -191,7 +191,7 @@ static bool try_issue_now(acs_context *context, acs_op op)
 {
     bool plain = context->issuers > 0 && !context->stepper && !context->backend->ops->notifies &&
                  context->options.watchdog_s == 0;
-    return plain && acs_core_ends(&context->core) + 1 == op && caller_issues(context);
+    return plain && acs_core_settled(&context->core) + 1 == op && caller_issues(context);
 }
 
 /*

@@ -148,6 +148,9 @@ static void caller_sleeps(waiting *w)
     acs_core_add_condition(&context->core, &w->condition);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
+    /* relaxed: as in wait_for; ops may be held back meanwhile */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+        context->hooks->flush(context);
     if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
         bool polls = context->issuers == 0 && !context->backend->ops->notifies;
@@ -170,6 +173,9 @@ static uint64_t spin_ns(const waiting *w)
 static void wait_for(waiting *w)
 {
     w->ends_seen = UINT64_MAX;
+    /* relaxed: who knows an op that is held back also sees the mode, which was set before the op had its number */
+    if (ACS_UNLIKELY(atomic_load_explicit(&w->context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+        w->context->hooks->flush(w->context);
     const acs_stepper *stepper = w->context->stepper;
     if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)
         return;

@@ -17,6 +17,10 @@ void acs_cuda_methods_fini(acs_cuda *self);
  */
 acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uint64_t value);
 
+/* graphs/replay.c; in a scope */
+/* Issue a replay without its marks and waits. ACS_OK, also if ops in it were refused; or ACS_ERR_DEVICE. */
+acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item);
+
 /* graphs/progress.c */
 /* Take the value that poll learnt of a slot's marks. @return the highest value known to be completed. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);

@@ -285,6 +285,8 @@ static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *ite
         return item_result(self, item, issue_copy(self, op, stream));
     case ACS_KIND_CALL:
         return issue_call(self, item, stream);
+    case ACS_KIND_REPLAY:
+        return acs_cuda_replay_issue(self, item);
     case ACS_KIND_STREAM_WAIT:
         wait_foreign(self, stream, op->u.stream.event);
         return ACS_OK; /* after a failure the host has waited, or the device is marked as lost */

@@ -18,6 +18,7 @@
 #include "library/select.h"
 #include "residency/bind.h"
 #include "residency/device_choice.h"
+#include "repeats/repeat.h"
 #include "residency/recycle.h"
 #include "simulator/sim_driver.h"
 
@@ -39,6 +40,15 @@ static uint8_t places_of(const acs_context *context, acs_op_kind kind)
 {
     const bool looks = kind == ACS_KIND_OBSERVE || kind == ACS_KIND_STREAM_WAIT || kind == ACS_KIND_STREAM_SIGNAL;
     return looks && context->device_choice ? (uint8_t)(context->device_choice->count + 1) : 1;
+}
+
+static acs_op launch_beside(acs_context *context, const acs_launch_params *params)
+{
+    const uint64_t modes = acs_context_modes(context);
+    if (modes & ACS_MODE_CHECK)
+        return acs_check_outputs_launch(context, params);
+    acs_op op = (modes & ACS_MODES_LAUNCH) == ACS_MODE_REPEATS ? acs_repeats_launch(context, params) : 0;
+    return op ? op : acs_launch_unchecked(context, params);
 }
 
 static bool begin_op(acs_draft *draft, acs_op_kind kind)
@@ -84,6 +94,8 @@ static bool submit(acs_draft *draft, acs_op *op)
         *op = acs_draft_drop(draft);
         return true;
     }
+    if (draft->modes & ACS_MODE_REPEATS && !draft->captured && (*op = acs_repeats_queue(draft)) != 0)
+        return true;
     if (draft->captured) {
         *op = acs_capture_add(draft);
         queued(draft, *op);
@@ -152,16 +164,18 @@ static void count(acs_context *context, acs_statistics *s)
     s->captured = acs_captures_count(context);
     acs_relocatables_count(context, s);
     acs_device_choice_count(context, s);
+    acs_repeats_count(context, s);
 }
 
 static const acs_op_hooks g_hooks = {
-    .launch = acs_check_outputs_launch,
+    .launch = launch_beside,
     .begin = begin_op,
     .bind = bind,
     .submit = submit,
     .queued = queued,
     .drop = drop,
     .ended = ended,
+    .flush = acs_repeats_flush,
     .may_wait = may_wait,
     .before_drain = before_drain,
     .drained = acs_relocatables_hand_over,
@@ -218,6 +232,7 @@ static acs_status core_opened(acs_context *context)
 {
     ACS_TRY(acs_group_schedule_open(context));
     ACS_TRY(acs_dot_open(context));
+    ACS_TRY(acs_repeats_open(context));
     return acs_sim_driver_open(context);
 }
 
@@ -233,6 +248,7 @@ static void all_ended(acs_context *context)
 static void close_parts(acs_context *context)
 {
     acs_dot_close(context);
+    acs_repeats_close(context);
     acs_sim_driver_close(context);
     acs_captures_fini(context);
     acs_relocatables_close(context);

@@ -143,12 +143,16 @@ typedef struct acs_core_config {
 } acs_core_config;
 
 typedef struct acs_core_counters {
-    uint64_t retired, failed, skipped;
+    uint64_t retired;               /* numbers whose ops have ended, with `unused_retired` */
+    uint64_t failed, skipped;
     uint64_t kinds[ACS_KIND_COUNT]; /* ops issued, by acs_op_kind */
     uint64_t submissions, running_high;
     uint64_t bundles, bundles_refused;
     uint64_t methods[ACS_METHOD_COUNT]; /* kernels issued, by acs_issue_method */
     uint64_t copies_as_kernels, calls_as_kernels;
+    uint64_t replays, replayed;     /* replays issued, and the kernels in them */
+    /* numbers of replays' ops that were left out, of replays that were inserted, and of those that have ended */
+    uint64_t unused, unused_retired;
     /* kernels launched: not bundleable; bundle refused; others */
     uint64_t launched_unfit, launched_refused, launched_few;
 } acs_core_counters;

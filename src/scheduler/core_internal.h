@@ -1,7 +1,7 @@
 /*
- * Private to the files of the core (step.c, insert.c, retire.c, awaited.c, overdue.c, check_order.c) and to the maker
- * of bundles (src/bundles/form.c). Functions whose names end in _locked need the core's lock. None blocks, and none
- * calls submit or poll.
+ * Private to the files of the core (step.c, insert.c, retire.c, replays.c, awaited.c, overdue.c, check_order.c) and to
+ * the maker of bundles (src/bundles/form.c). Functions whose names end in _locked need the core's lock. None blocks,
+ * and none calls submit or poll.
  */
 #ifndef ACS_CORE_INTERNAL_H
 #define ACS_CORE_INTERNAL_H
@@ -77,6 +77,15 @@ void acs_core_form_look_locked(acs_core *core, acs_action *action);
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action);
 /* Add a poll of a slot, if it has recorded marks. */
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot);
+
+/* -------------------------------------------------------------------------------------------------------- replays.c */
+
+/* A replay was placed: take out the ops that are to be skipped because earlier ones failed. */
+void acs_core_replay_placed_locked(acs_core *core, acs_entry *entry);
+/* It was submitted: tell ops behind it of those that were refused. Before its edges are satisfied. */
+void acs_core_replay_booked_locked(acs_core *core, const acs_entry *entry);
+/* It has ended: report how its ops did. */
+void acs_core_replay_ended_locked(acs_core *core, const acs_entry *entry);
 
 /* -------------------------------------------------------------------------------------------------------- overdue.c */
 

@@ -5,6 +5,7 @@
 #include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
+#include "window/replay.h"
 
 #include <string.h>
 
@@ -67,7 +68,9 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         }
         acs_entry_traits traits = traits_of(core, op);
         ACS_ASSERT(op->seq == core->taken + 1); /* FIFO-1 */
-        core->taken = op->seq;
+        core->taken += acs_record_span(op);
+        if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY))
+            core->counters.unused += op->u.replay.span - op->u.replay.replay->count;
         const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         if (core->batcher)
@@ -189,6 +192,8 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     uint32_t index = acs_entry_index(&core->window, entry);
     uint32_t at = action->batch.items_used - 1;
     entry->state = ACS_ENTRY_ISSUING;
+    if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
+        acs_core_replay_placed_locked(core, entry);
     action->batch.device = entry->device;
     action->entries[at] = index;
     acs_core_running_locked(core, 1);
@@ -196,7 +201,8 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     list_inner_edges(action, entry, index, follow_list);
     if (core->check_overlap)
         acs_core_check_issue_locked(core, &action->batch, entry);
-    if (!core->in_order && entry->kind != ACS_KIND_STREAM_SIGNAL)
+    /* what follows a replay may have to be skipped for one of its ops, which only its booking tells */
+    if (!core->in_order && entry->kind != ACS_KIND_STREAM_SIGNAL && entry->kind != ACS_KIND_REPLAY)
         follow(core, action, entry, follow_list);
     return true;
 }
@@ -294,6 +300,22 @@ static void count_method(acs_core *core, const acs_entry *entry, acs_issue_metho
         c->launched_few++;
 }
 
+static void book_replay(acs_core *core, const acs_entry *entry)
+{
+    const acs_replay *replay = entry->op->u.replay.replay;
+    core->counters.replays++;
+    for (uint32_t at = 0; at < replay->shape->ops; at++) {
+        if (!acs_replay_has(replay, at))
+            continue;
+        const uint8_t asked = replay->ops[at].asked;
+        core->counters.replayed++;
+        core->counters.kinds[asked]++;
+        core->counters.methods[ACS_METHOD_REPLAY] += asked == ACS_KIND_KERNEL;
+        core->counters.copies_as_kernels += asked != ACS_KIND_KERNEL;
+    }
+    acs_core_replay_booked_locked(core, entry);
+}
+
 static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method method)
 {
     core->counters.kinds[entry->asked]++;
@@ -302,6 +324,8 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method metho
     core->counters.calls_as_kernels += became_kernel && was_call;
     if (entry->asked == ACS_KIND_KERNEL)
         count_method(core, entry, method);
+    if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
+        book_replay(core, entry);
     if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
         if (core->reads_clock)

@@ -5,6 +5,8 @@
  */
 #include "scheduler/core_internal.h"
 
+#include "window/replay.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -77,8 +79,8 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
 
 static void count_end(acs_core *core, const acs_entry *entry)
 {
-    core->counters.retired++;
-    if (ACS_LIKELY(entry->status == ACS_OK))
+    core->counters.retired += acs_record_span(entry->op);
+    if (ACS_LIKELY(entry->status == ACS_OK) || entry->kind == ACS_KIND_REPLAY)
         return;
     core->counters.skipped += entry->status == ACS_ERR_SKIPPED;
     core->counters.failed += entry->status != ACS_ERR_SKIPPED;
@@ -103,6 +105,8 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 {
     if (entry->kind == ACS_KIND_STREAM_WAIT && entry->op->u.stream.event)
         core->backend->ops->event_release(core->backend, entry->op->u.stream.event);
+    if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
+        acs_replay_give_back(entry->op->u.replay.replay);
     acs_record_gather(core->config.records, chain, entry->op);
 }
 
@@ -135,7 +139,9 @@ static void collect_ended(acs_core *core)
         acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
         core->bundled_out -= entry->bundled;
-        if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
+        if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
+            acs_core_replay_ended_locked(core, entry);
+        else if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* CORE-4 */
             release_op(core, entry, &chain);
@@ -205,33 +211,52 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
 
 /* ------------------------------------------------------------------------------------------------------------ fault */
 
+/* The list of suspects at the end of an error's text. */
+typedef struct suspects {
+    acs_error *error;
+    size_t used;
+    uint32_t named, more;
+} suspects;
+
+static void name_suspect(suspects *s, const acs_record *op)
+{
+    acs_error *error = s->error;
+    if (s->named >= SUSPECTS_NAMED || s->used + 1 >= sizeof error->text) {
+        s->more++;
+        return;
+    }
+    s->used += (size_t)snprintf(error->text + s->used, sizeof error->text - s->used, "%s op %llu '%.40s' (%s:%d)",
+                                s->named ? "," : "; suspects:", (unsigned long long)op->seq, acs_record_name(op),
+                                op->site->file ? op->site->file : "?", op->site->line);
+    if (s->used >= sizeof error->text)
+        s->used = sizeof error->text - 1;
+    if (s->named++ == 0) {
+        error->op = op->seq;
+        error->site = acs_label_site(acs_record_label(op));
+    }
+}
+
+static void name_replay(suspects *s, const acs_replay *replay)
+{
+    for (uint32_t at = 0; at < replay->shape->ops; at++)
+        if (acs_replay_has(replay, at))
+            name_suspect(s, &replay->ops[at]);
+}
+
 /* Name the issued ops: one of them is to blame. */
 static void name_suspects(acs_core *core, acs_error *error)
 {
-    acs_window *w = &core->window;
-    size_t used = strlen(error->text);
-    uint32_t named = 0, more = 0;
+    const acs_window *w = &core->window;
+    suspects s = {.error = error, .used = strlen(error->text)};
     for (uint32_t i = w->order_head; i; i = w->entries[i].order_next) {
         const acs_entry *entry = &w->entries[i];
-        if (entry->state != ACS_ENTRY_ISSUED)
-            continue;
-        if (named >= SUSPECTS_NAMED || used + 1 >= sizeof error->text) {
-            more++;
-            continue;
-        }
-        const acs_site *site = entry->op->site;
-        used += (size_t)snprintf(error->text + used, sizeof error->text - used, "%s op %llu '%.40s' (%s:%d)",
-                                 named ? "," : "; suspects:", (unsigned long long)entry->seq, acs_record_name(entry->op),
-                                 site->file ? site->file : "?", site->line);
-        if (used >= sizeof error->text)
-            used = sizeof error->text - 1;
-        if (named++ == 0) {
-            error->op = entry->seq;
-            error->site = acs_label_site(acs_record_label(entry->op));
-        }
+        if (entry->state == ACS_ENTRY_ISSUED && entry->kind == ACS_KIND_REPLAY)
+            name_replay(&s, entry->op->u.replay.replay);
+        else if (entry->state == ACS_ENTRY_ISSUED)
+            name_suspect(&s, entry->op);
     }
-    if (more && used + 1 < sizeof error->text)
-        snprintf(error->text + used, sizeof error->text - used, " and %u more", more);
+    if (s.more && s.used + 1 < sizeof error->text)
+        snprintf(error->text + s.used, sizeof error->text - s.used, " and %u more", s.more);
 }
 
 static void end_slot_ops(acs_core *core, acs_slot *slot)

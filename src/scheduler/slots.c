@@ -4,6 +4,8 @@
  */
 #include "scheduler/slots_internal.h"
 
+#include "window/replay.h"
+
 #include "base/tuning.h"
 
 #include <stdlib.h>
@@ -257,7 +259,10 @@ static void apply_waits(acs_slots *slots, acs_batch *batch, uint64_t batch_id, c
     slots->counters.waits_complete += plan->complete;
 }
 
-/* Give the slot's next value to the op. `clock`: the entry at whose place the op's clock is kept. */
+/*
+ * Give the slot's next value to the op; a replay takes one for each of its ops, and the last one names its end.
+ * `clock`: the entry at whose place the op's clock is kept.
+ */
 static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t clock, acs_item *item)
 {
     acs_slot *slot = &slots->slot[s];
@@ -266,7 +271,8 @@ static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t 
     ACS_ASSERT(slot->completed <= slot->issued);            /* SLOT-1 */
     slot->outstanding++;
     entry->slot = (int16_t)s;
-    entry->value = ++slot->issued;
+    slot->issued += ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY) ? entry->op->u.replay.replay->count : 1;
+    entry->value = slot->issued;
     entry->clock = clock;
     entry->issue_stamp = ++slots->issue_stamp;
     slot->newest = (acs_ref){entry->index, acs_entry_hold(slots->window, entry)->generation};
@@ -351,7 +357,8 @@ static acs_item *add_item(acs_batch *batch, acs_record *op)
 bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_entry *entry)
 {
     placement plan;
-    if (!plan_place(slots, batch, batch_id, entry, false, &plan))
+    const bool replay = entry->kind == ACS_KIND_REPLAY;
+    if (!plan_place(slots, batch, batch_id, entry, replay, &plan))
         return false;
     acs_item *item = add_item(batch, entry->op);
     apply_waits(slots, batch, batch_id, &plan, item);
@@ -361,7 +368,10 @@ bool acs_slots_place(acs_slots *slots, acs_batch *batch, uint64_t batch_id, acs_
     take_slot(slots, batch_id, &plan);
     give_value(slots, (uint32_t)plan.slot, entry, entry->index, item);
     keep_clock(slots, entry);
-    mark_now_and_then(slots, item);
+    if (ACS_UNLIKELY(replay))
+        mark_after(slots, item);
+    else
+        mark_now_and_then(slots, item);
     return true;
 }
 

@@ -160,6 +160,28 @@ static const char *issue_bundle(acs_sim_state *s, acs_batch *batch)
     return wrong;
 }
 
+bool acs_sim_replay(acs_sim_state *s, const acs_replay *replay, const acs_item *item)
+{
+    acs_batch *batch = &s->methods.replay;
+    acs_issue_method by = ACS_METHOD_AUTO;
+    const char *wrong = NULL;
+    acs_sim_bundle *bundle = acs_sim_bundle_take(s);
+
+    if (bundle && acs_replay_batch(replay, item->slot, item->value, false, batch)) {
+        batch->method = ACS_METHOD_REPLAY;
+        acs_dag_make(batch, &s->methods.dag);
+        bundle->slot = (uint32_t)item->slot;
+        bundle->first = batch->items[0].value;
+        bundle->ops = s->methods.dag.ops;
+        if (acs_sim_work_reserve(s, bundle->ops + ACS_LAYERS_LEVELS) && !acs_sim_fault_bundle(&s->faults, batch) &&
+            !acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
+            by = acs_sim_method_issue(s, batch, bundle, &wrong);
+    }
+    if (by == ACS_METHOD_AUTO && bundle)
+        acs_sim_bundle_give(s, bundle);
+    return by != ACS_METHOD_AUTO;
+}
+
 /* Marks, waits and values take effect even if the bundle is refused, since the core's clocks count on them. */
 void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch)
 {

@@ -12,6 +12,7 @@
 #include "bundles/dag.h"
 #include "bundles/graph_cache.h"
 #include "bundles/layer_template.h"
+#include "window/replay.h"
 
 /*
  * How the seed decides on times of ops; one strategy per seed. Each makes another kind of missing order likely to
@@ -73,6 +74,7 @@ typedef struct acs_sim_work {
 /* The shape of the bundle being issued, and the state of the issue methods. */
 typedef struct acs_sim_methods {
     acs_dag dag;
+    acs_batch replay;           /* the replay that is being issued, as a bundle */
     acs_layers layers;
     uint64_t budget;            /* most nodes of cached graphs */
     acs_graph_cache *cache;      /* objects: numbers of the machine's graphs, plus 1 */
@@ -169,6 +171,8 @@ bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops);
 
 /* sim_bundle.c */
 void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch);
+/* Issue a replay by a cached graph, without marks and waits. False: refused. There is room for its works. */
+bool acs_sim_replay(acs_sim_state *s, const acs_replay *replay, const acs_item *item);
 /* check() of the ops table; it also numbers the kernel's type. */
 acs_status acs_sim_check(acs_backend *backend, acs_record *op);
 acs_status acs_sim_types_init(acs_sim_state *s);

@@ -5,6 +5,12 @@
  */
 #include "simulator/sim_internal.h"
 
+/* A replay whose ops are launched one after another. */
+typedef struct replay_launch {
+    acs_sim_state *s;
+    uint32_t slot;
+} replay_launch;
+
 static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
 {
     uint32_t stream = s->slot[slot].stream;
@@ -20,6 +26,32 @@ static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
         acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, acs_record_copied(op), work);
 }
 
+/* One op of a replay that goes without a graph. */
+static acs_status launch_of_replay(void *user, acs_record *op, int *native, const char **text)
+{
+    const replay_launch *launching = user;
+    acs_item item = {.op = op, .status = ACS_OK};
+
+    acs_sim_fault_item(&launching->s->faults, &item);
+    if (item.status == ACS_NOT_READY) /* the replay has begun: its ops cannot be put off */
+        item.status = ACS_OK;
+    *native = item.native;
+    *text = item.text;
+    if (item.status == ACS_OK)
+        launch(launching->s, op, launching->slot);
+    return item.status;
+}
+
+/* A replay goes as a bundle of its ops; where that is refused, they are launched in their order. */
+static void launch_replay(acs_sim_state *s, const acs_item *item)
+{
+    acs_replay *replay = item->op->u.replay.replay;
+    replay_launch launching = {s, (uint32_t)item->slot};
+
+    if (!acs_sim_replay(s, replay, item))
+        (void)acs_replay_one_by_one(replay, launch_of_replay, &launching);
+}
+
 /* Set the item's status if it cannot be issued. */
 static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
@@ -27,7 +59,7 @@ static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
         acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
         return;
     }
-    if (item->slot < 0 || item->status != ACS_OK)
+    if (item->slot < 0 || item->status != ACS_OK || item->op->kind == ACS_KIND_REPLAY)
         return;
     if (!acs_host_runs(item->op))
         acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of the sim backend");
@@ -47,9 +79,12 @@ static void issue_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     if (wrong)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
     judge_item(s, batch, item);
-    if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_reserve(s, 1) && acs_sim_work_reserve(s, 1)))
+    const uint32_t ops = item->op && item->op->kind == ACS_KIND_REPLAY ? item->op->u.replay.replay->count : 1;
+    if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_reserve(s, ops) && acs_sim_work_reserve(s, ops)))
         acs_sim_lose(s, item, 0, "no memory for an op that was issued");
-    if (item->status == ACS_OK && item->slot >= 0)
+    if (item->status == ACS_OK && item->slot >= 0 && item->op->kind == ACS_KIND_REPLAY)
+        launch_replay(s, item);
+    else if (item->status == ACS_OK && item->slot >= 0)
         launch(s, item->op, (uint32_t)item->slot);
     wrong = item->mark_after ? acs_sim_record_mark(s, &item->after) : NULL;
     if (wrong && item->status == ACS_OK)

@@ -9,7 +9,8 @@
  * A  fill_cell: write seq and cell, turn release -> acs_fifo_pop, peek, fetch_ahead: turn acquire, read cell and
  *    record.
  *    Broken: the consumer reads a record that is missing or half written.
- * B  acs_fifo_pop: read cell, turn release -> take_tickets of the next lap: turn acquire, write cell.
+ * B  acs_fifo_pop: read cell, turn release of all cells of the record -> take_tickets of the next lap: turn acquire,
+ *    write cell.
  *    Broken: a producer overwrites a cell that the consumer still reads.
  */
 #include "window/fifo_internal.h"
@@ -128,6 +129,17 @@ acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t co
     return ticket + count - fifo->first;
 }
 
+acs_op acs_fifo_reserve(acs_fifo *fifo, uint32_t count)
+{
+    uint64_t ticket;
+    return count <= fifo->mask + 1 && take_tickets(fifo, count, &ticket) ? ticket - fifo->first + 1 : 0;
+}
+
+void acs_fifo_push_reserved(acs_fifo *fifo, acs_record *record, acs_op first)
+{
+    fill_cell(fifo, first - 1 + fifo->first, record);
+}
+
 /*
  * Prefetch a record that the window will read soon, since another CPU has just written it. Only a hint: the cell may
  * hold no record yet.
@@ -156,10 +168,13 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
         return NULL;
     fetch_ahead(fifo, head + TUNE_FIFO_FETCH_OPS);
     acs_record *record = cell->record;
-    atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+    const uint32_t span = acs_record_span(record);
+    for (uint64_t ticket = head; ticket != head + span; ticket++)
+        atomic_store_explicit(&fifo->cells[ticket & fifo->mask].turn, ticket + fifo->mask + 1,
+                              memory_order_release);       /* B */
     ACS_ASSERT(record->seq == head - fifo->first + 1); /* FIFO-1 */
     /* relaxed: acs_fifo_ready needs only a guess */
-    atomic_store_explicit(&fifo->head, head + 1, memory_order_relaxed);
+    atomic_store_explicit(&fifo->head, head + span, memory_order_relaxed);
     return record;
 }
 

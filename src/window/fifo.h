@@ -1,11 +1,12 @@
 /*
  * The FIFO between callers and the window: bounded, lock-free, in program order. Any number of threads push; one
  * thread at a time pops, the holder of the core's lock. The FIFO moves pointers and does not own the records. A push
- * sets record->seq; a pop prefetches later records. Sequence numbers count from 1 without gaps: the n-th record pushed
- * is op n.
+ * sets record->seq; a pop prefetches later records. Sequence numbers count from 1 without gaps: each record has one, or
+ * several in a row (acs_record_span).
  *
  * FIFO-1  the turn of ticket t's cell is t while the cell is free for it and t + 1 once it holds the record. The pop
- *         makes it t + capacity, which means free for the ticket one lap later.
+ *         makes it t + capacity, which means free for the ticket one lap later. Of a record with several tickets only
+ *         the first one's cell holds it; the pop frees the cells of all.
  */
 #ifndef ACS_FIFO_H
 #define ACS_FIFO_H
@@ -22,6 +23,13 @@ void acs_fifo_destroy(acs_fifo *fifo);
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);
 /* Push several records in a row. Returns the last one's number; 0: full, or `count` exceeds the capacity. */
 acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t count);
+/*
+ * Take `count` numbers in a row for one record that is pushed later, by acs_fifo_push_reserved. Nothing behind them is
+ * popped before that. Returns the first number; 0: full, or `count` exceeds the capacity.
+ */
+acs_op acs_fifo_reserve(acs_fifo *fifo, uint32_t count);
+/* Push the record for which `first` was reserved; its span is the reserved count. Once for each reservation. */
+void acs_fifo_push_reserved(acs_fifo *fifo, acs_record *record, acs_op first);
 /* Consumer only. NULL: the next record in program order has not been pushed completely. */
 acs_record *acs_fifo_pop(acs_fifo *fifo);
 /* Consumer only. The record that is popped after `ahead` others; NULL: it has not been pushed yet. */

@@ -76,6 +76,38 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
     }
 }
 
+static acs_op region_cause(const acs_region *region, bool writes)
+{
+    return region->poison_write ? region->poison_write : writes ? region->poison_read : 0;
+}
+
+/* Why an op with this segment is to be skipped; 0: it is not. */
+static acs_op segment_cause(acs_window *w, const acs_segment *segment)
+{
+    const bool writes = segment->access & ACS_WRITE;
+    acs_shape shape;
+    const bool all = segment->extent == ACS_EXTENT_ALL;
+    if (!all && acs_shape_of(segment, &shape) != ACS_OK)
+        return 0;
+    acs_region *region = all ? NULL : acs_regions_get(w->regions, &shape);
+    if (!region) /* no memory for the index: more ops are skipped than necessary */
+        return w->poison_any_write ? w->poison_any_write : writes ? w->poison_any_read : 0;
+    acs_op cause = w->poison_all_write ? w->poison_all_write : writes ? w->poison_all_read : 0;
+    cause = cause ? cause : region_cause(region, writes);
+    for (uint32_t i = 0; i < region->link_count && !cause; i++)
+        cause = region_cause(region->links[i].region, writes);
+    return cause;
+}
+
+acs_op acs_depend_cause(acs_window *w, const acs_record *op)
+{
+    static const acs_segment anything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
+    acs_op cause = op->any ? segment_cause(w, &anything) : 0;
+    for (uint32_t i = 0; i < op->segment_count && !cause && acs_window_has_poison(w); i++)
+        cause = segment_cause(w, &op->segments[i]);
+    return cause < op->seq ? cause : 0;
+}
+
 static void forget_region(void *user, acs_region *region)
 {
     (void)user;

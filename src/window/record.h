@@ -26,6 +26,7 @@ typedef enum acs_op_kind {
     ACS_KIND_OBSERVE,       /* acs_wait_range: collects dependencies, registers none, runs nothing */
     ACS_KIND_STREAM_WAIT,   /* acs_after_stream: its slot waits for a foreign stream */
     ACS_KIND_STREAM_SIGNAL, /* acs_stream_after: a foreign stream waits for the upstream ops */
+    ACS_KIND_REPLAY,        /* several kernels that go through the window as one op: replay.h */
     ACS_KIND_JOIN,          /* made by the window: stands for many upstream ops; never issued */
     ACS_KIND_COUNT
 } acs_op_kind;
@@ -129,6 +130,10 @@ typedef struct acs_record {
             acs_op target;
         } callback;
         struct {
+            struct acs_replay *replay; /* owned by its repeat */
+            uint32_t span;             /* numbers that it takes, from `seq` on; ops that are left out have some of them */
+        } replay;
+        struct {
             void *stream; /* foreign stream */
             void *event;  /* STREAM_WAIT: the backend's record of the foreign stream's work; submit releases it */
         } stream;
@@ -172,6 +177,12 @@ acs_site acs_label_site(acs_label label);
 static inline const char *acs_record_name(const acs_record *record)
 {
     return acs_label_name(acs_record_label(record));
+}
+
+/* How many numbers the record takes, from `seq` on. */
+static inline uint32_t acs_record_span(const acs_record *record)
+{
+    return ACS_UNLIKELY(record->kind == ACS_KIND_REPLAY) ? record->u.replay.span : 1;
 }
 
 /* Bytes of a MEMCPY or MEMSET, all rows together. */

@@ -67,18 +67,24 @@ static void order_remove(acs_window *w, acs_entry *entry)
         w->order_tail = entry->order_prev;
 }
 
+/* Whether the number is the op's, or one of the numbers of a replay. */
+static bool has_number(const acs_entry *entry, acs_op seq)
+{
+    return entry->seq == seq || (seq > entry->seq && seq - entry->seq < acs_record_span(entry->op));
+}
+
 /*
  * Numbers are dense, so `by_seq` finds nearly every op at once. An op whose place in it was taken by a later one is
- * old, and so near the head of the order.
+ * old, and so near the head of the order. A replay has the place of its first number alone.
  */
 acs_entry *acs_window_find(acs_window *w, acs_op seq)
 {
     acs_entry *entry = &w->entries[w->by_seq[seq & w->seq_mask]];
     if (entry->seq == seq && entry->op && entry->state != ACS_ENTRY_ENDED)
         return entry;
-    for (uint32_t i = w->order_head; i; i = w->entries[i].order_next)
-        if (w->entries[i].seq >= seq)
-            return w->entries[i].seq == seq ? &w->entries[i] : NULL;
+    for (uint32_t i = w->order_head; i && w->entries[i].seq <= seq; i = w->entries[i].order_next)
+        if (has_number(&w->entries[i], seq))
+            return &w->entries[i];
     return NULL;
 }
 
@@ -383,7 +389,8 @@ static void settle_one(acs_window *w, acs_entry *entry)
     ACS_ASSERT(entry->pending == 0); /* WIN-2 */
     if (entry->kind == ACS_KIND_JOIN) {
         settle_join(w, entry);
-    } else if (entry->failed_by && !entry->never_skipped && !entry->propagates_failure) {
+    } else if (entry->failed_by && !entry->never_skipped && !entry->propagates_failure &&
+               entry->kind != ACS_KIND_REPLAY) { /* the core finds the ops of a replay that are to be skipped */
         acs_window_drain(w, entry, ACS_ERR_SKIPPED, entry->failed_by);
     } else if (entry->kind == ACS_KIND_OBSERVE || (entry->observer && entry->on_host)) {
         acs_window_end(w, entry, w->dead && !entry->never_skipped ? ACS_ERR_DEVICE : ACS_OK, 0);

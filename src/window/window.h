@@ -330,6 +330,18 @@ void acs_window_clear_poison(acs_window *window);
 void acs_window_forget_block(acs_window *window, uint64_t base, uint64_t bytes);
 bool acs_window_check(acs_window *window);
 
+/* Whether an op failed whose failure later ops must learn of through memory. */
+static inline bool acs_window_has_poison(const acs_window *w)
+{
+    return w->poisoned || w->poison_all_read || w->poison_all_write;
+}
+/*
+ * For replays, whose ops are not in the window: the op that failed first and for which `op` is to be skipped, as the
+ * memory that it touches tells; 0: none. And remember the segments of an op that failed or was skipped.
+ */
+acs_op acs_depend_cause(acs_window *window, const acs_record *op);
+void acs_depend_poison(acs_window *window, const acs_record *op, acs_op failed_by);
+
 /* Between window.c, depend.c and poison.c. */
 
 /* Find the upstream ops of an entry, and register its segments for later ops. */
@@ -339,8 +351,6 @@ void acs_depend_insert(acs_window *window, acs_entry *entry);
  * failures.
  */
 void acs_depend_reuse(acs_window *window, acs_op seq, const acs_reuse *reuse);
-/* Remember the segments of a failed or skipped op; `failed_by` is the op that failed first. */
-void acs_depend_poison(acs_window *window, const acs_record *op, acs_op failed_by);
 /* Make `entry` depend on `upstream`; a second call for the same pair does nothing. */
 void acs_window_link(acs_window *window, acs_entry *upstream, acs_entry *entry);
 /* A join without upstream ops. Link them, then call acs_window_close_join. */

@@ -14,10 +14,11 @@ model_mutant(fifo_published_early fifo_wrap window/fifo
 model_mutant(fifo_freed_early fifo_wrap window/fifo
 [==[
     acs_record *record = cell->record;
-    atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+    const uint32_t span = acs_record_span(record);
 ]==] [==[
     atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
     acs_record *record = cell->record;
+    const uint32_t span = acs_record_span(record);
 ]==])
 
 model_mutant(fifo_ticket_not_exchanged fifo_producers window/fifo
@@ -88,6 +89,9 @@ model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
+    /* relaxed: as in wait_for; ops may be held back meanwhile */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+        context->hooks->flush(context);
     if (!try_finish(w)) {
 ]==] [==[
     bool stepped = false;

@@ -239,3 +239,49 @@ static void locked_pop_2(void)
 const model_scenario scenario_fifo_ready = {
     .name = "fifo_ready", .what = "a producer that asks for its own op, a consumer", .setup = setup,
     .threads = {locked_push_and_look, locked_pop_2}, .check = check};
+
+/* A record of two numbers, which are taken before it is pushed: what comes behind it waits, and no number is lost. */
+static void reserve_2_then_push(void)
+{
+    g_records[0].kind = ACS_KIND_REPLAY;
+    g_records[0].u.replay.span = 2;
+    g_pushed[0] = acs_fifo_reserve(g_fifo, 2);
+    g_records[0].arg_count = PAYLOAD;
+    if (g_pushed[0])
+        acs_fifo_push_reserved(g_fifo, &g_records[0], g_pushed[0]);
+}
+
+static bool pop_spanned(void)
+{
+    const acs_record *record = acs_fifo_pop(g_fifo);
+    if (!record)
+        return false;
+    const uint32_t row = (uint32_t)(record - g_records);
+    model_require(row < RECORDS && record->arg_count == PAYLOAD + row);
+    model_require(record->seq == *g_popped_count + 1);
+    g_popped[row] = record->seq;
+    *g_popped_count += row == 0 ? 2 : 1;
+    return true;
+}
+
+static void pop_2_spanned(void)
+{
+    (void)pop_spanned();
+    (void)pop_spanned();
+}
+
+static void check_spanned(void)
+{
+    while (pop_spanned())
+        continue;
+    for (uint32_t row = 0; row < RECORDS; row++)
+        model_require(g_popped[row] == g_pushed[row]);
+    model_require(acs_fifo_last(g_fifo) == *g_popped_count);
+}
+
+const model_scenario scenario_fifo_reserved = {
+    .name = "fifo_reserved", .what = "a producer that takes two numbers before it pushes, beside one, tickets wrap",
+    .setup = setup_roomy, .threads = {reserve_2_then_push, push_1_3, pop_2_spanned}, .check = check_spanned};
+const model_scenario scenario_fifo_reserved_full = {
+    .name = "fifo_reserved_full", .what = "the same at two places, all of which it takes", .setup = setup,
+    .threads = {reserve_2_then_push, push_1, pop_2_spanned}, .check = check_spanned};

@@ -569,7 +569,7 @@ program *program_generate(const random_config *config)
     g.shared = config->threads == 1 || config->baton;
     g.any_ok = g.shared || !(config->failing || config->options.faults);
     g.phase = config->crowded ? 6 + dice_below(&g.dice, 30) : 0;
-    g.period = config->dense ? 6 + dice_below(&g.dice, 60) : 0;
+    g.period = p->period = config->dense ? 6 + dice_below(&g.dice, 60) : 0;
     p->direct_init = config->failing || config->options.faults;
     make_arenas(&g);
     p->steps = program_alloc(p, config->ops * sizeof *p->steps);

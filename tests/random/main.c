@@ -360,6 +360,8 @@ static void report(const random_totals *t, double seconds)
                " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],
                t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
                t->issued_by[ACS_ISSUE_GPU]);
+    if (t->replays)
+        printf("repeats: %" PRIu64 " kernels in %" PRIu64 " replays\n", t->replayed, t->replays);
     if (t->copies_as_kernels)
         printf("copies and fills as kernels: %" PRIu64 ", library calls: %" PRIu64 "\n", t->copies_as_kernels,
                t->calls_as_kernels);

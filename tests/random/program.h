@@ -138,6 +138,7 @@ typedef struct program {
     uint32_t step_count;
     arena *arenas;
     uint32_t arena_count;
+    uint32_t period;        /* of a dense program: steps after which much comes again; 0: it is none */
     bool direct_init;       /* new memory is filled by the program, because an op could be skipped */
     block *blocks;          /* all memory of the program */
     acs_error lost;         /* status ACS_ERR_DEVICE: the device was lost, and what the library said of it */
@@ -177,6 +178,7 @@ typedef struct random_totals {
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
+    uint64_t replays, replayed; /* of repeats, and the kernels in them */
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t transfers;  /* copies between devices */
     uint64_t spilled;    /* bytes copied to the host, since memory was short */

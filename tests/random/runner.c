@@ -6,6 +6,7 @@
 #include "checker.h"
 #include "fibers.h"
 #include "moving.h"
+#include "passing.h"
 #include "simulator/sim_driver.h"
 
 #include <inttypes.h>
@@ -384,12 +385,14 @@ static bool in_fibers(const run *r)
     return r->p->config.threads > 1 && r->p->config.options.backend == ACS_BACKEND_SIM;
 }
 
+/* Wait for the baton, where there is one. False: the run has failed. */
 static bool wait_turn(run *r, uint32_t index)
 {
-    while (in_fibers(r) && r->turn != index)
+    const bool baton = r->p->config.baton;
+    while (baton && in_fibers(r) && r->turn != index)
         fibers_yield(true);
     pthread_mutex_lock(&r->lock);
-    while (r->turn != index)
+    while (baton && r->turn != index)
         pthread_cond_wait(&r->passed, &r->lock);
     bool go = !r->v->failed;
     pthread_mutex_unlock(&r->lock);
@@ -404,29 +407,25 @@ static void pass_turn(run *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-static bool run_failed(run *r)
-{
-    pthread_mutex_lock(&r->lock);
-    bool failed = r->v->failed;
-    pthread_mutex_unlock(&r->lock);
-    return failed;
-}
-
 static void *produce(void *argument)
 {
     const producer *me = argument;
     run *r = me->r;
     bool baton = r->p->config.baton;
+    passing pass = {0, false};
     for (uint32_t i = 0; i < r->p->step_count; i++) {
         step *s = &r->p->steps[i];
         if (s->thread != me->thread)
             continue;
-        bool go = baton ? wait_turn(r, i) : !run_failed(r);
+        const bool go = wait_turn(r, i);
+        if (go && !passing_next(&pass, r->p, r->context, s))
+            run_fail(r, s, "a pass that was begun cannot be ended");
         if (go)
             do_step(r, s);
         if (baton)
             pass_turn(r);
     }
+    passing_last(&pass, r->p, r->context);
     return NULL;
 }
 

@@ -27,6 +27,8 @@ void totals_add(random_totals *totals, acs_context *context, const program *p, v
     totals->barriers += st.barriers;
     totals->bundles += st.bundles;
     totals->bundles_refused += st.bundles_refused;
+    totals->replays += st.replays;
+    totals->replayed += st.replayed;
     totals->copies_as_kernels += st.copies_as_kernels;
     totals->calls_as_kernels += st.calls_as_kernels;
     for (int i = 0; i < ACS_ISSUE_COUNT; i++)

@@ -6,6 +6,7 @@
 #include "cuda/graphs/graphs.h"
 
 #include "base/tuning.h"
+#include "window/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,13 +129,27 @@ static bool keep_shape(acs_cuda_exec *exec, const acs_batch *batch)
 
 /* -------------------------------------------------------------------------------------------------------- building */
 
-static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
+static bool plan_bundle(const acs_batch *batch, acs_cuda_plan *plan)
 {
     acs_dag dag;
-    if (!want->batch)
-        return acs_cuda_plan_layers(want->shape, plan);
-    acs_dag_make(want->batch, &dag);
+    acs_dag_make(batch, &dag);
     return acs_cuda_plan_dag(&dag, plan);
+}
+
+/* The plan of all ops of a replay's shape, also those that this replay leaves out: op i is at place i. */
+static bool plan_replay(const acs_replay *replay, acs_cuda_plan *plan)
+{
+    acs_batch *batch = malloc(sizeof *batch);
+    const bool fits = batch && acs_replay_batch(replay, 0, replay->shape->ops, true, batch) && plan_bundle(batch, plan);
+    free(batch);
+    return fits;
+}
+
+static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
+{
+    return want->replay  ? plan_replay(want->replay, plan)
+           : want->batch ? plan_bundle(want->batch, plan)
+                         : acs_cuda_plan_layers(want->shape, plan);
 }
 
 static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
@@ -152,6 +167,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
         return NULL;
     }
     atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
+    exec->replay_id = want->replay ? want->replay->shape->id : 0;
     if (want->batch && !keep_shape(exec, want->batch)) {
         acs_cuda_exec_destroy(self, exec);
         return NULL;
@@ -199,7 +215,8 @@ static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, boo
         if (has_copies && !exec && !*more)
             exec = take_locked(self, want, true);
     }
-    if (exec && want->batch && !same_shape(exec, want->batch)) {
+    const uint64_t replay_id = want->replay ? want->replay->shape->id : 0;
+    if (exec && (exec->replay_id != replay_id || (want->batch && !same_shape(exec, want->batch)))) {
         put_back_locked(methods->cache, exec);
         exec = NULL;
     }

@@ -92,6 +92,7 @@ typedef struct acs_cuda_exec {
     } launches[TUNE_GRAPH_TABLES];
     uint32_t next;       /* index of the next launch's table */
     uint8_t now;         /* number of the current launch, modulo 256 */
+    uint64_t replay_id;  /* id of the replays' shape that it was made for; 0: another graph */
     uint32_t *shape;     /* shape of a replayed bundle, for comparison */
     size_t shape_words;
     uint64_t *publish;   /* values of the launch that is being filled */
@@ -198,7 +199,8 @@ typedef struct acs_cuda_wanted {
     /* sightings from which on it is built; UINT32_MAX: it is not built, and the sighting does not count */
     uint32_t sightings;
     bool fixed;         /* whether the host changes its nodes */
-    const acs_batch *batch; /* bundle with the graph's shape; NULL: layers of `shape` */
+    const acs_batch *batch; /* bundle with the graph's shape; NULL: a replay's, or layers of `shape` */
+    const struct acs_replay *replay; /* NULL: none */
     const acs_layer_template *shape;
 } acs_cuda_wanted;
 /* Get a graph, which belongs to this thread until it is issued. NULL: there is none now. */

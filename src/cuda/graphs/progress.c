@@ -92,6 +92,9 @@ bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *b
     acs_cuda_methods *methods = self->methods;
     if (!methods || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
         return false;
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].op && batch->items[i].op->kind == ACS_KIND_REPLAY)
+            return false;
     if (atomic_fetch_add_explicit(&methods->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
         return false;
     *began_ns = acs_clock_ns();

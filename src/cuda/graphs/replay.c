@@ -1,0 +1,66 @@
+/*
+ * Replays of the CUDA backend: one launch of the cached graph that has all ops of the replay's shape; those that are
+ * left out are switched off. Called by submit.c in a scope. Where no graph can be had, the ops are launched one after
+ * another in the slot's stream. It never waits for the GPU.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "window/replay.h"
+
+/* Number of ops that are on, among the first `places`. */
+static uint32_t ops_before(const acs_replay *r, uint32_t places)
+{
+    uint32_t ops = 0;
+    for (uint32_t at = 0; at < places; at++)
+        ops += acs_replay_has(r, at);
+    return ops;
+}
+
+/* Issue by the graph. ACS_NOT_READY: there is none, and nothing was issued. */
+static acs_status by_graph(acs_cuda *self, const acs_item *item)
+{
+    const acs_replay *r = item->op->u.replay.replay;
+    const uint32_t places = r->shape->ops;
+    const acs_cuda_wanted want = {.key = acs_hash64(~r->shape->id),
+                                  .nodes = places + places / TUNE_GRAPH_PUBLISH_OPS + 1,
+                                  .slot = item->slot,
+                                  .sightings = 1,
+                                  .replay = r};
+    acs_cuda_exec *exec = self->methods ? acs_cuda_exec_get(self, &want) : NULL;
+    if (!exec)
+        return ACS_NOT_READY;
+    CUresult result = CUDA_SUCCESS;
+    acs_cuda_exec_begin(exec);
+    for (uint32_t at = 0; at < places && result == CUDA_SUCCESS; at++)
+        if (acs_replay_has(r, at))
+            result = acs_cuda_exec_set(self, exec, at, &r->ops[at]);
+    const uint64_t before = item->value - ops_before(r, places);
+    for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
+        exec->publish[p++] = before + ops_before(r, at);
+    return acs_cuda_exec_issue(self, exec, item->slot, item->value, result);
+}
+
+typedef struct launching {
+    acs_cuda *self;
+    CUstream stream;
+} launching;
+
+static acs_status launch_one(void *user, acs_record *op, int *native, const char **text)
+{
+    const launching *to = user;
+    const CUresult result = acs_cuda_launch(to->self, op, to->stream);
+    if (ACS_LIKELY(result == CUDA_SUCCESS))
+        return ACS_OK;
+    *native = (int)result;
+    *text = acs_cuda_text((int)result);
+    return acs_cuda_note(to->self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH;
+}
+
+acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item)
+{
+    launching to = {self, self->streams[item->slot]};
+    const acs_status status = by_graph(self, item);
+    if (status != ACS_NOT_READY)
+        return status;
+    return acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_replay_one_by_one(item->op->u.replay.replay, launch_one, &to);
+}

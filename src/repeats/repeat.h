@@ -1,0 +1,44 @@
+/*
+ * Repeats: parts of the program that it names by acs_repeat_begin and acs_repeat_end, and passes again and again. Ops
+ * that a pass queues are compared with those of earlier passes, where they enter. Equal ones, in the same order, go in
+ * as one op, a replay (window/replay.h); all others go the usual way. Called through the hooks of src/api.
+ *
+ * What is known of a repeat is a list of ops in program order, with *places*. A pass may leave out some of them. The
+ * list is cut into *pieces* of at most ACS_REPLAY_OPS places, and a replay belongs to one piece.
+ *
+ * A replay takes its numbers when its first op is matched. Nothing behind them leaves the FIFO until it is pushed. So
+ * it is pushed (sealed) at the end of its piece, at the first op that does not match, at the end of the pass, and when
+ * any thread waits. Where that happens again and again, pieces end.
+ *
+ * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass of a context at most.
+ * RPT-2  an unsealed replay has at least one op, a record, and reserved numbers; `pos` is behind its last op's place.
+ */
+#ifndef ACS_REPEAT_H
+#define ACS_REPEAT_H
+
+#include "api/draft.h"
+#include "window/replay.h"
+
+typedef struct acs_repeat acs_repeat;
+typedef struct acs_repeats acs_repeats;
+
+/* Part of acs_open and acs_close; at close all ops have ended. */
+acs_status acs_repeats_open(acs_context *context);
+void acs_repeats_close(acs_context *context);
+
+/*
+ * Take a launch into a replay, in a context whose only mode is ACS_MODE_REPEATS. 0: it goes the usual way. May wait
+ * for room, as any launch.
+ */
+acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *params);
+/*
+ * The draft is about to be queued. Take it into a replay, give its record back, and return its number. 0: it goes the
+ * usual way; the thread's replay was sealed, and the op is learnt.
+ */
+acs_op acs_repeats_queue(acs_draft *draft);
+/* Seal the replays of all threads, since a thread waits. */
+void acs_repeats_flush(acs_context *context);
+/* Add to the statistics. */
+void acs_repeats_count(acs_context *context, acs_statistics *statistics);
+
+#endif

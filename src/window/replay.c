@@ -1,0 +1,224 @@
+/*
+ * Replays (replay.h): shapes, ops that are taken out, and the two forms in which backends issue a replay. Called by
+ * src/repeats, the core and backends. Calls none of them; allocates shapes only.
+ */
+#include "window/replay.h"
+
+#include "window/regions.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------- conflicts */
+
+static bool segments_conflict(const acs_segment *a, const acs_segment *b)
+{
+    acs_shape one, other;
+    const bool all = a->extent == ACS_EXTENT_ALL, other_all = b->extent == ACS_EXTENT_ALL;
+    if (!((a->access | b->access) & ACS_WRITE))
+        return false;
+    if ((!all && acs_shape_of(a, &one) != ACS_OK) || (!other_all && acs_shape_of(b, &other) != ACS_OK))
+        return false; /* it is empty */
+    return all || other_all || acs_shape_overlap(&one, &other);
+}
+
+bool acs_records_conflict(const acs_record *a, const acs_record *b)
+{
+    for (uint32_t i = 0; i < a->segment_count; i++)
+        for (uint32_t j = 0; j < b->segment_count; j++)
+            if (segments_conflict(&a->segments[i], &b->segments[j]))
+                return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- shapes */
+
+static bool same_bytes(const acs_segment *a, const acs_segment *b)
+{
+    return a->base == b->base && a->row_bytes == b->row_bytes && a->rows == b->rows &&
+           a->pitch_bytes == b->pitch_bytes && a->extent == b->extent;
+}
+
+/* Add the segments of an op to the footprint; equal ones are joined. */
+static void add_segments(acs_replay_shape *shape, const acs_record *op)
+{
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        uint32_t at = 0;
+        while (at < shape->segment_count && !same_bytes(&shape->segments[at], &op->segments[i]))
+            at++;
+        if (at < shape->segment_count)
+            shape->segments[at].access |= op->segments[i].access;
+        else
+            shape->segments[shape->segment_count++] = op->segments[i];
+    }
+}
+
+/*
+ * Find the edges to op `at`, nearest first. An op that a nearer one already follows, by some path, needs no edge:
+ * `before` has the ops that each op follows so, as a bit for each. False: too many edges.
+ */
+static bool add_edges(acs_replay_shape *shape, const acs_record *const *ops, uint32_t at,
+                      uint64_t (*before)[ACS_REPLAY_WORDS])
+{
+    uint32_t used = shape->first_edge[at];
+    for (uint32_t up = at; up-- > 0;) {
+        if ((before[at][up / 64] >> up % 64 & 1) || !acs_records_conflict(ops[up], ops[at]))
+            continue;
+        if (used == ACS_BATCH_EDGES)
+            return false;
+        shape->edges[used++] = (uint16_t)up;
+        before[at][up / 64] |= (uint64_t)1 << up % 64;
+        for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++)
+            before[at][word] |= before[up][word];
+    }
+    shape->first_edge[at + 1] = used;
+    return true;
+}
+
+static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
+{
+    uint64_t before[ACS_REPLAY_OPS][ACS_REPLAY_WORDS];
+    memset(before, 0, shape->ops * sizeof before[0]);
+    shape->first_edge[0] = 0;
+    for (uint32_t at = 0; at < shape->ops; at++) {
+        add_segments(shape, ops[at]);
+        if (!add_edges(shape, ops, at, before))
+            return false;
+    }
+    return true;
+}
+
+acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t count)
+{
+    static _Atomic uint64_t last_id;
+    size_t segments = 1;
+    ACS_ASSERT(count > 0 && count <= ACS_REPLAY_OPS);
+    for (uint32_t at = 0; at < count; at++)
+        segments += ops[at]->segment_count;
+    acs_replay_shape *shape = calloc(1, sizeof *shape);
+    if (!shape)
+        return NULL;
+    shape->ops = count;
+    shape->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1; /* relaxed: only unique */
+    shape->segments = calloc(segments, sizeof *shape->segments);
+    shape->first_edge = calloc(count + 1, sizeof *shape->first_edge);
+    shape->edges = calloc(ACS_BATCH_EDGES, sizeof *shape->edges);
+    if (shape->segments && shape->first_edge && shape->edges && fill_shape(shape, ops))
+        return shape;
+    acs_replay_shape_destroy(shape);
+    return NULL;
+}
+
+void acs_replay_shape_destroy(acs_replay_shape *shape)
+{
+    if (!shape)
+        return;
+    free(shape->segments);
+    free(shape->first_edge);
+    free(shape->edges);
+    free(shape);
+}
+
+/* ---------------------------------------------------------------------------------------------- ops that do not run */
+
+void acs_replay_take_out(acs_replay *r, const acs_replay_end *end)
+{
+    ACS_ASSERT(acs_replay_has(r, end->at) && end->status != ACS_OK && r->end_count < r->shape->ops); /* RPL-2 */
+    r->on[end->at / 64] &= ~((uint64_t)1 << end->at % 64);
+    r->ends[r->end_count++] = *end;
+}
+
+acs_op acs_replay_cause(const acs_replay *r, uint32_t at)
+{
+    for (uint32_t i = 0; i < r->end_count; i++)
+        if (r->ends[i].at < at && acs_records_conflict(&r->ops[r->ends[i].at], &r->ops[at]))
+            return r->ends[i].cause;
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- issue */
+
+/* An op, and the ops that it follows directly, as bits: those on the way that are left out pass theirs on. */
+typedef struct followed {
+    uint64_t by[ACS_REPLAY_OPS][ACS_REPLAY_WORDS];
+    uint16_t item[ACS_REPLAY_OPS]; /* by place: the item of an op that is on */
+} followed;
+
+static void follow_back(const acs_replay_shape *shape, uint32_t at, const uint64_t *on, followed *f)
+{
+    memset(f->by[at], 0, sizeof f->by[at]);
+    for (uint32_t e = shape->first_edge[at]; e < shape->first_edge[at + 1]; e++) {
+        const uint32_t up = shape->edges[e];
+        if (on[up / 64] >> up % 64 & 1)
+            f->by[at][up / 64] |= (uint64_t)1 << up % 64;
+        else
+            for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++)
+                f->by[at][word] |= f->by[up][word];
+    }
+}
+
+/* List the edges to an item, nearest first. False: too many. */
+static bool list_edges(const followed *f, uint32_t at, acs_batch *batch, acs_item *item)
+{
+    item->first_edge = (uint16_t)batch->edges_used;
+    for (uint32_t word = ACS_REPLAY_WORDS; word-- > 0;)
+        for (uint64_t left = f->by[at][word]; left;) {
+            const uint32_t bit = 63 - (uint32_t)__builtin_clzll(left);
+            left &= ~((uint64_t)1 << bit);
+            if (batch->edges_used == ACS_BATCH_EDGES)
+                return false;
+            batch->edges[batch->edges_used++] = f->item[word * 64 + bit];
+        }
+    item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
+    return true;
+}
+
+bool acs_replay_batch(const acs_replay *r, int slot, uint64_t value, bool all, acs_batch *batch)
+{
+    static const uint64_t everything[ACS_REPLAY_WORDS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    const uint64_t *on = all ? everything : r->on;
+    followed f;
+    batch->items_used = batch->waits_used = batch->marks_used = batch->edges_used = 0;
+    batch->bundle = true;
+    for (uint32_t at = 0; at < r->shape->ops; at++) {
+        follow_back(r->shape, at, on, &f);
+        if (!(on[at / 64] >> at % 64 & 1))
+            continue;
+        acs_item *item = &batch->items[f.item[at] = (uint16_t)batch->items_used++];
+        *item = (acs_item){.op = &r->ops[at], .slot = (int16_t)slot};
+        if (!list_edges(&f, at, batch, item))
+            return false;
+    }
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        batch->items[i].value = value - batch->items_used + i + 1;
+    return batch->items_used > 0;
+}
+
+acs_status acs_replay_one_by_one(acs_replay *r, acs_replay_issue issue, void *user)
+{
+    for (uint32_t at = 0; at < r->shape->ops; at++) {
+        if (!acs_replay_has(r, at))
+            continue;
+        acs_replay_end end = {.at = at, .status = ACS_ERR_SKIPPED, .cause = acs_replay_cause(r, at)};
+        if (!end.cause) {
+            end.status = issue(user, &r->ops[at], &end.native, &end.text);
+            end.cause = r->ops[at].seq;
+        }
+        if (end.status == ACS_ERR_DEVICE)
+            return ACS_ERR_DEVICE;
+        if (end.status != ACS_OK)
+            acs_replay_take_out(r, &end);
+    }
+    return ACS_OK;
+}
+
+void acs_replay_give_back(acs_replay *r)
+{
+    atomic_store_explicit(&r->busy, false, memory_order_release); /* H */
+}
+
+bool acs_replay_is_free(acs_replay *r)
+{
+    return !atomic_load_explicit(&r->busy, memory_order_acquire); /* H */
+}

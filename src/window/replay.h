@@ -1,0 +1,85 @@
+/*
+ * Replays: kernels, consecutive in program order, that pass through FIFO, window and slots as one op of kind
+ * ACS_KIND_REPLAY. A repeat (src/repeats) makes one where the program launches again what it launched before: the
+ * dependencies inside and the footprint of all were computed once, for the shape. The core orders the replay as a
+ * whole. A backend launches its kernels as one cached graph, or one after another.
+ *
+ * The ops of a shape have *places*, in program order. A replay has some of them: the others are left out this time.
+ * (Legion: Lee and others, Dynamic Tracing, replays the analysis of a marked part of the program.)
+ *
+ * RPL-1  op `at` has the number record->seq + at - from, so numbers of ops that are left out stay unused.
+ * RPL-2  an op ends as its replay does, except for those in `ends`. The core books these before the replay ends.
+ */
+#ifndef ACS_REPLAY_H
+#define ACS_REPLAY_H
+
+#include "window/batch.h"
+
+enum { ACS_REPLAY_OPS = 256, ACS_REPLAY_WORDS = ACS_REPLAY_OPS / 64 };
+
+/* What all replays of the same ops share. Constant. */
+typedef struct acs_replay_shape {
+    uint64_t id;            /* unique in the process; never 0 */
+    uint32_t ops;           /* number of places */
+    uint32_t segment_count;
+    acs_segment *segments;  /* footprint of all ops together */
+    uint32_t *first_edge;   /* by place, and one more: into `edges` */
+    uint16_t *edges;        /* places that an op follows: all before it, none implied, greatest first */
+} acs_replay_shape;
+
+/* An op that did not run. */
+typedef struct acs_replay_end {
+    uint32_t at;
+    acs_status status;  /* ACS_ERR_SKIPPED, or that of the refused launch */
+    acs_op cause;       /* number of the op that failed first: its own, if it was refused */
+    int native;
+    const char *text;   /* static storage, or NULL */
+} acs_replay_end;
+
+typedef struct acs_replay {
+    const acs_replay_shape *shape;
+    acs_record *ops;    /* by place; only those that are on have this replay's arguments */
+    uint64_t on[ACS_REPLAY_WORDS]; /* by place: the op is part of the replay */
+    uint32_t from;      /* first place of its numbers */
+    uint32_t count;     /* ops that are on */
+    acs_replay_end *ends; /* room for an element for each place */
+    uint32_t end_count; /* written by the thread that has the replay's action */
+    uint32_t ends_told; /* of them, those that later ops know of; the core's */
+    _Atomic bool busy;  /* not given back yet; H: release in acs_replay_give_back */
+} acs_replay;
+
+static inline bool acs_replay_has(const acs_replay *r, uint32_t at)
+{
+    return r->on[at / 64] >> at % 64 & 1;
+}
+
+/* Whether two ops touch common bytes, and one of them writes these. Their segments are valid. */
+bool acs_records_conflict(const acs_record *a, const acs_record *b);
+
+/* The shape of these ops, which are kernels with a type. NULL: no memory, or more than ACS_BATCH_EDGES edges. */
+acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t count);
+void acs_replay_shape_destroy(acs_replay_shape *shape);
+
+/* An op does not run: take it out. */
+void acs_replay_take_out(acs_replay *r, const acs_replay_end *end);
+/* The op that failed first among the ops taken out that precede `at` and conflict with it; 0: none. */
+acs_op acs_replay_cause(const acs_replay *r, uint32_t at);
+
+/*
+ * Describe the replay as a bundle of one slot (batch.h), without marks and waits. Its last op has this value. `all`:
+ * with the ops that are left out, too. False: nothing is on, or it would have more than ACS_BATCH_EDGES edges.
+ */
+bool acs_replay_batch(const acs_replay *r, int slot, uint64_t value, bool all, acs_batch *batch);
+
+/*
+ * Issue the ops one after another, into one stream, by `issue`. Refused ops and those that depend on them are taken
+ * out. Stops where `issue` returns ACS_ERR_DEVICE, and returns that; else ACS_OK.
+ */
+typedef acs_status (*acs_replay_issue)(void *user, acs_record *op, int *native, const char **text);
+acs_status acs_replay_one_by_one(acs_replay *r, acs_replay_issue issue, void *user);
+
+/* The core no longer uses the replay. Pairs with acs_replay_is_free (H). */
+void acs_replay_give_back(acs_replay *r);
+bool acs_replay_is_free(acs_replay *r);
+
+#endif
