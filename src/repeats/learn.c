@@ -301,8 +301,6 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t piece_most)
     repeat->passes++;
     if (repeat->known)
         drop_old(repeat->known);
-    if (!piece_most)
-        return;
     if (!repeat->matches && repeat->recurred > 0 && 2 * repeat->recurred >= repeat->queued) {
         renew(repeat, piece_most);
     } else if (repeat->matches && repeat->lost_ns >= (uint64_t)repeat->candidate_count * TUNE_COST_BUILD_NS) {

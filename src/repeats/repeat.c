@@ -35,6 +35,18 @@ static bool in_pass(void)
 
 /* ------------------------------------------------------------------------------------------------- open and close */
 
+/*
+ * Most ops of a piece. 0: the context has no replays, since its backend has no bundles, ops go in order, or something
+ * looks at single ops.
+ */
+static uint32_t piece_most(const acs_context *context)
+{
+    const acs_options *o = &context->options;
+    const bool single = !context->core.batcher || o->watchdog_s || o->check || context->backend->devices > 1;
+    const uint64_t most = (uint64_t)o->fifo / TUNE_REPEAT_FIFO_PART;
+    return single ? 0 : most < ACS_REPLAY_OPS ? (uint32_t)most : ACS_REPLAY_OPS;
+}
+
 acs_status acs_repeats_open(acs_context *context)
 {
     acs_repeats *all = calloc(1, sizeof *all);
@@ -42,6 +54,7 @@ acs_status acs_repeats_open(acs_context *context)
         free(all);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's repeats");
     }
+    all->piece_most = piece_most(context);
     context->repeats = all;
     return ACS_OK;
 }
@@ -145,13 +158,17 @@ static acs_piece *piece_of(const acs_known *known, uint32_t place)
     return piece;
 }
 
-/* Begin a replay with the op at `place`. False: there is no room for it now. */
-static bool begin(acs_context *context, acs_repeat *repeat, uint32_t place)
+/*
+ * Begin a replay with the op at `place`. False: it cannot begin; *room is false if it can once ops have ended, and true
+ * if there is no memory, for which no wait helps.
+ */
+static bool begin(acs_context *context, acs_repeat *repeat, uint32_t place, bool *room)
 {
     acs_piece *piece = piece_of(repeat->known, place);
     const uint32_t from = place - piece->first, span = piece->shape->ops - from;
     acs_replay *replay = acs_piece_replay(repeat->known, piece);
     acs_record *record = replay ? acs_record_acquire(context->records) : NULL;
+    *room = !replay && piece->made < TUNE_REPEAT_REPLAYS;
     if (!record)
         return false;
     repeat->first = acs_fifo_reserve(context->core.fifo, span);
@@ -212,10 +229,9 @@ static void enter(acs_context *context, entering *e)
         return;
     if (repeat->now && piece_of(repeat->known, place) != repeat->piece)
         e->sealed = seal(context, repeat);
-    if (!repeat->now && !begin(context, repeat, place)) {
-        e->room = false;
+    if (!repeat->now && !begin(context, repeat, place, &e->room))
         return;
-    }
+    e->room = true;
     e->op = add(e, place);
     if (is_last(repeat))
         e->sealed = seal(context, repeat);
@@ -290,18 +306,6 @@ void acs_repeats_count(acs_context *context, acs_statistics *s)
 
 /* --------------------------------------------------------------------------------------------------------- passes */
 
-/*
- * Most ops of a piece. 0: the context has no replays, since its backend has no bundles, ops go in order, or something
- * looks at single ops.
- */
-static uint32_t piece_most(const acs_context *context)
-{
-    const acs_options *o = &context->options;
-    const bool single = !context->core.batcher || o->watchdog_s || o->check || context->backend->devices > 1;
-    const uint64_t most = (uint64_t)o->fifo / TUNE_REPEAT_FIFO_PART;
-    return single ? 0 : most < ACS_REPLAY_OPS ? (uint32_t)most : ACS_REPLAY_OPS;
-}
-
 /* Find or make the repeat. NULL: no memory. Under the lock. */
 static acs_repeat *repeat_of(acs_repeats *all, uint64_t key)
 {
@@ -324,6 +328,8 @@ static acs_repeat *repeat_of(acs_repeats *all, uint64_t key)
 static void count_open(acs_context *context, bool opens)
 {
     acs_repeats *all = context->repeats;
+    if (!all->piece_most) /* nothing can be replayed, so nothing is learnt */
+        return;
     if (opens && all->open++ == 0)
         acs_context_add_mode(context, ACS_MODE_REPEATS);
     if (!opens && --all->open == 0) /* relaxed: a thread in a pass sees the mode that it has set */
@@ -372,7 +378,7 @@ acs_status acs_repeat_end(acs_context *context)
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_repeat_end: this thread is in no pass of a repeat");
     pthread_mutex_lock(&context->repeats->lock);
     const acs_op sealed = seal(context, repeat);
-    acs_repeat_pass_end(repeat, piece_most(context));
+    acs_repeat_pass_end(repeat, context->repeats->piece_most);
     repeat->open = false;
     count_open(context, false);
     pthread_mutex_unlock(&context->repeats->lock);

@@ -10,7 +10,7 @@
  * it is pushed (sealed) at the end of its piece, at the first op that does not match, at the end of the pass, and when
  * any thread waits. Where that happens again and again, pieces end.
  *
- * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass of a context at most.
+ * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass at most.
  * RPT-2  an unsealed replay has at least one op, a record, and reserved numbers; `pos` is behind its last op's place.
  */
 #ifndef ACS_REPEAT_H

@@ -63,6 +63,7 @@ struct acs_repeat {
 struct acs_repeats {
     pthread_mutex_t lock; /* a leaf; guards everything here, and all repeats */
     acs_repeat *table;    /* by key */
+    uint32_t piece_most;  /* most ops of a piece; 0: this context has no replays; constant */
     uint32_t open;        /* passes under way */
     uint64_t unmatched;   /* kernels of passes that went the usual way */
 };
@@ -74,7 +75,7 @@ void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op);
 /* The pass waits, or queues an op that cannot be in a replay: a piece should end here. */
 void acs_repeat_cut(acs_repeat *repeat);
 void acs_repeat_pass_begin(acs_repeat *repeat);
-/* A pass ends. The list may be made anew, with pieces of at most `piece_most` ops; 0: no list is made. */
+/* A pass ends. The list may be made anew, with pieces of at most `piece_most` ops. */
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t piece_most);
 /* A replay of the piece that is free now, or a new one; NULL: all are under way, or no memory. */
 acs_replay *acs_piece_replay(const acs_known *known, acs_piece *piece);

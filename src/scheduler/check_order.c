@@ -6,41 +6,6 @@
  */
 #include "scheduler/core_internal.h"
 
-static bool segments_conflict(const acs_segment *a, const acs_segment *b)
-{
-    if (!((a->access | b->access) & ACS_WRITE))
-        return false;
-    acs_shape x, y;
-    bool all_a = a->extent == ACS_EXTENT_ALL, all_b = b->extent == ACS_EXTENT_ALL;
-    if (!all_a && acs_shape_of(a, &x) != ACS_OK)
-        return false;
-    if (!all_b && acs_shape_of(b, &y) != ACS_OK)
-        return false;
-    return all_a || all_b || acs_shape_overlap(&x, &y);
-}
-
-static bool touches(const acs_record *op)
-{
-    if (op->any)
-        return true;
-    acs_shape shape;
-    for (uint32_t i = 0; i < op->segment_count; i++)
-        if (op->segments[i].extent == ACS_EXTENT_ALL || acs_shape_of(&op->segments[i], &shape) == ACS_OK)
-            return true;
-    return false;
-}
-
-static bool ops_conflict(const acs_record *a, const acs_record *b)
-{
-    if (a->any || b->any)
-        return touches(a) && touches(b);
-    for (uint32_t i = 0; i < a->segment_count; i++)
-        for (uint32_t j = 0; j < b->segment_count; j++)
-            if (segments_conflict(&a->segments[i], &b->segments[j]))
-                return true;
-    return false;
-}
-
 bool acs_check_batch_orders(const acs_batch *batch, uint32_t from, uint32_t to)
 {
     bool behind[ACS_BATCH_ITEMS] = {false};
@@ -75,7 +40,7 @@ void acs_core_check_issue_locked(acs_core *core, const acs_batch *batch, const a
             continue;
         bool under_way = other->state == ACS_ENTRY_ISSUED || other->state == ACS_ENTRY_ISSUING;
         bool earlier = other->seq < entry->seq;
-        if ((under_way || earlier) && ops_conflict(other->op, entry->op) &&
+        if ((under_way || earlier) && acs_records_conflict(other->op, entry->op) &&
             !(earlier && under_way && ordered(core, batch, other, entry)))
             core->config.on_check(core->config.user, entry->op, other->op);
     }

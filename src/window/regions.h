@@ -96,6 +96,9 @@ static inline bool acs_segment_is_run(const acs_segment *s)
 }
 /* Whether two shapes share a byte, or are the same token. Exact for any pitches. */
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
+/* Whether two ops touch common bytes, and one of them writes these, by their segments alone. */
+struct acs_record;
+bool acs_records_conflict(const struct acs_record *a, const struct acs_record *b);
 /* Whether a has every byte of b. May miss a cover between different pitches; never claims a false one. */
 bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
 

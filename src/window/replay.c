@@ -10,28 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------- conflicts */
-
-static bool segments_conflict(const acs_segment *a, const acs_segment *b)
-{
-    acs_shape one, other;
-    const bool all = a->extent == ACS_EXTENT_ALL, other_all = b->extent == ACS_EXTENT_ALL;
-    if (!((a->access | b->access) & ACS_WRITE))
-        return false;
-    if ((!all && acs_shape_of(a, &one) != ACS_OK) || (!other_all && acs_shape_of(b, &other) != ACS_OK))
-        return false; /* it is empty */
-    return all || other_all || acs_shape_overlap(&one, &other);
-}
-
-bool acs_records_conflict(const acs_record *a, const acs_record *b)
-{
-    for (uint32_t i = 0; i < a->segment_count; i++)
-        for (uint32_t j = 0; j < b->segment_count; j++)
-            if (segments_conflict(&a->segments[i], &b->segments[j]))
-                return true;
-    return false;
-}
-
 /* ---------------------------------------------------------------------------------------------------------- shapes */
 
 static bool same_bytes(const acs_segment *a, const acs_segment *b)

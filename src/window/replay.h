@@ -53,9 +53,6 @@ static inline bool acs_replay_has(const acs_replay *r, uint32_t at)
     return r->on[at / 64] >> at % 64 & 1;
 }
 
-/* Whether two ops touch common bytes, and one of them writes these. Their segments are valid. */
-bool acs_records_conflict(const acs_record *a, const acs_record *b);
-
 /* The shape of these ops, which are kernels with a type. NULL: no memory, or more than ACS_BATCH_EDGES edges. */
 acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t count);
 void acs_replay_shape_destroy(acs_replay_shape *shape);

@@ -3,6 +3,7 @@
  * and decides overlap and cover without allocating. Called by regions.c, depend.c and the checkers. It knows nothing
  * of the table of regions.
  */
+#include "window/record.h"
 #include "window/regions.h"
 
 #include <inttypes.h>
@@ -181,4 +182,41 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
     /* Every row of b must lie inside one row of a; the test of shape_last ensures that a has a row for each. */
     uint64_t column = (b->base - a->base) % a->pitch;
     return column < a->row_bytes && b->row_bytes <= a->row_bytes - column;
+}
+
+/* -------------------------------------------------------------------------------------------------------- conflicts */
+
+static bool segments_conflict(const acs_segment *a, const acs_segment *b)
+{
+    if (!((a->access | b->access) & ACS_WRITE))
+        return false;
+    acs_shape x, y;
+    bool all_a = a->extent == ACS_EXTENT_ALL, all_b = b->extent == ACS_EXTENT_ALL;
+    if (!all_a && acs_shape_of(a, &x) != ACS_OK)
+        return false;
+    if (!all_b && acs_shape_of(b, &y) != ACS_OK)
+        return false;
+    return all_a || all_b || acs_shape_overlap(&x, &y);
+}
+
+static bool touches(const acs_record *op)
+{
+    if (op->any)
+        return true;
+    acs_shape shape;
+    for (uint32_t i = 0; i < op->segment_count; i++)
+        if (op->segments[i].extent == ACS_EXTENT_ALL || acs_shape_of(&op->segments[i], &shape) == ACS_OK)
+            return true;
+    return false;
+}
+
+bool acs_records_conflict(const acs_record *a, const acs_record *b)
+{
+    if (a->any || b->any)
+        return touches(a) && touches(b);
+    for (uint32_t i = 0; i < a->segment_count; i++)
+        for (uint32_t j = 0; j < b->segment_count; j++)
+            if (segments_conflict(&a->segments[i], &b->segments[j]))
+                return true;
+    return false;
 }

@@ -70,7 +70,7 @@ static void order_remove(acs_window *w, acs_entry *entry)
 /* Whether the number is the op's, or one of the numbers of a replay. */
 static bool has_number(const acs_entry *entry, acs_op seq)
 {
-    return entry->seq == seq || (seq > entry->seq && seq - entry->seq < acs_record_span(entry->op));
+    return entry->seq == seq || (entry->kind == ACS_KIND_REPLAY && seq - entry->seq < entry->op->u.replay.span);
 }
 
 /*
