@@ -15,7 +15,8 @@ struct mode {
     const char *name, *about;
     void (*set)(acs_options &);
     bool gpu = true;
-    bool first = false; /* a context of its own for each run, opened before the clock starts */
+    bool first = false;  /* a context of its own for each run, opened before the clock starts */
+    bool repeat = false; /* each run is a pass of a repeat */
 };
 
 const mode modes[] = {
@@ -34,6 +35,7 @@ const mode modes[] = {
      [](acs_options &o) { o.wait = ACS_WAIT_HOST; }},
     {"acs-e4", "ACS, 4 threads that run kernels", [](acs_options &o) { o.executors = 4; }, false},
     {"acs-first", "ACS in a context that was opened for this run and has learnt nothing", [](acs_options &) {}, true, true},
+    {"acs-repeat", "ACS, and each run is a pass of a repeat (acs_repeat_begin)", [](acs_options &) {}, true, false, true},
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
 };
 
@@ -59,6 +61,8 @@ public:
     void launch(const op &o) override
     {
         acs_op queued = 0;
+        if (how_.repeat && !in_pass_)
+            in_pass_ = keep(acs_repeat_begin(context_, 1), "acs_repeat_begin");
         switch (o.kind) {
         case OP_KERNEL: queued = acs_launch_kernel(context_, o); break;
         case OP_COPY: queued = acs_memcpy(context_, o.to, o.from, o.bytes); break;
@@ -76,6 +80,13 @@ public:
         if ((queued == 0 || acs_wait(context_, queued) != ACS_OK) && failure_.empty())
             failure_ = acs_error_text("reading back");
         memcpy(to, landing_, bytes);
+    }
+
+    void flush() override
+    {
+        if (in_pass_)
+            (void)keep(acs_repeat_end(context_), "acs_repeat_end");
+        in_pass_ = false;
     }
 
     std::string prepare(const trace &, const dag &) override
@@ -104,14 +115,21 @@ public:
 
     std::string finish() override
     {
-        if (acs_sync(context_) != ACS_OK && failure_.empty())
-            failure_ = acs_error_text("acs_sync");
+        (void)keep(acs_sync(context_), "acs_sync");
         std::string what;
         what.swap(failure_);
         return what;
     }
 
 private:
+    /* Keep the first failure. @return whether the call succeeded. */
+    bool keep(acs_status status, const char *call)
+    {
+        if (status != ACS_OK && failure_.empty())
+            failure_ = acs_error_text(call);
+        return status == ACS_OK;
+    }
+
     void open()
     {
         acs_options o = acs_options_for(machine_);
@@ -138,6 +156,8 @@ private:
             if (issued && issued != kernels)
                 text += ", " + std::to_string(100 * issued / kernels) + " % by " + names[i];
         }
+        if (s.replayed != before_.replayed)
+            text += ", " + std::to_string(100 * (s.replayed - before_.replayed) / kernels) + " % in replays";
         if (s.bundles_refused != before_.bundles_refused)
             text += ", " + std::to_string(s.bundles_refused - before_.bundles_refused) + " bundles refused";
         return text;
@@ -155,6 +175,7 @@ private:
     acs_context *context_ = nullptr;
     acs_statistics before_ = {};
     void *landing_ = nullptr;
+    bool in_pass_ = false;
     std::string failure_;
 };
 
