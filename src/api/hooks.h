@@ -47,8 +47,11 @@ typedef struct acs_op_hooks {
     void (*drop)(struct acs_draft *draft);
     /* An op ended. Under the core's lock. Called with ACS_MODE_DEVICES. */
     void (*ended)(acs_context *context, const acs_end *end);
-    /* A thread waits, or asks how ops do. Called with ACS_MODE_REPEATS. */
-    void (*flush)(acs_context *context);
+    /*
+     * Let ops up to this number go on that are held back; UINT64_MAX: all. `waits`: the program waits for the op, or
+     * for all. Called with ACS_MODE_REPEATS.
+     */
+    void (*flush)(acs_context *context, acs_op up_to, bool waits);
     /* A call wants to wait for all ops. An error if the thread may not wait, since its ops are captured or held. */
     acs_status (*may_wait)(acs_context *context, const char *function);
     /* Before a wait for all ops. */

@@ -58,7 +58,7 @@ acs_status acs_query(acs_context *context, acs_op op)
         return acs_error_thread()->status;
     ACS_TRY(acs_context_check_op(context, op, __func__));
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
-        context->hooks->flush(context);
+        context->hooks->flush(context, op, false);
     const acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP, .op = op};
     if (!acs_core_true(&context->core, &ended)) {
         if (acs_context_unattended(context))
@@ -102,7 +102,7 @@ acs_status acs_step(acs_context *context)
     if (!context)
         return acs_error_thread()->status;
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
-        context->hooks->flush(context);
+        context->hooks->flush(context, UINT64_MAX, false);
     return acs_context_step(context) || acs_watchdog_look_now(context) ? ACS_OK : ACS_NOT_READY;
 }
 

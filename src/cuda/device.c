@@ -63,7 +63,8 @@ static const char *driver_lacks(const acs_cuda *self)
 {
     const acs_cuda_driver *cu = &self->cu;
     bool graphs = cu->cuGraphCreate && cu->cuGraphDestroy && cu->cuGraphAddKernelNode && cu->cuGraphInstantiateWithFlags &&
-                  cu->cuGraphExecKernelNodeSetParams && cu->cuGraphExecDestroy && cu->cuGraphUpload && cu->cuGraphLaunch;
+                  cu->cuGraphExecKernelNodeSetParams && cu->cuGraphNodeSetEnabled && cu->cuGraphExecDestroy &&
+                  cu->cuGraphUpload && cu->cuGraphLaunch;
     bool device = cu->cuGraphKernelNodeSetAttribute && cu->cuGraphKernelNodeGetAttribute && cu->cuLibraryLoadData &&
                   cu->cuLibraryUnload && cu->cuLibraryGetKernel && cu->cuFuncGetParamInfo;
     return graphs && device ? NULL : "the driver is too old";

@@ -83,6 +83,7 @@ typedef struct acs_cuda acs_cuda;
     X(cuGraphKernelNodeGetAttribute, 11000, 12000)                                                                     \
     X(cuGraphAddDependencies, 12030, 12030)                                                                            \
     X(cuGraphInstantiateWithFlags, 11040, 12000)                                                                       \
+    X(cuGraphNodeSetEnabled, 11060, 11060)                                                                             \
     X(cuGraphExecKernelNodeSetParams, 12000, 12000)                                                                    \
     X(cuGraphExecDestroy, 10000, 12000)                                                                                \
     X(cuGraphUpload, 11010, 12000)                                                                                     \

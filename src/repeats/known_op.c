@@ -110,15 +110,32 @@ bool acs_known_op_matches(const acs_record *known, const acs_launch_params *p)
            memcmp(&p->attributes, &plain, sizeof plain) == 0 && same_args(known, &p->args);
 }
 
-void acs_known_op_fill(acs_record *record, const acs_launch_params *p)
+/* Copy bytes. Returns whether they were the same before. */
+static bool copy_bytes(unsigned char *to, const void *from, size_t bytes)
 {
-    for (uint32_t i = 0; i < record->arg_count; i++)
-        memcpy(record->arg_bytes + record->args[i].offset, p->args.list[i].value, record->args[i].size);
-    record->grid.x = p->grid.x;
+    const bool same = memcmp(to, from, bytes) == 0;
+    if (!same)
+        memcpy(to, from, bytes);
+    return same;
 }
 
-void acs_known_op_take(acs_record *record, const acs_record *op)
+static bool set_width(acs_record *record, uint32_t width)
 {
-    memcpy(record->arg_bytes, op->arg_bytes, op->arg_bytes_used);
-    record->grid.x = op->grid.x;
+    const bool same = record->grid.x == width;
+    record->grid.x = width;
+    return same;
+}
+
+bool acs_known_op_fill(acs_record *record, const acs_launch_params *p)
+{
+    bool same = set_width(record, p->grid.x);
+    for (uint32_t i = 0; i < record->arg_count; i++)
+        same &= copy_bytes(record->arg_bytes + record->args[i].offset, p->args.list[i].value, record->args[i].size);
+    return same;
+}
+
+bool acs_known_op_take(acs_record *record, const acs_record *op)
+{
+    const bool same = set_width(record, op->grid.x);
+    return copy_bytes(record->arg_bytes, op->arg_bytes, op->arg_bytes_used) && same;
 }

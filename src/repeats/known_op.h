@@ -1,6 +1,7 @@
 /*
  * Known ops: copies of ops that the program queued in a repeat, with which its later calls are compared. A copy is one
- * block of memory and never changes. Used by learn.c and repeat.c; knows no context.
+ * block of memory and never changes. Used by the other files
+ * of this folder; knows no context.
  */
 #ifndef ACS_KNOWN_OP_H
 #define ACS_KNOWN_OP_H
@@ -22,8 +23,11 @@ uint32_t acs_known_op_tag_of_launch(const acs_launch_params *params);
 bool acs_known_op_equals(const acs_record *known, const acs_record *op);
 /* The same for a launch that has no record yet. The sizes of its arguments are as they were, too. */
 bool acs_known_op_matches(const acs_record *known, const acs_launch_params *params);
-/* Copy the launch's, or an equal op's, arguments and grid into the record, a copy of the known op. */
-void acs_known_op_fill(acs_record *record, const acs_launch_params *params);
-void acs_known_op_take(acs_record *record, const acs_record *op);
+/*
+ * Copy the launch's, or an equal op's, arguments and grid into the record, a copy of the known op. Returns whether the
+ * record had them already.
+ */
+bool acs_known_op_fill(acs_record *record, const acs_launch_params *params);
+bool acs_known_op_take(acs_record *record, const acs_record *op);
 
 #endif

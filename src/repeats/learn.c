@@ -1,311 +1,447 @@
 /*
  * The list of a repeat's ops, learnt from its passes (repeat.h). An op that a pass queues the usual way becomes a
- * candidate, between the ops that the pass queued before and behind it. So the candidates are a common supersequence
- * of the passes, in their order. Candidates that recur become the list. Called by repeat.c under its lock; never
- * queues anything.
+ * candidate, behind the op of the pass that it has to follow. So the candidates are in an order that all passes kept,
+ * as far as it matters. Candidates that recur become the list: strands, each cut into pieces. Called by match.c and
+ * repeat.c under the lock; never queues anything.
  *
  * A list costs its graphs, 10 to 30 us an op. So the first is made once half of a pass recurs. It is made anew by the
- * ski-rental rule: once the ops that recurred beside it have cost as much as new graphs will.
+ * ski-rental rule: once the ops that recurred beside it have cost as much as the new pieces' graphs will. Pieces that
+ * stay the same keep their graphs.
  */
 #include "repeats/repeat_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
-/* -------------------------------------------------------------------------------------------------------- replays */
+/* ----------------------------------------------------------------------------------------------------- a pass's ops */
 
-static void replay_destroy(acs_replay *replay)
+static acs_pass_trace *trace_of(acs_repeat *repeat, uint64_t pass)
 {
-    if (!replay)
-        return;
-    ACS_ASSERT(acs_replay_is_free(replay));
-    free(replay->ops);
-    free(replay->ends);
-    free(replay);
+    return &repeat->trace[pass % 2];
 }
 
-/* Argument bytes that do not fit into a record lie behind all records. */
-static size_t args_behind(const acs_record *op)
+static void trace_add(acs_repeat *repeat, acs_candidate *c)
 {
-    return op->arg_bytes_used > ACS_INLINE_ARG_BYTES ? (op->arg_bytes_used + 15) & ~(size_t)15 : 0;
-}
-
-/* Records with room for arguments of their own; all else is the known ops'. */
-static acs_record *make_records(acs_record *const *known, uint32_t count)
-{
-    size_t bytes = count * sizeof(acs_record);
-    for (uint32_t at = 0; at < count; at++)
-        bytes += args_behind(known[at]);
-    acs_record *ops = aligned_alloc(ACS_CACHE_LINE, (bytes + ACS_CACHE_LINE - 1) & ~(size_t)(ACS_CACHE_LINE - 1));
-    if (!ops)
-        return NULL;
-    unsigned char *behind = (unsigned char *)(ops + count);
-    for (uint32_t at = 0; at < count; at++) {
-        ops[at] = *known[at];
-        ops[at].arg_bytes = args_behind(known[at]) ? behind : ops[at].inline_bytes;
-        memcpy(ops[at].arg_bytes, known[at]->arg_bytes, known[at]->arg_bytes_used); /* gaps included */
-        behind += args_behind(known[at]);
+    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    if (trace->count == trace->room) {
+        const uint32_t room = trace->room ? 2 * trace->room : 256;
+        acs_traced *grown = room <= 2 * TUNE_REPEAT_OPS ? realloc(trace->ops, room * sizeof *grown) : NULL;
+        if (!grown)
+            return;
+        trace->ops = grown;
+        trace->room = room;
     }
-    return ops;
+    trace->ops[trace->count++] = (acs_traced){c, repeat->turns};
 }
 
-static acs_replay *replay_make(const acs_known *known, const acs_piece *piece)
+/* The pass queues this known op next. */
+void acs_repeat_queued(acs_repeat *repeat, acs_candidate *c)
 {
-    acs_replay *replay = calloc(1, sizeof *replay);
-    if (!replay)
-        return NULL;
-    replay->shape = piece->shape;
-    replay->ops = make_records(known->ops + piece->first, piece->shape->ops);
-    replay->ends = calloc(piece->shape->ops, sizeof *replay->ends);
-    if (replay->ops && replay->ends)
-        return replay;
-    replay_destroy(replay);
+    acs_candidate **before = repeat->last ? &repeat->last->follower : &repeat->first;
+    if (*before != c)
+        *before = c;
+    repeat->last = c;
+    c->taken = repeat->passes;
+    trace_add(repeat, c);
+    repeat->turns++;
+}
+
+/* The latest op of the pass that the op conflicts with; NULL: none of the last TUNE_REPEAT_BACK. */
+static acs_candidate *latest_before(acs_repeat *repeat, const acs_record *op)
+{
+    const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    const uint32_t least = trace->count > TUNE_REPEAT_BACK ? trace->count - TUNE_REPEAT_BACK : 0;
+    for (uint32_t i = trace->count; i-- > least;)
+        if (acs_records_conflict(trace->ops[i].op->op, op))
+            return trace->ops[i].op;
     return NULL;
-}
-
-acs_replay *acs_piece_replay(const acs_known *known, acs_piece *piece)
-{
-    for (uint32_t i = 0; i < piece->made; i++)
-        if (acs_replay_is_free(piece->replays[i]))
-            return piece->replays[i];
-    acs_replay *made = piece->made < TUNE_REPEAT_REPLAYS ? replay_make(known, piece) : NULL;
-    if (made)
-        piece->replays[piece->made++] = made;
-    return made;
-}
-
-/* ----------------------------------------------------------------------------------------------------------- lists */
-
-static void known_destroy(acs_known *known)
-{
-    for (uint32_t i = 0; i < known->piece_count; i++) {
-        for (uint32_t k = 0; k < known->pieces[i].made; k++)
-            replay_destroy(known->pieces[i].replays[k]);
-        acs_replay_shape_destroy(known->pieces[i].shape);
-    }
-    for (uint32_t at = 0; at < known->count; at++)
-        acs_known_op_free(known->ops[at]);
-    free(known->pieces);
-    free(known->tags);
-    free(known->ops);
-    free(known);
-}
-
-static bool known_is_free(const acs_known *known)
-{
-    for (uint32_t i = 0; i < known->piece_count; i++)
-        for (uint32_t k = 0; k < known->pieces[i].made; k++)
-            if (!acs_replay_is_free(known->pieces[i].replays[k]))
-                return false;
-    return true;
-}
-
-/* Destroy older lists whose replays have all ended. */
-static void drop_old(acs_known *known)
-{
-    for (acs_known **at = &known->next; *at;) {
-        acs_known *old = *at;
-        if (known_is_free(old)) {
-            *at = old->next;
-            known_destroy(old);
-        } else {
-            at = &old->next;
-        }
-    }
 }
 
 /*
- * Cut the list, which is that of the candidates, into pieces of at most `most` ops. False: no memory, or a piece has
- * too many segments or edges.
+ * The candidate behind which a new one belongs: the last one of its strand that the pass has queued. The strand is that
+ * of an op that it conflicts with; where there is none, it comes behind the op before it.
  */
-static bool cut(acs_known *known, const acs_candidate *candidates, uint32_t most)
+static acs_candidate *place_of(acs_repeat *repeat, const acs_record *op)
 {
-    uint32_t end = 0;
-    for (known->piece_count = 0; end < known->count; known->piece_count++) {
-        acs_piece *piece = &known->pieces[known->piece_count];
-        const uint32_t first = end;
-        while (end < known->count && end - first < most && (end == first || !candidates[end - 1].cut))
-            end++;
-        *piece = (acs_piece){.first = first};
-        piece->shape = acs_replay_shape_create((const acs_record *const *)known->ops + first, end - first);
-        if (!piece->shape)
-            return false;
-        if (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || most == 1)
-            continue;
-        known->piece_count++; /* this one has a shape, too */
-        return false;
+    acs_candidate *behind = latest_before(repeat, op);
+    if (!behind)
+        behind = repeat->last;
+    const acs_strand *strand = behind && behind->piece ? behind->piece->strand : NULL;
+    acs_candidate *c = behind ? behind->next : NULL;
+    bool taken = true; /* all between */
+    for (uint32_t i = 0; c && i < TUNE_REPEAT_BACK; i++, c = c->next) {
+        taken &= c->taken == repeat->passes;
+        if (taken || (c->taken == repeat->passes && strand && c->piece && c->piece->strand == strand))
+            behind = c;
     }
-    return true;
+    return behind;
 }
 
-static void uncut(acs_known *known)
+/* The candidate that the op is, among those that are not in the list and that this pass has not queued yet. */
+static acs_candidate *recurring(const acs_repeat *repeat, const acs_record *op)
 {
-    for (uint32_t i = 0; i < known->piece_count; i++)
-        acs_replay_shape_destroy(known->pieces[i].shape);
-    known->piece_count = 0;
+    const uint32_t tag = acs_known_op_tag(op);
+    acs_candidate *c = acs_candidate_first(repeat, tag);
+    while (c && (c->tag != tag || c->piece || c->taken == repeat->passes || !acs_known_op_equals(c->op, op)))
+        c = c->same;
+    return c;
 }
 
-/* Whether the candidate was in a replay since the list was made. */
-static bool was_used(const acs_known *known, uint32_t place)
+/* A piece must be made anew for the op behind this candidate. */
+static void count_new(acs_repeat *repeat, const acs_candidate *behind)
 {
-    const acs_piece *piece = known->pieces;
-    while (place >= piece->first + piece->shape->ops)
-        piece++;
-    const uint32_t at = place - piece->first;
-    return piece->used[at / 64] >> at % 64 & 1;
-}
-
-/* Make a list of all candidates; smaller pieces have fewer segments and edges. NULL: it cannot be made. */
-static acs_known *make_known(const acs_repeat *repeat, uint32_t piece_most)
-{
-    acs_known *known = calloc(1, sizeof *known);
-    if (!known)
-        return NULL;
-    known->ops = calloc(repeat->candidate_count, sizeof *known->ops);
-    known->pieces = calloc(repeat->candidate_count, sizeof *known->pieces);
-    known->tags = calloc(repeat->candidate_count, sizeof *known->tags);
-    while (known->ops && known->tags && known->count < repeat->candidate_count &&
-           (known->ops[known->count] = acs_known_op_copy(repeat->candidates[known->count].op))) {
-        known->tags[known->count] = repeat->candidates[known->count].tag;
-        known->count++;
-    }
-    bool made = false;
-    for (uint32_t most = piece_most; known->count == repeat->candidate_count && most > 0 && !made; most /= 2) {
-        made = known->pieces && cut(known, repeat->candidates, most);
-        if (!made)
-            uncut(known);
-    }
-    if (made)
-        return known;
-    known_destroy(known);
-    return NULL;
-}
-
-/* ------------------------------------------------------------------------------------------------------ candidates */
-
-/* Drop the candidates that did not recur: those of the list that were not used, and others seen once. */
-static void prune(acs_repeat *repeat, uint32_t seen_least)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < repeat->candidate_count; i++) {
-        acs_candidate *c = &repeat->candidates[i];
-        const bool listed = c->place != ACS_NO_PLACE;
-        if (listed ? was_used(repeat->known, (uint32_t)c->place) : c->seen >= seen_least)
-            repeat->candidates[kept++] = *c;
-        else
-            acs_known_op_free(c->op);
-    }
-    repeat->candidate_count = kept;
-}
-
-static void forget_all(acs_repeat *repeat)
-{
-    for (uint32_t i = 0; i < repeat->candidate_count; i++)
-        acs_known_op_free(repeat->candidates[i].op);
-    repeat->candidate_count = 0;
-    repeat->matches = false;
-}
-
-static void renew(acs_repeat *repeat, uint32_t piece_most)
-{
-    acs_known *known = repeat->candidate_count >= TUNE_REPEAT_LEAST ? make_known(repeat, piece_most) : NULL;
-    if (!known) {
-        forget_all(repeat);
-        return;
-    }
-    for (uint32_t i = 0; i < repeat->candidate_count; i++) {
-        repeat->candidates[i].place = (int32_t)i;
-        repeat->candidates[i].seen = 0;
-    }
-    known->next = repeat->known;
-    repeat->known = known;
-    repeat->matches = true;
-    repeat->lost_ns = 0;
-}
-
-/* Put a candidate where the cursor is. Without memory the op is not learnt. */
-static void add_candidate(acs_repeat *repeat, const acs_record *op)
-{
-    if (repeat->candidate_count == repeat->candidate_room) {
-        const uint32_t room = repeat->candidate_room ? 2 * repeat->candidate_room : 64;
-        acs_candidate *grown = realloc(repeat->candidates, room * sizeof *grown);
-        if (!grown)
-            return;
-        repeat->candidates = grown;
-        repeat->candidate_room = room;
-    }
-    acs_record *copy = acs_known_op_copy(op);
-    if (!copy)
-        return;
-    acs_candidate *at = &repeat->candidates[repeat->cursor];
-    memmove(at + 1, at, (repeat->candidate_count - repeat->cursor) * sizeof *at);
-    *at = (acs_candidate){.op = copy, .tag = acs_known_op_tag(op), .place = ACS_NO_PLACE, .seen = 1};
-    repeat->candidate_count++;
-    repeat->cursor++;
-}
-
-/* Move the cursor behind the op that was matched last. */
-static void follow_pass(acs_repeat *repeat)
-{
-    const int32_t last = (int32_t)repeat->pos - 1;
-    if (repeat->pos == 0)
-        return;
-    for (uint32_t i = repeat->cursor; repeat->matches && i < repeat->candidate_count; i++) {
-        if (repeat->candidates[i].place != last)
-            continue;
-        repeat->cursor = i + 1;
-        return;
-    }
-}
-
-void acs_repeat_cut(acs_repeat *repeat)
-{
-    follow_pass(repeat);
-    if (repeat->cursor == 0)
-        return;
-    repeat->candidates[repeat->cursor - 1].cut = true;
+    repeat->renew_ops += 1 + (behind && behind->piece ? behind->piece->shape->ops : 0);
 }
 
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
 {
     if (op->kind != ACS_KIND_KERNEL || !op->type || op->any) {
-        acs_repeat_cut(repeat);
+        repeat->turns++;
         return;
     }
-    const uint32_t tag = acs_known_op_tag(op);
     repeat->queued++;
-    follow_pass(repeat);
-    for (uint32_t i = repeat->cursor; i < repeat->candidate_count; i++) {
-        acs_candidate *c = &repeat->candidates[i];
-        if (c->tag != tag || c->place != ACS_NO_PLACE || !acs_known_op_equals(c->op, op))
-            continue;
-        c->seen++;
+    acs_candidate *c = recurring(repeat, op);
+    if (c) {
         repeat->recurred++;
         repeat->lost_ns += TUNE_COST_LAUNCH_NS;
-        repeat->cursor = i + 1;
+        if (++c->seen == 2)
+            count_new(repeat, c == repeat->candidates ? NULL : c->prev);
+    } else {
+        acs_candidate *behind = repeat->passes == 1 ? repeat->last : place_of(repeat, op);
+        c = acs_candidate_add(repeat, op, behind);
+        if (c)
+            c->seen = 1;
+    }
+    if (c)
+        acs_repeat_queued(repeat, c);
+    else
+        repeat->turns++;
+}
+
+/* The op of a pass that has this number, if all ops of the pass were its own; NULL: none. */
+static acs_candidate *numbered(const acs_pass_trace *trace, acs_op op)
+{
+    uint32_t low = 0, high = trace->count;
+    const uint64_t turn = op - trace->before - 1;
+    if (op <= trace->before)
+        return NULL;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (trace->ops[middle].turn < turn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < trace->count && trace->ops[low].turn == turn ? trace->ops[low].op : NULL;
+}
+
+/* The strand of the awaited op should be cut here. */
+static void cut_listed(acs_repeat *repeat, acs_op op)
+{
+    acs_piece *piece;
+    LL_FOREACH (repeat->pieces, piece) {
+        if (op - piece->number >= piece->shape->ops || !piece->number)
+            continue;
+        if (piece->strand->open)
+            acs_repeat_cut(piece->strand->open);
         return;
     }
-    if (repeat->candidate_count < TUNE_REPEAT_OPS)
-        add_candidate(repeat, op);
+}
+
+void acs_repeat_waits(acs_repeat *repeat, acs_op op)
+{
+    if (repeat->matches && op != UINT64_MAX) {
+        cut_listed(repeat, op);
+        return;
+    }
+    if (repeat->matches || !repeat->last)
+        return;
+    acs_candidate *awaited = numbered(trace_of(repeat, repeat->passes), op);
+    if (!awaited)
+        awaited = numbered(trace_of(repeat, repeat->passes - 1), op);
+    repeat->last->awaited = awaited;
+    repeat->last->cut_all |= op == UINT64_MAX;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- lists */
+
+/* What a new list is made of. */
+typedef struct draft_list {
+    acs_candidate **ops; /* in program order */
+    uint32_t *strand;    /* by op */
+    acs_candidate **latest; /* by strand */
+    uint32_t count, strands;
+    acs_piece *pieces;
+} draft_list;
+
+static void draft_free(draft_list *d)
+{
+    free(d->ops);
+    free(d->strand);
+    free(d->latest);
+}
+
+static bool draft_begin(const acs_repeat *repeat, draft_list *d)
+{
+    acs_candidate *c;
+    d->ops = calloc(repeat->candidate_count, sizeof(acs_candidate *));
+    d->strand = calloc(repeat->candidate_count, sizeof *d->strand);
+    d->latest = calloc(repeat->candidate_count, sizeof(acs_candidate *));
+    if (!d->ops || !d->strand || !d->latest)
+        return false;
+    DL_FOREACH (repeat->candidates, c)
+        d->ops[d->count++] = c;
+    return acs_strands_find(d->ops, d->count, d->strand, &d->strands);
+}
+
+/*
+ * Small strands share one, so that a piece has TUNE_REPEAT_PIECE_LEAST ops of the `span` that it may take from the
+ * program's order.
+ */
+static bool join_small(draft_list *d, uint32_t span)
+{
+    uint32_t *ops = calloc(d->strands, sizeof *ops), *joined = calloc(d->strands, sizeof *joined);
+    const uint32_t least = d->count > span ? (uint32_t)((uint64_t)TUNE_REPEAT_PIECE_LEAST * d->count / span)
+                                           : TUNE_REPEAT_PIECE_LEAST;
+    uint32_t used = 0, filled = 0;
+    for (uint32_t i = 0; ops && joined && i < d->count; i++)
+        ops[d->strand[i]]++;
+    for (uint32_t s = 0; ops && joined && s < d->strands; s++) {
+        if (ops[s] < least && filled + ops[s] > 0) {
+            filled += ops[s];
+            joined[s] = used;
+            used += filled >= least;
+            filled = filled >= least ? 0 : filled;
+        } else {
+            joined[s] = used + (filled > 0);
+            used += 1 + (filled > 0);
+            filled = 0;
+        }
+    }
+    for (uint32_t i = 0; ops && joined && i < d->count; i++)
+        d->strand[i] = joined[d->strand[i]];
+    d->strands = used + (filled > 0);
+    const bool done = ops && joined;
+    free(ops);
+    free(joined);
+    return done;
+}
+
+/* Cut the strands of awaited ops where the waits came. */
+static void place_cuts(draft_list *d)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        d->ops[i]->index = i;
+    for (uint32_t i = 0; i < d->count; i++) {
+        acs_candidate *c = d->ops[i];
+        d->latest[d->strand[i]] = c;
+        for (uint32_t s = 0; c->cut_all && s < d->strands; s++)
+            if (d->latest[s])
+                d->latest[s]->cut = true;
+        if (c->awaited && d->latest[d->strand[c->awaited->index]])
+            d->latest[d->strand[c->awaited->index]]->cut = true;
+        c->cut_all = false;
+        c->awaited = NULL;
+    }
+}
+
+/* The piece of the present list that has exactly these ops; NULL: none. */
+static acs_piece *same_piece(acs_candidate *const *ops, uint32_t count)
+{
+    acs_piece *piece = ops[0]->piece;
+    if (!piece || piece->kept || piece->shape->ops != count ||
+        memcmp(piece->ops, ops, count * sizeof(acs_candidate *)) != 0)
+        return NULL;
+    return piece;
+}
+
+/* Where a piece is: its strand, and the place of its first op there. */
+typedef struct piece_place {
+    acs_strand *strand;
+    uint32_t first;
+} piece_place;
+
+/* Add pieces for these ops, smaller ones where they have too many edges or segments. */
+static bool add_pieces(acs_repeat *repeat, draft_list *d, acs_candidate *const *ops, uint32_t count, piece_place place)
+{
+    const piece_place second = {place.strand, place.first + count / 2};
+    acs_piece *piece = same_piece(ops, count);
+    if (piece) {
+        LL_DELETE(repeat->pieces, piece);
+        piece->kept = true;
+    } else {
+        piece = acs_piece_create(repeat, ops, count);
+    }
+    if (!piece)
+        return count > 1 && add_pieces(repeat, d, ops, count / 2, place) &&
+               add_pieces(repeat, d, ops + count / 2, count - count / 2, second);
+    piece->strand = place.strand;
+    piece->first = place.first;
+    LL_PREPEND(d->pieces, piece);
+    return true;
+}
+
+/* A strand's ops. */
+typedef struct strand_ops {
+    acs_candidate **list;
+    uint32_t count;
+} strand_ops;
+
+/* Cut one strand's ops into pieces. */
+static bool cut_strand(acs_repeat *repeat, draft_list *d, acs_strand *strand, strand_ops own, uint32_t span)
+{
+    acs_candidate **const ops = own.list;
+    for (uint32_t first = 0, end = 0; first < own.count; first = end) {
+        do
+            end++;
+        while (end < own.count && end - first < ACS_REPLAY_OPS && !ops[end - 1]->cut &&
+               ops[end]->index - ops[first]->index < span);
+        if (!add_pieces(repeat, d, ops + first, end - first, (piece_place){strand, first}))
+            return false;
+    }
+    return true;
+}
+
+static bool make_pieces(acs_repeat *repeat, draft_list *d, acs_strand *strands, uint32_t span)
+{
+    acs_candidate **own = calloc(d->count, sizeof(acs_candidate *));
+    uint32_t *first = calloc(d->strands + 1, sizeof *first);
+    bool made = own && first;
+    for (uint32_t i = 0; made && i < d->count; i++) /* sort by strand, in program order */
+        first[d->strand[i] + 1]++;
+    for (uint32_t s = 0; made && s < d->strands; s++)
+        first[s + 1] += first[s];
+    for (uint32_t i = 0; made && i < d->count; i++)
+        own[first[d->strand[i]]++] = d->ops[i];
+    for (uint32_t s = 0, from = 0; made && s < d->strands; from = first[s++])
+        made = cut_strand(repeat, d, &strands[s], (strand_ops){own + from, first[s] - from}, span);
+    free(own);
+    free(first);
+    return made;
+}
+
+/* Older pieces are destroyed once their replays have ended. */
+static void retire(acs_repeat *repeat, acs_piece *pieces)
+{
+    acs_piece *piece, *next;
+    LL_FOREACH_SAFE (pieces, piece, next) {
+        for (uint32_t at = 0; at < piece->shape->ops; at++)
+            if (piece->ops[at]->piece == piece)
+                piece->ops[at]->piece = NULL;
+        LL_PREPEND(repeat->retired, piece);
+    }
+}
+
+static void drop_retired(acs_repeat *repeat)
+{
+    acs_piece *piece, *next;
+    LL_FOREACH_SAFE (repeat->retired, piece, next)
+        if (acs_piece_is_free(piece)) {
+            LL_DELETE(repeat->retired, piece);
+            acs_piece_destroy(piece);
+        }
+}
+
+/* The draft's pieces become the list. */
+static void install(acs_repeat *repeat, draft_list *d, acs_strand *strands)
+{
+    acs_piece *piece;
+    retire(repeat, repeat->pieces);
+    free(repeat->strands);
+    repeat->strands = strands;
+    repeat->strand_count = d->strands;
+    repeat->pieces = d->pieces;
+    LL_FOREACH (repeat->pieces, piece) {
+        piece->kept = false;
+        memset(piece->used, 0, sizeof piece->used);
+        for (uint32_t at = 0; at < piece->shape->ops; at++) {
+            piece->ops[at]->piece = piece;
+            piece->ops[at]->at = at;
+            piece->ops[at]->seen = 0;
+        }
+    }
+}
+
+static bool was_used(const acs_candidate *c)
+{
+    return c->piece->used[c->at / 64] >> c->at % 64 & 1;
+}
+
+/* Drop the candidates that did not recur: those of the list that were not used, and others seen less often. */
+static void prune(acs_repeat *repeat, uint32_t seen_least)
+{
+    acs_candidate *c, *next;
+    DL_FOREACH_SAFE (repeat->candidates, c, next)
+        c->index = c->piece ? was_used(c) : c->seen >= seen_least; /* whether it stays */
+    DL_FOREACH (repeat->candidates, c) {
+        if (c->follower && !c->follower->index)
+            c->follower = NULL;
+        if (c->awaited && !c->awaited->index)
+            c->awaited = NULL;
+    }
+    if (repeat->first && !repeat->first->index)
+        repeat->first = NULL;
+    DL_FOREACH_SAFE (repeat->candidates, c, next)
+        if (!c->index)
+            acs_candidate_drop(repeat, c);
+    repeat->trace[0].count = repeat->trace[1].count = 0;
+}
+
+static void forget_all(acs_repeat *repeat)
+{
+    retire(repeat, repeat->pieces);
+    repeat->pieces = NULL;
+    repeat->matches = false;
+    prune(repeat, UINT32_MAX);
+    repeat->lost_ns = repeat->renew_ops = 0;
+}
+
+static void renew(acs_repeat *repeat, uint32_t span)
+{
+    draft_list d = {NULL, NULL, NULL, 0, 0, NULL};
+    acs_strand *strands = NULL;
+    bool made = repeat->candidate_count >= TUNE_REPEAT_LEAST && draft_begin(repeat, &d) && join_small(&d, span);
+    if (made) {
+        place_cuts(&d);
+        strands = calloc(d.strands, sizeof *strands);
+        made = strands && make_pieces(repeat, &d, strands, span);
+    }
+    repeat->lost_ns = repeat->renew_ops = 0;
+    repeat->matches = made;
+    if (made) {
+        install(repeat, &d, strands);
+    } else {
+        free(strands);
+        retire(repeat, d.pieces);
+        forget_all(repeat);
+    }
+    draft_free(&d);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- passes */
 
-void acs_repeat_pass_begin(acs_repeat *repeat)
+void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before)
 {
-    repeat->cursor = repeat->queued = repeat->recurred = repeat->pos = 0;
+    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    repeat->last = NULL;
+    repeat->turns = repeat->queued = repeat->recurred = 0;
+    trace->count = 0;
+    trace->before = before;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        repeat->strands[s] = (acs_strand){0, NULL};
 }
 
-void acs_repeat_pass_end(acs_repeat *repeat, uint32_t piece_most)
+void acs_repeat_pass_end(acs_repeat *repeat, uint32_t span)
 {
     repeat->passes++;
-    if (repeat->known)
-        drop_old(repeat->known);
+    drop_retired(repeat);
     if (!repeat->matches && repeat->recurred > 0 && 2 * repeat->recurred >= repeat->queued) {
-        renew(repeat, piece_most);
-    } else if (repeat->matches && repeat->lost_ns >= (uint64_t)repeat->candidate_count * TUNE_COST_BUILD_NS) {
+        renew(repeat, span);
+    } else if (repeat->matches && repeat->renew_ops &&
+               repeat->lost_ns >= (uint64_t)repeat->renew_ops * TUNE_COST_BUILD_NS) {
         prune(repeat, 2);
-        renew(repeat, piece_most);
+        renew(repeat, span);
     } else if (repeat->candidate_count == TUNE_REPEAT_OPS) {
         if (repeat->matches)
             prune(repeat, UINT32_MAX);
@@ -316,12 +452,13 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t piece_most)
 
 void acs_repeat_destroy(acs_repeat *repeat)
 {
+    acs_piece *piece, *next;
     forget_all(repeat);
-    while (repeat->known) {
-        acs_known *known = repeat->known;
-        repeat->known = known->next;
-        known_destroy(known);
-    }
-    free(repeat->candidates);
+    LL_FOREACH_SAFE (repeat->retired, piece, next)
+        acs_piece_destroy(piece);
+    for (int i = 0; i < 2; i++)
+        free(repeat->trace[i].ops);
+    free(repeat->strands);
+    free(repeat->index);
     free(repeat);
 }

@@ -36,8 +36,11 @@ acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *params)
  * usual way; the thread's replay was sealed, and the op is learnt.
  */
 acs_op acs_repeats_queue(acs_draft *draft);
-/* Seal the replays of all threads, since a thread waits. */
-void acs_repeats_flush(acs_context *context);
+/*
+ * Seal the replays of all threads whose numbers are `up_to` or less, since the thread needs these ops to go on; UINT64_MAX:
+ * all. `waits`: the program waits for that op, or for all.
+ */
+void acs_repeats_flush(acs_context *context, acs_op up_to, bool waits);
 /* Add to the statistics. */
 void acs_repeats_count(acs_context *context, acs_statistics *statistics);
 

@@ -32,6 +32,43 @@ static void add_segments(acs_replay_shape *shape, const acs_record *op)
     }
 }
 
+static int by_access_and_place(const void *left, const void *right)
+{
+    const acs_segment *a = left, *b = right;
+    if (a->access != b->access)
+        return a->access < b->access ? -1 : 1;
+    return a->base < b->base ? -1 : a->base > b->base;
+}
+
+static bool is_range(const acs_segment *s)
+{
+    return acs_segment_has_bytes(s) && s->rows == 1;
+}
+
+/* Join ranges of the same access that overlap or lie side by side, and find the first and the last byte. */
+static void join_segments(acs_replay_shape *shape)
+{
+    uint32_t used = 0;
+    qsort(shape->segments, shape->segment_count, sizeof *shape->segments, by_access_and_place);
+    shape->first = UINT64_MAX;
+    for (uint32_t i = 0; i < shape->segment_count; i++) {
+        const acs_segment *s = &shape->segments[i];
+        acs_segment *before = used ? &shape->segments[used - 1] : NULL;
+        const bool bytes = acs_segment_has_bytes(s);
+        const bool all = s->extent == ACS_EXTENT_ALL;
+        const uint64_t first = all ? 0 : bytes ? s->base : UINT64_MAX;
+        const uint64_t last = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
+        shape->first = first < shape->first ? first : shape->first;
+        shape->last = last > shape->last ? last : shape->last;
+        if (before && before->access == s->access && is_range(before) && is_range(s) &&
+            s->base <= before->base + before->row_bytes)
+            before->row_bytes = last - before->base < before->row_bytes ? before->row_bytes : last - before->base + 1;
+        else
+            shape->segments[used++] = *s;
+    }
+    shape->segment_count = used;
+}
+
 /*
  * Find the edges to op `at`, nearest first. An op that a nearer one already follows, by some path, needs no edge:
  * `before` has the ops that each op follows so, as a bit for each. False: too many edges.
@@ -64,6 +101,7 @@ static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
         if (!add_edges(shape, ops, at, before))
             return false;
     }
+    join_segments(shape);
     return true;
 }
 

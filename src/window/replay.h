@@ -23,6 +23,7 @@ typedef struct acs_replay_shape {
     uint32_t ops;           /* number of places */
     uint32_t segment_count;
     acs_segment *segments;  /* footprint of all ops together */
+    uint64_t first, last;   /* of the bytes that it may touch, the first and the last; first > last: none */
     uint32_t *first_edge;   /* by place, and one more: into `edges` */
     uint16_t *edges;        /* places that an op follows: all before it, none implied, greatest first */
 } acs_replay_shape;
@@ -40,6 +41,12 @@ typedef struct acs_replay {
     const acs_replay_shape *shape;
     acs_record *ops;    /* by place; only those that are on have this replay's arguments */
     uint64_t on[ACS_REPLAY_WORDS]; /* by place: the op is part of the replay */
+    /*
+     * A hint for backends: ops (by place) whose arguments, or grid, or whether they are on, change from replay to replay.
+     * Replays with the same `version` have the same.
+     */
+    uint64_t varies[ACS_REPLAY_WORDS];
+    uint32_t version;
     uint32_t from;      /* first place of its numbers */
     uint32_t count;     /* ops that are on */
     acs_replay_end *ends; /* room for an element for each place */

@@ -163,6 +163,24 @@ TWIN_DEFINE(cuGraphExecKernelNodeSetParams,
     return CUDA_SUCCESS;
 }
 
+/* For later launches. Nodes that the device may change are left to it here. */
+TWIN_DEFINE(cuGraphNodeSetEnabled, (CUgraphExec handle, CUgraphNode node, unsigned int enabled),
+            (handle, node, enabled))
+{
+    twin_exec *exec = NULL;
+    CUresult result = twin_use_locked(handle, TWIN_EXEC, &exec);
+    twin_op *op = result == CUDA_SUCCESS ? twin_node_find(exec->nodes, (uintptr_t)node) : NULL;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!op || op->kind != OP_LAUNCH || op->updatable) {
+        twin_breach_locked("%p is no node of executable graph %u that the host may switch", (void *)node,
+                           exec->base.number);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    op->off = !enabled;
+    return CUDA_SUCCESS;
+}
+
 /* The same nodes in the same order; else CUDA refuses, which a right program may meet. */
 TWIN_DEFINE(cuGraphExecUpdate, (CUgraphExec handle, CUgraph from, CUgraphExecUpdateResultInfo *info),
             (handle, from, info))
@@ -227,7 +245,7 @@ TWIN_DEFINE(cuGraphLaunch, (CUgraphExec handle, CUstream where), (handle, where)
         twin_breach_locked("executable graph %u has nodes that the device may change, and was not uploaded",
                            exec->base.number);
     for (twin_op *node = exec->nodes; node; node = node->next)
-        if (node->kind == OP_LAUNCH && !node->updatable && !twin_touches_ok_locked(node, exec->base.device))
+        if (node->kind == OP_LAUNCH && !node->updatable && !node->off && !twin_touches_ok_locked(node, exec->base.device))
             return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */
     twin_note_locked("graph", stream, NULL);
     twin_op *op = twin_memory(sizeof *op);

@@ -376,6 +376,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuUserObjectRelease, 11030)                                                                                      \
     X(cuGraphInstantiateWithFlags, 11040)                                                                              \
     X(cuGraphExecKernelNodeSetParams, 12000)                                                                           \
+    X(cuGraphNodeSetEnabled, 11060)                                                                                    \
     X(cuGraphExecUpdate, 12000)                                                                                        \
     X(cuGraphExecDestroy, 10000)                                                                                       \
     X(cuGraphLaunch, 10000)                                                                                            \

@@ -142,7 +142,18 @@ static bool plan_replay(const acs_replay *replay, acs_cuda_plan *plan)
     acs_batch *batch = malloc(sizeof *batch);
     const bool fits = batch && acs_replay_batch(replay, 0, replay->shape->ops, true, batch) && plan_bundle(batch, plan);
     free(batch);
+    for (uint32_t i = 0, at = 0; fits && i < plan->nodes; i++)
+        if (plan->node[i].kind == ACS_CUDA_NODE_OP) {
+            plan->node[i].fixed = !(replay->varies[at / 64] >> at % 64 & 1);
+            at++;
+        }
     return fits;
+}
+
+static void fix_all(acs_cuda_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->nodes; i++)
+        plan->node[i].fixed = true;
 }
 
 static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
@@ -159,8 +170,11 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
     acs_cuda_plan *plan = malloc(sizeof *plan);
     if (!plan)
         return NULL;
-    if (make_plan(want, plan))
-        exec = acs_cuda_exec_create(self, plan, want->fixed, want->slot, &result);
+    if (make_plan(want, plan)) {
+        if (want->fixed)
+            fix_all(plan);
+        exec = acs_cuda_exec_create(self, plan, want->slot, want->replay ? want->replay->ops : NULL, &result);
+    }
     free(plan);
     if (!exec) {
         refuse_key(self, want->key, "built", result);

@@ -56,18 +56,32 @@ static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgr
                 : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, *node, &params);
 }
 
-/* Add an op's node, with zeros as arguments. They are never read, since the node is switched off or set first. */
-static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_type *type, CUgraphNode *node,
-                       const CUgraphNode *deps, size_t count, uint32_t op)
+/* Let a node hold the contents of a record. */
+static void hold(acs_device_set *held, const acs_cuda_type *type, const acs_record *record)
+{
+    uint32_t from, end;
+    held->grid[0] = record->grid.x;
+    held->grid[1] = record->grid.y;
+    held->grid[2] = record->grid.z;
+    acs_cuda_args_update(type, record, (unsigned char *)(held + 1), &from, &end);
+}
+
+/*
+ * Add an op's node. Its arguments are zeros, unless `first` has others. They are never read, since the node is switched
+ * off or set first.
+ */
+static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *first, CUgraphNode *node,
+                       const CUgraphNode *deps, size_t count)
 {
     CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
     acs_device_set *held = held_of(exec, op);
     held->grid[0] = held->grid[1] = held->grid[2] = 1;
     held->what = ACS_DEVICE_SET_ON;
-    exec->types[op] = type;
+    if (first)
+        hold(held, exec->types[op], &first[op]);
     CUresult result = op_params(self, exec, op, node, deps, count);
     exec->nodes[op] = *node;
-    if (result != CUDA_SUCCESS || exec->fixed)
+    if (result != CUDA_SUCCESS || exec->fixed[op])
         return result;
     result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
     if (result == CUDA_SUCCESS)
@@ -94,7 +108,7 @@ static uint32_t head_threads(const acs_cuda_exec *exec)
 static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
 {
     acs_device_table *address = table_of(exec, table);
-    uint32_t sets = exec->fixed ? 0 : exec->ops;
+    uint32_t sets = exec->settable;
     const uint32_t threads = head_threads(exec);
     void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
     CUDA_KERNEL_NODE_PARAMS params = {
@@ -112,7 +126,7 @@ static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table,
                : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, exec->head, &params);
 }
 
-static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan)
+static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, const acs_record *first)
 {
     CUgraphNode nodes[ACS_CUDA_PLAN_NODES], deps[ACS_CUDA_PLAN_NODES];
     uint32_t op = 0, value = 0;
@@ -126,7 +140,9 @@ static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_pl
             deps[e] = nodes[plan->edges[node->first_edge + e]];
         if (node->kind == ACS_CUDA_NODE_OP) {
             acs_cuda_type *type = acs_cuda_type_find(self, node->type);
-            result = add_op(self, exec, type, &nodes[i], deps, count, op++);
+            exec->types[op] = type;
+            exec->fixed[op] = node->fixed;
+            result = add_op(self, exec, op++, first, &nodes[i], deps, count);
             if (result != CUDA_SUCCESS) /* relaxed: only saves further attempts */
                 atomic_store_explicit(&type->refused, true, memory_order_relaxed);
         } else if (node->kind == ACS_CUDA_NODE_PUBLISH) {
@@ -143,12 +159,13 @@ static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_pl
  * Instantiate and upload the graph. The upload is in the stream of the first launch, whose head changes the graph, so
  * that it comes first.
  */
-static CUresult instantiate(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, int slot)
+static CUresult instantiate(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, int slot,
+                            const acs_record *first)
 {
     CUresult result = self->cu.cuGraphCreate(&exec->graph, 0);
     if (result != CUDA_SUCCESS)
         return result;
-    result = add_nodes(self, exec, plan);
+    result = add_nodes(self, exec, plan, first);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphInstantiateWithFlags(&exec->exec, exec->graph, 0);
     if (result != CUDA_SUCCESS) {
@@ -169,28 +186,38 @@ static uint32_t stride_for(acs_cuda *self, const acs_cuda_plan *plan)
     return (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
 }
 
-acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, bool fixed, int slot, CUresult *result)
+static uint32_t count_settable(const acs_cuda_plan *plan)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->nodes; i++)
+        count += plan->node[i].kind == ACS_CUDA_NODE_OP && !plan->node[i].fixed;
+    return count;
+}
+
+acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, const acs_record *first,
+                                    CUresult *result)
 {
     acs_cuda_exec *exec = calloc(1, sizeof *exec);
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!exec)
         return NULL;
-    exec->fixed = fixed;
     exec->ops = plan->ops;
+    exec->settable = count_settable(plan);
     exec->values = (plan->values + 1) / 2 * 2; /* the sets behind them are aligned to 16 bytes */
     exec->stride = stride_for(self, plan);
     exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t));
-    exec->table_bytes += fixed ? 0 : exec->ops * exec->stride;
+    exec->table_bytes += exec->settable * exec->stride;
     exec->held = calloc(exec->ops, exec->stride);
     exec->turn = calloc(exec->ops, 1);
     exec->types = calloc(exec->ops, sizeof(acs_cuda_type *));
     exec->nodes = calloc(exec->ops, sizeof(CUgraphNode));
+    exec->fixed = calloc(exec->ops, sizeof *exec->fixed);
     for (uint32_t i = 0; i < TUNE_GRAPH_TABLES; i++)
         exec->launches[i].slot = -1;
-    if (exec->held && exec->turn && exec->types && exec->nodes)
+    if (exec->held && exec->turn && exec->types && exec->nodes && exec->fixed)
         *result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
     if (*result == CUDA_SUCCESS)
-        *result = instantiate(self, exec, plan, slot);
+        *result = instantiate(self, exec, plan, slot, first);
     if (*result == CUDA_SUCCESS)
         return exec;
     acs_cuda_exec_destroy(self, exec);
@@ -207,6 +234,7 @@ void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)
     if (exec->room)
         acs_cuda_room_release(self->methods, exec->room);
     free(exec->shape);
+    free(exec->fixed);
     free(exec->nodes);
     free(exec->types);
     free(exec->turn);
@@ -260,8 +288,19 @@ static void fetch_held(acs_cuda_exec *exec, uint32_t op)
     const unsigned char *set = (const unsigned char *)(table + 1) + exec->values * sizeof(uint64_t);
     __builtin_prefetch(held_of(exec, op), 1);
     __builtin_prefetch((unsigned char *)held_of(exec, op) + ACS_CACHE_LINE, 1);
-    if (!exec->fixed)
+    if (!exec->fixed[op])
         __builtin_prefetch(set + (size_t)(table->sets + TUNE_GRAPH_FETCH_OPS) * exec->stride, 1);
+}
+
+/* Change a fixed node to what it is to hold. */
+static CUresult set_fixed(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, uint16_t what, bool args)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (args || (what & ACS_DEVICE_SET_GRID))
+        result = op_params(self, exec, op, &exec->nodes[op], NULL, 0);
+    if (result == CUDA_SUCCESS && (what & ACS_DEVICE_SET_ENABLED))
+        result = self->cu.cuGraphNodeSetEnabled(exec->exec, exec->nodes[op], 1);
+    return result;
 }
 
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
@@ -284,8 +323,8 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     held->grid[0] = grid.x;
     held->grid[1] = grid.y;
     held->grid[2] = grid.z;
-    if (exec->fixed)
-        return op_params(self, exec, op, &exec->nodes[op], NULL, 0);
+    if (exec->fixed[op])
+        return set_fixed(self, exec, op, what, from < end);
     acs_device_set *set = set_add(exec, held, what);
     if (from < end) {
         set->first = (uint16_t)from;
@@ -295,25 +334,30 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     return CUDA_SUCCESS;
 }
 
-static void switch_off_the_rest(acs_cuda_exec *exec)
+static CUresult switch_off_the_rest(acs_cuda *self, acs_cuda_exec *exec)
 {
+    CUresult result = CUDA_SUCCESS;
     for (uint32_t i = 0; i < exec->ops; i++) {
         acs_device_set *held = held_of(exec, i);
         if (exec->turn[i] == exec->now || !(held->what & ACS_DEVICE_SET_ON))
             continue;
         held->what = 0;
-        (void)set_add(exec, held, ACS_DEVICE_SET_ENABLED);
+        if (!exec->fixed[i])
+            (void)set_add(exec, held, ACS_DEVICE_SET_ENABLED);
+        else if (result == CUDA_SUCCESS)
+            result = self->cu.cuGraphNodeSetEnabled(exec->exec, exec->nodes[i], 0);
     }
+    return result;
 }
 
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value)
 {
     acs_device_table *table = table_of(exec, exec->next);
-    if (!exec->fixed)
-        switch_off_the_rest(exec);
+    CUresult result = switch_off_the_rest(self, exec);
     table->values = exec->values;
     table->word = (uint64_t)(uintptr_t)&self->methods->words[slot].value;
-    CUresult result = head_params(self, exec, exec->next, false);
+    if (result == CUDA_SUCCESS)
+        result = head_params(self, exec, exec->next, false);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphLaunch(exec->exec, self->streams[slot]);
     if (result != CUDA_SUCCESS)

@@ -8,7 +8,8 @@
  * executable graph by itself.
  *
  * Nodes that the device can change cost the GPU up to twice as much as others, and a change by the host costs the host
- * 0.9 us. So a graph can also have fixed nodes, for bundles whose arguments recur with their shape.
+ * 0.9 us. So a graph can also have fixed nodes, which the host changes: all of them for bundles whose arguments recur
+ * with their shape, and in a replay those of ops that mostly stay as they are.
  */
 #ifndef ACS_CUDA_GRAPHS_H
 #define ACS_CUDA_GRAPHS_H
@@ -53,6 +54,7 @@ typedef struct acs_cuda_plan_node {
     uint32_t type;  /* number of the op's type */
     uint16_t kind;  /* acs_cuda_node_kind */
     uint16_t first_edge, edge_count; /* earlier nodes that it follows; none: it follows the head */
+    bool fixed;     /* of an op: the host changes the node, not the device */
 } acs_cuda_plan_node;
 
 /* The plan of a graph. Ops are numbered in order. Publishing nodes are, too; each publishes the value of its number. */
@@ -76,14 +78,15 @@ typedef struct acs_cuda_exec {
     CUgraph graph;
     CUgraphExec exec;
     CUgraphNode head;
-    bool fixed; /* whether the host changes its nodes, not the device */
     uint32_t ops, values, stride;
+    uint32_t settable; /* ops whose nodes the device changes; the host changes the others, which are fixed */
     uint32_t table_bytes;
     acs_cuda_room *room;
     unsigned char *held; /* by op: contents of its node, as an acs_device_set and its parameters */
     uint8_t *turn;       /* by op: the launch that set it last, modulo 256 */
     const acs_cuda_type **types; /* by op */
-    CUgraphNode *nodes;  /* by op; used if nodes are fixed */
+    CUgraphNode *nodes;  /* by op; used if the node is fixed */
+    bool *fixed;         /* by op */
     acs_graph_copy *copy;
     struct acs_cuda_exec *next_dead;
     struct {
@@ -151,16 +154,18 @@ void acs_cuda_args_update(const acs_cuda_type *type, const acs_record *op, unsig
 
 /* graphs/graph.c: in a scope, no lock held */
 /*
- * Build a graph. `slot`: the slot of its first launch, behind whose work it is uploaded. NULL: *result has the reason.
+ * Build a graph. `slot`: the slot of its first launch, behind whose work it is uploaded. `first`: by op, records whose
+ * contents the nodes get; NULL: none. NULL: *result has the reason.
  */
-acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, bool fixed, int slot, CUresult *result);
+acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, const acs_record *first,
+                                    CUresult *result);
 /* None of its launches may run any more. Its room is kept for other graphs. */
 void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec);
 /* Whether the table of the next launch is free. */
 bool acs_cuda_exec_ready(acs_cuda *self, const acs_cuda_exec *exec);
 /*
- * Begin the next launch; acs_cuda_exec_set fills in one op after another. Ops that are not set are switched off; in a
- * fixed graph all ops must be set. After a failure the graph can only be destroyed.
+ * Begin the next launch; acs_cuda_exec_set fills in one op after another. Ops that are not set are switched off. After a
+ * failure the graph can only be destroyed.
  */
 void acs_cuda_exec_begin(acs_cuda_exec *exec);
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record);

@@ -13,6 +13,7 @@ static acs_cuda_plan_node *node_add(acs_cuda_plan *plan, acs_cuda_node_kind kind
     node->type = type;
     node->first_edge = (uint16_t)plan->edges_used;
     node->edge_count = 0;
+    node->fixed = false;
     return node;
 }
 

@@ -21,7 +21,7 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
 {
     const acs_replay *r = item->op->u.replay.replay;
     const uint32_t places = r->shape->ops;
-    const acs_cuda_wanted want = {.key = acs_hash64(~r->shape->id),
+    const acs_cuda_wanted want = {.key = acs_hash64(~(r->shape->id << 16 | (r->version & 0xffff))),
                                   .nodes = places + places / TUNE_GRAPH_PUBLISH_OPS + 1,
                                   .slot = item->slot,
                                   .sightings = 1,
