@@ -1,14 +1,13 @@
 /*
- * The list of a repeat's ops, learnt from its passes (repeat.h). An op that a pass queues the usual way becomes a
- * candidate, behind the op of the pass that it has to follow. So the candidates are in an order that all passes kept,
- * as far as it matters. Candidates that recur become the list: strands, each cut into pieces. Called by match.c and
- * repeat.c under the lock; never queues anything.
- *
- * A list costs its graphs, 10 to 30 us an op. So the first is made once half of a pass recurs. It is made anew by the
- * ski-rental rule: once the ops that recurred beside it have cost as much as the new pieces' graphs will. Pieces that
- * stay the same keep their graphs.
+ * Fragments, learnt from passes (repeat.h). A pass is taken apart into its strands, and these into fragments: they end
+ * where the pass waited for an op of the strand, or queued an op that no replay may pass, and where they would be too
+ * long. The second time that a fragment is seen, it gets a piece. Called by match.c and repeat.c under the lock; never
+ * queues anything.
  */
 #include "repeats/repeat_internal.h"
+
+#include "window/regions.h"
+#include "window/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@ static acs_pass_trace *trace_of(acs_repeat *repeat, uint64_t pass)
     return &repeat->trace[pass % 2];
 }
 
-static void trace_add(acs_repeat *repeat, acs_candidate *c)
+static void trace_add(acs_repeat *repeat, acs_known *op)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     if (trace->count == trace->room) {
@@ -32,23 +31,23 @@ static void trace_add(acs_repeat *repeat, acs_candidate *c)
         trace->ops = grown;
         trace->room = room;
     }
-    trace->ops[trace->count++] = (acs_traced){c, repeat->turns};
+    trace->ops[trace->count++] = (acs_traced){.op = op, .turn = repeat->turns};
+    if (op->strand != ACS_STRAND_NONE)
+        repeat->strands[op->strand].traced = trace->count;
 }
 
-/* The pass queues this known op next. */
-void acs_repeat_queued(acs_repeat *repeat, acs_candidate *c)
+void acs_repeat_queued(acs_repeat *repeat, acs_known *op)
 {
-    acs_candidate **before = repeat->last ? &repeat->last->follower : &repeat->first;
-    if (*before != c)
-        *before = c;
-    repeat->last = c;
-    c->taken = repeat->passes;
-    trace_add(repeat, c);
+    acs_known **before = repeat->last ? &repeat->last->follower : &repeat->first;
+    if (*before != op)
+        *before = op;
+    repeat->last = op;
+    trace_add(repeat, op);
     repeat->turns++;
 }
 
 /* The latest op of the pass that the op conflicts with; NULL: none of the last TUNE_REPEAT_BACK. */
-static acs_candidate *latest_before(acs_repeat *repeat, const acs_record *op)
+static acs_known *latest_before(acs_repeat *repeat, const acs_record *op)
 {
     const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     const uint32_t least = trace->count > TUNE_REPEAT_BACK ? trace->count - TUNE_REPEAT_BACK : 0;
@@ -58,69 +57,29 @@ static acs_candidate *latest_before(acs_repeat *repeat, const acs_record *op)
     return NULL;
 }
 
-/*
- * The candidate behind which a new one belongs: the last one of its strand that the pass has queued. The strand is that
- * of an op that it conflicts with; where there is none, it comes behind the op before it.
- */
-static acs_candidate *place_of(acs_repeat *repeat, const acs_record *op)
+static bool learns(const acs_repeat *repeat)
 {
-    acs_candidate *behind = latest_before(repeat, op);
-    if (!behind)
-        behind = repeat->last;
-    const acs_strand *strand = behind && behind->piece ? behind->piece->strand : NULL;
-    acs_candidate *c = behind ? behind->next : NULL;
-    bool taken = true; /* all between */
-    for (uint32_t i = 0; c && i < TUNE_REPEAT_BACK; i++, c = c->next) {
-        taken &= c->taken == repeat->passes;
-        if (taken || (c->taken == repeat->passes && strand && c->piece && c->piece->strand == strand))
-            behind = c;
-    }
-    return behind;
-}
-
-/* The candidate that the op is, among those that are not in the list and that this pass has not queued yet. */
-static acs_candidate *recurring(const acs_repeat *repeat, const acs_record *op)
-{
-    const uint32_t tag = acs_known_op_tag(op);
-    acs_candidate *c = acs_candidate_first(repeat, tag);
-    while (c && (c->tag != tag || c->piece || c->taken == repeat->passes || !acs_known_op_equals(c->op, op)))
-        c = c->same;
-    return c;
-}
-
-/* A piece must be made anew for the op behind this candidate. */
-static void count_new(acs_repeat *repeat, const acs_candidate *behind)
-{
-    repeat->renew_ops += 1 + (behind && behind->piece ? behind->piece->shape->ops : 0);
+    return repeat->rested == repeat->rests;
 }
 
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
 {
-    if (op->kind != ACS_KIND_KERNEL || !op->type || op->any) {
-        repeat->turns++;
+    const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any;
+    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    acs_known *known = fit && learns(repeat) ? acs_known_get(repeat, op) : NULL;
+    repeat->missed += fit;
+    if (known) {
+        acs_repeat_queued(repeat, known);
         return;
     }
-    repeat->queued++;
-    acs_candidate *c = recurring(repeat, op);
-    if (c) {
-        repeat->recurred++;
-        repeat->lost_ns += TUNE_COST_LAUNCH_NS;
-        if (++c->seen == 2)
-            count_new(repeat, c == repeat->candidates ? NULL : c->prev);
-    } else {
-        acs_candidate *behind = repeat->passes == 1 ? repeat->last : place_of(repeat, op);
-        c = acs_candidate_add(repeat, op, behind);
-        if (c)
-            c->seen = 1;
-    }
-    if (c)
-        acs_repeat_queued(repeat, c);
-    else
-        repeat->turns++;
+    if (!fit && learns(repeat) && trace->count)
+        trace->ops[trace->count - 1].awaited = latest_before(repeat, op); /* no replay may pass the op */
+    repeat->last = NULL;
+    repeat->turns++;
 }
 
 /* The op of a pass that has this number, if all ops of the pass were its own; NULL: none. */
-static acs_candidate *numbered(const acs_pass_trace *trace, acs_op op)
+static acs_known *numbered(const acs_pass_trace *trace, acs_op op)
 {
     uint32_t low = 0, high = trace->count;
     const uint64_t turn = op - trace->before - 1;
@@ -136,329 +95,332 @@ static acs_candidate *numbered(const acs_pass_trace *trace, acs_op op)
     return low < trace->count && trace->ops[low].turn == turn ? trace->ops[low].op : NULL;
 }
 
-/* The strand of the awaited op should be cut here. */
-static void cut_listed(acs_repeat *repeat, acs_op op)
+/* The strand whose replay has the number, open or sealed lately; NULL: none. */
+static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
 {
-    acs_piece *piece;
-    LL_FOREACH (repeat->pieces, piece) {
-        if (op - piece->number >= piece->shape->ops || !piece->number)
-            continue;
-        if (piece->strand->open)
-            acs_repeat_cut(piece->strand->open);
-        return;
+    for (uint32_t s = 0; s < repeat->strand_count; s++) {
+        acs_strand *strand = &repeat->strands[s];
+        if (strand->replay && op - strand->number < strand->place)
+            return strand;
+        for (uint32_t i = 0; i < ACS_STRAND_LATEST; i++)
+            if (op - strand->latest[i].first < strand->latest[i].count)
+                return strand;
     }
+    return NULL;
 }
 
 void acs_repeat_waits(acs_repeat *repeat, acs_op op)
 {
-    if (repeat->matches && op != UINT64_MAX) {
-        cut_listed(repeat, op);
-        return;
+    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
+    acs_strand *strand = op == UINT64_MAX ? NULL : strand_with(repeat, op);
+    if (strand) {
+        acs_strand_cut(strand);
+    } else if (last && op == UINT64_MAX) {
+        last->cut_all = true;
+    } else if (last) {
+        acs_known *awaited = numbered(trace, op);
+        last->awaited = awaited ? awaited : numbered(trace_of(repeat, repeat->passes - 1), op);
     }
-    if (repeat->matches || !repeat->last)
-        return;
-    acs_candidate *awaited = numbered(trace_of(repeat, repeat->passes), op);
-    if (!awaited)
-        awaited = numbered(trace_of(repeat, repeat->passes - 1), op);
-    repeat->last->awaited = awaited;
-    repeat->last->cut_all |= op == UINT64_MAX;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- lists */
+/* --------------------------------------------------------------------------------------------------------- strands */
 
-/* What a new list is made of. */
-typedef struct draft_list {
-    acs_candidate **ops; /* in program order */
-    uint32_t *strand;    /* by op */
-    acs_candidate **latest; /* by strand */
-    uint32_t count, strands;
-    acs_piece *pieces;
-} draft_list;
-
-static void draft_free(draft_list *d)
+static void strands_free(acs_repeat *repeat)
 {
-    free(d->ops);
-    free(d->strand);
-    free(d->latest);
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        free(repeat->strands[s].segments);
+    free(repeat->strands);
+    repeat->strands = NULL;
+    repeat->strand_count = 0;
 }
 
-static bool draft_begin(const acs_repeat *repeat, draft_list *d)
+/* Make room for more segments of a strand's footprint. */
+static bool footprint_grow(acs_strand *strand, uint32_t more)
 {
-    acs_candidate *c;
-    d->ops = calloc(repeat->candidate_count, sizeof(acs_candidate *));
-    d->strand = calloc(repeat->candidate_count, sizeof *d->strand);
-    d->latest = calloc(repeat->candidate_count, sizeof(acs_candidate *));
-    if (!d->ops || !d->strand || !d->latest)
-        return false;
-    DL_FOREACH (repeat->candidates, c)
-        d->ops[d->count++] = c;
-    return acs_strands_find(d->ops, d->count, d->strand, &d->strands);
+    acs_segment *grown = realloc(strand->segments, (strand->segment_count + (size_t)more + 1) * sizeof *grown);
+    strand->segments = grown ? grown : strand->segments;
+    return grown != NULL;
+}
+
+static void footprint_add(acs_strand *strand, const acs_record *op)
+{
+    memcpy(strand->segments + strand->segment_count, op->segments, op->segment_count * sizeof *op->segments);
+    strand->segment_count += op->segment_count;
+}
+
+static void footprint_end(acs_strand *strand)
+{
+    strand->segment_count = acs_footprint_join(strand->segments, strand->segment_count, &strand->first, &strand->last);
+}
+
+/* Find the footprints of all strands. False: no memory. */
+static bool find_footprints(acs_repeat *repeat, acs_known *const *list)
+{
+    uint32_t *segments = calloc(repeat->strand_count, sizeof *segments);
+    bool found = segments != NULL;
+    for (uint32_t i = 0; found && i < repeat->known_count; i++)
+        segments[list[i]->strand] += list[i]->op->segment_count;
+    for (uint32_t s = 0; found && s < repeat->strand_count; s++)
+        found = footprint_grow(&repeat->strands[s], segments[s]);
+    for (uint32_t i = 0; found && i < repeat->known_count; i++)
+        footprint_add(&repeat->strands[list[i]->strand], list[i]->op);
+    for (uint32_t s = 0; found && s < repeat->strand_count; s++)
+        footprint_end(&repeat->strands[s]);
+    free(segments);
+    return found;
 }
 
 /*
- * Small strands share one, so that a piece has TUNE_REPEAT_PIECE_LEAST ops of the `span` that it may take from the
- * program's order.
+ * Small strands share one, so that a fragment has TUNE_REPEAT_PIECE_LEAST ops of the `span` that it may take from the
+ * program's order. `joined[s]` becomes the number of strand s.
  */
-static bool join_small(draft_list *d, uint32_t span)
+static void join_small(const uint32_t *ops, uint32_t *joined, uint32_t *strands, uint32_t least)
 {
-    uint32_t *ops = calloc(d->strands, sizeof *ops), *joined = calloc(d->strands, sizeof *joined);
-    const uint32_t least = d->count > span ? (uint32_t)((uint64_t)TUNE_REPEAT_PIECE_LEAST * d->count / span)
-                                           : TUNE_REPEAT_PIECE_LEAST;
     uint32_t used = 0, filled = 0;
-    for (uint32_t i = 0; ops && joined && i < d->count; i++)
-        ops[d->strand[i]]++;
-    for (uint32_t s = 0; ops && joined && s < d->strands; s++) {
-        if (ops[s] < least && filled + ops[s] > 0) {
+    for (uint32_t s = 0; s < *strands; s++) {
+        if (ops[s] < least) {
             filled += ops[s];
             joined[s] = used;
             used += filled >= least;
             filled = filled >= least ? 0 : filled;
         } else {
-            joined[s] = used + (filled > 0);
-            used += 1 + (filled > 0);
+            used += filled > 0;
+            joined[s] = used++;
             filled = 0;
         }
     }
-    for (uint32_t i = 0; ops && joined && i < d->count; i++)
-        d->strand[i] = joined[d->strand[i]];
-    d->strands = used + (filled > 0);
-    const bool done = ops && joined;
+    *strands = used + 1; /* the last one may have no ops */
+}
+
+/* All known ops, listed. */
+static acs_known **list_known(const acs_repeat *repeat)
+{
+    acs_known **list = malloc((repeat->known_count + 1) * sizeof *list);
+    uint32_t count = 0;
+    for (uint32_t i = 0; list && repeat->index && i <= repeat->index_mask; i++)
+        for (acs_known *known = repeat->index[i]; known; known = known->same)
+            list[count++] = known;
+    return list;
+}
+
+static bool number_strands(acs_repeat *repeat, acs_known *const *list, uint32_t span)
+{
+    const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    const uint32_t least = trace->count > span ? (uint32_t)((uint64_t)TUNE_REPEAT_PIECE_LEAST * trace->count / span)
+                                               : TUNE_REPEAT_PIECE_LEAST;
+    uint32_t *ops = calloc(repeat->known_count + 1, sizeof *ops), *joined = calloc(repeat->known_count + 1, sizeof *joined);
+    const bool numbers = ops && joined && acs_strands_find(list, repeat->known_count, &repeat->strand_count);
+    for (uint32_t i = 0; numbers && i < trace->count; i++)
+        ops[trace->ops[i].op->strand]++;
+    if (numbers)
+        join_small(ops, joined, &repeat->strand_count, least);
+    for (uint32_t i = 0; numbers && i < repeat->known_count; i++)
+        list[i]->strand = joined[list[i]->strand];
     free(ops);
     free(joined);
-    return done;
+    return numbers;
 }
 
-/* Cut the strands of awaited ops where the waits came. */
-static void place_cuts(draft_list *d)
+static bool find_strands(acs_repeat *repeat, uint32_t span)
 {
-    for (uint32_t i = 0; i < d->count; i++)
-        d->ops[i]->index = i;
-    for (uint32_t i = 0; i < d->count; i++) {
-        acs_candidate *c = d->ops[i];
-        d->latest[d->strand[i]] = c;
-        for (uint32_t s = 0; c->cut_all && s < d->strands; s++)
-            if (d->latest[s])
-                d->latest[s]->cut = true;
-        if (c->awaited && d->latest[d->strand[c->awaited->index]])
-            d->latest[d->strand[c->awaited->index]]->cut = true;
-        c->cut_all = false;
-        c->awaited = NULL;
-    }
+    acs_known **list = list_known(repeat);
+    strands_free(repeat);
+    bool found = list && number_strands(repeat, list, span);
+    repeat->strands = found ? calloc(repeat->strand_count, sizeof *repeat->strands) : NULL;
+    found = repeat->strands != NULL;
+    for (uint32_t s = 0; found && s < repeat->strand_count; s++)
+        repeat->strands[s] = (acs_strand){.repeat = repeat, .first = UINT64_MAX};
+    found = found && find_footprints(repeat, list);
+    for (uint32_t i = 0; !found && list && i < repeat->known_count; i++)
+        list[i]->strand = ACS_STRAND_NONE;
+    if (!found)
+        strands_free(repeat);
+    free(list);
+    return found;
 }
 
-/* The piece of the present list that has exactly these ops; NULL: none. */
-static acs_piece *same_piece(acs_candidate *const *ops, uint32_t count)
+/* Give a new op the only strand that it conflicts with. False: there is none, or several, or no memory. */
+static bool join_strand(acs_repeat *repeat, acs_known *known)
 {
-    acs_piece *piece = ops[0]->piece;
-    if (!piece || piece->kept || piece->shape->ops != count ||
-        memcmp(piece->ops, ops, count * sizeof(acs_candidate *)) != 0)
-        return NULL;
-    return piece;
-}
-
-/* Where a piece is: its strand, and the place of its first op there. */
-typedef struct piece_place {
-    acs_strand *strand;
-    uint32_t first;
-} piece_place;
-
-/* Add pieces for these ops, smaller ones where they have too many edges or segments. */
-static bool add_pieces(acs_repeat *repeat, draft_list *d, acs_candidate *const *ops, uint32_t count, piece_place place)
-{
-    const piece_place second = {place.strand, place.first + count / 2};
-    acs_piece *piece = same_piece(ops, count);
-    if (piece) {
-        LL_DELETE(repeat->pieces, piece);
-        piece->kept = true;
-    } else {
-        piece = acs_piece_create(repeat, ops, count);
-    }
-    if (!piece)
-        return count > 1 && add_pieces(repeat, d, ops, count / 2, place) &&
-               add_pieces(repeat, d, ops + count / 2, count - count / 2, second);
-    piece->strand = place.strand;
-    piece->first = place.first;
-    LL_PREPEND(d->pieces, piece);
-    return true;
-}
-
-/* A strand's ops. */
-typedef struct strand_ops {
-    acs_candidate **list;
-    uint32_t count;
-} strand_ops;
-
-/* Cut one strand's ops into pieces. */
-static bool cut_strand(acs_repeat *repeat, draft_list *d, acs_strand *strand, strand_ops own, uint32_t span)
-{
-    acs_candidate **const ops = own.list;
-    for (uint32_t first = 0, end = 0; first < own.count; first = end) {
-        do
-            end++;
-        while (end < own.count && end - first < ACS_REPLAY_OPS && !ops[end - 1]->cut &&
-               ops[end]->index - ops[first]->index < span);
-        if (!add_pieces(repeat, d, ops + first, end - first, (piece_place){strand, first}))
+    acs_strand *only = NULL;
+    for (uint32_t s = 0; s < repeat->strand_count; s++) {
+        acs_strand *strand = &repeat->strands[s];
+        if (!acs_segments_conflict(strand->segments, strand->segment_count, known->op->segments,
+                                   known->op->segment_count))
+            continue;
+        if (only)
             return false;
+        only = strand;
     }
+    if (!only || !footprint_grow(only, known->op->segment_count))
+        return false;
+    footprint_add(only, known->op);
+    footprint_end(only);
+    known->strand = (uint32_t)(only - repeat->strands);
     return true;
 }
 
-static bool make_pieces(acs_repeat *repeat, draft_list *d, acs_strand *strands, uint32_t span)
+/* Every op of the pass gets a strand. */
+static bool complete_strands(acs_repeat *repeat, uint32_t span)
 {
-    acs_candidate **own = calloc(d->count, sizeof(acs_candidate *));
-    uint32_t *first = calloc(d->strands + 1, sizeof *first);
-    bool made = own && first;
-    for (uint32_t i = 0; made && i < d->count; i++) /* sort by strand, in program order */
-        first[d->strand[i] + 1]++;
-    for (uint32_t s = 0; made && s < d->strands; s++)
-        first[s + 1] += first[s];
-    for (uint32_t i = 0; made && i < d->count; i++)
-        own[first[d->strand[i]]++] = d->ops[i];
-    for (uint32_t s = 0, from = 0; made && s < d->strands; from = first[s++])
-        made = cut_strand(repeat, d, &strands[s], (strand_ops){own + from, first[s] - from}, span);
-    free(own);
+    const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    for (uint32_t i = 0; i < trace->count; i++)
+        if (trace->ops[i].op->strand == ACS_STRAND_NONE && !join_strand(repeat, trace->ops[i].op))
+            return find_strands(repeat, span);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------- fragments */
+
+/* A strand's ops in the pass. */
+typedef struct sequence {
+    acs_known **ops;
+    uint32_t count;
+} sequence;
+
+/* A fragment was seen. Returns whether it had been seen before. */
+static bool see(acs_repeat *repeat, sequence s, uint32_t times)
+{
+    acs_node *node = acs_node_get(repeat, s.ops, s.count);
+    if (!node)
+        return false;
+    const bool known = node->seen > 0;
+    node->seen += times;
+    if (node->seen < 2 || node->own || acs_node_activate(repeat, node))
+        return known;
+    node->seen = 0; /* too large: two halves take its place */
+    if (s.count > 1) {
+        (void)see(repeat, (sequence){s.ops, s.count / 2}, 2);
+        (void)see(repeat, (sequence){s.ops + s.count / 2, s.count - s.count / 2}, 2);
+    }
+    return known;
+}
+
+/* Set `cut` of the ops of the trace behind which their strands' fragments end. */
+static void place_cuts(acs_repeat *repeat, acs_pass_trace *trace, uint32_t *latest)
+{
+    memset(latest, 0xff, repeat->strand_count * sizeof *latest);
+    for (uint32_t i = 0; i < trace->count; i++) {
+        acs_traced *t = &trace->ops[i];
+        latest[t->op->strand] = i;
+        for (uint32_t s = 0; t->cut_all && s < repeat->strand_count; s++)
+            if (latest[s] != UINT32_MAX)
+                trace->ops[latest[s]].cut = true;
+        if (t->awaited && latest[t->awaited->strand] != UINT32_MAX)
+            trace->ops[latest[t->awaited->strand]].cut = true;
+    }
+}
+
+/* Learn from one strand's ops, whose places in the trace are listed. */
+static bool learn_strand(acs_repeat *repeat, const acs_pass_trace *trace, const uint32_t *at, uint32_t count,
+                         uint32_t span)
+{
+    acs_known *ops[ACS_REPLAY_OPS];
+    bool recurred = false;
+    for (uint32_t first = 0, end = 0; first < count; first = end) {
+        do {
+            ops[end - first] = trace->ops[at[end]].op;
+            end++;
+        } while (end < count && end - first < ACS_REPLAY_OPS && !trace->ops[at[end - 1]].cut &&
+                 at[end] - at[first] < span);
+        recurred |= see(repeat, (sequence){ops, end - first}, 1);
+    }
+    return recurred;
+}
+
+/* Learn from the pass. Returns whether something recurred. */
+static bool learn(acs_repeat *repeat, uint32_t span)
+{
+    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    uint32_t *first = NULL, *at = NULL, *latest = NULL;
+    bool recurred = false;
+    if (!complete_strands(repeat, span))
+        return false;
+    first = calloc(repeat->strand_count + 1, sizeof *first);
+    latest = calloc(repeat->strand_count + 1, sizeof *latest);
+    at = calloc(trace->count + 1, sizeof *at);
+    if (first && at && latest) {
+        place_cuts(repeat, trace, latest);
+        for (uint32_t i = 0; i < trace->count; i++) /* sort by strand, in program order */
+            first[trace->ops[i].op->strand + 1]++;
+        for (uint32_t s = 0; s < repeat->strand_count; s++)
+            first[s + 1] += first[s];
+        for (uint32_t i = 0; i < trace->count; i++)
+            at[first[trace->ops[i].op->strand]++] = i;
+        for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++])
+            recurred |= learn_strand(repeat, trace, at + from, first[s] - from, span);
+    }
     free(first);
-    return made;
-}
-
-/* Older pieces are destroyed once their replays have ended. */
-static void retire(acs_repeat *repeat, acs_piece *pieces)
-{
-    acs_piece *piece, *next;
-    LL_FOREACH_SAFE (pieces, piece, next) {
-        for (uint32_t at = 0; at < piece->shape->ops; at++)
-            if (piece->ops[at]->piece == piece)
-                piece->ops[at]->piece = NULL;
-        LL_PREPEND(repeat->retired, piece);
-    }
-}
-
-static void drop_retired(acs_repeat *repeat)
-{
-    acs_piece *piece, *next;
-    LL_FOREACH_SAFE (repeat->retired, piece, next)
-        if (acs_piece_is_free(piece)) {
-            LL_DELETE(repeat->retired, piece);
-            acs_piece_destroy(piece);
-        }
-}
-
-/* The draft's pieces become the list. */
-static void install(acs_repeat *repeat, draft_list *d, acs_strand *strands)
-{
-    acs_piece *piece;
-    retire(repeat, repeat->pieces);
-    free(repeat->strands);
-    repeat->strands = strands;
-    repeat->strand_count = d->strands;
-    repeat->pieces = d->pieces;
-    LL_FOREACH (repeat->pieces, piece) {
-        piece->kept = false;
-        memset(piece->used, 0, sizeof piece->used);
-        for (uint32_t at = 0; at < piece->shape->ops; at++) {
-            piece->ops[at]->piece = piece;
-            piece->ops[at]->at = at;
-            piece->ops[at]->seen = 0;
-        }
-    }
-}
-
-static bool was_used(const acs_candidate *c)
-{
-    return c->piece->used[c->at / 64] >> c->at % 64 & 1;
-}
-
-/* Drop the candidates that did not recur: those of the list that were not used, and others seen less often. */
-static void prune(acs_repeat *repeat, uint32_t seen_least)
-{
-    acs_candidate *c, *next;
-    DL_FOREACH_SAFE (repeat->candidates, c, next)
-        c->index = c->piece ? was_used(c) : c->seen >= seen_least; /* whether it stays */
-    DL_FOREACH (repeat->candidates, c) {
-        if (c->follower && !c->follower->index)
-            c->follower = NULL;
-        if (c->awaited && !c->awaited->index)
-            c->awaited = NULL;
-    }
-    if (repeat->first && !repeat->first->index)
-        repeat->first = NULL;
-    DL_FOREACH_SAFE (repeat->candidates, c, next)
-        if (!c->index)
-            acs_candidate_drop(repeat, c);
-    repeat->trace[0].count = repeat->trace[1].count = 0;
-}
-
-static void forget_all(acs_repeat *repeat)
-{
-    retire(repeat, repeat->pieces);
-    repeat->pieces = NULL;
-    repeat->matches = false;
-    prune(repeat, UINT32_MAX);
-    repeat->lost_ns = repeat->renew_ops = 0;
-}
-
-static void renew(acs_repeat *repeat, uint32_t span)
-{
-    draft_list d = {NULL, NULL, NULL, 0, 0, NULL};
-    acs_strand *strands = NULL;
-    bool made = repeat->candidate_count >= TUNE_REPEAT_LEAST && draft_begin(repeat, &d) && join_small(&d, span);
-    if (made) {
-        place_cuts(&d);
-        strands = calloc(d.strands, sizeof *strands);
-        made = strands && make_pieces(repeat, &d, strands, span);
-    }
-    repeat->lost_ns = repeat->renew_ops = 0;
-    repeat->matches = made;
-    if (made) {
-        install(repeat, &d, strands);
-    } else {
-        free(strands);
-        retire(repeat, d.pieces);
-        forget_all(repeat);
-    }
-    draft_free(&d);
+    free(at);
+    free(latest);
+    return recurred;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- passes */
+
+static bool all_free(const acs_repeat *repeat)
+{
+    acs_piece *piece;
+    LL_FOREACH (repeat->pieces, piece)
+        for (uint32_t i = 0; i < piece->made; i++)
+            if (!acs_replay_is_free(piece->replays[i]))
+                return false;
+    return true;
+}
+
+static bool is_full(const acs_repeat *repeat, uint32_t part)
+{
+    return repeat->known_count >= TUNE_REPEAT_OPS / part || repeat->node_count >= TUNE_REPEAT_NODES / part;
+}
+
+/* Make room: forget what did not recur, and all if that is not enough. */
+static void forget(acs_repeat *repeat)
+{
+    acs_nodes_forget(repeat, false);
+    if (is_full(repeat, 2) && all_free(repeat))
+        acs_nodes_forget(repeat, true);
+    acs_known_drop(repeat, false);
+    repeat->trace[0].count = repeat->trace[1].count = 0;
+}
 
 void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->turns = repeat->queued = repeat->recurred = 0;
+    repeat->turns = repeat->missed = repeat->cuts = 0;
     trace->count = 0;
     trace->before = before;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
-        repeat->strands[s] = (acs_strand){0, NULL};
+        repeat->strands[s].traced = 0;
 }
 
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t span)
 {
-    repeat->passes++;
-    drop_retired(repeat);
-    if (!repeat->matches && repeat->recurred > 0 && 2 * repeat->recurred >= repeat->queued) {
-        renew(repeat, span);
-    } else if (repeat->matches && repeat->renew_ops &&
-               repeat->lost_ns >= (uint64_t)repeat->renew_ops * TUNE_COST_BUILD_NS) {
-        prune(repeat, 2);
-        renew(repeat, span);
-    } else if (repeat->candidate_count == TUNE_REPEAT_OPS) {
-        if (repeat->matches)
-            prune(repeat, UINT32_MAX);
-        else
-            forget_all(repeat);
+    if (repeat->missed || repeat->cuts) {
+        if (!learns(repeat)) {
+            repeat->rested++;
+        } else {
+            const bool recurs = learn(repeat, span);
+            const uint64_t longer = 2 * repeat->rests + 1;
+            repeat->rests = recurs || repeat->passes < TUNE_REPEAT_TRIES ? 0
+                            : longer > TUNE_REPEAT_RESTS_MOST           ? TUNE_REPEAT_RESTS_MOST
+                                                                        : longer;
+            repeat->rested = 0;
+        }
     }
+    repeat->passes++;
+    if (is_full(repeat, 1))
+        forget(repeat);
 }
 
 void acs_repeat_destroy(acs_repeat *repeat)
 {
-    acs_piece *piece, *next;
-    forget_all(repeat);
-    LL_FOREACH_SAFE (repeat->retired, piece, next)
-        acs_piece_destroy(piece);
+    acs_nodes_forget(repeat, true);
+    acs_known_drop(repeat, true);
+    strands_free(repeat);
     for (int i = 0; i < 2; i++)
         free(repeat->trace[i].ops);
-    free(repeat->strands);
     free(repeat->index);
     free(repeat);
 }

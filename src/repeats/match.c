@@ -1,17 +1,15 @@
 /*
- * Ops of a pass that enter replays: which known op a launch repeats, and whether it may join the open replay of its
- * strand. Called by launches through repeat.h. Holds the lock across no call that blocks.
+ * Ops of a pass that enter replays: which known op a launch repeats, and whether it goes on with the fragment that its
+ * strand has open, or begins one. Called by launches through repeat.h. Holds the lock across no call that blocks.
  *
  * A replay's number is older than those of ops that were queued since it was opened. So an op may join it only if no
- * such op conflicts with the piece. Every op that passes through here seals the pieces that it conflicts with. Ops of
- * other threads may not pass through here: then there are more numbers than this file knows, and all pieces are sealed.
+ * such op conflicts with the strand. Every op that passes through here seals the strands that it conflicts with. Ops of
+ * other threads may not pass through here: then there are more numbers than this file knows, and all are sealed.
  */
 #include "repeats/repeat_internal.h"
 
 #include "api/threads.h"
 #include "api/wait.h"
-
-#include <string.h>
 
 /* What may become part of a replay: a launch without a record yet, or an op with one. */
 typedef struct entering {
@@ -23,26 +21,24 @@ typedef struct entering {
     bool room;                /* false: a replay has to begin, and there was no room */
 } entering;
 
-/* Whether the op repeats the candidate, and comes behind all ops of its strand that entered in this pass. */
-static bool repeats(const acs_candidate *c, const entering *e)
+static bool repeats(const acs_known *known, const entering *e)
 {
-    return c->piece && c->piece->first + c->at >= c->piece->strand->pos &&
-           (e->record ? acs_known_op_equals(c->op, e->record) : acs_known_op_matches(c->op, e->params));
+    return e->record ? acs_known_op_equals(known->op, e->record) : acs_known_op_matches(known->op, e->params);
 }
 
-/* The first known op of its strand that the op repeats; NULL: none. Mostly it is what came here in the pass before. */
-static acs_candidate *find(const entering *e)
+/* The known op that the op repeats; NULL: none. Mostly it is what came here the last time. */
+static acs_known *find(const entering *e)
 {
-    const acs_repeat *repeat = e->repeat;
-    acs_candidate *found = repeat->last ? repeat->last->follower : repeat->first;
-    if (!repeat->matches || (found && repeats(found, e)))
-        return repeat->matches ? found : NULL;
+    acs_known *known = e->repeat->last ? e->repeat->last->follower : e->repeat->first;
+    if (known && repeats(known, e))
+        return known;
+    if (!e->repeat->pieces)
+        return NULL;
     const uint32_t tag = e->record ? acs_known_op_tag(e->record) : acs_known_op_tag_of_launch(e->params);
-    found = NULL;
-    for (acs_candidate *c = acs_candidate_first(repeat, tag); c; c = c->same)
-        if (c->tag == tag && repeats(c, e) && (!found || c->piece->first + c->at < found->piece->first + found->at))
-            found = c;
-    return found;
+    known = acs_known_first(e->repeat, tag);
+    while (known && (known->tag != tag || !repeats(known, e)))
+        known = known->same;
+    return known;
 }
 
 /* The op changed since a replay before. */
@@ -53,34 +49,79 @@ static void changed(acs_piece *piece, uint32_t at)
     piece->changes_ns += piece->told[at / 64] & bit ? 0 : TUNE_COST_SET_FIXED_NS;
 }
 
-/* Add the op to the open replay of its piece. */
-static acs_op add(const entering *e, acs_piece *piece, uint32_t at)
+/* Add the op to the replay, at the place before the strand's. */
+static acs_op add(const entering *e, acs_strand *strand)
 {
-    acs_replay *replay = piece->now;
+    acs_replay *replay = strand->replay;
+    const uint32_t at = strand->place - 1;
     acs_record *op = &replay->ops[at];
-    const uint32_t pos = piece->strand->pos > piece->first ? piece->strand->pos - piece->first : 0;
     const bool same = e->record ? acs_known_op_take(op, e->record) : acs_known_op_fill(op, e->params);
     if (!same)
-        changed(piece, at);
-    for (uint32_t left_out = pos; left_out < at; left_out++)
-        changed(piece, left_out);
-    op->seq = piece->number + at - replay->from; /* RPL-1 */
+        changed(strand->piece, at);
+    op->seq = strand->number + at - replay->from; /* RPL-1 */
     replay->on[at / 64] |= (uint64_t)1 << at % 64;
     replay->count++;
-    piece->strand->pos = piece->first + at + 1;
     return op->seq;
 }
 
-/* Pieces are sealed if there are numbers of unknown ops: these may have to come before what the pass queues now. */
+/* Strands are sealed if there are numbers of unknown ops: these may have to come before what the pass queues now. */
 static acs_op seal_behind_unknown(acs_context *context)
 {
     acs_repeats *all = context->repeats;
     const acs_op last = acs_fifo_last(context->core.fifo);
     if (ACS_LIKELY(last == all->numbered))
         return 0;
-    const acs_op sealed = acs_pieces_seal(context, NULL, false);
+    const acs_op sealed = acs_strands_seal(context, NULL, false);
     all->numbered = last;
     return sealed;
+}
+
+/* The first place of the op in the piece from `place` on; as many as it has places: there is none. */
+static uint32_t place_in(const acs_piece *piece, uint32_t place, const acs_known *known)
+{
+    while (place < piece->shape->ops && piece->ops[place] != known)
+        place++;
+    return place;
+}
+
+/* Go on with the open fragment. False: the op is not the next one, and none behind it that `skips` lets it be. */
+static bool go_on(acs_strand *strand, const acs_known *known, bool skips)
+{
+    acs_node *next = strand->node ? acs_node_child(strand->node, known) : NULL;
+    if (next && next->piece && acs_strand_advance(strand, next))
+        return true;
+    if (strand->node && !skips)
+        return false;
+    const uint32_t at = place_in(strand->piece, strand->place, known);
+    if (at == strand->piece->shape->ops)
+        return false;
+    for (uint32_t left_out = strand->place; left_out < at; left_out++)
+        changed(strand->piece, left_out);
+    acs_strand_skip(strand, at);
+    return true;
+}
+
+/*
+ * Join the fragment that the strand has open, or begin one, or take up the one that was left. False: the op is part of
+ * none, or there is no room (e->room).
+ */
+static bool join(acs_context *context, entering *e, acs_strand *strand, const acs_known *known)
+{
+    const bool begins = known->root && known->root->piece;
+    if (strand->replay && go_on(strand, known, !begins))
+        return true;
+    const acs_op sealed = acs_strand_seal(context, strand);
+    e->sealed = sealed ? sealed : e->sealed;
+    if (begins)
+        return acs_strand_open(context, strand, known->root, &e->room);
+    const uint32_t place = strand->left ? place_in(strand->left, strand->left_place, known) : 0;
+    return strand->left && place < strand->left->shape->ops && acs_strand_resume(context, strand, place, &e->room);
+}
+
+/* Whether nothing can follow the latest op. */
+static bool is_over(const acs_strand *strand)
+{
+    return strand->node ? strand->node->followed == 0 : strand->place == strand->piece->shape->ops;
 }
 
 /* Under the lock. */
@@ -90,21 +131,20 @@ static void enter(acs_context *context, entering *e)
     e->room = true;
     if (!repeat->open || repeat->passes != e->pass)
         return;
-    acs_candidate *c = find(e);
-    if (!c)
+    acs_known *known = find(e);
+    if (!known || known->strand == ACS_STRAND_NONE)
         return;
-    acs_piece *piece = c->piece;
-    const uint32_t at = c->at;
+    acs_strand *strand = &repeat->strands[known->strand];
     acs_op sealed = seal_behind_unknown(context);
-    if (piece->strand->open && piece->strand->open != piece)
-        sealed = acs_piece_seal(context, piece->strand->open);
-    if (piece->now || acs_piece_open(context, piece, at, &e->room)) {
-        e->room = true;
-        e->op = add(e, piece, at);
-        acs_repeat_queued(repeat, c);
-        if (at + 1 == piece->shape->ops)
-            sealed = acs_piece_seal(context, piece);
-    }
+    e->sealed = sealed ? sealed : e->sealed;
+    if (!join(context, e, strand, known))
+        return;
+    e->room = true;
+    e->op = add(e, strand);
+    acs_repeat_queued(repeat, known);
+    if (!is_over(strand))
+        return;
+    sealed = acs_strand_seal(context, strand);
     e->sealed = sealed ? sealed : e->sealed;
 }
 
@@ -152,7 +192,7 @@ static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *
     pthread_mutex_lock(&all->lock);
     const bool kernel = op->kind == ACS_KIND_KERNEL;
     acs_op sealed = seal_behind_unknown(context);
-    const acs_op behind = acs_pieces_seal(context, op, repeat && !kernel);
+    const acs_op behind = acs_strands_seal(context, op, repeat && !kernel);
     sealed = behind ? behind : sealed;
     all->numbered++; /* it is queued now */
     if (repeat) {

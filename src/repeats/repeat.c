@@ -69,10 +69,10 @@ void acs_repeats_flush(acs_context *context, acs_op up_to, bool waits)
     pthread_mutex_lock(&all->lock);
     if (mine)
         acs_repeat_waits(mine, up_to);
-    while (all->open_pieces && all->open_pieces->number <= up_to) {
+    while (all->open_strands && all->open_strands->number <= up_to) {
         if (mine && up_to == UINT64_MAX)
-            acs_repeat_cut(all->open_pieces);
-        sealed = acs_piece_seal(context, all->open_pieces);
+            acs_strand_cut(all->open_strands);
+        sealed = acs_strand_seal(context, all->open_strands);
     }
     pthread_mutex_unlock(&all->lock);
     if (sealed)
@@ -160,9 +160,12 @@ acs_status acs_repeat_end(acs_context *context)
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_repeat_end: this thread is in no pass of a repeat");
     pthread_mutex_lock(&context->repeats->lock);
     acs_op sealed = 0;
-    for (uint32_t s = 0; s < repeat->strand_count; s++)
-        if (repeat->strands[s].open)
-            sealed = acs_piece_seal(context, repeat->strands[s].open);
+    for (uint32_t s = 0; s < repeat->strand_count; s++) {
+        if (repeat->strands[s].replay)
+            acs_strand_cut(&repeat->strands[s]);
+        const acs_op one = acs_strand_seal(context, &repeat->strands[s]);
+        sealed = one ? one : sealed;
+    }
     acs_repeat_pass_end(repeat, context->repeats->span);
     repeat->open = false;
     count_open(context, false);

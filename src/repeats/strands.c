@@ -48,7 +48,7 @@ static int by_place(const void *left, const void *right)
 }
 
 /* List what the ops use. False: one may use anything, and all ops are one strand. */
-static bool list_ranges(acs_candidate *const *ops, uint32_t count, ranges *all)
+static bool list_ranges(acs_known *const *ops, uint32_t count, ranges *all)
 {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < ops[i]->op->segment_count; k++) {
@@ -119,28 +119,24 @@ static bool join_all(ranges *all, uint32_t *group)
     return true;
 }
 
-bool acs_strands_find(acs_candidate *const *ops, uint32_t count, uint32_t *strand, uint32_t *strands)
+bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands)
 {
     ranges all = {NULL, 0};
     size_t segments = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        strand[i] = i;
+    uint32_t *group = malloc((count + 1) * sizeof *group);
+    for (uint32_t i = 0; group && i < count; i++) {
+        group[i] = i;
         segments += ops[i]->op->segment_count;
     }
-    all.list = malloc(segments * sizeof *all.list);
-    if (!all.list)
-        return false;
-    const bool apart = list_ranges(ops, count, &all);
-    const bool joined = apart && join_all(&all, strand);
-    free(all.list);
-    if (apart && !joined)
-        return false;
+    all.list = group ? malloc(segments * sizeof *all.list) : NULL;
+    const bool apart = all.list && list_ranges(ops, count, &all);
+    const bool found = all.list && (!apart || join_all(&all, group));
     *strands = 0;
-    for (uint32_t i = 0; i < count; i++) { /* roots come before the others of their group */
-        const uint32_t root = apart ? root_of(strand, i) : 0;
-        ops[i]->index = root == i ? (*strands)++ : ops[root]->index;
+    for (uint32_t i = 0; found && i < count; i++) { /* a group's root comes before its others */
+        const uint32_t root = apart ? root_of(group, i) : 0;
+        ops[i]->strand = root == i ? (*strands)++ : ops[root]->strand;
     }
-    for (uint32_t i = 0; i < count; i++)
-        strand[i] = ops[i]->index;
-    return true;
+    free(all.list);
+    free(group);
+    return found;
 }

@@ -96,6 +96,8 @@ static inline bool acs_segment_is_run(const acs_segment *s)
 }
 /* Whether two shapes share a byte, or are the same token. Exact for any pitches. */
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
+/* Whether some segments touch common bytes with others, and one of them writes these. */
+bool acs_segments_conflict(const acs_segment *a, uint32_t a_count, const acs_segment *b, uint32_t b_count);
 /* Whether two ops touch common bytes, and one of them writes these, by their segments alone. */
 struct acs_record;
 bool acs_records_conflict(const struct acs_record *a, const struct acs_record *b);

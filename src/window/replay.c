@@ -45,28 +45,27 @@ static bool is_range(const acs_segment *s)
     return acs_segment_has_bytes(s) && s->rows == 1;
 }
 
-/* Join ranges of the same access that overlap or lie side by side, and find the first and the last byte. */
-static void join_segments(acs_replay_shape *shape)
+uint32_t acs_footprint_join(acs_segment *segments, uint32_t count, uint64_t *first, uint64_t *last)
 {
     uint32_t used = 0;
-    qsort(shape->segments, shape->segment_count, sizeof *shape->segments, by_access_and_place);
-    shape->first = UINT64_MAX;
-    for (uint32_t i = 0; i < shape->segment_count; i++) {
-        const acs_segment *s = &shape->segments[i];
-        acs_segment *before = used ? &shape->segments[used - 1] : NULL;
-        const bool bytes = acs_segment_has_bytes(s);
-        const bool all = s->extent == ACS_EXTENT_ALL;
-        const uint64_t first = all ? 0 : bytes ? s->base : UINT64_MAX;
-        const uint64_t last = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
-        shape->first = first < shape->first ? first : shape->first;
-        shape->last = last > shape->last ? last : shape->last;
+    qsort(segments, count, sizeof *segments, by_access_and_place);
+    *first = UINT64_MAX;
+    *last = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_segment *s = &segments[i];
+        acs_segment *before = used ? &segments[used - 1] : NULL;
+        const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
+        const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
+        const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
+        *first = from < *first ? from : *first;
+        *last = to > *last ? to : *last;
         if (before && before->access == s->access && is_range(before) && is_range(s) &&
             s->base <= before->base + before->row_bytes)
-            before->row_bytes = last - before->base < before->row_bytes ? before->row_bytes : last - before->base + 1;
-        else
-            shape->segments[used++] = *s;
+            before->row_bytes = to - before->base < before->row_bytes ? before->row_bytes : to - before->base + 1;
+        else if (!before || before->access != s->access || !same_bytes(before, s))
+            segments[used++] = *s;
     }
-    shape->segment_count = used;
+    return used;
 }
 
 /*
@@ -93,7 +92,7 @@ static bool add_edges(acs_replay_shape *shape, const acs_record *const *ops, uin
 
 static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
 {
-    uint64_t before[ACS_REPLAY_OPS][ACS_REPLAY_WORDS];
+    uint64_t before[ACS_REPLAY_OPS][ACS_REPLAY_WORDS], first, last;
     memset(before, 0, shape->ops * sizeof before[0]);
     shape->first_edge[0] = 0;
     for (uint32_t at = 0; at < shape->ops; at++) {
@@ -101,7 +100,7 @@ static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
         if (!add_edges(shape, ops, at, before))
             return false;
     }
-    join_segments(shape);
+    shape->segment_count = acs_footprint_join(shape->segments, shape->segment_count, &first, &last);
     return true;
 }
 

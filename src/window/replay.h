@@ -23,7 +23,6 @@ typedef struct acs_replay_shape {
     uint32_t ops;           /* number of places */
     uint32_t segment_count;
     acs_segment *segments;  /* footprint of all ops together */
-    uint64_t first, last;   /* of the bytes that it may touch, the first and the last; first > last: none */
     uint32_t *first_edge;   /* by place, and one more: into `edges` */
     uint16_t *edges;        /* places that an op follows: all before it, none implied, greatest first */
 } acs_replay_shape;
@@ -59,6 +58,12 @@ static inline bool acs_replay_has(const acs_replay *r, uint32_t at)
 {
     return r->on[at / 64] >> at % 64 & 1;
 }
+
+/*
+ * Join ranges of the same access that overlap or lie side by side. The order changes. *first and *last: of the bytes
+ * that they may touch, the first and the last; first > last: none. @return how many are left.
+ */
+uint32_t acs_footprint_join(acs_segment *segments, uint32_t count, uint64_t *first, uint64_t *last);
 
 /* The shape of these ops, which are kernels with a type. NULL: no memory, or more than ACS_BATCH_EDGES edges. */
 acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t count);

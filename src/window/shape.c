@@ -190,6 +190,9 @@ static bool segments_conflict(const acs_segment *a, const acs_segment *b)
 {
     if (!((a->access | b->access) & ACS_WRITE))
         return false;
+    /* bytes in one row each: the common case, of which a replay's shape tests many pairs */
+    if (a->extent == ACS_EXTENT_BYTES && b->extent == ACS_EXTENT_BYTES && a->rows == 1 && b->rows == 1)
+        return a->row_bytes && b->row_bytes && a->base < b->base + b->row_bytes && b->base < a->base + a->row_bytes;
     acs_shape x, y;
     bool all_a = a->extent == ACS_EXTENT_ALL, all_b = b->extent == ACS_EXTENT_ALL;
     if (!all_a && acs_shape_of(a, &x) != ACS_OK)
@@ -210,13 +213,18 @@ static bool touches(const acs_record *op)
     return false;
 }
 
+bool acs_segments_conflict(const acs_segment *a, uint32_t a_count, const acs_segment *b, uint32_t b_count)
+{
+    for (uint32_t i = 0; i < a_count; i++)
+        for (uint32_t j = 0; j < b_count; j++)
+            if (segments_conflict(&a[i], &b[j]))
+                return true;
+    return false;
+}
+
 bool acs_records_conflict(const acs_record *a, const acs_record *b)
 {
     if (a->any || b->any)
         return touches(a) && touches(b);
-    for (uint32_t i = 0; i < a->segment_count; i++)
-        for (uint32_t j = 0; j < b->segment_count; j++)
-            if (segments_conflict(&a->segments[i], &b->segments[j]))
-                return true;
-    return false;
+    return acs_segments_conflict(a->segments, a->segment_count, b->segments, b->segment_count);
 }

@@ -153,7 +153,13 @@ static void kernels_may_be_left_out(void **state)
     const kernel none = {.width = 0};
     learn(context);
     for (uint32_t i = 0; i < OPS; i++)
-        assert_int_equal(pass(context, i, &none), OPS - 1);
+        assert_true(pass(context, i, &none) >= OPS / 4);
+    for (uint32_t i = 0; i < OPS; i++) {
+        uint64_t last = 0;
+        for (int times = 0; times < 4; times++)
+            last = pass(context, i, &none);
+        assert_int_equal(last, OPS - 1);
+    }
 }
 
 static void what_recurs_beside_the_list_is_learnt(void **state)

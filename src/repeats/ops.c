@@ -1,0 +1,95 @@
+/*
+ * The ops that the passes of a repeat queued, and an index by their tags. Called by match.c and learn.c under the lock.
+ */
+#include "repeats/repeat_internal.h"
+
+#include <stdlib.h>
+
+enum { INDEX_FIRST_SIZE = 64 };
+
+static void index_add(acs_repeat *repeat, acs_known *known)
+{
+    acs_known **at = &repeat->index[known->tag & repeat->index_mask];
+    known->same = *at;
+    *at = known;
+}
+
+static bool index_grow(acs_repeat *repeat)
+{
+    const uint32_t size = repeat->index ? (repeat->index_mask + 1) * 4 : INDEX_FIRST_SIZE;
+    acs_known **const old = repeat->index;
+    const uint32_t old_size = old ? repeat->index_mask + 1 : 0;
+    if (old && repeat->known_count <= repeat->index_mask)
+        return true;
+    acs_known **grown = calloc(size, sizeof(acs_known *));
+    if (!grown)
+        return old != NULL;
+    repeat->index = grown;
+    repeat->index_mask = size - 1;
+    for (uint32_t i = 0; i < old_size; i++)
+        for (acs_known *known = old[i], *next; known; known = next) {
+            next = known->same;
+            index_add(repeat, known);
+        }
+    free(old);
+    return true;
+}
+
+acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag)
+{
+    return repeat->index ? repeat->index[tag & repeat->index_mask] : NULL;
+}
+
+static acs_known *add(acs_repeat *repeat, const acs_record *op, uint32_t tag)
+{
+    if (repeat->known_count == TUNE_REPEAT_OPS || !index_grow(repeat))
+        return NULL;
+    acs_known *known = calloc(1, sizeof *known);
+    acs_record *copy = known ? acs_known_op_copy(op) : NULL;
+    if (!copy) {
+        free(known);
+        return NULL;
+    }
+    known->op = copy;
+    known->tag = tag;
+    known->strand = ACS_STRAND_NONE;
+    index_add(repeat, known);
+    repeat->known_count++;
+    return known;
+}
+
+acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op)
+{
+    const uint32_t tag = acs_known_op_tag(op);
+    for (acs_known *known = acs_known_first(repeat, tag); known; known = known->same)
+        if (known->tag == tag && acs_known_op_equals(known->op, op))
+            return known;
+    return add(repeat, op, tag);
+}
+
+static void forget_followers(acs_repeat *repeat)
+{
+    for (uint32_t i = 0; i <= repeat->index_mask; i++)
+        for (acs_known *known = repeat->index[i]; known; known = known->same)
+            known->follower = NULL;
+    repeat->first = repeat->last = NULL;
+}
+
+void acs_known_drop(acs_repeat *repeat, bool all)
+{
+    if (!repeat->index)
+        return;
+    forget_followers(repeat);
+    for (uint32_t i = 0; i <= repeat->index_mask; i++)
+        for (acs_known **at = &repeat->index[i]; *at;) {
+            acs_known *known = *at;
+            if (known->refs && !all) {
+                at = &known->same;
+                continue;
+            }
+            *at = known->same;
+            acs_known_op_free(known->op);
+            free(known);
+            repeat->known_count--;
+        }
+}
