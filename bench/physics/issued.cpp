@@ -224,7 +224,7 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
                  bench::spread_list(setup.cpu, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))).c_str());
     require_acs(acs_open(&o, &context), "acs_open");
     bench_timeline *timeline = nullptr;
-    if (setup.timeline && !adjust && !repeats) {
+    if (setup.timeline && !adjust) {
         timeline = bench_timeline_open(context, TIMELINE_OPS);
         if (!timeline) {
             fprintf(stderr, "physics-bench: no memory for a timeline\n");

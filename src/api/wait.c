@@ -160,7 +160,7 @@ static void caller_sleeps(waiting *w)
     let_go_on(w, false); /* ops may have been held back meanwhile */
     if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
-        bool polls = context->issuers == 0 && !context->backend->ops->notifies;
+        bool polls = acs_workers_asleep(context) && !context->backend->ops->notifies;
         if (!stepped)
             acs_eventcount_wait(&context->ends, epoch, polls ? TUNE_WORKER_NAP_US : TUNE_CALLER_NAP_US);
     }

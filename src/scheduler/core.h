@@ -223,6 +223,7 @@ struct acs_core {
     /* padding: callers read `ends` all the time, the fields before it change often */
     unsigned char apart_before[ACS_CACHE_LINE];
     _Atomic(uint64_t) ends;  /* ops that have ended; relaxed: a hint that a look is worth while */
+    uint64_t spans;          /* numbers of replays in the window, but one for each */
     _Atomic(acs_op) settled; /* all ops up to this one have ended; B: publish -> acs_core_settled */
     _Atomic(bool) poisoned;  /* failed ops left poison; stored before `settled`: publish -> acs_core_forget_block */
     _Atomic(acs_op) awaited; /* the op that a caller awaits; 0: none. Relaxed: a hint, see awaited.c */
@@ -255,7 +256,10 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 bool acs_core_true(acs_core *core, const acs_wait_condition *condition);
 void acs_core_add_condition(acs_core *core, acs_wait_condition *condition);
 void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition);
-/* Number of ops that have ended; may be late. Without the lock. */
+/*
+ * Number of ops that have ended; may be late. A replay that was taken counts as all of its numbers but one. Without the
+ * lock.
+ */
 uint64_t acs_core_ends(acs_core *core);
 /* All ops up to this one have ended and none of them runs. May be late. Without the lock (B). */
 acs_op acs_core_settled(const acs_core *core);

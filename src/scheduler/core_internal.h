@@ -52,6 +52,8 @@ void acs_core_push_host_locked(acs_core *core, acs_entry *entry);
 acs_entry *acs_core_pop_host_locked(acs_core *core);
 /* Change the number of running ops. */
 void acs_core_running_locked(acs_core *core, int change);
+/* A replay was taken that has so many numbers more than one. */
+void acs_core_count_spans_locked(acs_core *core, uint32_t more);
 /* Slots or host functions have changed: tell the activity, if there is one. */
 void acs_core_tell_activity_locked(acs_core *core);
 static inline void acs_core_activity_locked(acs_core *core)

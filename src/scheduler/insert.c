@@ -69,6 +69,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         acs_entry_traits traits = traits_of(core, op);
         ACS_ASSERT(op->seq == core->taken + 1); /* FIFO-1 */
         core->taken += acs_record_span(op);
+        acs_core_count_spans_locked(core, acs_record_span(op) - 1);
         if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY))
             core->counters.unused += op->u.replay.span - op->u.replay.replay->count;
         const bool first = core->window.live == 0;

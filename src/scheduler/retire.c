@@ -80,6 +80,7 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
 static void count_end(acs_core *core, const acs_entry *entry)
 {
     core->counters.retired += acs_record_span(entry->op);
+    core->spans -= acs_record_span(entry->op) - 1;
     if (ACS_LIKELY(entry->status == ACS_OK) || entry->kind == ACS_KIND_REPLAY)
         return;
     core->counters.skipped += entry->status == ACS_ERR_SKIPPED;
@@ -110,6 +111,13 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
     acs_record_gather(core->config.records, chain, entry->op);
 }
 
+void acs_core_count_spans_locked(acs_core *core, uint32_t more)
+{
+    core->spans += more;
+    if (more) /* relaxed: a hint, see acs_core_ends */
+        atomic_store_explicit(&core->ends, core->counters.retired + core->spans, memory_order_relaxed);
+}
+
 /*
  * Store the atomics that callers read without the lock.
  *
@@ -122,7 +130,7 @@ static void publish(acs_core *core)
     core->published = core->counters.retired;
     acs_op oldest = acs_window_oldest(&core->window);
     ACS_ASSERT(oldest <= core->taken);
-    atomic_store_explicit(&core->ends, core->counters.retired, memory_order_relaxed); /* a hint, see acs_core_ends */
+    atomic_store_explicit(&core->ends, core->counters.retired + core->spans, memory_order_relaxed); /* as above */
     atomic_store_explicit(&core->poisoned, core->window.poisoned != 0, memory_order_relaxed); /* published by B */
     if (!core->given_up) /* otherwise ended ops may still run */
         atomic_store_explicit(&core->settled, oldest ? oldest - 1 : core->taken, memory_order_release); /* B */
