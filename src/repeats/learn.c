@@ -154,6 +154,105 @@ static void footprint_end(acs_strand *strand)
     strand->segment_count = acs_footprint_join(strand->segments, strand->segment_count, &strand->first, &strand->last);
 }
 
+/* A segment and its strand. */
+typedef struct owned {
+    const acs_segment *segment;
+    acs_strand *strand;
+} owned;
+
+/* List the segments of all strands by address. A strand with others than bytes has no ranges. NULL: no memory. */
+static owned *list_owned(acs_repeat *repeat, size_t *count)
+{
+    *count = 0;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        *count += repeat->strands[s].segment_count;
+    owned *all = malloc((*count + 1) * sizeof *all);
+    size_t used = 0;
+    for (uint32_t s = 0; all && s < repeat->strand_count; s++) {
+        acs_strand *strand = &repeat->strands[s];
+        strand->range_count = 0;
+        for (uint32_t i = 0; i < strand->segment_count; i++) {
+            all[used++] = (owned){&strand->segments[i], strand};
+            if (!acs_segment_has_bytes(&strand->segments[i]))
+                strand->range_count = ACS_STRAND_RANGES + 1;
+        }
+    }
+    return all;
+}
+
+static int by_base(const void *left, const void *right)
+{
+    const acs_segment *a = ((const owned *)left)->segment, *b = ((const owned *)right)->segment;
+    return a->base < b->base ? -1 : a->base > b->base;
+}
+
+/* Add a segment to its strand's ranges: to the last one, or as a new one. */
+static void range_add(acs_strand *strand, const acs_segment *s, bool joins)
+{
+    if (strand->range_count > ACS_STRAND_RANGES || (!joins && strand->range_count++ == ACS_STRAND_RANGES))
+        return;
+    acs_segment *range = &strand->ranges[strand->range_count - 1];
+    const uint64_t end = acs_segment_end(s);
+    if (!joins) {
+        *range = *s;
+        range->rows = 1;
+        range->pitch_bytes = 0;
+        range->row_bytes = 0;
+    }
+    range->access |= s->access;
+    range->row_bytes = end - range->base > range->row_bytes ? end - range->base : range->row_bytes;
+}
+
+/* Up to where segments reach: those of one strand, and those of all others. */
+typedef struct reach {
+    const acs_strand *strand;
+    uint64_t end, others;
+} reach;
+
+static void reach_add(reach *r, const owned *o)
+{
+    const uint64_t end = acs_segment_end(o->segment);
+    if (o->strand != r->strand && end > r->end) {
+        r->others = r->end;
+        r->strand = o->strand;
+    } else if (o->strand != r->strand) {
+        r->others = end > r->others ? end : r->others;
+    }
+    r->end = end > r->end ? end : r->end;
+}
+
+/*
+ * Find the ranges of all strands. A range goes on while only its strand has segments; a segment that overlaps another
+ * strand's, since both only read, is a range of its own. False: no memory.
+ */
+static bool find_ranges(acs_repeat *repeat)
+{
+    size_t count;
+    owned *all = list_owned(repeat, &count);
+    reach r = {NULL, 0, 0};
+    bool before_alone = false;
+    if (!all)
+        return false;
+    qsort(all, count, sizeof *all, by_base);
+    for (size_t i = 0; i < count; i++) {
+        if (!acs_segment_has_bytes(all[i].segment))
+            continue;
+        const uint64_t others = all[i].strand == r.strand ? r.others : r.end;
+        const bool alone = all[i].segment->base < others ||
+                           (i + 1 < count && all[i + 1].strand != all[i].strand &&
+                            all[i + 1].segment->base < acs_segment_end(all[i].segment));
+        range_add(all[i].strand, all[i].segment,
+                  !alone && !before_alone && i > 0 && all[i - 1].strand == all[i].strand);
+        before_alone = alone;
+        reach_add(&r, &all[i]);
+    }
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        if (repeat->strands[s].range_count > ACS_STRAND_RANGES)
+            repeat->strands[s].range_count = 0;
+    free(all);
+    return true;
+}
+
 /* Find the footprints of all strands. False: no memory. */
 static bool find_footprints(acs_repeat *repeat, acs_known *const *list)
 {
@@ -168,7 +267,7 @@ static bool find_footprints(acs_repeat *repeat, acs_known *const *list)
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
         footprint_end(&repeat->strands[s]);
     free(segments);
-    return found;
+    return found && find_ranges(repeat);
 }
 
 /*
@@ -265,10 +364,15 @@ static bool join_strand(acs_repeat *repeat, acs_known *known)
 static bool complete_strands(acs_repeat *repeat, uint32_t span)
 {
     const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    for (uint32_t i = 0; i < trace->count; i++)
-        if (trace->ops[i].op->strand == ACS_STRAND_NONE && !join_strand(repeat, trace->ops[i].op))
+    bool joined = false;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (trace->ops[i].op->strand != ACS_STRAND_NONE)
+            continue;
+        if (!join_strand(repeat, trace->ops[i].op))
             return find_strands(repeat, span);
-    return true;
+        joined = true;
+    }
+    return !joined || find_ranges(repeat);
 }
 
 /* ------------------------------------------------------------------------------------------------------- fragments */

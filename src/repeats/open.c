@@ -131,6 +131,18 @@ static void end_piece(acs_strand *strand)
         (void)acs_node_activate(strand->repeat, node);
 }
 
+/* The footprint that the window sees. The strand may go before the record does. */
+static void set_segments(acs_record *record, const acs_strand *strand)
+{
+    if (strand->range_count) {
+        record->segments = memcpy(record->inline_segments, strand->ranges, strand->range_count * sizeof *strand->ranges);
+        record->segment_count = strand->range_count;
+    } else {
+        record->segments = strand->piece->shape->segments;
+        record->segment_count = strand->piece->shape->segment_count;
+    }
+}
+
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 {
     acs_record *record = strand->record;
@@ -142,8 +154,7 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
     expect_again(strand);
     tell_varies(strand->piece, replay);
     record->site = strand->piece->ops[replay->from]->op->site;
-    record->segments = strand->piece->shape->segments;
-    record->segment_count = strand->piece->shape->segment_count;
+    set_segments(record, strand);
     record->u.replay.replay = replay;
     record->u.replay.span = strand->span;
     strand->latest[strand->sealed++ % ACS_STRAND_LATEST] = (acs_numbers){strand->number, strand->place - replay->from};

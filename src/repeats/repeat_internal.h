@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-enum { ACS_STRAND_NONE = UINT32_MAX, ACS_STRAND_LATEST = 4 };
+enum { ACS_STRAND_NONE = UINT32_MAX, ACS_STRAND_LATEST = 4, ACS_STRAND_RANGES = ACS_INLINE_SEGMENTS };
 
 typedef struct acs_node acs_node;
 typedef struct acs_piece acs_piece;
@@ -71,6 +71,12 @@ typedef struct acs_strand {
     acs_segment *segments;     /* footprint of all its ops */
     uint32_t segment_count;
     uint64_t first, last;      /* of the bytes that it may touch, the first and the last */
+    /*
+     * The same in few ranges, with gaps that no other strand touches: what the window sees of a replay. 0: it would be
+     * too many, and the window sees a replay's own segments.
+     */
+    acs_segment ranges[ACS_STRAND_RANGES];
+    uint32_t range_count;
     uint32_t traced;           /* where its latest op is in the trace, and one more; 0: nowhere */
     acs_numbers latest[ACS_STRAND_LATEST]; /* ring: replays sealed last */
     uint32_t sealed;
