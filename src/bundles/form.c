@@ -403,7 +403,7 @@ static bool note_news(acs_core *core, bool inserted)
 /* Whether the next step inserts more ops while the GPU has work: a search now would be repeated then. */
 static bool more_comes(const acs_core *core, bool inserted)
 {
-    uint32_t waiting = core->window.live - core->running;
+    uint32_t waiting = core->window.live - core->running - core->window.held;
     return inserted && !core->stalled && acs_fifo_ready(core->fifo) && waiting <= core->bundler->most &&
            core->bundled_out >= core->bundler->most / 2;
 }

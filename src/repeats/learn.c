@@ -109,7 +109,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
     return NULL;
 }
 
-void acs_repeat_waits(acs_repeat *repeat, acs_op op)
+acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
@@ -122,6 +122,7 @@ void acs_repeat_waits(acs_repeat *repeat, acs_op op)
         acs_known *awaited = numbered(trace, op);
         last->awaited = awaited ? awaited : numbered(trace_of(repeat, repeat->passes - 1), op);
     }
+    return strand;
 }
 
 /* --------------------------------------------------------------------------------------------------------- strands */

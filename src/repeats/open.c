@@ -61,7 +61,7 @@ static void seal_other_passes(acs_context *context, const acs_strand *strand)
     DL_FOREACH_SAFE2 (context->repeats->open_strands, other, next, open_next)
         if (other->repeat != strand->repeat && acs_segments_conflict(other->segments, other->segment_count,
                                                                      strand->segments, strand->segment_count))
-            (void)acs_strand_seal(context, other); /* behind it comes this one's number, which wakes the core */
+            (void)acs_strand_seal(context, other); /* this one's seal wakes the core */
 }
 
 /* ------------------------------------------------------------------------------------------------------------ seal */
@@ -131,21 +131,8 @@ static void end_piece(acs_strand *strand)
         (void)acs_node_activate(strand->repeat, node);
 }
 
-/* The footprint that the window sees. The strand may go before the record does. */
-static void set_segments(acs_record *record, const acs_strand *strand)
-{
-    if (strand->range_count) {
-        record->segments = memcpy(record->inline_segments, strand->ranges, strand->range_count * sizeof *strand->ranges);
-        record->segment_count = strand->range_count;
-    } else {
-        record->segments = strand->piece->shape->segments;
-        record->segment_count = strand->piece->shape->segment_count;
-    }
-}
-
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 {
-    acs_record *record = strand->record;
     if (!strand->replay)
         return 0;
     end_piece(strand);
@@ -153,20 +140,54 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
     ACS_ASSERT(replay->count > 0 && strand->place <= strand->span + replay->from); /* RPT-2 */
     expect_again(strand);
     tell_varies(strand->piece, replay);
-    record->site = strand->piece->ops[replay->from]->op->site;
-    set_segments(record, strand);
-    record->u.replay.replay = replay;
-    record->u.replay.span = strand->span;
     strand->latest[strand->sealed++ % ACS_STRAND_LATEST] = (acs_numbers){strand->number, strand->place - replay->from};
     strand->left = strand->piece;
     strand->left_place = strand->place;
     strand->replay = NULL;
     DL_DELETE2(context->repeats->open_strands, strand, open_prev, open_next);
-    acs_fifo_push_reserved(context->core.fifo, record, strand->number);
+    acs_core_replay_sealed(&context->core, strand->record, replay);
     return strand->number;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ open */
+
+/*
+ * Give the record the footprint that the window sees: in few ranges, or the strand's segments, or all memory. False: no
+ * memory.
+ */
+static bool set_segments(acs_context *context, acs_record *record, const acs_strand *strand)
+{
+    static const acs_segment everything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
+    const acs_segment *segments = strand->range_count ? strand->ranges : strand->segments;
+    uint32_t count = strand->range_count ? strand->range_count : strand->segment_count;
+    if (count > TUNE_REPEAT_SEGMENTS) {
+        segments = &everything;
+        count = 1;
+    }
+    if (acs_record_reserve(context->records, record, 0, 0, count) != ACS_OK)
+        return false;
+    memcpy(record->segments, segments, count * sizeof *segments);
+    record->segment_count = count;
+    return true;
+}
+
+/* Queue the record of a replay, which is held until it is sealed. Returns its number; 0: no room, or no memory. */
+static acs_op queue_record(acs_context *context, acs_record *record, const acs_strand *strand, const acs_site *site,
+                           uint32_t span)
+{
+    record->kind = record->asked = ACS_KIND_REPLAY;
+    record->any = 0;
+    record->type = 0;
+    record->site = site;
+    record->u.replay.replay = NULL;
+    record->u.replay.span = span;
+    const acs_op number = set_segments(context, record, strand) ? acs_fifo_reserve(context->core.fifo, span) : 0;
+    if (number)
+        acs_fifo_push_reserved(context->core.fifo, record, number);
+    else
+        acs_record_release(context->records, record);
+    return number;
+}
 
 /* Begin a replay of the piece, whose number is that of the op at `from`, with `span` numbers. */
 static bool open_piece(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t from, uint32_t span,
@@ -178,17 +199,12 @@ static bool open_piece(acs_context *context, acs_strand *strand, acs_piece *piec
     *room = !replay && piece->made < TUNE_REPEAT_REPLAYS;
     if (!record)
         return false;
-    const acs_op number = acs_fifo_reserve(context->core.fifo, span);
-    if (!number) {
-        acs_record_release(context->records, record);
-        return false;
-    }
-    begin(replay, from);
-    record->kind = record->asked = ACS_KIND_REPLAY;
-    record->any = 0;
-    record->type = 0;
     if (all->open > 1)
         seal_other_passes(context, strand);
+    const acs_op number = queue_record(context, record, strand, replay->ops[from].site, span);
+    if (!number)
+        return false;
+    begin(replay, from);
     all->numbered += span;
     strand->piece = piece;
     strand->replay = replay;

@@ -67,8 +67,9 @@ void acs_repeats_flush(acs_context *context, acs_op up_to, bool waits)
     acs_repeat *mine = waits ? acs_thread_pass_in(context) : NULL;
     acs_op sealed = 0;
     pthread_mutex_lock(&all->lock);
-    if (mine)
-        acs_repeat_waits(mine, up_to);
+    acs_strand *awaited = mine ? acs_repeat_waits(mine, up_to) : NULL;
+    if (awaited)
+        sealed = acs_strand_seal(context, awaited);
     while (all->open_strands && all->open_strands->number <= up_to) {
         if (mine && up_to == UINT64_MAX)
             acs_strand_cut(all->open_strands);

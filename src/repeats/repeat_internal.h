@@ -201,8 +201,10 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t span);
 void acs_repeat_queued(acs_repeat *repeat, acs_known *op);
 /* An op of the pass goes the usual way. */
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op);
-/* The pass waits for `op`; UINT64_MAX: for all. */
-void acs_repeat_waits(acs_repeat *repeat, acs_op op);
+/*
+ * The pass waits for `op`; UINT64_MAX: for all. Returns the strand of the op, whose fragment ends here; NULL: not known.
+ */
+acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op);
 /* All its replays have ended. */
 void acs_repeat_destroy(acs_repeat *repeat);
 

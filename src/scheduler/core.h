@@ -249,6 +249,11 @@ void acs_core_fini(acs_core *core);
 bool acs_core_next(acs_core *core, uint32_t may, acs_action *action);
 void acs_core_perform(acs_core *core, acs_action *action);
 void acs_core_done(acs_core *core, acs_action *action);
+/*
+ * A replay that was queued without its ops has them now: until then it is held in the window. Its record stays the
+ * core's. The caller wakes a thread, as for a queued op.
+ */
+void acs_core_replay_sealed(acs_core *core, acs_record *record, struct acs_replay *replay);
 /* Fill the window only, without an action. False: another thread has the lock, and nothing was done. */
 bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 

@@ -28,6 +28,9 @@ static acs_entry_traits traits_of(const acs_core *core, const acs_record *op)
     case ACS_KIND_CALL:
         traits.on_host = core->host_calls;
         break;
+    case ACS_KIND_REPLAY:
+        traits.held = !op->u.replay.replay;
+        break;
     case ACS_KIND_OBSERVE:
         traits.on_host = traits.observer = true;
         break;
@@ -70,8 +73,6 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         ACS_ASSERT(op->seq == core->taken + 1); /* FIFO-1 */
         core->taken += acs_record_span(op);
         acs_core_count_spans_locked(core, acs_record_span(op) - 1);
-        if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY))
-            core->counters.unused += op->u.replay.span - op->u.replay.replay->count;
         const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         if (core->batcher)

@@ -31,6 +31,17 @@ static void tell_pending(acs_core *core, const acs_entry *entry)
     }
 }
 
+void acs_core_replay_sealed(acs_core *core, acs_record *record, acs_replay *replay)
+{
+    acs_lock_acquire(&core->lock);
+    record->u.replay.replay = replay;
+    core->counters.unused += record->u.replay.span - replay->count;
+    acs_entry *entry = record->seq <= core->taken ? acs_window_find(&core->window, record->seq) : NULL;
+    if (entry)
+        acs_window_let_go(&core->window, entry);
+    acs_lock_release(&core->lock);
+}
+
 void acs_core_replay_placed_locked(acs_core *core, acs_entry *entry)
 {
     acs_replay *replay = entry->op->u.replay.replay;

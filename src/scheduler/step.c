@@ -198,7 +198,7 @@ static bool insert(acs_core *core, uint32_t may)
 {
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
-    uint32_t waiting = core->window.live - core->running;
+    uint32_t waiting = core->window.live - core->running - core->window.held;
     bool is_short = core->batch_ahead ? waiting <= core->batch_ahead /* one op more shows where a bundle ends */
                                       : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
@@ -265,7 +265,7 @@ static bool true_locked(acs_core *core, const acs_wait_condition *condition)
 static acs_core_load look_locked(const acs_core *core)
 {
     uint32_t live = core->window.live;
-    bool blocked = live > core->running || core->stalled || acs_fifo_ready(core->fifo);
+    bool blocked = live > core->running + core->window.held || core->stalled || acs_fifo_ready(core->fifo);
     return blocked ? ACS_LOAD_BLOCKED : live ? ACS_LOAD_RUNNING : ACS_LOAD_NONE;
 }
 

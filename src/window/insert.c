@@ -66,6 +66,9 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
     entry->never_skipped = traits->never_skipped;
+    entry->held = traits->held;
+    entry->pending = traits->held;
+    w->held += traits->held;
     entry->propagates_failure = (op->flags & ACS_RECORD_PROPAGATES) != 0;
     entry->state = ACS_ENTRY_PENDING;
     entry->level = 1;

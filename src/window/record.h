@@ -130,7 +130,7 @@ typedef struct acs_record {
             acs_op target;
         } callback;
         struct {
-            struct acs_replay *replay; /* owned by its repeat */
+            struct acs_replay *replay; /* owned by its repeat; NULL: not sealed yet. Guarded by the core's lock */
             uint32_t span;             /* numbers that it takes, from `seq` on; ops that are left out have some of them */
         } replay;
         struct {

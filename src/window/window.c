@@ -284,6 +284,8 @@ static void edge_free(acs_window *w, uint32_t index)
     w->edges_used--;
 }
 
+static void settle(acs_window *w);
+
 /* Count one upstream edge of `down` as satisfied. */
 static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
 {
@@ -297,6 +299,16 @@ static void satisfy(acs_window *w, acs_entry *up, acs_entry *down)
         down->last = acs_record_label(up->op);
     if (down->state == ACS_ENTRY_PENDING)
         queue_push(w, &w->settle, down);
+}
+
+void acs_window_let_go(acs_window *w, acs_entry *entry)
+{
+    ACS_ASSERT(entry->held && entry->state == ACS_ENTRY_PENDING && entry->pending > 0); /* WIN-2 */
+    entry->held = false;
+    w->held--;
+    if (--entry->pending == 0)
+        queue_push(w, &w->settle, entry);
+    settle(w);
 }
 
 void acs_window_close_join(acs_window *w, acs_entry *join)

@@ -61,7 +61,7 @@ typedef struct acs_entry {
     _Alignas(ACS_CACHE_LINE) acs_record *op; /* NULL: a join */
     acs_op seq;            /* program order; of a join: that of the op whose insertion made it */
     acs_op failed_by;      /* the upstream op that failed, for which this one is skipped; 0: none */
-    uint32_t pending;
+    uint32_t pending;      /* upstream edges that are not satisfied, and 1 if it is held */
     uint32_t edges;        /* first edge to a downstream entry; 0: none */
     uint32_t waiters;      /* length of that list */
     uint32_t level;        /* length of the longest dependency chain that ends here */
@@ -73,6 +73,7 @@ typedef struct acs_entry {
     uint8_t asked; /* acs_op_kind that the program called; `kind`, except for copies and calls that became kernels */
     uint8_t on_host;       /* runs on the host or is only about it: its edges in both directions are RETIRE edges */
     uint8_t never_skipped; /* runs even if an upstream op failed */
+    uint8_t held;          /* not ready before acs_window_let_go, whatever its upstream ops do */
     uint8_t propagates_failure; /* runs too, but makes its downstream ops skip */
     uint8_t observer;      /* later ops do not depend on it */
     uint8_t touches;       /* its footprint names a byte or a token */
@@ -169,6 +170,7 @@ typedef struct acs_window {
     bool dead;             /* the device is lost: ops that become ready end with ACS_ERR_DEVICE */
     uint32_t live;         /* ops in the window */
     uint32_t live_joins;
+    uint32_t held;         /* of the ops in the window, those that are held */
 
     uint32_t entry_count;  /* entries have the indices 1 to entry_count; 0 means none */
     acs_entry *entries;
@@ -276,9 +278,12 @@ bool acs_window_has_room(const acs_window *window, const acs_record *op);
  */
 typedef struct acs_entry_traits {
     bool on_host, observer, never_skipped;
+    bool held; /* not ready before acs_window_let_go */
     acs_op behind; /* an op whose retirement to wait for besides (callbacks); 0: none */
 } acs_entry_traits;
 acs_entry *acs_window_insert(acs_window *window, acs_record *op, const acs_entry_traits *traits);
+/* The entry, which was held, may go on. */
+void acs_window_let_go(acs_window *window, acs_entry *entry);
 /*
  * Parts of the insertion, for insert.c. Take a free entry, which must exist, and clear it for op `seq` with the record
  * `op` (NULL: a join).

@@ -37,7 +37,7 @@ bool acs_window_check(acs_window *w)
             continue;
         live += e->kind != ACS_KIND_JOIN;
         joins += e->kind == ACS_KIND_JOIN;
-        pending += e->pending;
+        pending += e->pending - e->held;
         unretired += e->unretired;
         if ((e->state == ACS_ENTRY_READY || e->state == ACS_ENTRY_ISSUED) && e->pending != 0)
             return false;
