@@ -167,11 +167,11 @@ acs_node *acs_node_get(acs_repeat *repeat, acs_known *const *ops, uint32_t count
 }
 
 /* Forget the nodes below, and this one. Depths are at most ACS_REPLAY_OPS. */
-static void forget(acs_repeat *repeat, acs_node *node, bool all)
+static void forget_below(acs_repeat *repeat, acs_node *node, bool all)
 {
     acs_node *child, *next;
     LL_FOREACH_SAFE2 (node->child, child, next, sibling)
-        forget(repeat, child, all);
+        forget_below(repeat, child, all);
     if (node->piece && !all)
         return;
     if (node->parent)
@@ -189,7 +189,7 @@ void acs_nodes_forget(acs_repeat *repeat, bool all)
     for (uint32_t i = 0; repeat->index && i <= repeat->index_mask; i++)
         for (acs_known *known = repeat->index[i]; known; known = known->same)
             if (known->root)
-                forget(repeat, known->root, all);
+                forget_below(repeat, known->root, all);
     LL_FOREACH_SAFE (repeat->pieces, piece, next)
         if (all)
             piece_destroy(piece);

@@ -102,7 +102,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
         acs_strand *strand = &repeat->strands[s];
         if (strand->replay && op - strand->number < strand->place)
             return strand;
-        for (uint32_t i = 0; i < ACS_STRAND_LATEST; i++)
+        for (uint32_t i = 0; i < TUNE_REPEAT_LATEST; i++)
             if (op - strand->latest[i].first < strand->latest[i].count)
                 return strand;
     }
@@ -175,7 +175,7 @@ static owned *list_owned(acs_repeat *repeat, size_t *count)
         for (uint32_t i = 0; i < strand->segment_count; i++) {
             all[used++] = (owned){&strand->segments[i], strand};
             if (!acs_segment_has_bytes(&strand->segments[i]))
-                strand->range_count = ACS_STRAND_RANGES + 1;
+                strand->range_count = TUNE_REPEAT_RANGES + 1;
         }
     }
     return all;
@@ -190,7 +190,7 @@ static int by_base(const void *left, const void *right)
 /* Add a segment to its strand's ranges: to the last one, or as a new one. */
 static void range_add(acs_strand *strand, const acs_segment *s, bool joins)
 {
-    if (strand->range_count > ACS_STRAND_RANGES || (!joins && strand->range_count++ == ACS_STRAND_RANGES))
+    if (strand->range_count > TUNE_REPEAT_RANGES || (!joins && strand->range_count++ == TUNE_REPEAT_RANGES))
         return;
     acs_segment *range = &strand->ranges[strand->range_count - 1];
     const uint64_t end = acs_segment_end(s);
@@ -248,7 +248,7 @@ static bool find_ranges(acs_repeat *repeat)
         reach_add(&r, &all[i]);
     }
     for (uint32_t s = 0; s < repeat->strand_count; s++)
-        if (repeat->strands[s].range_count > ACS_STRAND_RANGES)
+        if (repeat->strands[s].range_count > TUNE_REPEAT_RANGES)
             repeat->strands[s].range_count = 0;
     free(all);
     return true;
@@ -272,8 +272,8 @@ static bool find_footprints(acs_repeat *repeat, acs_known *const *list)
 }
 
 /*
- * Small strands share one, so that a fragment has TUNE_REPEAT_PIECE_LEAST ops of the `span` that it may take from the
- * program's order. `joined[s]` becomes the number of strand s.
+ * Small strands share one, so that a fragment has TUNE_REPEAT_PIECE_LEAST ops of the TUNE_REPEAT_SPAN that it may take
+ * from the program's order. `joined[s]` becomes the number of strand s.
  */
 static void join_small(const uint32_t *ops, uint32_t *joined, uint32_t *strands, uint32_t least)
 {
@@ -304,11 +304,11 @@ static acs_known **list_known(const acs_repeat *repeat)
     return list;
 }
 
-static bool number_strands(acs_repeat *repeat, acs_known *const *list, uint32_t span)
+static bool number_strands(acs_repeat *repeat, acs_known *const *list)
 {
     const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    const uint32_t least = trace->count > span ? (uint32_t)((uint64_t)TUNE_REPEAT_PIECE_LEAST * trace->count / span)
-                                               : TUNE_REPEAT_PIECE_LEAST;
+    const uint32_t spans = (trace->count + TUNE_REPEAT_SPAN - 1) / TUNE_REPEAT_SPAN;
+    const uint32_t least = TUNE_REPEAT_PIECE_LEAST * (spans > 0 ? spans : 1);
     uint32_t *ops = calloc(repeat->known_count + 1, sizeof *ops), *joined = calloc(repeat->known_count + 1, sizeof *joined);
     const bool numbers = ops && joined && acs_strands_find(list, repeat->known_count, &repeat->strand_count);
     for (uint32_t i = 0; numbers && i < trace->count; i++)
@@ -322,11 +322,11 @@ static bool number_strands(acs_repeat *repeat, acs_known *const *list, uint32_t 
     return numbers;
 }
 
-static bool find_strands(acs_repeat *repeat, uint32_t span)
+static bool find_strands(acs_repeat *repeat)
 {
     acs_known **list = list_known(repeat);
     strands_free(repeat);
-    bool found = list && number_strands(repeat, list, span);
+    bool found = list && number_strands(repeat, list);
     repeat->strands = found ? calloc(repeat->strand_count, sizeof *repeat->strands) : NULL;
     found = repeat->strands != NULL;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
@@ -362,7 +362,7 @@ static bool join_strand(acs_repeat *repeat, acs_known *known)
 }
 
 /* Every op of the pass gets a strand. */
-static bool complete_strands(acs_repeat *repeat, uint32_t span)
+static bool complete_strands(acs_repeat *repeat)
 {
     const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     bool joined = false;
@@ -370,7 +370,7 @@ static bool complete_strands(acs_repeat *repeat, uint32_t span)
         if (trace->ops[i].op->strand != ACS_STRAND_NONE)
             continue;
         if (!join_strand(repeat, trace->ops[i].op))
-            return find_strands(repeat, span);
+            return find_strands(repeat);
         joined = true;
     }
     return !joined || find_ranges(repeat);
@@ -419,7 +419,7 @@ static void place_cuts(acs_repeat *repeat, acs_pass_trace *trace, uint32_t *late
 
 /* Learn from one strand's ops, whose places in the trace are listed. */
 static bool learn_strand(acs_repeat *repeat, const acs_pass_trace *trace, const uint32_t *at, uint32_t count,
-                         uint32_t span)
+                         uint32_t most)
 {
     acs_known *ops[ACS_REPLAY_OPS];
     bool recurred = false;
@@ -427,20 +427,20 @@ static bool learn_strand(acs_repeat *repeat, const acs_pass_trace *trace, const 
         do {
             ops[end - first] = trace->ops[at[end]].op;
             end++;
-        } while (end < count && end - first < ACS_REPLAY_OPS && !trace->ops[at[end - 1]].cut &&
-                 at[end] - at[first] < span);
+        } while (end < count && end - first < most && !trace->ops[at[end - 1]].cut &&
+                 at[end] - at[first] < TUNE_REPEAT_SPAN);
         recurred |= see(repeat, (sequence){ops, end - first}, 1);
     }
     return recurred;
 }
 
 /* Learn from the pass. Returns whether something recurred. */
-static bool learn(acs_repeat *repeat, uint32_t span)
+static bool learn(acs_repeat *repeat, uint32_t most)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     uint32_t *first = NULL, *at = NULL, *latest = NULL;
     bool recurred = false;
-    if (!complete_strands(repeat, span))
+    if (!complete_strands(repeat))
         return false;
     first = calloc(repeat->strand_count + 1, sizeof *first);
     latest = calloc(repeat->strand_count + 1, sizeof *latest);
@@ -454,7 +454,7 @@ static bool learn(acs_repeat *repeat, uint32_t span)
         for (uint32_t i = 0; i < trace->count; i++)
             at[first[trace->ops[i].op->strand]++] = i;
         for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++])
-            recurred |= learn_strand(repeat, trace, at + from, first[s] - from, span);
+            recurred |= learn_strand(repeat, trace, at + from, first[s] - from, most);
     }
     free(first);
     free(at);
@@ -480,7 +480,7 @@ static bool is_full(const acs_repeat *repeat, uint32_t part)
 }
 
 /* Make room: forget what did not recur, and all if that is not enough. */
-static void forget(acs_repeat *repeat)
+static void forget_some(acs_repeat *repeat)
 {
     acs_nodes_forget(repeat, false);
     if (is_full(repeat, 2) && all_free(repeat))
@@ -500,13 +500,13 @@ void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before)
         repeat->strands[s].traced = 0;
 }
 
-void acs_repeat_pass_end(acs_repeat *repeat, uint32_t span)
+void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
     if (repeat->missed || repeat->cuts) {
         if (!learns(repeat)) {
             repeat->rested++;
         } else {
-            const bool recurs = learn(repeat, span);
+            const bool recurs = learn(repeat, most);
             const uint64_t longer = 2 * repeat->rests + 1;
             repeat->rests = recurs || repeat->passes < TUNE_REPEAT_TRIES ? 0
                             : longer > TUNE_REPEAT_RESTS_MOST           ? TUNE_REPEAT_RESTS_MOST
@@ -516,7 +516,7 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t span)
     }
     repeat->passes++;
     if (is_full(repeat, 1))
-        forget(repeat);
+        forget_some(repeat);
 }
 
 void acs_repeat_destroy(acs_repeat *repeat)

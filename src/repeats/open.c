@@ -140,7 +140,7 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
     ACS_ASSERT(replay->count > 0 && strand->place <= strand->span + replay->from); /* RPT-2 */
     expect_again(strand);
     tell_varies(strand->piece, replay);
-    strand->latest[strand->sealed++ % ACS_STRAND_LATEST] = (acs_numbers){strand->number, strand->place - replay->from};
+    strand->latest[strand->sealed++ % TUNE_REPEAT_LATEST] = (acs_numbers){strand->number, strand->place - replay->from};
     strand->left = strand->piece;
     strand->left_place = strand->place;
     strand->replay = NULL;

@@ -1,11 +1,10 @@
 /*
  * The ops that the passes of a repeat queued, and an index by their tags. Called by match.c and learn.c under the lock.
+ * Equal ops are one. Knows nothing of their order.
  */
 #include "repeats/repeat_internal.h"
 
 #include <stdlib.h>
-
-enum { INDEX_FIRST_SIZE = 64 };
 
 static void index_add(acs_repeat *repeat, acs_known *known)
 {
@@ -16,7 +15,7 @@ static void index_add(acs_repeat *repeat, acs_known *known)
 
 static bool index_grow(acs_repeat *repeat)
 {
-    const uint32_t size = repeat->index ? (repeat->index_mask + 1) * 4 : INDEX_FIRST_SIZE;
+    const uint32_t size = repeat->index ? (repeat->index_mask + 1) * 4 : TUNE_REPEAT_INDEX;
     acs_known **const old = repeat->index;
     const uint32_t old_size = old ? repeat->index_mask + 1 : 0;
     if (old && repeat->known_count <= repeat->index_mask)

@@ -22,14 +22,15 @@ static bool in_pass(void)
 /* ------------------------------------------------------------------------------------------------- open and close */
 
 /*
- * The ops of the program that a piece may span. 0: the context has no replays, since its backend has no bundles, ops go
- * in order, or something looks at single ops.
+ * Most ops of a fragment. 0: the context has no replays, since its backend has no bundles, ops go in order, or something
+ * looks at single ops.
  */
-static uint32_t span_most(const acs_context *context)
+static uint32_t fragment_most(const acs_context *context)
 {
     const acs_options *o = &context->options;
     const bool single = !context->core.batcher || o->watchdog_s || o->check || context->backend->devices > 1;
-    return single ? 0 : (uint32_t)((uint64_t)o->fifo / TUNE_REPEAT_FIFO_PART);
+    const uint64_t most = (uint64_t)o->fifo / TUNE_REPEAT_FIFO_PART;
+    return single ? 0 : most < ACS_REPLAY_OPS ? (uint32_t)most : ACS_REPLAY_OPS;
 }
 
 acs_status acs_repeats_open(acs_context *context)
@@ -39,7 +40,7 @@ acs_status acs_repeats_open(acs_context *context)
         free(all);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's repeats");
     }
-    all->span = span_most(context);
+    all->most = fragment_most(context);
     context->repeats = all;
     return ACS_OK;
 }
@@ -112,7 +113,7 @@ static acs_repeat *repeat_of(acs_repeats *all, uint64_t key)
 static void count_open(acs_context *context, bool opens)
 {
     acs_repeats *all = context->repeats;
-    if (!all->span) /* nothing can be replayed, so nothing is learnt */
+    if (!all->most) /* nothing can be replayed, so nothing is learnt */
         return;
     if (opens && all->open++ == 0)
         acs_context_add_mode(context, ACS_MODE_REPEATS);
@@ -167,7 +168,7 @@ acs_status acs_repeat_end(acs_context *context)
         const acs_op one = acs_strand_seal(context, &repeat->strands[s]);
         sealed = one ? one : sealed;
     }
-    acs_repeat_pass_end(repeat, context->repeats->span);
+    acs_repeat_pass_end(repeat, context->repeats->most);
     repeat->open = false;
     count_open(context, false);
     pthread_mutex_unlock(&context->repeats->lock);

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-enum { ACS_STRAND_NONE = UINT32_MAX, ACS_STRAND_LATEST = 4, ACS_STRAND_RANGES = ACS_INLINE_SEGMENTS };
+enum { ACS_STRAND_NONE = UINT32_MAX };
 
 typedef struct acs_node acs_node;
 typedef struct acs_piece acs_piece;
@@ -75,10 +75,10 @@ typedef struct acs_strand {
      * The same in few ranges, with gaps that no other strand touches: what the window sees of a replay. 0: it would be
      * too many, and the window sees a replay's own segments.
      */
-    acs_segment ranges[ACS_STRAND_RANGES];
+    acs_segment ranges[TUNE_REPEAT_RANGES];
     uint32_t range_count;
     uint32_t traced;           /* where its latest op is in the trace, and one more; 0: nowhere */
-    acs_numbers latest[ACS_STRAND_LATEST]; /* ring: replays sealed last */
+    acs_numbers latest[TUNE_REPEAT_LATEST]; /* ring: replays sealed last */
     uint32_t sealed;
     /* where the fragment before was left */
     acs_piece *left;           /* NULL: nowhere */
@@ -138,7 +138,7 @@ struct acs_repeats {
     acs_repeat *table;    /* by key */
     acs_strand *open_strands; /* with unsealed replays, by number */
     acs_op numbered;      /* last number of which it is known that its op conflicts with no open strand, or is in one */
-    uint32_t span;        /* ops of the program from the first to the last of a fragment; 0: no replays; constant */
+    uint32_t most;        /* most ops of a fragment; 0: the context has no replays; constant */
     uint32_t open;        /* passes under way */
     uint64_t unmatched;   /* kernels of passes that went the usual way */
 };
@@ -196,7 +196,8 @@ void acs_strand_cut(acs_strand *strand);
 
 /* learn.c */
 void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before);
-void acs_repeat_pass_end(acs_repeat *repeat, uint32_t span);
+/* Learn from the pass: fragments of at most `most` ops. */
+void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most);
 /* The pass queues this known op next. */
 void acs_repeat_queued(acs_repeat *repeat, acs_known *op);
 /* An op of the pass goes the usual way. */

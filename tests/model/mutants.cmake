@@ -89,7 +89,8 @@ model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    let_go_on(w, false); /* ops may have been held back meanwhile */
+    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
+        let_go_on(w, false); /* ops may have been held back meanwhile */
     if (!try_finish(w)) {
 ]==] [==[
     bool stepped = false;
