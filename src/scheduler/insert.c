@@ -72,7 +72,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         acs_entry_traits traits = traits_of(core, op);
         ACS_ASSERT(op->seq == core->taken + 1); /* FIFO-1 */
         core->taken += acs_record_span(op);
-        acs_core_count_spans_locked(core, acs_record_span(op) - 1);
+        if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY))
+            acs_core_count_spans_locked(core, op->u.replay.span - 1);
         const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         if (core->batcher)

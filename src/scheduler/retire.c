@@ -114,8 +114,7 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 void acs_core_count_spans_locked(acs_core *core, uint32_t more)
 {
     core->spans += more;
-    if (more) /* relaxed: a hint, see acs_core_ends */
-        atomic_store_explicit(&core->ends, core->counters.retired + core->spans, memory_order_relaxed);
+    atomic_store_explicit(&core->ends, core->counters.retired + core->spans, memory_order_relaxed); /* a hint, see acs_core_ends */
 }
 
 /*

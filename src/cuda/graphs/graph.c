@@ -175,23 +175,18 @@ static CUresult instantiate(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_
     return self->cu.cuGraphUpload(exec->exec, self->streams[slot]);
 }
 
-static uint32_t stride_for(acs_cuda *self, const acs_cuda_plan *plan)
+/* Find the size of a set, and how many there may be: the host changes fixed nodes, without a set. */
+static void size_sets(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < plan->nodes; i++)
-        if (plan->node[i].kind == ACS_CUDA_NODE_OP) {
-            uint32_t bytes = acs_cuda_type_find(self, plan->node[i].type)->arg_bytes;
-            most = bytes > most ? bytes : most;
-        }
-    return (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
-}
-
-static uint32_t count_settable(const acs_cuda_plan *plan)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < plan->nodes; i++)
-        count += plan->node[i].kind == ACS_CUDA_NODE_OP && !plan->node[i].fixed;
-    return count;
+    for (uint32_t i = 0; i < plan->nodes; i++) {
+        if (plan->node[i].kind != ACS_CUDA_NODE_OP)
+            continue;
+        const uint32_t bytes = acs_cuda_type_find(self, plan->node[i].type)->arg_bytes;
+        most = bytes > most ? bytes : most;
+        exec->settable += !plan->node[i].fixed;
+    }
+    exec->stride = (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
 }
 
 acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, const acs_record *first,
@@ -202,9 +197,8 @@ acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, i
     if (!exec)
         return NULL;
     exec->ops = plan->ops;
-    exec->settable = count_settable(plan);
     exec->values = (plan->values + 1) / 2 * 2; /* the sets behind them are aligned to 16 bytes */
-    exec->stride = stride_for(self, plan);
+    size_sets(self, exec, plan);
     exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t));
     exec->table_bytes += exec->settable * exec->stride;
     exec->held = calloc(exec->ops, exec->stride);
