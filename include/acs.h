@@ -868,12 +868,12 @@ acs_status acs_mark_repeat(acs_context *context);
  * others. Results, errors and the order of ops are as without the two calls.
  *
  * A kernel is launched again if its function, block, shared memory, call site and segments are those of a kernel of
- * earlier passes, in the same order. Its arguments and its grid's x may differ. A pass may leave kernels out, and may
- * contain any other ops. Kernels that differ, and other ops, go the usual way.
+ * earlier passes. Its arguments and its grid's x may differ. Kernels that touch no common memory may come in any order.
+ * A pass may leave kernels out, and may contain any other ops. Kernels that differ, and other ops, go the usual way.
  *
- * Kernels of a pass may be held back until it ends, or until the thread makes another call than launching a kernel that
- * recurs, or until any thread waits. So do not compute for long inside a pass. Their numbers (acs_op) increase, and
- * may leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE, ACS_ISSUE=launch,
+ * Kernels of a pass may be held back until it ends, or until the program waits for them or for later ops. So do not
+ * compute for long inside a pass. Their numbers (acs_op) may be less than those of ops that were queued before, and may
+ * leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE, ACS_ISSUE=launch,
  * on the host backend, for groups, captures, and once the context has blocks whose contents move.
  *
  * Takes a lock of the context. Neither waits nor queues anything.
@@ -886,8 +886,8 @@ acs_status acs_mark_repeat(acs_context *context);
 acs_status acs_repeat_begin(acs_context *context, uint64_t key);
 
 /**
- * End the pass of the calling thread. Queues what is held back. Then and when its ops have changed, the library
- * computes their dependencies: some milliseconds for hundreds of ops.
+ * End the pass of the calling thread. Queues what is held back. After the first passes, and when their ops have changed,
+ * the library computes dependencies here: some milliseconds for thousands of ops.
  * @retval ACS_ERR_STATE  this thread is in no pass of this context.
  */
 acs_status acs_repeat_end(acs_context *context);

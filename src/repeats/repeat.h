@@ -1,17 +1,18 @@
 /*
  * Repeats: parts of the program that it names by acs_repeat_begin and acs_repeat_end, and passes again and again. Ops
- * that a pass queues are compared with those of earlier passes, where they enter. Equal ones, in the same order, go in
- * as one op, a replay (window/replay.h); all others go the usual way. Called through the hooks of src/api.
+ * that a pass queues are compared with those of earlier passes, where they enter. Those that come again go in as one
+ * op, a replay (window/replay.h); all others go the usual way. Called through the hooks of src/api.
  *
- * What is known of a repeat is a list of ops in program order, with *places*. A pass may leave out some of them. The
- * list is cut into *pieces* of at most ACS_REPLAY_OPS places, and a replay belongs to one piece.
+ * Ops that share memory which one of them writes are a *strand*. What a strand queues from one wait to the next is a
+ * *fragment*, a tree of which is kept for each repeat. A fragment that recurs is a *piece*, and a replay belongs to one.
  *
- * A replay takes its numbers when its first op is matched. Nothing behind them leaves the FIFO until it is pushed. So
- * it is pushed (sealed) at the end of its piece, at the first op that does not match, at the end of the pass, and when
- * any thread waits. Where that happens again and again, pieces end.
+ * A replay takes its numbers and enters the window when its first op is matched. It is held there until it is sealed:
+ * at the end of its fragment, when its strand queues something else, at the end of the pass, and when a thread waits for
+ * one of its ops or for later ones.
  *
  * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass at most.
- * RPT-2  an unsealed replay has at least one op, a record, and reserved numbers; `pos` is behind its last op's place.
+ * RPT-2  an unsealed replay has at least one op, and a record and numbers that reach up to its strand's place.
+ * RPT-3  no op was queued since a replay was opened that conflicts with its strand.
  */
 #ifndef ACS_REPEAT_H
 #define ACS_REPEAT_H

@@ -7,6 +7,8 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -222,6 +224,118 @@ static void waits_inside_a_pass_end(void **state)
     }
 }
 
+/* Kernel i of a chain: only cell `chain` is touched, so chains are independent. */
+static acs_op launch_link(acs_context *context, uint32_t chain, uint32_t i)
+{
+    const kernel k = {.to = chain, .a = chain, .b = chain, .width = 1 + i % 2, .number = i};
+    return launch(context, &k);
+}
+
+/* Independent chains whose kernels come in another order in each pass. */
+static void chains_recur_in_any_order(void **state)
+{
+    acs_context *context = *state;
+    uint64_t last = 0;
+    for (uint32_t p = 0; p < 6; p++) {
+        const uint64_t before = replayed(context);
+        uint32_t next[3] = {0, 0, 0};
+        uint64_t draw = p + 1;
+        assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+        for (uint32_t left = 3 * OPS; left > 0;) {
+            const uint32_t chain = (uint32_t)((draw = acs_hash64(draw)) % 3);
+            if (next[chain] == OPS)
+                continue;
+            assert_true(launch_link(context, chain, next[chain]++) > 0);
+            left--;
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+        assert_right(context);
+        last = replayed(context) - before;
+    }
+    assert_int_equal(last, 3 * OPS);
+}
+
+/* A fragment between two waits is known after it has come twice, in whatever pass, and wherever in it. */
+static void fragments_recur_within_a_pass(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 3; p++) {
+        const uint64_t before = replayed(context);
+        acs_op op = 0;
+        assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+        for (uint32_t times = 0; times < 2 + p; times++) {
+            for (uint32_t i = 0; i < 10; i++)
+                op = launch_link(context, i % 2, 7);
+            assert_int_equal(acs_wait(context, op), ACS_OK);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+        assert_right(context);
+        assert_int_equal(replayed(context) - before, p == 0 ? 0 : 10 * (2 + p));
+    }
+}
+
+typedef struct turns {
+    acs_context *context;
+    _Atomic uint32_t turn; /* even: the thread's in a pass, odd: the other's. A: release by the thread that hands it over */
+    bool passes;           /* the other thread is in a pass of its own */
+} turns;
+
+static void await_turn(turns *t, uint32_t turn)
+{
+    while (atomic_load_explicit(&t->turn, memory_order_acquire) != turn) /* A */
+        sched_yield();
+}
+
+static void *take_turns(void *argument)
+{
+    turns *t = argument;
+    for (uint32_t p = 0; p < 6; p++) {
+        for (uint32_t i = 0; i < OPS; i++) {
+            await_turn(t, 2 * (p * OPS + i) + 1);
+            if (i == 0 && t->passes)
+                assert_int_equal(acs_repeat_begin(t->context, KEY + 1), ACS_OK);
+            const kernel k = kernel_of(i + 5);
+            assert_true(launch(t->context, &k) > 0);
+            if (i + 1 == OPS && t->passes)
+                assert_int_equal(acs_repeat_end(t->context), ACS_OK);
+            atomic_store_explicit(&t->turn, 2 * (p * OPS + i) + 2, memory_order_release); /* A */
+        }
+    }
+    return NULL;
+}
+
+/* Ops that another thread launches between those of a pass keep their place, though they touch the same memory. */
+static void threads_take_turns(acs_context *context, bool passes)
+{
+    turns t = {.context = context, .passes = passes};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, take_turns, &t), 0);
+    for (uint32_t p = 0; p < 6; p++) {
+        for (uint32_t i = 0; i < OPS; i++) {
+            await_turn(&t, 2 * (p * OPS + i));
+            if (i == 0)
+                assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+            const kernel k = kernel_of(i);
+            assert_true(launch(context, &k) > 0);
+            if (i + 1 == OPS)
+                assert_int_equal(acs_repeat_end(context), ACS_OK);
+            atomic_store_explicit(&t.turn, 2 * (p * OPS + i) + 1, memory_order_release); /* A */
+        }
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_right(context);
+}
+
+static void another_threads_ops_keep_their_place(void **state)
+{
+    threads_take_turns(*state, false);
+}
+
+static void passes_of_two_threads_keep_their_order(void **state)
+{
+    threads_take_turns(*state, true);
+}
+
 static int fails(void *closure)
 {
     (void)closure;
@@ -342,6 +456,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_recurs_beside_the_list_is_learnt, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(passes_of_two_kinds_in_turn_are_learnt, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(waits_inside_a_pass_end, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(chains_recur_in_any_order, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(fragments_recur_within_a_pass, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(another_threads_ops_keep_their_place, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(passes_of_two_threads_keep_their_order, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(kernels_behind_a_failure_are_skipped_one_by_one, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_pass_is_one_threads, open_one, close_quietly),
         cmocka_unit_test(a_pass_may_be_open_at_close),
