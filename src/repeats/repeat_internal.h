@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-enum { ACS_STRAND_NONE = UINT32_MAX };
+#define ACS_STRAND_NONE UINT32_MAX
 
 typedef struct acs_node acs_node;
 typedef struct acs_piece acs_piece;

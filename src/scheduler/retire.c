@@ -114,7 +114,8 @@ static void release_op(acs_core *core, const acs_entry *entry, acs_record_chain 
 void acs_core_count_spans_locked(acs_core *core, uint32_t more)
 {
     core->spans += more;
-    atomic_store_explicit(&core->ends, core->counters.retired + core->spans, memory_order_relaxed); /* a hint, see acs_core_ends */
+    /* relaxed: a hint, see acs_core_ends */
+    atomic_store_explicit(&core->ends, core->counters.retired + core->spans, memory_order_relaxed);
 }
 
 /*
