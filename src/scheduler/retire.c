@@ -79,8 +79,9 @@ static void report_end(acs_core *core, const acs_entry *entry, int native, const
 
 static void count_end(acs_core *core, const acs_entry *entry)
 {
-    core->counters.retired += acs_record_span(entry->op);
-    core->spans -= acs_record_span(entry->op) - 1;
+    const uint32_t span = acs_record_span(entry->op);
+    core->counters.retired += span;
+    core->spans -= span - 1;
     if (ACS_LIKELY(entry->status == ACS_OK) || entry->kind == ACS_KIND_REPLAY)
         return;
     core->counters.skipped += entry->status == ACS_ERR_SKIPPED;
