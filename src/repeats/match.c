@@ -185,6 +185,15 @@ acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *p)
     return enter_or_wait(context, &e, p->no_wait != 0);
 }
 
+/*
+ * Whether no replay may stay open behind the op: a callback, for which the program may wait by itself; and an op with
+ * which new lives of blocks begin, since later ops must not be older than these.
+ */
+static bool ends_all(const acs_context *context, const acs_record *op)
+{
+    return op->kind == ACS_KIND_CALLBACK || (acs_context_modes(context) & ACS_MODE_REUSES);
+}
+
 /* An op goes the usual way. `repeat`: its thread's pass, or NULL. */
 static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *op)
 {
@@ -192,7 +201,7 @@ static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *
     pthread_mutex_lock(&all->lock);
     const bool kernel = op->kind == ACS_KIND_KERNEL;
     acs_op sealed = seal_behind_unknown(context);
-    const acs_op behind = acs_strands_seal(context, op, repeat && !kernel);
+    const acs_op behind = acs_strands_seal(context, ends_all(context, op) ? NULL : op, repeat && !kernel);
     sealed = behind ? behind : sealed;
     all->numbered++; /* it is queued now */
     if (repeat) {
