@@ -166,7 +166,7 @@ acs_node *acs_node_get(acs_repeat *repeat, acs_known *const *ops, uint32_t count
     return node;
 }
 
-/* Forget the nodes below, and this one. Depths are at most ACS_REPLAY_OPS. */
+/* Forget the nodes below, and this one; with a piece only if all are. Depths are at most ACS_REPLAY_OPS. */
 static void forget_below(acs_repeat *repeat, acs_node *node, bool all)
 {
     acs_node *child, *next;
@@ -190,8 +190,11 @@ void acs_nodes_forget(acs_repeat *repeat, bool all)
         for (acs_known *known = repeat->index[i]; known; known = known->same)
             if (known->root)
                 forget_below(repeat, known->root, all);
+    if (!all)
+        return;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        repeat->strands[s].left = NULL;
     LL_FOREACH_SAFE (repeat->pieces, piece, next)
-        if (all)
-            piece_destroy(piece);
-    repeat->pieces = all ? NULL : repeat->pieces;
+        piece_destroy(piece);
+    repeat->pieces = NULL;
 }

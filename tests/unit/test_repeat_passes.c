@@ -49,7 +49,7 @@ static acs_op launch(acs_context *context, const kernel *k)
                          ACS_USES(ACS_INOUT(to, sizeof *to), ACS_IN(a, sizeof *a), ACS_IN(b, sizeof *b - k->extra)));
 }
 
-static acs_context *open_sim(int64_t workers)
+static acs_context *open_with(int64_t workers, int64_t fifo)
 {
     acs_options options;
     acs_context *context = NULL;
@@ -57,10 +57,16 @@ static acs_context *open_sim(int64_t workers)
     options.backend = ACS_BACKEND_SIM;
     options.sim_order = ACS_SIM_ORDER_TIME;
     options.workers = workers;
+    options.fifo = fifo;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     memset(g_cells, 0, sizeof g_cells);
     memset(g_truth, 0, sizeof g_truth);
     return context;
+}
+
+static acs_context *open_sim(int64_t workers)
+{
+    return open_with(workers, 1024);
 }
 
 static int open_one(void **state)
@@ -336,6 +342,42 @@ static void passes_of_two_threads_keep_their_order(void **state)
     threads_take_turns(*state, true);
 }
 
+enum { MANY = 24000, NEW = 4000 };
+
+/* A number of kernels that recur, of new ones, and of the first ones once more. All are one strand. */
+typedef struct mixed_pass {
+    uint32_t from, to, fresh, again;
+} mixed_pass;
+
+/* What a strand has of fragments must not outlive them: more new kernels come than a repeat keeps. */
+static void what_never_recurs_is_forgotten(void **state)
+{
+    static const mixed_pass passes[] = {{0, 8, 0, 8},   {0, 8, 0, 0},   {0, 8, 0, 0},   {0, 0, NEW, 8},
+                                        {0, 6, NEW, 0}, {0, 4, NEW, 0}, {1, 2, NEW, 8}, {0, 2, 0, 0}};
+    static uint64_t cells[MANY], truth[MANY];
+    uint32_t next = 8;
+    (void)state;
+    acs_context *context = open_with(1, 16);
+    for (size_t p = 0; p < sizeof passes / sizeof passes[0]; p++) {
+        const mixed_pass *one = &passes[p];
+        assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+        for (uint32_t i = 0; i < one->to - one->from + one->fresh + one->again; i++) {
+            const uint32_t recurs = one->to - one->from;
+            const uint32_t at = i < recurs                ? one->from + i
+                                : i < recurs + one->fresh ? next++
+                                                          : i - recurs - one->fresh;
+            uint64_t *to = &cells[at], *first = cells, number = p;
+            mix(&truth[at], &truth[0], &truth[0], number, 1);
+            assert_true(ACS_LAUNCH_ON(context, &g_mix, 1, 1, 0, ACS_ARGS(to, first, first, number),
+                                      ACS_USES(ACS_INOUT(to, sizeof *to), ACS_INOUT(first, sizeof *first))) > 0);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+    }
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_memory_equal(cells, truth, sizeof cells);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 static int fails(void *closure)
 {
     (void)closure;
@@ -462,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(passes_of_two_threads_keep_their_order, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(kernels_behind_a_failure_are_skipped_one_by_one, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_pass_is_one_threads, open_one, close_quietly),
+        cmocka_unit_test(what_never_recurs_is_forgotten),
         cmocka_unit_test(a_pass_may_be_open_at_close),
         cmocka_unit_test(the_host_backend_has_no_replays),
     };
