@@ -880,7 +880,8 @@ acs_status acs_mark_repeat(acs_context *context);
  * @param context  NULL: the default context, opened if need be.
  * @param key      Names the part within the context. Any number; the same one for each pass through the part.
  * @return ACS_OK; as acs_open where the default context cannot be opened.
- * @retval ACS_ERR_STATE   this thread is in a pass of any context, or another thread is in a pass of this part. Nothing changed.
+ * @retval ACS_ERR_STATE   this thread is in a pass, of any context, or another one is in a pass of this part. Nothing
+ *                         changed.
  * @retval ACS_ERR_MEMORY  Nothing changed.
  */
 acs_status acs_repeat_begin(acs_context *context, uint64_t key);
