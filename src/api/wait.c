@@ -155,8 +155,9 @@ static void caller_sleeps(waiting *w)
     acs_core_add_condition(&context->core, &w->condition);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
-        let_go_on(w, false); /* ops may have been held back meanwhile */
+    /* relaxed: as in wait_for; ops may be held back meanwhile */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+        let_go_on(w, false);
     if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
         bool polls = acs_workers_asleep(context) && !context->backend->ops->notifies;
@@ -179,8 +180,8 @@ static uint64_t spin_ns(const waiting *w)
 static void wait_for(waiting *w)
 {
     w->ends_seen = UINT64_MAX;
-    /* who knows an op that is held back also sees the mode, which was set before the op had its number */
-    if (ACS_UNLIKELY(acs_context_modes(w->context) & ACS_MODE_REPEATS))
+    /* relaxed: who knows an op that is held back also sees the mode, which was set before the op had its number */
+    if (ACS_UNLIKELY(atomic_load_explicit(&w->context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
         let_go_on(w, true);
     const acs_stepper *stepper = w->context->stepper;
     if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)

@@ -89,8 +89,9 @@ model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
-        let_go_on(w, false); /* ops may have been held back meanwhile */
+    /* relaxed: as in wait_for; ops may be held back meanwhile */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+        let_go_on(w, false);
     if (!try_finish(w)) {
 ]==] [==[
     bool stepped = false;
