@@ -100,7 +100,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
 {
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         acs_strand *strand = &repeat->strands[s];
-        if (strand->replay && op - strand->number < strand->place)
+        if (strand->replay && op - strand->number < strand->place - strand->replay->from)
             return strand;
         for (uint32_t i = 0; i < TUNE_REPEAT_LATEST; i++)
             if (op - strand->latest[i].first < strand->latest[i].count)
@@ -412,7 +412,8 @@ static void place_cuts(acs_repeat *repeat, acs_pass_trace *trace, uint32_t *late
         for (uint32_t s = 0; t->cut_all && s < repeat->strand_count; s++)
             if (latest[s] != UINT32_MAX)
                 trace->ops[latest[s]].cut = true;
-        if (t->awaited && latest[t->awaited->strand] != UINT32_MAX)
+        /* an op of the pass before has no strand if there was no memory then */
+        if (t->awaited && t->awaited->strand != ACS_STRAND_NONE && latest[t->awaited->strand] != UINT32_MAX)
             trace->ops[latest[t->awaited->strand]].cut = true;
     }
 }

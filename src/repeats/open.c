@@ -1,6 +1,6 @@
 /*
- * Open replays: from the first op of a fragment until the replay is pushed (sealed). Called by match.c and repeat.c
- * under the lock. Never waits.
+ * Open replays: from the first op of a fragment, with which the replay is queued, until it is sealed. Called by match.c
+ * and repeat.c under the lock. Never waits.
  *
  * Which fragment it is shows with its last op. Until then it is taken for the one that was replayed last, and filled in
  * as such. If it turns out to be another one, the ops so far move to a replay of that.
@@ -171,9 +171,12 @@ static bool set_segments(acs_context *context, acs_record *record, const acs_str
     return true;
 }
 
-/* Queue the record of a replay, which is held until it is sealed. Returns its number; 0: no room, or no memory. */
+/*
+ * Queue the record of a replay, which is held until it is sealed. Returns its number; 0: no memory, for which no wait
+ * helps (*room), or no room.
+ */
 static acs_op queue_record(acs_context *context, acs_record *record, const acs_strand *strand, const acs_site *site,
-                           uint32_t span)
+                           uint32_t span, bool *room)
 {
     record->kind = record->asked = ACS_KIND_REPLAY;
     record->any = 0;
@@ -181,7 +184,8 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
     record->site = site;
     record->u.replay.replay = NULL;
     record->u.replay.span = span;
-    const acs_op number = set_segments(context, record, strand) ? acs_fifo_reserve(context->core.fifo, span) : 0;
+    *room = !set_segments(context, record, strand);
+    const acs_op number = *room ? 0 : acs_fifo_reserve(context->core.fifo, span);
     if (number)
         acs_fifo_push_reserved(context->core.fifo, record, number);
     else
@@ -201,7 +205,7 @@ static bool open_piece(acs_context *context, acs_strand *strand, acs_piece *piec
         return false;
     if (all->open > 1)
         seal_other_passes(context, strand);
-    const acs_op number = queue_record(context, record, strand, replay->ops[from].site, span);
+    const acs_op number = queue_record(context, record, strand, replay->ops[from].site, span, room);
     if (!number)
         return false;
     begin(replay, from);
